@@ -1,0 +1,176 @@
+import { NOT_FINITE, OK } from "../abi";
+import {
+  Ridge,
+  ridgeAppend,
+  ridgeCreate,
+  ridgeEstimate,
+  ridgeLogDeterminant,
+  ridgeRefactor,
+  ridgeRelease,
+  ridgeReward,
+  ridgeSample,
+  ridgeScore,
+  ridgeState,
+  ridgeTouch,
+} from "../ridge";
+import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
+
+const D = 7;
+const ENTRIES = (D * (D + 1)) / 2;
+const STATE = 2 * ENTRIES + D;
+const RIDGE = 0.5;
+const xs = noise(1, 40 * D);
+const rewards = noise(2, 40);
+const candidates = noise(3, 10 * D);
+
+/** Learns from the 40 impressions, backwards if asked. */
+function learnt(backwards: bool): Ridge {
+  const model = ridgeCreate(D, RIDGE)!;
+  for (let i = 0; i < 40; i++) {
+    const row = backwards ? 39 - i : i;
+    ridgeAppend(model, xs + row * D * 8);
+    ridgeReward(model, xs + row * D * 8, get(rewards, row));
+  }
+  return model;
+}
+
+function gram(model: Ridge, i: i32, j: i32): f64 {
+  const state = ridgeState(model);
+  return (i == j ? RIDGE : 0) + (j > i ? lower(state, j, i) : lower(state, i, j));
+}
+
+describe("ridge", () => {
+  it("estimates what solves V theta = moment", () => {
+    const model = learnt(false);
+    const theta = zeros(D);
+    expect<i32>(ridgeEstimate(model, theta)).toBe(OK);
+    for (let i = 0; i < D; i++) {
+      let residual = -get(ridgeState(model), ENTRIES + i);
+      for (let j = 0; j < D; j++) residual += gram(model, i, j) * get(theta, j);
+      expect<f64>(abs(residual)).toBeLessThan(1e-13);
+    }
+  });
+
+  it("scores with the mean <x, theta> and a width w whose direction V^-1 x has <x, V^-1 x> = w^2", () => {
+    const model = learnt(false);
+    const theta = zeros(D);
+    const means = zeros(10);
+    const widths = zeros(10);
+    ridgeEstimate(model, theta);
+    ridgeScore(model, candidates, 10, means, widths);
+    const probe = ridgeCreate(D, RIDGE)!;
+    memory.copy(ridgeState(probe), ridgeState(model), STATE << 3);
+    const direction = zeros(D);
+    for (let c = 0; c < 10; c++) {
+      // With x as the moment, the estimate is V^-1 x.
+      memory.copy(ridgeState(probe) + (ENTRIES << 3), candidates + c * D * 8, D << 3);
+      ridgeTouch(probe);
+      ridgeEstimate(probe, direction);
+      let mean: f64 = 0;
+      let square: f64 = 0;
+      for (let j = 0; j < D; j++) {
+        mean += get(candidates, c * D + j) * get(theta, j);
+        square += get(candidates, c * D + j) * get(direction, j);
+      }
+      expect<f64>(abs(get(means, c) - mean)).toBeLessThan(1e-14);
+      expect<f64>(abs(get(widths, c) - sqrt(square))).toBeLessThan(1e-14);
+    }
+  });
+
+  it("gives a candidate the same bits in any number and at any place", () => {
+    const model = learnt(false);
+    const means = zeros(10);
+    const widths = zeros(10);
+    const one = zeros(2);
+    ridgeScore(model, candidates, 10, means, widths);
+    for (let c = 0; c < 10; c++) {
+      ridgeScore(model, candidates + c * D * 8, 1, one, one + 8);
+      expect<f64>(get(one, 0)).toBe(get(means, c));
+      expect<f64>(get(one, 1)).toBe(get(widths, c));
+    }
+  });
+
+  it("agrees with its canonical factor, and stays where it is when refactored twice", () => {
+    const model = learnt(false);
+    const before = zeros(STATE);
+    memory.copy(before, ridgeState(model), STATE << 3);
+    expect<i32>(ridgeRefactor(model)).toBe(OK);
+    expect<f64>(distance(before, ridgeState(model), STATE)).toBeLessThan(1e-13);
+    memory.copy(before, ridgeState(model), STATE << 3);
+    ridgeRefactor(model);
+    expect<bool>(sameBits(before, ridgeState(model), STATE)).toBe(true);
+  });
+
+  it("does not depend on the order of impressions, to the bit where sums are exact", () => {
+    const a = learnt(false);
+    const b = learnt(true);
+    expect<f64>(distance(ridgeState(a), ridgeState(b), STATE)).toBeLessThan(1e-13);
+    const forwards = ridgeCreate(D, RIDGE)!;
+    const backwards = ridgeCreate(D, RIDGE)!;
+    const dyadic = zeros(40 * D);
+    for (let i = 0; i < 40 * D; i++) put(dyadic, i, nearest(get(xs, i) * 4096) / 4096);
+    for (let i = 0; i < 40; i++) {
+      ridgeAppend(forwards, dyadic + i * D * 8);
+      ridgeReward(forwards, dyadic + i * D * 8, 0.75);
+      ridgeAppend(backwards, dyadic + (39 - i) * D * 8);
+      ridgeReward(backwards, dyadic + (39 - i) * D * 8, 0.75);
+    }
+    expect<bool>(sameBits(ridgeState(forwards), ridgeState(backwards), ENTRIES + D)).toBe(true);
+    ridgeRefactor(forwards);
+    ridgeRefactor(backwards);
+    expect<bool>(sameBits(ridgeState(forwards), ridgeState(backwards), STATE)).toBe(true);
+  });
+
+  it("goes on with the same bits after a restore", () => {
+    const a = learnt(false);
+    const b = ridgeCreate(D, RIDGE)!;
+    memory.copy(ridgeState(b), ridgeState(a), STATE << 3);
+    ridgeTouch(b);
+    const one = zeros(20);
+    const other = zeros(20);
+    for (let i = 0; i < 5; i++) {
+      ridgeScore(a, candidates, 10, one, one + 80);
+      ridgeScore(b, candidates, 10, other, other + 80);
+      expect<bool>(sameBits(one, other, 20)).toBe(true);
+      ridgeAppend(a, candidates + i * D * 8);
+      ridgeAppend(b, candidates + i * D * 8);
+    }
+  });
+
+  it("samples theta itself at scale 0, and with L^T (sample - theta) = scale z", () => {
+    const model = learnt(false);
+    const theta = zeros(D);
+    const sample = zeros(D);
+    const z = noise(4, D);
+    ridgeEstimate(model, theta);
+    ridgeSample(model, z, 0, sample);
+    expect<bool>(sameBits(theta, sample, D)).toBe(true);
+    ridgeSample(model, z, 2, sample);
+    const factor = ridgeState(model) + ((ENTRIES + D) << 3);
+    for (let j = 0; j < D; j++) {
+      let sum: f64 = 0;
+      for (let i = j; i < D; i++) sum += lower(factor, i, j) * (get(sample, i) - get(theta, i));
+      expect<f64>(abs(sum - 2 * get(z, j))).toBeLessThan(1e-13);
+    }
+  });
+
+  it("knows log det V", () => {
+    const model = ridgeCreate(2, 1)!;
+    expect<f64>(ridgeLogDeterminant(model)).toBe(0);
+    ridgeAppend(model, vector([1, 2]));
+    // det [[2, 2], [2, 5]] = 6
+    expect<f64>(abs(ridgeLogDeterminant(model) - Math.log(6))).toBeLessThan(1e-15);
+    ridgeRelease(model);
+  });
+
+  it("refuses what would overflow, and has changed nothing", () => {
+    const model = learnt(false);
+    const before = zeros(STATE);
+    memory.copy(before, ridgeState(model), STATE << 3);
+    const huge = zeros(D);
+    put(huge, 3, 1e200);
+    expect<i32>(ridgeAppend(model, huge)).toBe(NOT_FINITE);
+    expect<i32>(ridgeReward(model, huge, 1e200)).toBe(NOT_FINITE);
+    expect<bool>(sameBits(before, ridgeState(model), STATE)).toBe(true);
+  });
+});

@@ -1,0 +1,52 @@
+// The exports of core.wasm. Handles and pointers are u32, arrays are of f64; src/core/core.ts is the only caller.
+
+export { digest } from "./digest";
+export { gpScoreWatched, gpWatch } from "./domain";
+export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
+export {
+  gpAppend,
+  gpClamped,
+  gpCounts,
+  gpCreate,
+  gpFactor,
+  gpPoints,
+  gpRefactor,
+  gpRelease,
+  gpReplicate,
+  gpResize,
+  gpReward,
+  gpSetKernel,
+  gpSetSquares,
+  gpSize,
+  gpSquares,
+  gpSums,
+  gpTouch,
+} from "./gaussian-process";
+export { kernelMatrix } from "./kernels";
+export { gpFind, gpNearest } from "./lookup";
+export { allocate, release } from "./memory";
+export { gpCovariance, gpMean, gpSample, gpScore } from "./posterior";
+export { normals, uniforms } from "./random";
+export {
+  ridgeAppend,
+  ridgeCreate,
+  ridgeEstimate,
+  ridgeLogDeterminant,
+  ridgeRefactor,
+  ridgeRelease,
+  ridgeReward,
+  ridgeSample,
+  ridgeScore,
+  ridgeState,
+  ridgeTouch,
+} from "./ridge";
+
+/** e^x, within 0.52 units in the last place. */
+export function exp(x: f64): f64 {
+  return Math.exp(x);
+}
+
+/** The natural logarithm, within 0.52 units in the last place. */
+export function log(x: f64): f64 {
+  return Math.log(x);
+}

@@ -1,0 +1,141 @@
+// Covariance functions k(x, x') = variance c(r), r = |(x - x') / lengthscale|, and the linear one.
+
+import { LINEAR, MATERN12, MATERN32, OK, OUT_OF_MEMORY, SQUARED_EXPONENTIAL } from "./abi";
+import { LANES, packPanel, PANEL_ROW } from "./linalg";
+import { allocate, allocateDoubles, release } from "./memory";
+
+/** A kernel with its parameters. The reciprocals of its `dimension` lengthscales follow it in memory. */
+@unmanaged export class Kernel {
+  variance: f64;
+  bias: f64;
+  id: i32;
+  dimension: usize;
+
+  @inline get reciprocals(): usize {
+    return changetype<usize>(this) + offsetof<Kernel>();
+  }
+}
+
+/**
+ * Lays out a kernel; the caller owns it until `release`. Returns null without memory.
+ * `params`: variance, bias, then `dimension` lengthscales, in units of the features.
+ */
+export function createKernel(id: i32, params: usize, dimension: usize): Kernel | null {
+  const kernel = changetype<Kernel>(allocate(offsetof<Kernel>() + (dimension << 3)));
+  if (!kernel) return null;
+  kernel.variance = load<f64>(params);
+  kernel.bias = load<f64>(params, 8);
+  kernel.id = id;
+  kernel.dimension = dimension;
+  for (let j: usize = 0; j < dimension << 3; j += 8) {
+    // A subnormal lengthscale has no finite reciprocal, and 0 times infinity would make a point differ from itself.
+    store<f64>(kernel.reciprocals + j, min(1 / load<f64>(params + j, 16), f64.MAX_VALUE));
+  }
+  return kernel;
+}
+
+// @ts-ignore: decorator
+@inline const SQRT3: f64 = 1.7320508075688772;
+// @ts-ignore: decorator
+@inline const SQRT5: f64 = 2.23606797749979;
+
+/** The correlation at a squared scaled distance; 0, not NaN, where that has overflowed. */
+function correlation(id: i32, square: f64): f64 {
+  if (id == SQUARED_EXPONENTIAL) return Math.exp(-0.5 * square);
+  const r = sqrt(square);
+  if (id == MATERN12) return Math.exp(-r);
+  const decay = Math.exp(-(id == MATERN32 ? SQRT3 : SQRT5) * r);
+  if (decay == 0) return 0;
+  return decay * (id == MATERN32 ? 1 + SQRT3 * r : 1 + SQRT5 * r + (5.0 / 3.0) * square);
+}
+
+// @ts-ignore: decorator
+@inline function correlations(kernel: Kernel, squares: v128): v128 {
+  const first = kernel.variance * correlation(kernel.id, f64x2.extract_lane(squares, 0));
+  const second = kernel.variance * correlation(kernel.id, f64x2.extract_lane(squares, 1));
+  return f64x2.replace_lane(f64x2.splat(first), 1, second);
+}
+
+/**
+ * out[i][lane] = k(points[i], candidate in that lane).
+ * `points`: n x d, row-major; `candidates`: panel, d x 4; `out`: panel, n x 4.
+ * Features are subtracted before they are scaled: far from the origin, neighbours stay apart.
+ */
+export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
+  const reciprocals = kernel.reciprocals;
+  const end = reciprocals + (kernel.dimension << 3);
+  const linear = kernel.id == LINEAR;
+  const variance = f64x2.splat(kernel.variance);
+  const bias = f64x2.splat(kernel.bias);
+  for (let i: usize = 0; i < n; i++, out += PANEL_ROW) {
+    let lower = f64x2.splat(0);
+    let upper = f64x2.splat(0);
+    let candidate = candidates;
+    for (let scale = reciprocals; scale < end; scale += 8, points += 8, candidate += PANEL_ROW) {
+      const reciprocal = v128.load_splat<f64>(scale);
+      let a = v128.load_splat<f64>(points);
+      let b = v128.load(candidate);
+      let c = v128.load(candidate, 16);
+      if (linear) {
+        a = f64x2.mul(a, reciprocal);
+        lower = f64x2.add(lower, f64x2.mul(a, f64x2.mul(b, reciprocal)));
+        upper = f64x2.add(upper, f64x2.mul(a, f64x2.mul(c, reciprocal)));
+      } else {
+        b = f64x2.mul(f64x2.sub(b, a), reciprocal);
+        c = f64x2.mul(f64x2.sub(c, a), reciprocal);
+        lower = f64x2.add(lower, f64x2.mul(b, b));
+        upper = f64x2.add(upper, f64x2.mul(c, c));
+      }
+    }
+    if (linear) {
+      lower = f64x2.add(f64x2.mul(variance, lower), bias);
+      upper = f64x2.add(f64x2.mul(variance, upper), bias);
+    } else {
+      lower = correlations(kernel, lower);
+      upper = correlations(kernel, upper);
+    }
+    v128.store(out, lower);
+    v128.store(out, upper, 16);
+  }
+}
+
+/** out[lane] = k(x, x) for the candidates of a panel (d x 4): the prior variance. */
+export function kernelDiagonal(kernel: Kernel, candidates: usize, out: usize): void {
+  const reciprocals = kernel.reciprocals;
+  for (let lane: usize = 0; lane < LANES; lane++, candidates += 8, out += 8) {
+    let value = kernel.variance;
+    if (kernel.id == LINEAR) {
+      let square: f64 = 0;
+      for (let j: usize = 0; j < kernel.dimension; j++) {
+        const scaled = load<f64>(candidates + j * PANEL_ROW) * load<f64>(reciprocals + (j << 3));
+        square += scaled * scaled;
+      }
+      value = value * square + kernel.bias;
+    }
+    store<f64>(out, value);
+  }
+}
+
+/**
+ * Writes the kernel matrix of xs (n x d) and ys (k x d) to `out` (n x k, row-major; must not overlap the inputs).
+ * `params`: variance, bias, then d lengthscales. Returns OK or OUT_OF_MEMORY. **Cost:** O(n k d).
+ */
+export function kernelMatrix(id: i32, params: usize, d: usize, xs: usize, n: usize, ys: usize, k: usize, out: usize): i32 {
+  const kernel = createKernel(id, params, d);
+  if (!kernel) return OUT_OF_MEMORY;
+  const candidates = allocateDoubles(<u64>(d + n) * LANES);
+  const panel = candidates + d * PANEL_ROW;
+  if (candidates) {
+    for (let start: usize = 0; start < k; start += LANES) {
+      const bytes = min(LANES, k - start) << 3;
+      packPanel(ys + (start * d << 3), min(LANES, k - start), d, candidates);
+      kernelPanel(kernel, xs, n, candidates, panel);
+      for (let i: usize = 0; i < n; i++) {
+        memory.copy(out + ((i * k + start) << 3), panel + i * PANEL_ROW, bytes);
+      }
+    }
+  }
+  release(candidates);
+  release(changetype<usize>(kernel));
+  return candidates ? OK : OUT_OF_MEMORY;
+}

@@ -1,0 +1,226 @@
+// Triangular factors, and panels of four right-hand sides.
+//
+// A factor is the lower triangle L of A = L L^T, packed by rows: row i begins at entry i(i+1)/2, so that appending a
+// row moves nothing. Beside it stand the reciprocals of its diagonal, because a division costs ten multiplications.
+// A panel is n x 4, row-major: its four lanes are four candidates (or four rows of A). Missing lanes hold zeros, so
+// there is no scalar tail: every lane sees the same operations in the same order, whatever the other lanes hold.
+
+/** Lanes of a panel: two f64x2, which with four rows of the factor fill eight of the sixteen vector registers. */
+export const LANES: usize = 4;
+/** Bytes of a panel's row. */
+export const PANEL_ROW: usize = 32;
+
+/** Doubles in a packed triangle of n rows: 64 bits, to be asked of `allocateDoubles`. */
+// @ts-ignore: decorator
+@inline export function triangle(n: usize): u64 {
+  return (<u64>n * (<u64>n + 1)) >> 1;
+}
+
+/** The address of row i of a packed triangle, hence also where one of i rows ends. */
+// @ts-ignore: decorator
+@inline export function factorRow(factor: usize, i: usize): usize {
+  return factor + ((i * (i + 1)) << 2);
+}
+
+// @ts-ignore: decorator
+@inline function splat(pointer: usize): v128 {
+  return v128.load_splat<f64>(pointer);
+}
+
+// @ts-ignore: decorator
+@inline function subtractProduct(sum: v128, a: v128, b: v128): v128 {
+  return f64x2.sub(sum, f64x2.mul(a, b));
+}
+
+/** True if none of `count` doubles is an infinity or NaN. */
+export function allFinite(values: usize, count: usize): bool {
+  // x - x is 0 for what is finite, NaN for the rest, and NaN stays.
+  let defect: f64 = 0;
+  for (let i: usize = 0; i < count; i++) {
+    const value = load<f64>(values + (i << 3));
+    defect += value - value;
+  }
+  return defect == 0;
+}
+
+/** Copies a vector of n entries into one lane of a panel (n x 4). */
+export function packLane(vector: usize, n: usize, panel: usize, lane: usize): void {
+  const end = vector + (n << 3);
+  for (let p = panel + (lane << 3); vector < end; vector += 8, p += PANEL_ROW) store<f64>(p, load<f64>(vector));
+}
+
+/** Copies one lane of a panel (n x 4) into a vector of n entries. */
+export function unpackLane(panel: usize, lane: usize, n: usize, vector: usize): void {
+  const end = vector + (n << 3);
+  for (let p = panel + (lane << 3); vector < end; vector += 8, p += PANEL_ROW) store<f64>(vector, load<f64>(p));
+}
+
+/** Transposes `count` <= 4 rows of n entries (row-major) into a panel (n x 4), and fills the other lanes with zeros. */
+export function packPanel(rows: usize, count: usize, n: usize, panel: usize): void {
+  if (count < LANES) memory.fill(panel, 0, n * PANEL_ROW);
+  for (let lane: usize = 0; lane < count; lane++) packLane(rows + (lane * n << 3), n, panel, lane);
+}
+
+/**
+ * Solves L Y = P for rows [from, n) of a panel P (n x 4), in place; rows before `from` hold Y already.
+ *
+ * Every entry is ((p - l_0 y_0) - l_1 y_1) - ... in this order, whether its row is solved alone or with three others.
+ * **Cost:** 4 (n^2 - from^2) multiplications and subtractions.
+ */
+export function solvePanel(factor: usize, reciprocals: usize, from: usize, n: usize, panel: usize): void {
+  let i = from;
+  for (; i + 4 <= n; i += 4) solveFourRows(factor, reciprocals, i, panel);
+  for (; i < n; i++) solveRow(factor, reciprocals, i, panel);
+}
+
+function solveRow(factor: usize, reciprocals: usize, i: usize, panel: usize): void {
+  const end = panel + i * PANEL_ROW;
+  let lower = v128.load(end);
+  let upper = v128.load(end, 16);
+  for (let l = factorRow(factor, i), y = panel; y < end; l += 8, y += PANEL_ROW) {
+    const entry = splat(l);
+    lower = subtractProduct(lower, entry, v128.load(y));
+    upper = subtractProduct(upper, entry, v128.load(y, 16));
+  }
+  const reciprocal = splat(reciprocals + (i << 3));
+  v128.store(end, f64x2.mul(lower, reciprocal));
+  v128.store(end, f64x2.mul(upper, reciprocal), 16);
+}
+
+/** The inner loop of everything: 4 rows by 4 lanes in eight registers, so that each load serves eight operations. */
+function solveFourRows(factor: usize, reciprocals: usize, i: usize, panel: usize): void {
+  let l0 = factorRow(factor, i);
+  let l1 = factorRow(factor, i + 1);
+  let l2 = factorRow(factor, i + 2);
+  let l3 = factorRow(factor, i + 3);
+  const end = panel + i * PANEL_ROW;
+  let lower0 = v128.load(end);
+  let upper0 = v128.load(end, 16);
+  let lower1 = v128.load(end, 32);
+  let upper1 = v128.load(end, 48);
+  let lower2 = v128.load(end, 64);
+  let upper2 = v128.load(end, 80);
+  let lower3 = v128.load(end, 96);
+  let upper3 = v128.load(end, 112);
+  for (let y = panel; y < end; y += PANEL_ROW) {
+    const lower = v128.load(y);
+    const upper = v128.load(y, 16);
+    let entry = splat(l0);
+    lower0 = subtractProduct(lower0, entry, lower);
+    upper0 = subtractProduct(upper0, entry, upper);
+    entry = splat(l1);
+    lower1 = subtractProduct(lower1, entry, lower);
+    upper1 = subtractProduct(upper1, entry, upper);
+    entry = splat(l2);
+    lower2 = subtractProduct(lower2, entry, lower);
+    upper2 = subtractProduct(upper2, entry, upper);
+    entry = splat(l3);
+    lower3 = subtractProduct(lower3, entry, lower);
+    upper3 = subtractProduct(upper3, entry, upper);
+    l0 += 8;
+    l1 += 8;
+    l2 += 8;
+    l3 += 8;
+  }
+
+  // The four rows' own triangle, as far along as l0..l3 have come.
+  reciprocals += i << 3;
+  let entry = splat(reciprocals);
+  lower0 = f64x2.mul(lower0, entry);
+  upper0 = f64x2.mul(upper0, entry);
+  entry = splat(l1);
+  lower1 = subtractProduct(lower1, entry, lower0);
+  upper1 = subtractProduct(upper1, entry, upper0);
+  entry = splat(l2);
+  lower2 = subtractProduct(lower2, entry, lower0);
+  upper2 = subtractProduct(upper2, entry, upper0);
+  entry = splat(l3);
+  lower3 = subtractProduct(lower3, entry, lower0);
+  upper3 = subtractProduct(upper3, entry, upper0);
+
+  entry = splat(reciprocals + 8);
+  lower1 = f64x2.mul(lower1, entry);
+  upper1 = f64x2.mul(upper1, entry);
+  entry = splat(l2 + 8);
+  lower2 = subtractProduct(lower2, entry, lower1);
+  upper2 = subtractProduct(upper2, entry, upper1);
+  entry = splat(l3 + 8);
+  lower3 = subtractProduct(lower3, entry, lower1);
+  upper3 = subtractProduct(upper3, entry, upper1);
+
+  entry = splat(reciprocals + 16);
+  lower2 = f64x2.mul(lower2, entry);
+  upper2 = f64x2.mul(upper2, entry);
+  entry = splat(l3 + 16);
+  lower3 = subtractProduct(lower3, entry, lower2);
+  upper3 = subtractProduct(upper3, entry, upper2);
+
+  entry = splat(reciprocals + 24);
+  lower3 = f64x2.mul(lower3, entry);
+  upper3 = f64x2.mul(upper3, entry);
+
+  v128.store(end, lower0);
+  v128.store(end, upper0, 16);
+  v128.store(end, lower1, 32);
+  v128.store(end, upper1, 48);
+  v128.store(end, lower2, 64);
+  v128.store(end, upper2, 80);
+  v128.store(end, lower3, 96);
+  v128.store(end, upper3, 112);
+}
+
+/** block -= P^T Q for two panels (n x 4); `block` is 4 x 4, row-major. Its lower triangle suffices if P is Q. */
+export function subtractProducts(p: usize, q: usize, n: usize, block: usize): void {
+  let lower0 = v128.load(block);
+  let upper0 = v128.load(block, 16);
+  let lower1 = v128.load(block, 32);
+  let upper1 = v128.load(block, 48);
+  let lower2 = v128.load(block, 64);
+  let upper2 = v128.load(block, 80);
+  let lower3 = v128.load(block, 96);
+  let upper3 = v128.load(block, 112);
+  for (const end = p + n * PANEL_ROW; p < end; p += PANEL_ROW, q += PANEL_ROW) {
+    const lower = v128.load(q);
+    const upper = v128.load(q, 16);
+    let entry = splat(p);
+    lower0 = subtractProduct(lower0, entry, lower);
+    upper0 = subtractProduct(upper0, entry, upper);
+    entry = splat(p + 8);
+    lower1 = subtractProduct(lower1, entry, lower);
+    upper1 = subtractProduct(upper1, entry, upper);
+    entry = splat(p + 16);
+    lower2 = subtractProduct(lower2, entry, lower);
+    upper2 = subtractProduct(upper2, entry, upper);
+    entry = splat(p + 24);
+    lower3 = subtractProduct(lower3, entry, lower);
+    upper3 = subtractProduct(upper3, entry, upper);
+  }
+  v128.store(block, lower0);
+  v128.store(block, upper0, 16);
+  v128.store(block, lower1, 32);
+  v128.store(block, upper1, 48);
+  v128.store(block, lower2, 64);
+  v128.store(block, upper2, 80);
+  v128.store(block, lower3, 96);
+  v128.store(block, upper3, 112);
+}
+
+/** Solves L y = b in place. `panel`: workspace, n x 4. */
+export function solve(factor: usize, reciprocals: usize, n: usize, vector: usize, panel: usize): void {
+  packPanel(vector, 1, n, panel);
+  solvePanel(factor, reciprocals, 0, n, panel);
+  unpackLane(panel, 0, n, vector);
+}
+
+/** Solves L^T x = b in place, from the last entry on: the factor is then read along its rows. */
+export function solveTransposed(factor: usize, reciprocals: usize, n: usize, vector: usize): void {
+  for (let i = n; i-- > 0; ) {
+    const offset = i << 3;
+    const row = factorRow(factor, i);
+    const x = load<f64>(vector + offset) * load<f64>(reciprocals + offset);
+    store<f64>(vector + offset, x);
+    for (let j: usize = 0; j < offset; j += 8) {
+      store<f64>(vector + j, load<f64>(vector + j) - load<f64>(row + j) * x);
+    }
+  }
+}

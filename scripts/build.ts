@@ -1,0 +1,23 @@
+// Bundles the SDK once per platform, each beside its copy of the core; `asc` has built the core before.
+import { execFileSync } from "node:child_process";
+import { copyFile, mkdir, rm } from "node:fs/promises";
+import { build } from "esbuild";
+
+await rm("dist", { recursive: true, force: true });
+await mkdir("dist");
+await copyFile("build/core.wasm", "dist/core.wasm");
+for (const platform of ["node", "workerd", "browser"]) {
+  await build({
+    entryPoints: ["src/index.ts"],
+    outfile: `dist/${platform}.js`,
+    bundle: true,
+    format: "esm",
+    target: "es2023",
+    platform: platform === "node" ? "node" : "neutral",
+    conditions: [platform],
+    external: ["./core.wasm"],
+    sourcemap: true,
+    logLevel: "warning",
+  });
+}
+execFileSync("tsc", ["-p", "tsconfig.types.json"], { stdio: "inherit" });

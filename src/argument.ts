@@ -1,0 +1,93 @@
+// Checks of what a caller passes in. Each names the argument, what was expected and what came,
+// and returns the value in the form the rest of the code works with.
+
+/** Largest feature or coordinate accepted: its square times a million rows is still far from overflow. */
+export const FEATURE_LIMIT = 1e6;
+
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  if (value === null || typeof value !== "object") return String(value);
+  return Array.isArray(value) ? `an array of ${value.length}` : `a value of type ${value.constructor?.name ?? "object"}`;
+}
+
+export function wrongType(name: string, expected: string, value: unknown): TypeError {
+  return new TypeError(`${name}: expected ${expected}, got ${shown(value)}`);
+}
+
+export function outOfRange(name: string, expected: string, value: unknown): RangeError {
+  return new RangeError(`${name}: expected ${expected}, got ${shown(value)}`);
+}
+
+export function finiteNumber(name: string, value: unknown, min = -Number.MAX_VALUE, max = Number.MAX_VALUE): number {
+  if (typeof value !== "number") throw wrongType(name, "a number", value);
+  if (!Number.isFinite(value)) throw outOfRange(name, "a finite number", value);
+  if (value < min || value > max) throw outOfRange(name, bounds(min, max), value);
+  return value;
+}
+
+function bounds(min: number, max: number): string {
+  if (max === Number.MAX_VALUE) return `a number of at least ${min}`;
+  if (min === -Number.MAX_VALUE) return `a number of at most ${max}`;
+  return `a number between ${min} and ${max}`;
+}
+
+export function positiveNumber(name: string, value: unknown): number {
+  const number = finiteNumber(name, value);
+  if (number <= 0) throw outOfRange(name, "a positive number", value);
+  return number;
+}
+
+export function wholeNumber(name: string, value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): number {
+  const number = finiteNumber(name, value, min, max);
+  if (!Number.isSafeInteger(number)) throw outOfRange(name, "a whole number", value);
+  return number;
+}
+
+export function oneOf<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
+  if (typeof value !== "string") throw wrongType(name, `one of ${allowed.join(", ")}`, value);
+  if (!allowed.includes(value as T)) throw outOfRange(name, `one of ${allowed.join(", ")}`, value);
+  return value as T;
+}
+
+export function nonEmptyString(name: string, value: unknown, maxLength = 512): string {
+  if (typeof value !== "string") throw wrongType(name, "a string", value);
+  if (value.length === 0 || value.length > maxLength) throw outOfRange(name, `1 to ${maxLength} characters`, value);
+  return value;
+}
+
+export function record(name: string, value: unknown): Record<string, unknown> {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) throw wrongType(name, "an object", value);
+  return value as Record<string, unknown>;
+}
+
+/** Throws if `value` has a key outside `known`: a misspelt option must not be ignored in silence. */
+export function onlyKeys(name: string, value: object, known: readonly string[]): void {
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key))
+      throw outOfRange(`${name}.${key}`, `no such option; known are ${known.join(", ")}`, (value as Record<string, unknown>)[key]);
+  }
+}
+
+/** Copies a vector of `length` finite numbers, each at most {@link FEATURE_LIMIT} in size, into `target` at `offset`. */
+export function copyVector(name: string, value: unknown, length: number, target: Float64Array, offset = 0): void {
+  if (value === null || typeof value !== "object" || typeof (value as ArrayLike<number>).length !== "number") {
+    throw wrongType(name, `an array of ${length} numbers`, value);
+  }
+  const vector = value as ArrayLike<unknown>;
+  if (vector.length !== length) throw outOfRange(name, `${length} numbers`, value);
+  for (let i = 0; i < length; i++) {
+    const component = vector[i];
+    if (typeof component !== "number") throw wrongType(`${name}[${i}]`, "a number", component);
+    // The comparison is false for NaN, so one test refuses all that is not finite and bounded.
+    if (!(Math.abs(component) <= FEATURE_LIMIT)) {
+      throw outOfRange(`${name}[${i}]`, `a finite number of at most ${FEATURE_LIMIT} in size`, component);
+    }
+    target[offset + i] = component;
+  }
+}
+
+export function finiteVector(name: string, value: unknown, length: number): Float64Array {
+  const copy = new Float64Array(length);
+  copyVector(name, value, length, copy);
+  return copy;
+}

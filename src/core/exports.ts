@@ -1,0 +1,64 @@
+type Pointer = number;
+type Status = number;
+
+/** What core.wasm exports, in the order of `assembly/index.ts`, which documents each. Pointers come back signed. */
+export interface CoreExports {
+  readonly memory: WebAssembly.Memory;
+  allocate(bytes: number): Pointer;
+  release(pointer: Pointer): void;
+  exp(x: number): number;
+  log(x: number): number;
+  digest(pointer: Pointer, bytes: number, out: Pointer): void;
+  uniforms(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
+  normals(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
+  kernelMatrix(kernel: number, params: Pointer, d: number, xs: Pointer, n: number, ys: Pointer, k: number, out: Pointer): Status;
+
+  ridgeCreate(d: number, ridge: number): Pointer;
+  ridgeRelease(h: Pointer): void;
+  ridgeAppend(h: Pointer, x: Pointer): Status;
+  ridgeReward(h: Pointer, x: Pointer, delta: number): Status;
+  ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;
+  ridgeEstimate(h: Pointer, out: Pointer): Status;
+  ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
+  ridgeLogDeterminant(h: Pointer): number;
+  ridgeRefactor(h: Pointer): Status;
+  ridgeState(h: Pointer): Pointer;
+  ridgeTouch(h: Pointer): void;
+
+  gpCreate(d: number, kernel: number, params: Pointer, noiseVariance: number, capacity: number): Pointer;
+  gpRelease(h: Pointer): void;
+  gpSetKernel(h: Pointer, kernel: number, params: Pointer): Status;
+  gpFind(h: Pointer, x: Pointer): number;
+  gpNearest(h: Pointer, x: Pointer, scales: Pointer): number;
+  gpAppend(h: Pointer, x: Pointer): number | Status;
+  gpReplicate(h: Pointer, row: number): void;
+  gpReward(h: Pointer, row: number, deltaSum: number, deltaSquares: number): Status;
+  gpScore(h: Pointer, xs: Pointer, k: number, means: Pointer, variances: Pointer): Status;
+  gpWatch(h: Pointer, xs: Pointer, k: number): Status;
+  gpScoreWatched(h: Pointer, means: Pointer, variances: Pointer): Status;
+  gpMean(h: Pointer, xs: Pointer, k: number, means: Pointer): Status;
+  gpCovariance(h: Pointer, xs: Pointer, k: number, means: Pointer, covariance: Pointer): Status;
+  gpSample(
+    h: Pointer,
+    xs: Pointer,
+    k: number,
+    normals: Pointer,
+    scale: number,
+    means: Pointer,
+    variances: Pointer,
+    samples: Pointer,
+  ): Status;
+  gpLogMarginalLikelihood(h: Pointer): number;
+  gpInformationGain(h: Pointer): number;
+  gpSize(h: Pointer): number;
+  gpClamped(h: Pointer): number;
+  gpRefactor(h: Pointer): Status;
+  gpResize(h: Pointer, n: number): Status;
+  gpTouch(h: Pointer): void;
+  gpPoints(h: Pointer): Pointer;
+  gpCounts(h: Pointer): Pointer;
+  gpSums(h: Pointer): Pointer;
+  gpFactor(h: Pointer): Pointer;
+  gpSquares(h: Pointer): number;
+  gpSetSquares(h: Pointer, squares: number): void;
+}

@@ -1,0 +1,6 @@
+// Workers compile WebAssembly at deployment only: the import is the compiled module.
+import module from "./core.wasm";
+
+export async function compileCore(): Promise<WebAssembly.Module> {
+  return module;
+}

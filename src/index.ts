@@ -1,0 +1,23 @@
+export { type Encoder, type EncoderOptions, encoder, type NamedFeatures } from "./encoder.ts";
+export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
+export type { GaussianProcess, GaussianProcessSettings } from "./model/gaussian-process.ts";
+export { type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "./model/kernel.ts";
+export type { AppendedImpression } from "./model/posterior.ts";
+export type { Window } from "./model/window.ts";
+export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";
+export { type GpTsSdfOptions, gpTsSdf } from "./policy/gp-ts-sdf.ts";
+export { type GpUcbSdfOptions, gpUcbSdf } from "./policy/gp-ucb-sdf.ts";
+export { type OtfLinTsOptions, otfLinTs } from "./policy/otf-lin-ts.ts";
+export { type OtfLinUcbOptions, otfLinUcb } from "./policy/otf-lin-ucb.ts";
+export type { Candidate, Choice, Policy, PolicyDescriptor, PolicyFactory } from "./policy/policy.ts";
+export { policies } from "./policy/table.ts";
+export { type UniformOptions, uniform } from "./policy/uniform.ts";
+export { gaussianProcess } from "./posterior.ts";
+export {
+  type ConversionEvent,
+  type Decision,
+  type RankedAction,
+  Recommender,
+  type RecommenderOptions,
+  type RecommendRequest,
+} from "./recommender.ts";

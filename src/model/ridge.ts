@@ -1,0 +1,66 @@
+import type { Core, RidgeHandle } from "../core/core.ts";
+import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import type { AppendedPoint, Moments, Posterior } from "./posterior.ts";
+
+/**
+ * Ridge regression of rewards on features, theta = V^-1 B with V = ridge I + sum x x^T and B = sum reward x.
+ *
+ * An impression changes V, a conversion changes B: each is a sum, so neither depends on the order of the other.
+ * **Source:** Vernade et al. 2020, section 3.
+ */
+export class Ridge implements Posterior {
+  readonly dimension: number;
+  readonly #core: Core;
+  readonly #handle: RidgeHandle;
+
+  constructor(core: Core, options: { readonly dimension: number; readonly ridge: number }) {
+    this.dimension = options.dimension;
+    this.#core = core;
+    this.#handle = core.ridgeCreate(options.dimension, options.ridge);
+  }
+
+  /** Adds the features of one impression to V. **Cost:** O(d^2). */
+  append(features: Float64Array): number {
+    this.#core.ridgeAppend(this.#handle, features);
+    return 0;
+  }
+
+  /** Moves B by the difference of the rewards times the features. **Cost:** O(d). */
+  reward({ features }: AppendedPoint, reward: number, previous: number): void {
+    this.#core.ridgeReward(this.#handle, features, reward - previous);
+  }
+
+  /** The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. **Cost:** O(k d^2). */
+  moments(points: Float64Array): Moments {
+    const { mean, width } = this.#core.ridgeScore(this.#handle, points);
+    return { mean, deviation: width };
+  }
+
+  /** Draws theta + scale L^-T z from `normals` z (d of them), with L L^T = V. */
+  sample(normals: Float64Array, scale: number): Float64Array {
+    return this.#core.ridgeSample(this.#handle, normals, scale);
+  }
+
+  save(writer: SnapshotWriter): void {
+    const { gram, moment, factor } = this.#core.ridgeState(this.#handle);
+    writer.numbers(gram);
+    writer.numbers(moment);
+    writer.numbers(factor);
+  }
+
+  load(reader: SnapshotReader): void {
+    const triangle = (this.dimension * (this.dimension + 1)) / 2;
+    const gram = reader.numbers(triangle);
+    const moment = reader.numbers(this.dimension);
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.numbers(triangle) });
+  }
+
+  /** The sums alone: V without its ridge (packed lower triangle), then B. */
+  statistics(): Float64Array {
+    const { gram, moment } = this.#core.ridgeState(this.#handle);
+    const sums = new Float64Array(gram.length + moment.length);
+    sums.set(gram);
+    sums.set(moment, gram.length);
+    return sums;
+  }
+}

@@ -1,0 +1,189 @@
+import type { AppendedImpression } from "./model/posterior.ts";
+import type { Moment, Window } from "./model/window.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
+
+/** What became of a conversion. */
+export type ConversionStatus = "applied" | "duplicate" | "late" | "unknown" | "conflict";
+
+export type ImpressionStatus = "pending" | "converted" | "expired";
+
+export interface Conversion {
+  readonly goal: string;
+  readonly eventId: string;
+  /** When it happened, in ms; 0 unless the window is in ms. */
+  readonly at: number;
+  readonly reward: number;
+}
+
+export interface Impression extends AppendedImpression {
+  readonly id: string;
+  /** Every distinct event so far: per goal the one with the greatest (time, event id, reward) counts. */
+  readonly conversions: Conversion[];
+}
+
+export interface Registration {
+  readonly status: ConversionStatus;
+  /** Rewards of the impression before and after, summed over goals; undefined while it is pending. */
+  readonly previous?: number;
+  readonly reward?: number;
+}
+
+/**
+ * The impressions whose conversions may still come, by id. It alone decides what is late, twice or unknown.
+ *
+ * An impression stays for its window and the grace after it: a conversion that happened in time but was delivered
+ * slowly still counts, one that happened too late is called late. After that it is forgotten, and its id unknown.
+ */
+export class Pending {
+  readonly #window: Window;
+  readonly #delayOffset: 0 | 1;
+  readonly #byId = new Map<string, Impression>();
+  // In order of time, so that windows close from the front: [0, closed) are expired or settled, the rest open.
+  #queue: Impression[] = [];
+  #closed = 0;
+  #forgotten = 0;
+  #now: Moment = { round: 0, now: Number.MIN_SAFE_INTEGER };
+
+  constructor(window: Window, delayOffset: 0 | 1) {
+    this.#window = window;
+    this.#delayOffset = delayOffset;
+  }
+
+  /** The latest moment seen; it never goes back. */
+  get now(): Moment {
+    return this.#now;
+  }
+
+  get(id: string): Impression | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Impressions by status, over those still remembered. **Cost:** linear in them. */
+  counts(): Record<ImpressionStatus, number> {
+    const counts = { pending: 0, converted: 0, expired: 0 };
+    for (let i = this.#forgotten; i < this.#queue.length; i++) counts[this.status(this.#queue[i])]++;
+    return counts;
+  }
+
+  status(impression: Impression): ImpressionStatus {
+    if (impression.conversions.length > 0) return "converted";
+    return this.#age(impression, this.#now) > this.#span() ? "expired" : "pending";
+  }
+
+  #span(): number {
+    if (this.#window === "none") return Number.MAX_VALUE;
+    return "ms" in this.#window ? this.#window.ms : this.#window.rounds;
+  }
+
+  #grace(): number {
+    return this.#window === "none" ? 0 : (this.#window.grace ?? this.#span());
+  }
+
+  get #inMs(): boolean {
+    return typeof this.#window === "object" && "ms" in this.#window;
+  }
+
+  #time(moment: Moment): number {
+    return this.#inMs ? (moment.now as number) : moment.round;
+  }
+
+  #age(impression: Impression, at: Moment): number {
+    return this.#time(at) - this.#time(impression) + (this.#inMs ? 0 : this.#delayOffset);
+  }
+
+  add(impression: Impression): void {
+    this.#byId.set(impression.id, impression);
+    this.#insert(impression);
+  }
+
+  #insert(impression: Impression): void {
+    // Nearly always at the end; an impression registered afterwards finds its place in time.
+    let place = this.#queue.length;
+    while (place > this.#forgotten && this.#time(this.#queue[place - 1]) > this.#time(impression)) place--;
+    if (place === this.#queue.length) this.#queue.push(impression);
+    else this.#queue.splice(place, 0, impression);
+    if (place < this.#closed) this.#closed++;
+  }
+
+  /** Moves the clock on, closes windows and forgets what is past memory. Returns how many windows it closed unconverted. */
+  advance(moment: Moment): number {
+    this.#now = {
+      round: Math.max(moment.round, this.#now.round),
+      now: Math.max(moment.now ?? Number.MIN_SAFE_INTEGER, this.#now.now as number),
+    };
+    const span = this.#span();
+    const memory = span + this.#grace();
+    let expired = 0;
+    for (; this.#closed < this.#queue.length && this.#age(this.#queue[this.#closed], this.#now) > span; this.#closed++) {
+      if (this.#queue[this.#closed].conversions.length === 0) expired++;
+    }
+    for (; this.#forgotten < this.#closed && this.#age(this.#queue[this.#forgotten], this.#now) > memory; this.#forgotten++) {
+      this.#byId.delete(this.#queue[this.#forgotten].id);
+    }
+    if (this.#forgotten > 1024 && 2 * this.#forgotten > this.#queue.length) {
+      this.#queue = this.#queue.slice(this.#forgotten);
+      this.#closed -= this.#forgotten;
+      this.#forgotten = 0;
+    }
+    return expired;
+  }
+
+  /** Takes a conversion. Whatever the order in which the same conversions come, the rewards end up the same. */
+  convert(id: string, conversion: Conversion): Registration {
+    const impression = this.#byId.get(id);
+    if (!impression) return { status: "unknown" };
+    const previous = rewardOf(impression);
+    const when = this.#inMs ? { round: 0, now: conversion.at } : this.#now;
+    if (this.#age(impression, when) > this.#span()) return { status: "late", previous, reward: previous };
+    const same = impression.conversions.filter(({ goal, eventId }) => goal === conversion.goal && eventId === conversion.eventId);
+    if (same.some(({ at, reward }) => at === conversion.at && reward === conversion.reward)) {
+      return { status: "duplicate", previous, reward: previous };
+    }
+    impression.conversions.push(conversion);
+    return { status: same.length > 0 ? "conflict" : "applied", previous, reward: rewardOf(impression) };
+  }
+
+  save(writer: SnapshotWriter): void {
+    const kept = this.#queue.slice(this.#forgotten);
+    writer.numbers([this.#now.round, this.#now.now as number]);
+    writer.json(kept.map(({ id, slot, round, now, conversions }) => [id, slot, round, now ?? null, conversions]));
+    const dimension = kept[0]?.features.length ?? 0;
+    const features = new Float64Array(kept.length * dimension);
+    kept.forEach((impression, i) => {
+      features.set(impression.features, i * dimension);
+    });
+    writer.numbers(features);
+  }
+
+  load(reader: SnapshotReader, dimension: number): void {
+    const [round, now] = reader.numbers(2);
+    const kept = reader.json() as [string, number, number, number | null, Conversion[]][];
+    const features = reader.numbers(kept.length * dimension);
+    this.#now = { round, now };
+    kept.forEach(([id, slot, shownRound, shownAt, conversions], i) => {
+      if (this.#byId.has(id) || (this.#inMs && shownAt === null)) throw malformed();
+      const own = features.slice(i * dimension, (i + 1) * dimension);
+      this.add({ id, slot, round: shownRound, ...(shownAt !== null && { now: shownAt }), features: own, conversions });
+    });
+    this.advance(this.#now);
+  }
+}
+
+/** Sum over goals of the reward of the event with the greatest (time, event id, reward); undefined without a conversion. */
+export function rewardOf(impression: Impression): number | undefined {
+  if (impression.conversions.length === 0) return undefined;
+  const winners = new Map<string, Conversion>();
+  for (const conversion of impression.conversions) {
+    const winner = winners.get(conversion.goal);
+    if (!winner || outranks(conversion, winner)) winners.set(conversion.goal, conversion);
+  }
+  // In order of size, so that the sum does not depend on which goal came first.
+  const rewards = Array.from(winners.values(), ({ reward }) => reward).sort((a, b) => a - b);
+  return rewards.reduce((sum, reward) => sum + reward, 0);
+}
+
+function outranks(a: Conversion, b: Conversion): boolean {
+  if (a.at !== b.at) return a.at > b.at;
+  if (a.eventId !== b.eventId) return a.eventId > b.eventId;
+  return a.reward > b.reward;
+}

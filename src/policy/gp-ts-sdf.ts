@@ -1,0 +1,60 @@
+// Paper: Verma, Dai, Low, ICML 2022, section 4 (GP-TS-SDF) and section 5 (contextual).
+// Assumes: expected reward from a Gaussian process; feedback comes after a random delay; what is over the window late is ignored.
+// Model: Gaussian process in which an impression counts at once and its reward is 0 until it converts.
+// Expired means: a zero, which it was all along.
+// Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per impression, O(n d) per conversion.
+
+import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
+import { DelayedPosterior } from "../model/delayed-posterior.ts";
+import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface GpTsSdfOptions extends GaussianProcessSettings {
+  /** Exploration beside what is pending, in standard deviations, default 1. */
+  readonly beta?: number;
+  /** B_y, the greatest reward in size, default 1: a pending impression widens the bonus by this many of its own deviations. */
+  readonly rewardBound?: number;
+  /** The sampling scale nu as printed (default), or without what is pending, as in the authors' code. */
+  readonly scale?: "theory" | "released";
+  /** Multiplier on the sampling standard deviation, default 1. */
+  readonly exploration?: number;
+  /** Deviations of pending impressions under the posterior of now (default), or under the one that chose them, in O(m) memory. */
+  readonly norms?: "exact" | "buffered";
+}
+
+/** GP-TS-SDF: Thompson sampling for rewards from a Gaussian process that come late, wider while more is pending. */
+export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePolicy({
+  id: "gp-ts-sdf",
+  stateVersion: 1,
+
+  parse(options: GpTsSdfOptions) {
+    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "rewardBound", "scale", "exploration", "norms"]);
+    return {
+      ...parseGaussianProcess(options),
+      beta: finiteNumber("beta", options.beta ?? 1, 0),
+      rewardBound: finiteNumber("rewardBound", options.rewardBound ?? 1, 0),
+      scale: oneOf("scale", options.scale ?? "theory", ["theory", "released"]),
+      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
+      norms: oneOf("norms", options.norms ?? "exact", ["exact", "buffered"]),
+    };
+  },
+
+  start({ core, window }, { beta, rewardBound, scale, exploration, norms, ...settings }) {
+    const posterior = new GaussianProcess(core, settings);
+    const state = new DelayedPosterior(posterior, window, { norms, measure: (deviation) => deviation, buffer: "before" });
+
+    return {
+      dimension: settings.dimension,
+      orderInvariant: settings.refit === null,
+      delayOffset: 1,
+      state,
+      score({ points, count, normals, ...moment }) {
+        // Deviation: the released code samples with the posterior covariance itself.
+        const nu = scale === "released" ? 1 : rewardBound * state.openWidth(moment) + beta;
+        const multiplier = exploration * nu;
+        const { mean, deviation, sample } = posterior.sample(points, normals(count), multiplier);
+        return { score: sample, mean, width: deviation.map((each) => multiplier * each) };
+      },
+    };
+  },
+});

@@ -1,0 +1,56 @@
+// Paper: Verma, Dai, Low, ICML 2022, Algorithm 1 (GP-UCB-SDF) and section 5 (contextual).
+// Assumes: expected reward from a Gaussian process; feedback comes after a random delay; what is over the window late is ignored.
+// Model: Gaussian process in which an impression counts at once and its reward is 0 until it converts.
+// Expired means: a zero, which it was all along.
+// Cost: with n unique points O(k n^2) to choose, O(n^2) per impression, O(n d) per conversion.
+
+import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
+import { DelayedPosterior } from "../model/delayed-posterior.ts";
+import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface GpUcbSdfOptions extends GaussianProcessSettings {
+  /** Exploration beside what is pending, in standard deviations, default 1. */
+  readonly beta?: number;
+  /** B_y, the greatest reward in size, default 1: a pending impression widens the bonus by this many of its own deviations. */
+  readonly rewardBound?: number;
+  /** Multiplier on the bonus, default 1. */
+  readonly exploration?: number;
+  /** Deviations of pending impressions under the posterior of now (default), or under the one that chose them, in O(m) memory. */
+  readonly norms?: "exact" | "buffered";
+}
+
+/** GP-UCB-SDF: optimism for rewards from a Gaussian process that come late, candidates being any feature vectors. */
+export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePolicy({
+  id: "gp-ucb-sdf",
+  stateVersion: 1,
+
+  parse(options: GpUcbSdfOptions) {
+    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "rewardBound", "exploration", "norms"]);
+    return {
+      ...parseGaussianProcess(options),
+      beta: finiteNumber("beta", options.beta ?? 1, 0),
+      rewardBound: finiteNumber("rewardBound", options.rewardBound ?? 1, 0),
+      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
+      norms: oneOf("norms", options.norms ?? "exact", ["exact", "buffered"]),
+    };
+  },
+
+  start({ core, window }, { beta, rewardBound, exploration, norms, ...settings }) {
+    const posterior = new GaussianProcess(core, settings);
+    const state = new DelayedPosterior(posterior, window, { norms, measure: (deviation) => deviation, buffer: "before" });
+
+    return {
+      dimension: settings.dimension,
+      orderInvariant: settings.refit === null,
+      delayOffset: 1,
+      state,
+      score({ points, ...moment }) {
+        const { mean, deviation } = posterior.moments(points);
+        const nu = rewardBound * state.openWidth(moment) + beta;
+        const bonus = deviation.map((each) => exploration * nu * each);
+        return { score: mean.map((each, i) => each + bonus[i]), mean, width: bonus };
+      },
+    };
+  },
+});

@@ -1,0 +1,35 @@
+// Paper: none; the control of every experiment.
+// Assumes: nothing.
+// Model: none.
+// Expired means: nothing.
+// Cost: O(k) to choose.
+import { onlyKeys } from "../argument.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export type UniformOptions = Readonly<Record<string, never>>;
+
+/** Chooses uniformly at random and learns nothing. */
+export const uniform: PolicyFactory<UniformOptions | undefined> = /* @__PURE__ */ definePolicy({
+  id: "uniform",
+  stateVersion: 1,
+  parse(options: UniformOptions | undefined) {
+    onlyKeys("options", options ?? {}, []);
+    return {};
+  },
+  start: () => ({
+    dimension: 0,
+    orderInvariant: true,
+    delayOffset: 0,
+    state: {
+      append: () => 0,
+      observe() {},
+      statistics: () => new Float64Array(0),
+      save() {},
+      load() {},
+    },
+    score({ count, uniforms }) {
+      const zero = new Float64Array(count);
+      return { score: uniforms(count), mean: zero, width: zero, probability: 1 / count };
+    },
+  }),
+});

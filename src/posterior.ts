@@ -1,0 +1,18 @@
+import { compileCore } from "#core-module";
+import { onlyKeys, record } from "./argument.ts";
+import { instantiate } from "./core/core.ts";
+import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "./model/gaussian-process.ts";
+
+/**
+ * A Gaussian process by itself, for research: the posterior that the policies hold, without a policy.
+ *
+ * @throws {TypeError | RangeError} naming the option.
+ */
+export async function gaussianProcess(
+  options: GaussianProcessSettings & { readonly module?: WebAssembly.Module },
+): Promise<GaussianProcess> {
+  const { module, ...settings } = record("options", options) as unknown as typeof options;
+  onlyKeys("options", settings, gaussianProcessOptions);
+  const parsed = parseGaussianProcess(settings);
+  return new GaussianProcess(await instantiate(module ?? (await compileCore())), parsed);
+}

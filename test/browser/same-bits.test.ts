@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { build } from "esbuild";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestHarness, type TestHarness } from "wrangler";
+import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { playAll } from "../support/scenario.ts";
+
+// The same snapshot and the same calls give the same decisions in every runtime, to the bit.
+
+let inNode: Record<string, string>;
+beforeAll(async () => {
+  inNode = await playAll();
+});
+
+/** Serves the scenario, bundled for browsers, with the core beside it. */
+async function serve(): Promise<Server> {
+  const bundle = await build({
+    stdin: { contents: 'export { playAll } from "./scenario.ts"', resolveDir: "test/support", loader: "ts" },
+    bundle: true,
+    format: "esm",
+    conditions: ["browser"],
+    write: false,
+  });
+  const files: Record<string, [string, Uint8Array | string]> = {
+    "/": ["text/html", "<!doctype html><title>scenario</title>"],
+    "/scenario.js": ["text/javascript", bundle.outputFiles[0].contents],
+    "/core.wasm": ["application/wasm", await readFile("dist/core.wasm")],
+  };
+  const server = createServer((request, response) => {
+    const [type, body] = files[request.url ?? "/"] ?? ["text/plain", "not found"];
+    response.writeHead(200, { "content-type": type }).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+it("plays more than nothing", () => {
+  expect(Object.keys(inNode).length).toBeGreaterThan(5);
+  expect(new Set(Object.values(inNode)).size).toBe(Object.keys(inNode).length);
+});
+
+describe("workerd", () => {
+  let harness: TestHarness;
+  beforeAll(async () => {
+    harness = createTestHarness({
+      workers: [{ config: { name: "scenario", main: "test/support/scenario-worker.ts", compatibility_date: "2026-10-01" } }],
+    });
+    await harness.listen();
+  });
+  afterAll(() => harness?.close());
+
+  it("decides as Node does, bit for bit", async () => {
+    expect(await (await harness.fetch("/")).json()).toEqual(inNode);
+  });
+});
+
+describe.skipIf(!hasChromium)("Chromium", () => {
+  let browser: Browser;
+  let server: Server;
+  beforeAll(async () => {
+    [browser, server] = await Promise.all([launchChromium(), serve()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    server?.close();
+  });
+
+  it("decides as Node does, bit for bit", async () => {
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const played = await page.evaluate('import("/scenario.js").then(({ playAll }) => playAll())');
+    expect(played).toEqual(inNode);
+  });
+});

@@ -1,0 +1,83 @@
+import { type PolicyFactory, policies, Recommender } from "afterclick";
+
+/** A small linear-congruential stream: test data that is the same everywhere. */
+export function stream(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** `count` vectors of `dimension` multiples of 2^-12 in [-1/2, 1/2). */
+export function dyadicVectors(random: () => number, count: number, dimension: number): number[][] {
+  return Array.from({ length: count }, () => Array.from({ length: dimension }, () => (Math.floor(random() * 4096) - 2048) / 4096));
+}
+
+/** Options with which each policy of the table is tested, besides its defaults. */
+export const settings: Record<string, { options: Record<string, unknown>; label: string }[]> = {
+  "otf-lin-ucb": [
+    { label: "released, buffered", options: { dimension: 4 } },
+    { label: "theory, exact", options: { dimension: 4, width: "theory", norms: "exact" } },
+  ],
+  "otf-lin-ts": [
+    { label: "released, buffered", options: { dimension: 4 } },
+    { label: "theory, exact, capped", options: { dimension: 4, width: "theory", norms: "exact", widthCap: 1.5, exploration: 0.25 } },
+  ],
+  "gp-ucb-sdf": [
+    { label: "exact", options: { dimension: 4 } },
+    { label: "at capacity, buffered", options: { dimension: 4, capacity: 12, norms: "buffered" } },
+    { label: "refitted", options: { dimension: 4, refit: { every: 10 } } },
+  ],
+  "gp-ts-sdf": [
+    { label: "theory", options: { dimension: 4 } },
+    { label: "released, at capacity", options: { dimension: 4, scale: "released", capacity: 12 } },
+  ],
+  uniform: [{ label: "", options: {} }],
+};
+
+/**
+ * Plays 40 rounds with delayed, late and repeated conversions, saves, restores, and plays 20 more.
+ * Returns every decision and the final snapshot in a form that compares by bits.
+ */
+export async function play(factory: PolicyFactory, options: object, module?: WebAssembly.Module): Promise<string> {
+  const random = stream(17);
+  const make = factory as PolicyFactory<object>;
+  let recommender = await Recommender.create({ policy: make(options), window: { ms: 5000 }, seed: 11, module });
+  const log: unknown[] = [];
+  const due: { at: number; impressionId: string; reward: number }[] = [];
+  for (let round = 1; round <= 60; round++) {
+    const now = round * 1000;
+    if (round === 41) recommender = await Recommender.restore(recommender.snapshot(), { policies: [factory], module });
+    const candidates = dyadicVectors(random, 7, 4).map((features, i) => ({ id: `item-${i}`, features }));
+    const { ranking } = recommender.recommend({ candidates, limit: 2, now });
+    log.push(ranking);
+    for (const { impressionId } of ranking) {
+      if (random() < 0.5) due.push({ impressionId, at: now + Math.floor(random() * 7000), reward: Math.floor(random() * 4096) / 4096 });
+    }
+    for (const event of due.filter(({ at }) => at <= now + 1000 && at > now)) {
+      log.push(recommender.convert(event), recommender.convert(event));
+    }
+  }
+  return bits(log, recommender.snapshot());
+}
+
+/** JSON in which every number is written by its bits, and the bytes in hexadecimal. */
+function bits(log: unknown, bytes: Uint8Array): string {
+  const view = new DataView(new ArrayBuffer(8));
+  const decisions = JSON.stringify(log, (_, value) => {
+    if (typeof value !== "number") return value;
+    view.setFloat64(0, value);
+    return view.getBigUint64(0).toString(16);
+  });
+  return `${decisions} ${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Plays every policy of the table with every setting it is tested with. */
+export async function playAll(): Promise<Record<string, string>> {
+  const played: Record<string, string> = {};
+  for (const factory of policies) {
+    for (const { label, options } of settings[factory.id]) played[`${factory.id} ${label}`] = await play(factory, options);
+  }
+  return played;
+}

@@ -1,0 +1,67 @@
+import { encoder } from "afterclick";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+const shop = encoder({
+  dimension: 32,
+  numeric: { price: { min: 0, max: 200 }, hour: { min: 0, max: 24 } },
+  interactions: [
+    ["country", "brand"],
+    ["hour", "price"],
+  ],
+});
+
+const features = fc.record({
+  context: fc.record({ country: fc.string(), tags: fc.array(fc.string(), { maxLength: 5 }), hour: fc.integer({ min: -5, max: 30 }) }),
+  action: fc.record({ brand: fc.string(), sale: fc.boolean(), price: fc.double({ min: -1e9, max: 1e9, noNaN: true }) }),
+});
+
+describe("encoder", () => {
+  it("gives vectors inside the unit ball, of multiples of 2^-12", () => {
+    fc.assert(
+      fc.property(features, (named) => {
+        const vector = shop.encode(named);
+        expect(vector.reduce((sum, component) => sum + component * component, 0)).toBeLessThanOrEqual(1);
+        expect(vector.every((component) => Number.isInteger(component * 4096))).toBe(true);
+        expect(vector.length).toBe(32);
+      }),
+    );
+  });
+
+  it("does not depend on the order of names, and tells context from action", () => {
+    const vector = shop.encode({ context: { country: "PT", hour: 9 }, action: { brand: "Acme", price: 20 } });
+    expect(shop.encode({ action: { price: 20, brand: "Acme" }, context: { hour: 9, country: "PT" } })).toEqual(vector);
+    expect(shop.encode({ context: { brand: "Acme" } })).not.toEqual(shop.encode({ action: { brand: "Acme" } }));
+    expect(shop.encode({ action: { brand: "Acme" } })).not.toEqual(shop.encode({ action: { brand: "Acne" } }));
+  });
+
+  it("scales numbers by their range and keeps them inside it", () => {
+    const { encode } = encoder({ dimension: 1, numeric: { price: { min: 0, max: 200 } } });
+    const size = (price: number): number => Math.abs(encode({ action: { price } })[0]);
+    expect([size(0), size(50), size(100), size(200), size(1e9)]).toEqual([1, 0.5, 0, 1, 1]);
+  });
+
+  it("adds products of features for interactions", () => {
+    const plain = encoder({ dimension: 64 }).encode({ context: { a: "x" }, action: { b: "y" } });
+    const crossed = encoder({ dimension: 64, interactions: "all" }).encode({ context: { a: "x" }, action: { b: "y" } });
+    expect(plain.filter((component) => component !== 0).length).toBe(2);
+    expect(crossed.filter((component) => component !== 0).length).toBe(3);
+  });
+
+  it("encodes nothing as nothing", () => {
+    expect(shop.encode({})).toEqual(new Float64Array(32));
+  });
+
+  const bad: [string, () => unknown, RegExp][] = [
+    ["a number without a range", () => shop.encode({ action: { weight: 3 } }), /action\.weight/],
+    ["a number that is not finite", () => shop.encode({ action: { price: Number.NaN } }), /action\.price/],
+    ["a nested value", () => shop.encode({ action: { brand: { name: "x" } as never } }), /action\.brand/],
+    ["no features at all", () => shop.encode({ action: null as never }), /action/],
+    ["a dimension of 0", () => encoder({ dimension: 0 }), /dimension/],
+    ["an empty range", () => encoder({ dimension: 4, numeric: { price: { min: 1, max: 1 } } }), /numeric\.price\.max/],
+    ["an interaction that is no pair", () => encoder({ dimension: 4, interactions: [["a"]] as never }), /interactions\[0\]/],
+  ];
+  it.each(bad)("refuses %s", (_, act, message) => {
+    expect(act).toThrow(message);
+  });
+});

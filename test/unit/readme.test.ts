@@ -1,0 +1,26 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { policies } from "afterclick";
+import { expect, it } from "vitest";
+
+const readme = await readFile("README.md", "utf8");
+const snippets = Array.from(readme.matchAll(/```ts\n([\s\S]*?)```/g), ([, code]) => code);
+
+it.each(snippets.map((code, i) => [i + 1, code]))("snippet %i prints what its comments say", async (place, code) => {
+  // Inside the package, so that its own name resolves.
+  await mkdir("build", { recursive: true });
+  const file = `build/readme-${place}.ts`;
+  await writeFile(file, code as string);
+  const printed = execFileSync(process.execPath, [file], { encoding: "utf8" }).trim().split("\n");
+  expect(printed).toEqual(Array.from((code as string).matchAll(/console\.log\(.*\); \/\/ (.*)/g), ([, expected]) => expected));
+  expect(printed.length).toBeGreaterThan(0);
+});
+
+it("lists every policy", () => {
+  for (const { id } of policies) expect(readme).toContain(`\`${id}\``);
+});
+
+it("names only scripts that there are", async () => {
+  const { scripts } = JSON.parse(await readFile("package.json", "utf8"));
+  for (const [, name] of readme.matchAll(/npm run ([a-z]+)/g)) expect(Object.keys(scripts)).toContain(name);
+});

@@ -1,0 +1,76 @@
+import { gpTsSdf, otfLinTs, otfLinUcb, policies, Recommender, SnapshotError } from "afterclick";
+import { beforeAll, describe, expect, it } from "vitest";
+
+let bytes: Uint8Array;
+
+beforeAll(async () => {
+  const recommender = await Recommender.create({ policy: otfLinUcb({ dimension: 3 }), window: { ms: 1000 } });
+  for (let i = 0; i < 6; i++) {
+    const { action } = recommender.recommend({ candidates: [{ features: [1, 0, i / 8] }, { features: [0, 1, i / 4] }], now: 100 * i });
+    recommender.convert({ impressionId: action.impressionId, reward: 1, at: 100 * i + 50 });
+  }
+  bytes = recommender.snapshot();
+});
+
+const codeOf = async (changed: Uint8Array, known: typeof policies = policies): Promise<string> => {
+  const error = await Recommender.restore(changed, { policies: known }).catch((caught) => caught);
+  expect(error).toBeInstanceOf(SnapshotError);
+  return error.code;
+};
+
+function changed(change: (view: DataView, copy: Uint8Array) => void): Uint8Array {
+  const copy = bytes.slice();
+  change(new DataView(copy.buffer), copy);
+  return copy;
+}
+
+describe("a snapshot", () => {
+  it("restores to itself", async () => {
+    const restored = await Recommender.restore(bytes, { policies: [otfLinUcb] });
+    expect(restored.snapshot()).toEqual(bytes);
+  });
+
+  it("has one error per field of its header", async () => {
+    expect(await codeOf(changed((view) => view.setUint32(0, 1)))).toBe("magic");
+    expect(await codeOf(changed((view) => view.setUint32(4, 2, true)))).toBe("version");
+    expect(await codeOf(changed((view) => view.setFloat64(48, 8, true)))).toBe("truncated");
+    expect(await codeOf(changed((view) => view.setUint8(56, view.getUint8(56) ^ 1)))).toBe("checksum");
+    expect(await codeOf(bytes, [otfLinTs])).toBe("policy");
+    expect(await codeOf(bytes, [])).toBe("policy");
+  });
+
+  it("is refused when cut short, at any length", async () => {
+    for (let length = 0; length < bytes.length; length += 7) expect(await codeOf(bytes.slice(0, length))).toBe("truncated");
+    expect(await codeOf(Uint8Array.from([...bytes, 0]))).toBe("truncated");
+  });
+
+  it("is refused with any byte flipped", async () => {
+    for (let at = 0; at < bytes.length; at += 5) {
+      expect(["magic", "version", "truncated", "checksum"]).toContain(
+        await codeOf(
+          changed((_, copy) => {
+            copy[at] ^= 1 << (at % 8);
+          }),
+        ),
+      );
+    }
+  });
+
+  it("is refused when it is not bytes", async () => {
+    await expect(Recommender.restore("text" as never, { policies })).rejects.toThrow(/bytes: expected a Uint8Array/);
+    await expect(Recommender.restore(bytes, {} as never)).rejects.toThrow(/policies/);
+  });
+
+  it("holds the hyper-parameters that a refit has set", async () => {
+    const policy = gpTsSdf({ dimension: 1, refit: { every: 8 } });
+    const recommender = await Recommender.create({ policy, window: { rounds: 20 } });
+    const candidates = Array.from({ length: 9 }, (_, i) => ({ features: [i / 8] }));
+    for (let i = 0; i < 20; i++) {
+      const { action } = recommender.recommend({ candidates });
+      recommender.convert({ impressionId: action.impressionId, reward: (1 + Math.sin(9 * action.index)) / 2 });
+    }
+    const restored = await Recommender.restore(recommender.snapshot(), { policies });
+    expect(restored.recommend({ candidates })).toEqual(recommender.recommend({ candidates }));
+    expect(restored.snapshot()).toEqual(recommender.snapshot());
+  });
+});
