@@ -2,14 +2,18 @@
 // rows of L that changed are solved anew. A row depends on the factor alone, so scores have the bits of `gpScore`.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { forgetRows, GaussianProcess, whitened } from "./gaussian-process";
+import { GaussianProcess, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import { allFinite, LANES, packPanel, PANEL_ROW, solvePanel } from "./linalg";
+import { allFinite, LANES, packPanel, PANEL_ROW, PANELS, solvePanel, solveRowAcross } from "./linalg";
 import { allocateDoubles, release } from "./memory";
-import { products, reduceVariances, writeVariances } from "./posterior";
+import { addProducts, reduceVariances, writeVariances } from "./posterior";
 
-// A group of four watched candidates has a block in `gp.domain`, (d + 1) x 4: the candidates, then their prior variances less
-// the squares of the first `reducedRows` rows of V; and one in `gp.solved`, solvedCapacity x 4, with V.
+// A group of four watched candidates has a block in `gp.domain`, (d + 2) x 4: the candidates, then their prior variances less
+// the squares of the first `reducedRows` rows of V, then their means by the first `summedRows`; and one in `gp.solved`,
+// solvedCapacity x 4, with V.
+
+/** Doubles of a group's block per lane beside the candidate's d. */
+const KEPT: usize = 2;
 
 /**
  * Watches the candidates `xs` (k x d, row-major; copied) instead of those before.
@@ -18,11 +22,11 @@ import { products, reduceVariances, writeVariances } from "./posterior";
 export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   const d = gp.dimension;
   const groups = (k + LANES - 1) / LANES;
-  const domain = allocateDoubles(<u64>groups * (d + 1) * LANES);
+  const domain = allocateDoubles(<u64>groups * (d + KEPT) * LANES);
   if (!domain) return OUT_OF_MEMORY;
   for (let group: usize = 0; group < groups; group++) {
     const start = group * LANES;
-    packPanel(xs + ((start * d) << 3), min(LANES, k - start), d, domain + group * (d + 1) * PANEL_ROW);
+    packPanel(xs + ((start * d) << 3), min(LANES, k - start), d, domain + group * (d + KEPT) * PANEL_ROW);
   }
   release(gp.domain);
   release(gp.solved);
@@ -30,7 +34,9 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   gp.domainSize = k;
   gp.solved = 0;
   gp.solvedCapacity = 0;
-  forgetRows(gp, 0);
+  gp.solvedRows = 0;
+  gp.reducedRows = 0;
+  gp.summedRows = 0;
   return OK;
 }
 
@@ -49,9 +55,29 @@ function reserve(gp: GaussianProcess, groups: usize): bool {
   return true;
 }
 
+/** Solves the rows of V that are new or have changed, in up to PANELS groups from `group` on. */
+function solveGroups(gp: GaussianProcess, group: usize, groups: usize): void {
+  const solved = gp.solvedRows;
+  const n = gp.size;
+  const d = gp.dimension;
+  const stride = gp.solvedCapacity * PANEL_ROW;
+  const first = gp.solved + group * stride;
+  const count = min(PANELS, groups - group);
+  for (let g: usize = 0; g < count; g++) {
+    const candidates = gp.domain + (group + g) * (d + KEPT) * PANEL_ROW;
+    kernelPanel(gp.kernel, gp.points + ((solved * d) << 3), n - solved, candidates, first + g * stride + solved * PANEL_ROW);
+  }
+  if (count == PANELS && n - solved < LANES) {
+    for (let i = solved; i < n; i++) solveRowAcross(gp.factor, gp.reciprocals, i, first, stride);
+  } else {
+    for (let g: usize = 0; g < count; g++) solvePanel(gp.factor, gp.reciprocals, solved, n, first + g * stride);
+  }
+}
+
 /**
  * Writes what `gpScore` writes for the watched candidates, to the bit. Status as there, or OUT_OF_MEMORY.
- * **Cost:** k n, and k (d + n) for every row that was added, or that a replicate at it or before it changed.
+ * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k n more if a sum or a
+ * count changed that was scored with before.
  */
 export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usize): i32 {
   const d = gp.dimension;
@@ -60,22 +86,25 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
   const groups = (k + LANES - 1) / LANES;
   if (!reserve(gp, groups)) return OUT_OF_MEMORY;
   const z = whitened(gp);
-  const solved = gp.solvedRows;
   const reduced = gp.reducedRows;
+  const summed = gp.summedRows;
   for (let group: usize = 0; group < groups; group++) {
-    const candidates = gp.domain + group * (d + 1) * PANEL_ROW;
+    if (group % PANELS == 0) solveGroups(gp, group, groups);
+    const candidates = gp.domain + group * (d + KEPT) * PANEL_ROW;
     const remaining = candidates + d * PANEL_ROW;
+    const sums = remaining + PANEL_ROW;
     const panel = gp.solved + group * gp.solvedCapacity * PANEL_ROW;
     const start = group * LANES;
     const count = min(LANES, k - start);
-    kernelPanel(gp.kernel, gp.points + ((solved * d) << 3), n - solved, candidates, panel + solved * PANEL_ROW);
-    solvePanel(gp.factor, gp.reciprocals, solved, n, panel);
-    products(panel, z, n, gp.work, count, means + (start << 3));
+    if (!summed) memory.fill(sums, 0, PANEL_ROW);
+    addProducts(panel + summed * PANEL_ROW, z + (summed << 3), n - summed, sums);
+    memory.copy(means + (start << 3), sums, count << 3);
     if (!reduced) kernelDiagonal(gp.kernel, candidates, remaining);
     reduceVariances(panel + reduced * PANEL_ROW, n - reduced, remaining);
     writeVariances(remaining, count, variances + (start << 3));
   }
   gp.solvedRows = n;
   gp.reducedRows = n;
+  gp.summedRows = n;
   return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
 }

@@ -7,7 +7,7 @@
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { downdate, factorise, invertDiagonal, LIFT } from "./factor";
 import { createKernel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
-import { factorRow, LANES, packPanel, PANEL_ROW, solve, solveTransposed, triangle, unpackLane } from "./linalg";
+import { factorRow, LANES, packPanel, PANEL_ROW, solveFrom, solveTransposed, triangle, unpackLane } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
 
 @unmanaged export class GaussianProcess {
@@ -20,8 +20,8 @@ import { allocate, allocateDoubles, release } from "./memory";
   size: usize;
   /** Pivots lifted to their lower bound since the factor was last built. */
   clamped: usize;
-  /** Whether `whitened`, and `weights`, belong to the present factor and sums. */
-  whitenedFresh: bool;
+  /** How many entries of `whitened` belong to the present factor and sums, and whether `weights` does. */
+  whitenedRows: usize;
   weightsFresh: bool;
   /** Owned, packed, of `capacity` rows. */
   factor: usize;
@@ -44,7 +44,9 @@ import { allocate, allocateDoubles, release } from "./memory";
   solved: usize;
   solvedCapacity: usize;
   solvedRows: usize;
+  /** Rows that are in the candidates' variances and means already. */
   reducedRows: usize;
+  summedRows: usize;
 
   /** The workspace's parts: candidates (d x 4), and behind them 4 lanes for results, then n x 4. */
   @inline get work(): usize {
@@ -102,6 +104,7 @@ function reserve(gp: GaussianProcess, capacity: usize): bool {
   memory.copy(counts + vector, gp.sums, rows);
   memory.copy(counts + 2 * vector, gp.noises, rows);
   memory.copy(counts + 3 * vector, gp.reciprocals, rows);
+  memory.copy(counts + 4 * vector, gp.whitened, gp.whitenedRows << 3);
   release(gp.factor);
   release(gp.points);
   gp.factor = factor;
@@ -114,18 +117,20 @@ function reserve(gp: GaussianProcess, capacity: usize): bool {
   gp.weights = counts + 5 * vector;
   gp.panel = counts + 6 * vector;
   gp.capacity = capacity;
-  stale(gp);
+  gp.weightsFresh = false;
   return true;
 }
 
-// @ts-ignore: decorator
-@inline function stale(gp: GaussianProcess): void {
-  gp.whitenedFresh = false;
+/** Sums, counts or the factor have changed from `row` on, and with them what the means derive from. */
+function forgetMeans(gp: GaussianProcess, row: usize): void {
   gp.weightsFresh = false;
+  gp.whitenedRows = min(gp.whitenedRows, row);
+  if (row < gp.summedRows) gp.summedRows = 0;
 }
 
 /** Rows of the factor from `row` on have changed, and with them what the watched candidates derive from them. */
 export function forgetRows(gp: GaussianProcess, row: usize): void {
+  forgetMeans(gp, row);
   if (row >= gp.solvedRows) return;
   gp.solvedRows = row;
   gp.reducedRows = 0;
@@ -144,7 +149,6 @@ export function gpTouch(gp: GaussianProcess): void {
   invertDiagonal(gp.factor, gp.size, gp.reciprocals);
   gp.clamped = 0;
   forgetRows(gp, 0);
-  stale(gp);
 }
 
 export function gpSize(gp: GaussianProcess): usize {
@@ -218,7 +222,7 @@ export function gpAppend(gp: GaussianProcess, x: usize): i32 {
   if (lifted < 0) return lifted;
   gp.clamped += lifted;
   gp.size = n + 1;
-  stale(gp);
+  forgetMeans(gp, n);
   return <i32>n;
 }
 
@@ -236,7 +240,6 @@ export function gpReplicate(gp: GaussianProcess, row: usize): void {
   const shift = gp.noise / (count * (count + 1));
   forgetRows(gp, row);
   gp.clamped += downdate(gp.factor, gp.reciprocals, gp.noises, row, gp.size, shift, gp.panel);
-  stale(gp);
 }
 
 /** Adds to the reward sum of a row, and to the sum of squared rewards. OK, or NOT_FINITE, nothing changed. **Cost:** O(1). */
@@ -247,19 +250,19 @@ export function gpReward(gp: GaussianProcess, row: usize, deltaSum: f64, deltaSq
   if (!(abs(total) < Infinity && abs(squares) < Infinity)) return NOT_FINITE;
   store<f64>(sum, total);
   gp.squares = squares;
-  stale(gp);
+  forgetMeans(gp, row);
   return OK;
 }
 
-/** L^-1 (s/c), once per change. */
+/** L^-1 (s/c), from the first row on that has changed. */
 export function whitened(gp: GaussianProcess): usize {
-  if (!gp.whitenedFresh) {
-    for (let i: usize = 0; i < gp.size << 3; i += 8) {
-      store<f64>(gp.whitened + i, load<f64>(gp.sums + i) / load<f64>(gp.counts + i));
-    }
-    solve(gp.factor, gp.reciprocals, gp.size, gp.whitened, gp.panel);
-    gp.whitenedFresh = true;
+  const from = gp.whitenedRows;
+  if (from == gp.size) return gp.whitened;
+  for (let i = from << 3; i < gp.size << 3; i += 8) {
+    store<f64>(gp.whitened + i, load<f64>(gp.sums + i) / load<f64>(gp.counts + i));
   }
+  solveFrom(gp.factor, gp.reciprocals, from, gp.size, gp.whitened, gp.panel);
+  gp.whitenedRows = gp.size;
   return gp.whitened;
 }
 
@@ -289,7 +292,6 @@ function refactor(gp: GaussianProcess, kernel: Kernel): i32 {
   gp.factor = factor;
   gp.clamped = lifted;
   forgetRows(gp, 0);
-  stale(gp);
   return OK;
 }
 

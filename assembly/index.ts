@@ -25,6 +25,7 @@ export {
 export { kernelMatrix } from "./kernels";
 export { gpFind, gpNearest } from "./lookup";
 export { allocate, release } from "./memory";
+export { improvement, logImprovement } from "./normal";
 export { gpCovariance, gpMean, gpSample, gpScore } from "./posterior";
 export { normals, uniforms } from "./random";
 export {

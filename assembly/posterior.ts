@@ -9,17 +9,23 @@ import { allFinite, factorRow, LANES, packPanel, PANEL_ROW, solvePanel, subtract
 import { findPoint } from "./lookup";
 import { allocateDoubles, release } from "./memory";
 
-/** out[lane] = <column of the panel (n x 4), vector (n)>, for `count` lanes; `lanes` is workspace of 4. */
-export function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {
-  let lower = f64x2.splat(0);
-  let upper = f64x2.splat(0);
+/** sums[lane] += <column of the panel (n x 4), vector (n)>, row after row: in pieces it gives the same bits. */
+export function addProducts(panel: usize, vector: usize, n: usize, sums: usize): void {
+  let lower = v128.load(sums);
+  let upper = v128.load(sums, 16);
   for (const end = vector + (n << 3); vector < end; vector += 8, panel += PANEL_ROW) {
     const entry = v128.load_splat<f64>(vector);
     lower = f64x2.add(lower, f64x2.mul(entry, v128.load(panel)));
     upper = f64x2.add(upper, f64x2.mul(entry, v128.load(panel, 16)));
   }
-  v128.store(lanes, lower);
-  v128.store(lanes, upper, 16);
+  v128.store(sums, lower);
+  v128.store(sums, upper, 16);
+}
+
+/** out[lane] = <column of the panel (n x 4), vector (n)>, for `count` lanes; `lanes` is workspace of 4. */
+function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {
+  memory.fill(lanes, 0, PANEL_ROW);
+  addProducts(panel, vector, n, lanes);
   memory.copy(out, lanes, count << 3);
 }
 

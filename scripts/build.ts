@@ -1,10 +1,9 @@
 // Bundles the SDK once per platform, each beside its copy of the core; `asc` has built the core before.
 import { execFileSync } from "node:child_process";
-import { copyFile, mkdir, rm } from "node:fs/promises";
+import { copyFile, mkdir } from "node:fs/promises";
 import { build } from "esbuild";
 
-await rm("dist", { recursive: true, force: true });
-await mkdir("dist");
+await mkdir("dist", { recursive: true });
 await copyFile("build/core.wasm", "dist/core.wasm");
 for (const platform of ["node", "workerd", "browser"]) {
   await build({

@@ -7,50 +7,16 @@ import {
   type Candidate,
   type GaussianProcess,
   gaussianProcess,
-  type Kernel,
-  linear,
-  matern12,
-  matern32,
-  matern52,
   type Policy,
   type PolicyDescriptor,
   policies,
   Recommender,
-  squaredExponential,
 } from "afterclick";
-
-// The files are data of known shapes; a shape that does not fit shows as a failed case.
-// biome-ignore lint/suspicious/noExplicitAny: JSON
-type Json = any;
-/** Throws on a difference. "skipped" means that this version has no such algorithm. */
-type Case = { name: string; run: () => Promise<"skipped" | undefined> };
-
-const kernels: Record<string, (options: Json) => Kernel> = {
-  se: squaredExponential,
-  matern12,
-  matern32,
-  matern52,
-  linear,
-};
-
-function kernelOf({ name, var: variance, lengthscale, bias }: Json): Kernel {
-  const make = kernels[name];
-  if (!make) throw new Error(`unknown kernel ${name}`);
-  return make(name === "linear" ? { variance, lengthscale, bias: bias ?? 0 } : { variance, lengthscale });
-}
-
-function close(what: string, got: ArrayLike<number> | number, expected: number[] | number, absolute: number, relative = 0): void {
-  const a = typeof got === "number" ? [got] : got;
-  const b = typeof expected === "number" ? [expected] : expected.flat();
-  if (a.length !== b.length) throw new Error(`${what}: ${a.length} values, expected ${b.length}`);
-  for (let i = 0; i < b.length; i++) {
-    if (!(Math.abs(a[i] - b[i]) <= absolute + relative * Math.abs(b[i]))) throw new Error(`${what}[${i}]: ${a[i]}, expected ${b[i]}`);
-  }
-}
-
-function equal(what: string, got: unknown, expected: unknown): void {
-  if (got !== expected) throw new Error(`${what}: ${got}, expected ${expected}`);
-}
+import { improvementCases, miniCases } from "./golden-calandriello.ts";
+import { type Case, close, equal, type Json, kernelOf } from "./golden-case.ts";
+import { delayCases } from "./golden-delays.ts";
+import { dlppCases, zoomingCases } from "./golden-liu.ts";
+import { explorationCases } from "./golden-vakili.ts";
 
 const flat = (points: number[][]): Float64Array => Float64Array.from(points.flat());
 const row = (point: number | number[]): number[] => (typeof point === "number" ? [point] : point);
@@ -265,9 +231,6 @@ function checkSdf(policy: Policy, result: Json, candidates: { features: number[]
   if (sample) close(`sample of round ${t}`, scores, sample.f, 1e-7, 1e-7);
 }
 
-const pending = (count: number): Case[] =>
-  Array.from({ length: count }, (_, i) => ({ name: `case ${i + 1}`, run: async () => "skipped" as const }));
-
 /** A file's cases, told by its shape. */
 function casesOf(file: Json): Case[] {
   const sample = file.cases?.[0];
@@ -277,10 +240,12 @@ function casesOf(file: Json): Case[] {
   if (sample?.Xs) return posteriorCases(file);
   if (file.f_values && file.actions) return otfCases(file);
   if (file.results?.[0]?.method) return sdfCases(file);
-  if (file.geometric || file.ei) return pending(Object.values(file).filter(Array.isArray).length);
-  if (file.run && file.lengths) return pending(3);
-  if (file.results?.[0]?.batches) return pending(file.results.length);
-  if (sample?.noise) return pending(file.cases.length);
+  if (file.ei) return improvementCases(file);
+  if (file.geometric) return delayCases(file);
+  if (file.run && file.lengths) return explorationCases(file);
+  if (file.results?.[0]?.batches) return miniCases(file);
+  if (sample?.grid_points_per_axis) return zoomingCases(file);
+  if (sample?.ball_per_round) return dlppCases(file);
   throw new Error("this is no golden format that the runner knows");
 }
 

@@ -146,7 +146,7 @@ export class Recommender {
     const moment = this.#moment(this.#round + 1, request.now);
     const { candidates } = request;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
-    const places = Math.max(1, Math.min(limit, candidates?.length ?? 1));
+    const places = Math.max(1, Math.min(limit, candidates?.length ?? limit));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
     const choices = this.policy.choose({ ...moment, candidates, limit, decision: ids[0] });
     const ranking = choices.map((choice, place): RankedAction => ({ impressionId: ids[place], ...choice }));
@@ -167,9 +167,8 @@ export class Recommender {
     onlyKeys("impression", record("impression", impression), ["impressionId", "features", "now"]);
     const moment = this.#moment(this.#round + 1, impression.now);
     const [id] = this.#impressionIds(nonEmptyString("impressionId", impression.impressionId), 1, moment.round);
-    this.policy.features(impression.features);
-    this.#round = moment.round;
     this.#show(id, impression.features, moment);
+    this.#round = moment.round;
     this.#pending.advance(moment);
   }
 

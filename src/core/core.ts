@@ -81,6 +81,16 @@ export class Core {
     return this.#exports.log(x);
   }
 
+  /** h(u) = E max(u + Z, 0) of a standard normal Z, accurate far into the lower tail. */
+  improvement(u: number): number {
+    return this.#exports.improvement(u);
+  }
+
+  /** log h(u), also where h(u) is below the smallest double. */
+  logImprovement(u: number): number {
+    return this.#exports.logImprovement(u);
+  }
+
   /** The 64-bit digest of `bytes` in 16 hex digits. Finds damage, not forgery. */
   digest(bytes: Uint8Array): string {
     return this.#digest(bytes).toString(16).padStart(16, "0");

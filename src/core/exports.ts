@@ -8,6 +8,8 @@ export interface CoreExports {
   release(pointer: Pointer): void;
   exp(x: number): number;
   log(x: number): number;
+  improvement(u: number): number;
+  logImprovement(u: number): number;
   digest(pointer: Pointer, bytes: number, out: Pointer): void;
   uniforms(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
   normals(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;

@@ -69,6 +69,7 @@ export class DelayedPosterior<P extends Posterior> {
     const { norms, buffer } = this.#options;
     const before = buffer === "before" ? this.#width(features) : 0;
     const slot = this.posterior.append(features);
+    this.posterior.elapse();
     const width = buffer === "after" ? this.#width(features) : before;
     this.#forget(this.#firstOpen(moment));
     this.#times.push(this.#time(moment));

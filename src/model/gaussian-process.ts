@@ -1,28 +1,38 @@
-import { oneOf, onlyKeys, positiveNumber, record, wholeNumber } from "../argument.ts";
+import { oneOf, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "../argument.ts";
 import type { Core, GaussianProcessHandle, KernelSpec } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
+import { compassSearch } from "./compass-search.ts";
+import { Domain, type DomainSettings, parsePoints } from "./domain.ts";
 import { type Kernel, kernelSpec, parseKernel, squaredExponential } from "./kernel.ts";
 import type { AppendedPoint, Moments, Posterior } from "./posterior.ts";
 
 /** Options of every policy that holds a Gaussian process. */
 export interface GaussianProcessSettings {
-  /** Features per candidate (d): of the action, or of context and action one after the other. */
-  readonly dimension: number;
+  /** Features per candidate (d): of the action, or of context and action one after the other; of a domain, by default its own. */
+  readonly dimension?: number;
   /** Default: a squared exponential of lengthscale 1. */
   readonly kernel?: Kernel;
   /** Variance of one reward about its expectation (lambda), default 0.01. */
   readonly noiseVariance?: number;
   /** Most unique points kept, default 1000; an impression elsewhere then counts at the nearest of them. */
   readonly capacity?: number;
+  /** A fixed set of points to choose among; candidates are then absent, and scoring them again costs O(k n). */
+  readonly domain?: DomainSettings | null;
   /** Sets the kernel to the maximum of the marginal likelihood after every so many impressions; default never. */
   readonly refit?: { readonly every: number; readonly method?: "marginal-likelihood" } | null;
 }
 
-export const gaussianProcessOptions = ["dimension", "kernel", "noiseVariance", "capacity", "refit"];
+export type ParsedGaussianProcess = Required<GaussianProcessSettings>;
+
+export const gaussianProcessOptions = ["dimension", "kernel", "noiseVariance", "capacity", "domain", "refit"];
 
 /** Checks the options of a Gaussian process and fills in defaults. */
-export function parseGaussianProcess(options: GaussianProcessSettings): Required<GaussianProcessSettings> {
-  const dimension = wholeNumber("dimension", options.dimension, 1, 4096);
+export function parseGaussianProcess(options: GaussianProcessSettings): ParsedGaussianProcess {
+  const domain = options.domain == null ? null : parsePoints(options.domain);
+  const dimension = wholeNumber("dimension", options.dimension ?? domain?.points[0].length, 1, 4096);
+  if (domain && domain.points[0].length !== dimension) {
+    throw outOfRange("domain.points[0]", `${dimension} coordinates, the dimension`, domain.points[0]);
+  }
   const kernel = parseKernel("kernel", options.kernel ?? squaredExponential());
   kernelSpec(kernel, dimension);
   return {
@@ -30,6 +40,7 @@ export function parseGaussianProcess(options: GaussianProcessSettings): Required
     kernel,
     noiseVariance: positiveNumber("noiseVariance", options.noiseVariance ?? 0.01),
     capacity: wholeNumber("capacity", options.capacity ?? 1000, 1, 20_000),
+    domain,
     refit: options.refit == null ? null : parseRefit(options.refit),
   };
 }
@@ -43,6 +54,8 @@ function parseRefit(value: NonNullable<GaussianProcessSettings["refit"]>): { eve
 }
 
 const INITIAL_ROWS = 64;
+/** Below this many rows a fixed domain keeps repeated points apart: merging them costs more than it saves. */
+const UNMERGED_ROWS = 256;
 
 /**
  * Gaussian-process regression over unique points, each with a count of impressions and a sum of rewards.
@@ -50,6 +63,9 @@ const INITIAL_ROWS = 64;
  * An impression adds to a count (or a row), a conversion to a sum.
  * At capacity a new point is merged into the nearest kept one, by distance in units of the initial lengthscales,
  * so that learning goes on at bounded cost.
+ *
+ * In a fixed domain a repeated point opens a row of its own, since a change of an early row would have to be solved for every
+ * point of the domain again; when rows come to twice the unique points they are merged. The posterior is the same.
  * **Source:** Calandriello et al. 2022, eq. 3 with averages for sums; Verma et al. 2022, eq. 1.
  */
 export class GaussianProcess implements Posterior {
@@ -59,10 +75,14 @@ export class GaussianProcess implements Posterior {
   readonly #capacity: number;
   readonly #refitEvery: number;
   readonly #initial: KernelSpec;
+  readonly domain: Domain | null;
+  /** With a domain: the newest row of each of its points, or -1. */
+  readonly #rowOf: Int32Array;
+  #unique = 0;
   #kernel: KernelSpec;
   #impressions = 0;
 
-  constructor(core: Core, options: Required<GaussianProcessSettings>) {
+  constructor(core: Core, options: ParsedGaussianProcess) {
     this.dimension = options.dimension;
     this.#core = core;
     this.#capacity = options.capacity;
@@ -70,11 +90,19 @@ export class GaussianProcess implements Posterior {
     this.#initial = kernelSpec(options.kernel, options.dimension);
     this.#kernel = this.#initial;
     this.#handle = core.gpCreate(this.#kernel, options.noiseVariance, Math.min(options.capacity, INITIAL_ROWS));
+    this.domain = options.domain && new Domain(options.domain);
+    this.#rowOf = new Int32Array(this.domain?.count ?? 0).fill(-1);
+    if (this.domain) core.gpWatch(this.#handle, this.domain.points);
+  }
+
+  /** Gives its memory back to the core; nothing may be asked of it any more. */
+  release(): void {
+    this.#core.gpRelease(this.#handle);
   }
 
   /** Unique points kept. */
   get size(): number {
-    return this.#core.gpSize(this.#handle);
+    return this.domain ? this.#unique : this.#core.gpSize(this.#handle);
   }
 
   /** Pivots of the factor that rounding had pushed below their exact lower bound and that were lifted to it. */
@@ -87,25 +115,92 @@ export class GaussianProcess implements Posterior {
     return this.#kernel;
   }
 
-  /** Counts one impression and returns the row it is counted at. **Cost:** O(n^2) for a new point, O((n - row)^2) for one seen before. */
-  append(features: Float64Array): number {
-    let row = this.#core.gpFind(this.#handle, features);
-    if (row < 0 && this.size >= this.#capacity) row = this.#core.gpNearest(this.#handle, features, this.#initial.lengthscale);
-    if (row >= 0) this.#core.gpReplicate(this.#handle, row);
-    else row = this.#core.gpAppend(this.#handle, features);
+  /**
+   * Counts `count` impressions at one point and returns their slot: the row, or the point's place in the domain.
+   * **Cost:** O(n^2) for a new row, O((n - row)^2) for each at an old one.
+   * @throws {RangeError} if there is a domain and the point is not in it.
+   */
+  append(features: Float64Array, count = 1): number {
+    const slot = this.domain ? this.#appendInDomain(this.domain, features) : this.#appendAnywhere(features);
+    const row = this.domain ? this.#rowOf[slot] : slot;
+    for (let repeated = 1; repeated < count; repeated++) this.#core.gpReplicate(this.#handle, row);
+    return slot;
+  }
+
+  /** The slot at which a point that was appended is counted. */
+  locate(features: Float64Array): number {
+    if (this.domain) return this.domain.indexOf(features);
+    const row = this.#core.gpFind(this.#handle, features);
+    return row < 0 && this.size >= this.#capacity ? this.#core.gpNearest(this.#handle, features, this.#initial.lengthscale) : row;
+  }
+
+  /** Says that one more impression was made, counted here or not: refits when that is due, and returns whether it did. */
+  elapse(): boolean {
     this.#impressions++;
-    if (this.#refitEvery > 0 && this.#impressions % this.#refitEvery === 0) this.refit();
+    const due = this.#refitEvery > 0 && this.#impressions % this.#refitEvery === 0;
+    if (due) this.refit();
+    return due;
+  }
+
+  #appendAnywhere(features: Float64Array): number {
+    const row = this.locate(features);
+    if (row < 0) return this.#core.gpAppend(this.#handle, features);
+    this.#core.gpReplicate(this.#handle, row);
     return row;
   }
 
-  /** Replaces the reward `previous` of an impression at row `slot`. **Cost:** O(1), and O(n^2) at the next mean. */
-  reward({ slot }: AppendedPoint, reward: number, previous: number): void {
-    this.#core.gpReward(this.#handle, slot, reward - previous, reward * reward - previous * previous);
+  #appendInDomain(domain: Domain, features: Float64Array): number {
+    const place = domain.indexOf(features);
+    const rows = this.#core.gpSize(this.#handle);
+    // The newest row may change: nothing was solved with it that a new row would not cost as well.
+    if (rows > 0 && this.#rowOf[place] === rows - 1) {
+      this.#core.gpReplicate(this.#handle, rows - 1);
+      return place;
+    }
+    if (rows >= UNMERGED_ROWS && rows >= 2 * this.#unique) this.#merge(domain);
+    if (this.#rowOf[place] < 0) this.#unique++;
+    this.#rowOf[place] = this.#core.gpAppend(this.#handle, features);
+    return place;
   }
 
-  /** Mean and standard deviation without noise. **Cost:** O(k n^2). */
+  /** Merges the rows of each point of the domain, in order of first appearance, and builds the factor anew. */
+  #merge(domain: Domain): void {
+    const d = this.dimension;
+    const state = this.#core.gpState(this.#handle);
+    const merged = { points: [] as number[], counts: [] as number[], sums: [] as number[] };
+    this.#rowOf.fill(-1);
+    state.counts.forEach((count, row) => {
+      const point = state.points.subarray(row * d, (row + 1) * d);
+      const place = domain.indexOf(point);
+      if (this.#rowOf[place] < 0) {
+        this.#rowOf[place] = merged.counts.length;
+        merged.points.push(...point);
+        merged.counts.push(0);
+        merged.sums.push(0);
+      }
+      merged.counts[this.#rowOf[place]] += count;
+      merged.sums[this.#rowOf[place]] += state.sums[row];
+    });
+    this.#core.gpLoad(this.#handle, {
+      points: Float64Array.from(merged.points),
+      counts: Float64Array.from(merged.counts),
+      sums: Float64Array.from(merged.sums),
+      squares: state.squares,
+      factor: new Float64Array((this.#unique * (this.#unique + 1)) / 2),
+    });
+    this.#core.gpRefactor(this.#handle);
+  }
+
+  /** Replaces the reward `previous` of an impression by `reward`. **Cost:** O(1), and O(n^2) at the next mean. */
+  reward({ slot }: AppendedPoint, reward: number, previous: number): void {
+    const row = this.domain ? this.#rowOf[slot] : slot;
+    this.#core.gpReward(this.#handle, row, reward - previous, reward * reward - previous * previous);
+  }
+
+  /** Mean and standard deviation without noise. **Cost:** O(k n^2); for the domain's own array of points O(k n) a new row. */
   moments(points: Float64Array): Moments {
-    const { mean, variance } = this.#core.gpScore(this.#handle, points);
+    const watched = points === this.domain?.points;
+    const { mean, variance } = watched ? this.#core.gpScoreWatched(this.#handle) : this.#core.gpScore(this.#handle, points);
     return { mean, deviation: variance.map(Math.sqrt) };
   }
 
@@ -114,7 +209,10 @@ export class GaussianProcess implements Posterior {
     return this.#core.gpCovariance(this.#handle, points).covariance;
   }
 
-  /** Draws the function at `points` (k x d) jointly: mean + scale L z with L L^T the posterior covariance, z = `normals` (k). */
+  /**
+   * Draws the function at `points` (k x d) jointly: mean + scale L z with L L^T the posterior covariance, z = `normals` (k).
+   * **Cost:** O(k n^2 + k^2 n + k^3).
+   */
   sample(points: Float64Array, normals: Float64Array, scale: number): Moments & { readonly sample: Float64Array } {
     const { mean, variance, sample } = this.#core.gpSample(this.#handle, points, normals, scale);
     return { mean, deviation: variance.map(Math.sqrt), sample };
@@ -150,18 +248,19 @@ export class GaussianProcess implements Posterior {
   }
 
   #setKernel(scale: number, variance: number): void {
-    const kernel = {
-      ...this.#initial,
-      variance: this.#initial.variance * variance,
-      lengthscale: this.#initial.lengthscale.map((value) => value * scale),
-    };
+    this.adopt({ variance: this.#initial.variance * variance, lengthscale: this.#initial.lengthscale.map((value) => value * scale) });
+  }
+
+  /** Takes over the hyper-parameters of another process. **Cost:** O(n^3). */
+  adopt({ variance, lengthscale }: { readonly variance: number; readonly lengthscale: Float64Array }): void {
+    const kernel = { ...this.#initial, variance, lengthscale };
     this.#core.gpSetKernel(this.#handle, kernel);
     this.#kernel = kernel;
   }
 
   save(writer: SnapshotWriter): void {
     const { points, counts, sums, squares, factor } = this.#core.gpState(this.#handle);
-    writer.numbers([this.#kernel.variance, squares]);
+    writer.numbers([this.#kernel.variance, squares, this.#impressions]);
     writer.numbers(this.#kernel.lengthscale);
     writer.numbers(counts);
     writer.numbers(sums);
@@ -170,59 +269,44 @@ export class GaussianProcess implements Posterior {
   }
 
   load(reader: SnapshotReader): void {
-    const [variance, squares] = reader.numbers(2);
+    const [variance, squares, impressions] = reader.numbers(3);
     const lengthscale = reader.numbers(this.dimension);
     const counts = reader.numbers();
     const n = counts.length;
-    if (n > this.#capacity || !(variance > 0) || !lengthscale.every((value) => value > 0)) throw malformed();
+    if ((!this.domain && n > this.#capacity) || !(variance > 0) || !lengthscale.every((value) => value > 0)) throw malformed();
     if (!counts.every((count) => Number.isSafeInteger(count) && count > 0)) throw malformed();
     const sums = reader.numbers(n);
     const points = reader.numbers(n * this.dimension);
     const factor = reader.numbers((n * (n + 1)) / 2);
-    this.#kernel = { ...this.#initial, variance, lengthscale };
-    this.#core.gpSetKernel(this.#handle, this.#kernel);
+    this.adopt({ variance, lengthscale });
     this.#core.gpLoad(this.#handle, { points, counts, sums, squares, factor });
-    this.#impressions = counts.reduce((sum, count) => sum + count, 0);
+    this.#impressions = impressions;
+    if (this.domain) this.#index(this.domain, points);
   }
 
-  /** The sums alone: for every point its coordinates, count and reward sum, points in lexicographic order. */
+  #index(domain: Domain, points: Float64Array): void {
+    const d = this.dimension;
+    for (let row = 0; row * d < points.length; row++) this.#rowOf[domain.indexOf(points.subarray(row * d, (row + 1) * d))] = row;
+    this.#unique = this.#rowOf.reduce((unique, row) => unique + Number(row >= 0), 0);
+  }
+
+  /** The sums alone: for every unique point its coordinates, count and reward sum, points in lexicographic order. */
   statistics(): Float64Array {
     const { points, counts, sums } = this.#core.gpState(this.#handle);
     const d = this.dimension;
-    const order = Array.from(counts.keys()).sort((a, b) => {
-      for (let i = 0; i < d; i++) {
-        const difference = points[a * d + i] - points[b * d + i];
-        if (difference !== 0) return difference;
-      }
-      return 0;
-    });
-    return Float64Array.from(order.flatMap((row) => [...points.subarray(row * d, (row + 1) * d), counts[row], sums[row]]));
+    const compare = (a: number, b: number): number => {
+      let i = 0;
+      while (i < d - 1 && points[a * d + i] === points[b * d + i]) i++;
+      return points[a * d + i] - points[b * d + i];
+    };
+    const statistics: number[] = [];
+    let last = -1;
+    for (const row of Array.from(counts.keys()).sort(compare)) {
+      if (last < 0 || compare(last, row) !== 0) statistics.push(...points.subarray(row * d, (row + 1) * d), 0, 0);
+      statistics[statistics.length - 2] += counts[row];
+      statistics[statistics.length - 1] += sums[row];
+      last = row;
+    }
+    return Float64Array.from(statistics);
   }
-}
-
-/** Maximises `value` over two log-parameters: the best of a coarse grid and of the start, then ever smaller steps. */
-function compassSearch(core: Core, start: [number, number], value: (point: [number, number]) => number): [number, number] {
-  const bound = core.log(64);
-  let best = start;
-  let bestValue = value(start);
-  const attempt = (point: [number, number]): boolean => {
-    if (Math.abs(point[0]) > bound || Math.abs(point[1]) > bound) return false;
-    const pointValue = value(point);
-    if (!(pointValue > bestValue)) return false;
-    best = point;
-    bestValue = pointValue;
-    return true;
-  };
-  for (const scale of [-2, -1, 0, 1, 2]) for (const variance of [-1, 0, 1]) attempt([scale * core.log(4), variance * core.log(8)]);
-  // A step of 0.02 changes a lengthscale by 2 %, well inside its posterior spread.
-  for (let step = core.log(2); step > 0.02; ) {
-    const [scale, variance] = best;
-    const moved =
-      attempt([scale + step, variance]) ||
-      attempt([scale - step, variance]) ||
-      attempt([scale, variance + step]) ||
-      attempt([scale, variance - step]);
-    if (!moved) step /= 2;
-  }
-  return best;
 }

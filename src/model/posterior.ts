@@ -25,7 +25,18 @@ export interface Posterior {
   append(features: Float64Array): number;
   /** Replaces the reward `previous` of an impression by `reward`. */
   reward(point: AppendedPoint, reward: number, previous: number): void;
+  /** Says that one more impression was made; refits hyper-parameters if that is due. */
+  elapse(): boolean;
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
   statistics(): Float64Array;
+}
+
+/** The upper confidence rule: `mean` plus a bonus of `multiplier` standard deviations, which is the `width`. */
+export function upperConfidence(
+  { mean, deviation }: Moments,
+  multiplier: number,
+): { score: Float64Array; mean: Float64Array; width: Float64Array } {
+  const width = deviation.map((each) => multiplier * each);
+  return { score: mean.map((each, i) => each + width[i]), mean, width };
 }

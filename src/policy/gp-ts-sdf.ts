@@ -44,7 +44,8 @@ export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePoli
     const state = new DelayedPosterior(posterior, window, { norms, measure: (deviation) => deviation, buffer: "before" });
 
     return {
-      dimension: settings.dimension,
+      dimension: posterior.dimension,
+      domain: posterior.domain,
       orderInvariant: settings.refit === null,
       delayOffset: 1,
       state,

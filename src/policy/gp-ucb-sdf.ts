@@ -7,6 +7,7 @@
 import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
 import { DelayedPosterior } from "../model/delayed-posterior.ts";
 import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./policy.ts";
 
 export interface GpUcbSdfOptions extends GaussianProcessSettings {
@@ -41,15 +42,14 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
     const state = new DelayedPosterior(posterior, window, { norms, measure: (deviation) => deviation, buffer: "before" });
 
     return {
-      dimension: settings.dimension,
+      dimension: posterior.dimension,
+      domain: posterior.domain,
       orderInvariant: settings.refit === null,
       delayOffset: 1,
       state,
       score({ points, ...moment }) {
-        const { mean, deviation } = posterior.moments(points);
         const nu = rewardBound * state.openWidth(moment) + beta;
-        const bonus = deviation.map((each) => exploration * nu * each);
-        return { score: mean.map((each, i) => each + bonus[i]), mean, width: bonus };
+        return upperConfidence(posterior.moments(points), exploration * nu);
       },
     };
   },

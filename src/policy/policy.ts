@@ -1,6 +1,7 @@
 import { copyVector, finiteNumber, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import { NumericalError, UnsupportedError } from "../errors.ts";
+import type { Domain } from "../model/domain.ts";
 import type { AppendedImpression, Moments } from "../model/posterior.ts";
 import type { Moment, Window } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
@@ -18,7 +19,7 @@ export interface DrawRequest extends Moment {
 }
 
 export interface ScoreRequest extends DrawRequest {
-  /** Candidates' features: count x dimension, row-major. */
+  /** Features of the candidates, or the rule's own domain: count x dimension, row-major. */
   readonly points: Float64Array;
   readonly count: number;
 }
@@ -28,7 +29,8 @@ export interface Scores {
   readonly score: Float64Array;
   readonly mean: Float64Array;
   readonly width: Float64Array;
-  readonly probability?: number;
+  /** Chance that the candidate with this index comes to this place of the ranking, where the rule knows it. */
+  readonly probability?: (index: number, place: number) => number;
 }
 
 /** A point of a rule's own domain. */
@@ -63,6 +65,10 @@ export interface Rule {
   /** In rounds a conversion e rounds after its impression counts iff e + delayOffset <= m. */
   readonly delayOffset: 0 | 1;
   readonly state: State;
+  /** The fixed set of points that it scores instead of candidates. */
+  readonly domain?: Domain | null;
+  /** Throws if an impression's features are none that the rule can count; absent if it counts any. */
+  check?(features: Float64Array): void;
   /** Scores candidates. Changes nothing. Absent for a rule that proposes. */
   score?(request: ScoreRequest): Scores;
   /** Chooses in its own domain. Changes nothing. Absent for a rule that scores. */
@@ -157,6 +163,10 @@ export class Policy {
   get dimension(): number {
     return this.#rule.dimension;
   }
+  /** Whether it chooses in a domain of its own, not among candidates. */
+  get hasDomain(): boolean {
+    return Boolean(this.#rule.domain ?? this.#rule.propose);
+  }
   get orderInvariant(): boolean {
     return this.#rule.orderInvariant;
   }
@@ -187,28 +197,32 @@ export class Policy {
   }
 
   #propose({ candidates }: ChooseRequest, limit: number, draw: DrawRequest): Choice[] {
-    if (candidates !== undefined) throw wrongType("candidates", `none, as ${this.id} chooses in its own domain`, candidates);
+    if (candidates !== undefined) throw wrongType("candidates", `none, as ${this.id} has its own domain`, candidates);
     if (limit > 1) throw outOfRange("limit", `1, as ${this.id} chooses one point at a time`, limit);
     const proposal = (this.#rule as Required<Rule>).propose(draw);
     return [{ ...proposal, id: String(proposal.index) }];
   }
 
   #rank({ candidates }: ChooseRequest, limit: number, draw: DrawRequest): Choice[] {
-    if (!Array.isArray(candidates)) throw wrongType("candidates", "an array", candidates);
-    if (candidates.length === 0) throw new RangeError("candidates: expected at least one, got none");
-    const points = this.#flatten(candidates);
-    const { score, mean, width, probability } = (this.#rule as Required<Rule>).score({ ...draw, points, count: candidates.length });
-    return best(score, limit).map((index) => ({
+    const { domain, score: rule } = this.#rule as Required<Rule>;
+    if (domain && candidates !== undefined) throw wrongType("candidates", `none, as this ${this.id} has its own domain`, candidates);
+    const points = domain?.points ?? this.#flatten(candidates);
+    const count = domain?.count ?? (candidates as readonly Candidate[]).length;
+    const { score, mean, width, probability } = rule({ ...draw, points, count });
+    return best(score, limit).map((index, place) => ({
       index,
-      id: candidates[index].id ?? String(index),
+      id: candidates?.[index].id ?? String(index),
+      ...(domain && { features: domain.at(index) }),
       score: score[index],
       mean: mean[index],
       width: width[index],
-      ...(probability !== undefined && { probability }),
+      ...(probability && { probability: probability(index, place) }),
     }));
   }
 
-  #flatten(candidates: readonly Candidate[]): Float64Array {
+  #flatten(candidates: readonly Candidate[] | undefined): Float64Array {
+    if (!Array.isArray(candidates)) throw wrongType("candidates", "an array", candidates);
+    if (candidates.length === 0) throw new RangeError("candidates: expected at least one, got none");
     const d = this.dimension;
     const points = new Float64Array(candidates.length * d);
     for (let i = 0; i < candidates.length; i++) {
@@ -249,11 +263,18 @@ export class Policy {
     return { mean, variance: deviation.map((each) => each * each) };
   }
 
-  /** Checks and copies the features of one impression. */
+  /** Checks and copies the features of one impression, which in a fixed domain are those of one of its points. */
   features(features: ArrayLike<number> | undefined): Float64Array {
     const copy = new Float64Array(this.dimension);
     if (this.dimension > 0) copyVector("features", features, this.dimension, copy);
+    this.#rule.domain?.indexOf(copy);
+    this.#rule.check?.(copy);
     return copy;
+  }
+
+  /** The learnt sums, in the order that the policy's state documents: what `digest` covers. */
+  statistics(): Float64Array {
+    return this.#rule.state.statistics();
   }
 
   /** Digest of the learnt sums alone: 16 hexadecimal digits. */

@@ -29,7 +29,7 @@ export const uniform: PolicyFactory<UniformOptions | undefined> = /* @__PURE__ *
     },
     score({ count, uniforms }) {
       const zero = new Float64Array(count);
-      return { score: uniforms(count), mean: zero, width: zero, probability: 1 / count };
+      return { score: uniforms(count), mean: zero, width: zero, probability: () => 1 / count };
     },
   }),
 });

@@ -14,8 +14,28 @@ export function dyadicVectors(random: () => number, count: number, dimension: nu
   return Array.from({ length: count }, () => Array.from({ length: dimension }, () => (Math.floor(random() * 4096) - 2048) / 4096));
 }
 
-/** Options with which each policy of the table is tested, besides its defaults. */
-export const settings: Record<string, { options: Record<string, unknown>; label: string }[]> = {
+/** A way in which a policy is tested. With a `domain` among the options it is asked without candidates. */
+export interface Setting {
+  readonly label: string;
+  readonly options: Record<string, unknown>;
+  /** Chooses one point at a time, in its own order. */
+  readonly proposes?: boolean;
+}
+
+/** 4-dimensional points of a fixed domain, multiples of 2^-12 inside [0, 1). */
+const points = dyadicVectors(stream(3), 20, 4).map((point) => point.map((coordinate) => coordinate + 0.5));
+
+/** The box around them. */
+const box = Array.from({ length: 4 }, () => [0, 1]);
+
+/** Candidates to ask a policy with, if it takes any. */
+export function candidatesFor({ options }: Setting, random: () => number, count = 6): { id: string; features: number[] }[] | undefined {
+  const vectors = dyadicVectors(random, count, 4);
+  return "domain" in options ? undefined : vectors.map((features, i) => ({ id: `item-${i}`, features }));
+}
+
+/** Options with which each policy is tested, besides its defaults. */
+export const settings: Record<string, readonly Setting[]> = {
   "otf-lin-ucb": [
     { label: "released, buffered", options: { dimension: 4 } },
     { label: "theory, exact", options: { dimension: 4, width: "theory", norms: "exact" } },
@@ -28,10 +48,55 @@ export const settings: Record<string, { options: Record<string, unknown>; label:
     { label: "exact", options: { dimension: 4 } },
     { label: "at capacity, buffered", options: { dimension: 4, capacity: 12, norms: "buffered" } },
     { label: "refitted", options: { dimension: 4, refit: { every: 10 } } },
+    { label: "in a domain", options: { domain: { points } } },
   ],
   "gp-ts-sdf": [
     { label: "theory", options: { dimension: 4 } },
     { label: "released, at capacity", options: { dimension: 4, scale: "released", capacity: 12 } },
+    { label: "in a domain", options: { domain: { points } } },
+  ],
+  "gp-ucb": [
+    { label: "candidates", options: { dimension: 4 } },
+    { label: "refitted, in a domain", options: { domain: { points }, refit: { every: 15 } } },
+  ],
+  "asy-ts": [
+    { label: "candidates", options: { dimension: 4 } },
+    { label: "refitted, in a domain", options: { domain: { points }, refit: { every: 15 } } },
+  ],
+  "gp-bucb": [
+    { label: "candidates", options: { dimension: 4 } },
+    { label: "refitted, in a domain", options: { domain: { points }, refit: { every: 15 } } },
+  ],
+  "gp-bts": [
+    { label: "candidates", options: { dimension: 4 } },
+    { label: "refitted, in a domain", options: { domain: { points }, refit: { every: 15 } } },
+  ],
+  "delayed-zooming": [
+    { label: "in a box", options: { domain: { box }, horizon: 60, sigma: 0.1, resolution: 4, activation: "random" }, proposes: true },
+    { label: "among points", options: { domain: { points }, horizon: 60, metric: "euclidean", lazyFloor: 0 }, proposes: true },
+  ],
+  dlpp: [
+    { label: "in a box", options: { domain: { box }, horizon: 60, sigma: 0.02 }, proposes: true },
+    { label: "among points", options: { domain: { points }, horizon: 60, sigma: 0.02, freeze: true }, proposes: true },
+  ],
+  "bpe-delay": [{ label: "short rounds", options: { domain: { points }, horizon: 40, expectedDelay: 2, xi: 1, b: 0.2 }, proposes: true }],
+  bpe: [{ label: "past its horizon", options: { domain: { points }, horizon: 20, beta: 0.5 }, proposes: true }],
+  "mini-gp-ucb": [
+    { label: "frequentist", options: { domain: { points }, threshold: 1.5 }, proposes: true },
+    {
+      label: "Bayesian, raw, refitted",
+      options: { domain: { points }, confidence: "bayesian", batchRule: "raw", refit: { every: 15 } },
+      proposes: true,
+    },
+  ],
+  "mini-gp-ei": [{ label: "", options: { domain: { points }, threshold: 2 }, proposes: true }],
+  "gp-ei": [
+    { label: "candidates", options: { dimension: 4 } },
+    { label: "in a domain", options: { domain: { points } } },
+  ],
+  "epsilon-greedy": [
+    { label: "candidates", options: { dimension: 4 } },
+    { label: "in a domain", options: { domain: { points }, explorationScale: 0.5, explorationDecay: 1 } },
   ],
   uniform: [{ label: "", options: {} }],
 };
@@ -40,17 +105,17 @@ export const settings: Record<string, { options: Record<string, unknown>; label:
  * Plays 40 rounds with delayed, late and repeated conversions, saves, restores, and plays 20 more.
  * Returns every decision and the final snapshot in a form that compares by bits.
  */
-export async function play(factory: PolicyFactory, options: object, module?: WebAssembly.Module): Promise<string> {
+export async function play(factory: PolicyFactory, setting: Setting, module?: WebAssembly.Module): Promise<string> {
   const random = stream(17);
   const make = factory as PolicyFactory<object>;
-  let recommender = await Recommender.create({ policy: make(options), window: { ms: 5000 }, seed: 11, module });
+  let recommender = await Recommender.create({ policy: make(setting.options), window: { ms: 5000 }, seed: 11, module });
   const log: unknown[] = [];
   const due: { at: number; impressionId: string; reward: number }[] = [];
   for (let round = 1; round <= 60; round++) {
     const now = round * 1000;
     if (round === 41) recommender = await Recommender.restore(recommender.snapshot(), { policies: [factory], module });
-    const candidates = dyadicVectors(random, 7, 4).map((features, i) => ({ id: `item-${i}`, features }));
-    const { ranking } = recommender.recommend({ candidates, limit: 2, now });
+    const candidates = candidatesFor(setting, random);
+    const { ranking } = recommender.recommend({ candidates, limit: setting.proposes ? 1 : 2, now });
     log.push(ranking);
     for (const { impressionId } of ranking) {
       if (random() < 0.5) due.push({ impressionId, at: now + Math.floor(random() * 7000), reward: Math.floor(random() * 4096) / 4096 });
@@ -77,7 +142,7 @@ function bits(log: unknown, bytes: Uint8Array): string {
 export async function playAll(): Promise<Record<string, string>> {
   const played: Record<string, string> = {};
   for (const factory of policies) {
-    for (const { label, options } of settings[factory.id]) played[`${factory.id} ${label}`] = await play(factory, options);
+    for (const setting of settings[factory.id]) played[`${factory.id} ${setting.label}`] = await play(factory, setting);
   }
   return played;
 }

@@ -15,7 +15,7 @@ const allowed: [part: RegExp, imports: RegExp][] = [
   [/^src\/pending\.ts/, /^src\/(model\/(posterior|window)|snapshot)/],
   [/^src\/entry\//, /^\.\/core\.wasm|^src\/entry/],
   [/^src\//, /^(src\/|#core-module)/],
-  [/^(worker|scripts|bench|experiments)\//, /^(afterclick|worker\/|scripts\/|bench\/|experiments\/)/],
+  [/^(worker|scripts|bench|experiments)\//, /^(afterclick|build\/page|worker\/|scripts\/|bench\/|experiments\/)/],
 ];
 
 const IMPORT = /^(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s)?"([^"]+)"/gm;

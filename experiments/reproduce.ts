@@ -1,0 +1,106 @@
+// npm run reproduce: reruns the experiments of the papers.
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Presets, SingleBar } from "cli-progress";
+import { Tinypool } from "tinypool";
+import { paper as calandriello } from "./calandriello.ts";
+import type { Experiment, Paper } from "./experiment.ts";
+import { figureOf } from "./figure.ts";
+import { paper as liu } from "./liu.ts";
+import { type Result, resultsOf, type Series, tableOf } from "./results.ts";
+import { paper as vakili } from "./vakili.ts";
+import { paper as verma } from "./verma.ts";
+import { paper as vernade } from "./vernade.ts";
+
+const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
+const names = papers.map(({ id }) => id).join("|");
+const HELP = `npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--data DIR] [--out DIR]
+
+Reruns the experiments of the papers, on all cores, and writes DIR/results.json, a figure and a table of each (default: results).
+--runs N   repeats of each instead of its own number
+--data DIR folder of the real data; what needs it is skipped without`;
+
+const { values } = parseArgs({
+  options: {
+    paper: { type: "string" },
+    experiment: { type: "string" },
+    runs: { type: "string" },
+    data: { type: "string" },
+    out: { type: "string", default: "results" },
+    help: { type: "boolean", short: "h" },
+  },
+});
+if (values.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+
+function refuse(message: string): never {
+  console.error(`${message}\n\n${HELP}`);
+  process.exit(1);
+}
+
+const chosen = papers.filter(({ id }) => values.paper === undefined || id === values.paper);
+if (chosen.length === 0) refuse(`--paper: expected one of ${names}, got ${values.paper}`);
+const runs = values.runs === undefined ? undefined : Number(values.runs);
+if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) refuse(`--runs: expected a positive whole number, got ${values.runs}`);
+
+const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
+
+/** The text of an experiment's data file; undefined, and a word on it, where it cannot be had. */
+async function dataFor({ id, dataFile }: Experiment): Promise<string | undefined> {
+  const skipped = (why: string): undefined => void console.log(`${id}: skipped, ${why}`);
+  if (!values.data) return skipped(`it needs ${dataFile} (--data DIR)`);
+  return readFile(join(values.data, dataFile as string), "utf8").catch((error) => skipped(error.message));
+}
+
+async function perform(paper: Paper, experiment: Experiment): Promise<Series[] | undefined> {
+  const data = experiment.dataFile ? await dataFor(experiment) : undefined;
+  if (experiment.dataFile && data === undefined) return undefined;
+  const repeats = Array.from({ length: runs ?? experiment.runs }, (_, run) => run);
+  const combinations = experiment.settings.flatMap((setting) => experiment.algorithms.map((algorithm) => ({ setting, algorithm })));
+  const bar = new SingleBar(
+    { format: `${paper.id} ${experiment.id} {bar} {value}/{total} runs, {eta_formatted} left` },
+    Presets.shades_classic,
+  );
+  bar.start(combinations.length * repeats.length, 0);
+  const module = new URL(`./${paper.id}.ts`, import.meta.url).href;
+  const series = await Promise.all(
+    combinations.map(async (combination) => ({
+      ...combination,
+      runs: await Promise.all(
+        repeats.map(async (run) => {
+          const curves = await pool.run({ module, experiment: experiment.id, ...combination, run, data });
+          bar.increment();
+          return curves;
+        }),
+      ),
+    })),
+  );
+  bar.stop();
+  return series;
+}
+
+const results: Result[] = [];
+await mkdir(values.out, { recursive: true });
+for (const paper of chosen) {
+  console.log(`\n# ${paper.title}`);
+  for (const experiment of paper.experiments) {
+    if (values.experiment !== undefined && values.experiment !== experiment.id) continue;
+    const started = performance.now();
+    const series = await perform(paper, experiment);
+    if (!series) continue;
+    const rows = resultsOf(paper, experiment, series);
+    results.push(...rows);
+    const name = `${paper.id}-${experiment.id}`;
+    await writeFile(join(values.out, `${name}.svg`), await figureOf(experiment, series));
+    await writeFile(join(values.out, `${name}.md`), `${experiment.title}\n\n${tableOf(rows)}\n`);
+    console.log(`\n${experiment.title} (${((performance.now() - started) / 1000).toFixed(0)} s)\n\n${tableOf(rows)}`);
+    await writeFile(join(values.out, "results.json"), `${JSON.stringify(results, null, 1)}\n`);
+  }
+}
+await pool.destroy();
+if (results.length === 0) refuse("nothing was run");
+console.log(`\n${results.length} results in ${join(values.out, "results.json")}`);

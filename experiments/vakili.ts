@@ -1,0 +1,83 @@
+// Vakili, Ahmed, Bernacchia, Pike-Burke, 2023: Delayed Feedback in Kernel Bandits.
+import { bpe, bpeDelay, gaussianProcess, gpUcb, gpUcbSdf, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import { cumulative, play, poisson, stream, type World } from "./environment.ts";
+import type { Experiment, Paper, Task } from "./experiment.ts";
+
+const HORIZON = 1000;
+const NOISE = 0.02;
+/** Half the width of a confidence interval in deviations: of BPE's bounds, and of the bonus of the others. */
+const WIDTH = Math.sqrt(6);
+/** Points through which an objective is fitted. */
+const KNOTS = 100;
+
+const axis = Array.from({ length: 50 }, (_, i) => -5 + (10 * i) / 49);
+const points = axis.flatMap((x) => axis.map((y) => [x, y]));
+
+/** Section 7: lengthscales of the squared exponential, for the objective and for whoever learns it. */
+const lengthscales: Record<string, number> = { f1: 0.8, f2: 1 };
+
+const settings = Object.keys(lengthscales).flatMap((objective) => [0, 25, 50].map((mean) => ({ objective, mean })));
+const nameOf = ({ objective, mean }: { objective: string; mean: number }): string => `${objective}, Poisson ${mean}`;
+
+/** One function per lengthscale, the same in every run: a kernel model fitted to a normal draw at random points. */
+async function objectiveOf(name: string): Promise<Float64Array> {
+  const random = stream("vakili", name);
+  const kernel = squaredExponential({ lengthscale: lengthscales[name] });
+  const model = await gaussianProcess({ dimension: 2, kernel, noiseVariance: NOISE ** 2 });
+  const knots = Float64Array.from({ length: 2 * KNOTS }, () => 10 * random() - 5);
+  const normals = Float64Array.from({ length: KNOTS }, () => random.normal());
+  const { sample } = model.sample(knots, normals, 1);
+  sample.forEach((value, i) => {
+    const features = knots.slice(2 * i, 2 * i + 2);
+    model.reward({ features, slot: model.append(features) }, value, 0);
+  });
+  return model.moments(Float64Array.from(points.flat())).mean;
+}
+
+/** u of equation 5 at xi = 9, b = 1, delta = 0.01: what BPE-Delay waits for, and a window that (almost) no delay exceeds. */
+const bound = (mean: number): number => (mean === 0 ? 0 : mean + 2 * Math.log((3 * HORIZON) / 0.01));
+
+const algorithms: Record<string, (lengthscale: number, mean: number) => PolicyDescriptor> = {
+  "BPE-Delay": (lengthscale, mean) => bpeDelay({ ...common(lengthscale), horizon: HORIZON, beta: WIDTH, expectedDelay: mean }),
+  BPE: (lengthscale) => bpe({ ...common(lengthscale), horizon: HORIZON, beta: WIDTH }),
+  "GP-UCB-SDF": (lengthscale) => gpUcbSdf({ ...common(lengthscale), beta: WIDTH }),
+  "GP-UCB": (lengthscale) => gpUcb({ ...common(lengthscale), beta: WIDTH }),
+};
+
+const common = (lengthscale: number) => ({
+  domain: { points },
+  kernel: squaredExponential({ lengthscale }),
+  noiseVariance: NOISE ** 2,
+});
+
+async function run({ setting, algorithm, run: repeat }: Task) {
+  const { objective, mean } = settings.find((each) => nameOf(each) === setting) as (typeof settings)[number];
+  const values = await objectiveOf(objective);
+  const best = Math.max(...values);
+  const draws = { noise: stream("vakili", setting, repeat, "noise"), delay: stream("vakili", setting, repeat, "delay") };
+  const law = poisson(mean);
+  const world: World = {
+    horizon: HORIZON,
+    reward: (_, { index }) => values[index] + NOISE * draws.noise.normal(),
+    regret: (_, { index }) => best - values[index],
+    delay: () => (mean === 0 ? 0 : law.draw(draws.delay)),
+  };
+  // A delay of tau is Verma's d = tau + 1.
+  const window = { rounds: Math.ceil(bound(mean)) + 1 };
+  const { policy } = await Recommender.create({ policy: algorithms[algorithm](lengthscales[objective], mean), window, seed: repeat });
+  const regret = cumulative(play(policy, world, { offset: 0 }));
+  const at = Array.from({ length: 100 }, (_, i) => ((i + 1) * HORIZON) / 100);
+  return [{ metric: "cumulative regret", at, values: at.map((round) => regret[round - 1]) }];
+}
+
+const delays: Experiment = {
+  id: "figures-2-5",
+  title: "Vakili 2023, Figures 2-5: two kernel models as objectives (our draws), all widths sqrt(6), noise 0.02",
+  runs: 5,
+  settings: settings.map(nameOf),
+  algorithms: Object.keys(algorithms),
+  figure: { metric: "cumulative regret", x: "round", y: "cumulative regret" },
+  run,
+};
+
+export const paper: Paper = { id: "vakili", title: "Vakili et al. 2023, Delayed feedback in kernel bandits", experiments: [delays] };

@@ -1,0 +1,247 @@
+import {
+  asyTs,
+  gaussianProcess,
+  gpBts,
+  gpBucb,
+  gpTsSdf,
+  gpUcb,
+  gpUcbSdf,
+  type Kernel,
+  type PolicyDescriptor,
+  Recommender,
+  squaredExponential,
+  uniform,
+} from "afterclick";
+import { csvParse } from "d3-dsv";
+import { cumulative, type DelayLaw, fixed, play, poisson, type Stream, stream, type Taken, type World } from "./environment.ts";
+import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
+
+interface Model {
+  readonly kernel: Kernel;
+  readonly noiseVariance: number;
+  readonly refit?: { readonly every: number };
+  readonly domain?: { readonly points: readonly (readonly number[])[] };
+  readonly dimension?: number;
+}
+
+/** beta = 1 and B_y = 1 in all experiments (appendix C). */
+const algorithms: Record<string, (model: Model) => PolicyDescriptor> = {
+  "GP-UCB-SDF": gpUcbSdf,
+  "GP-UCB": gpUcb,
+  "GP-BUCB": gpBucb,
+  "GP-TS-SDF": gpTsSdf,
+  "asy-TS": asyTs,
+  "GP-BTS": gpBts,
+  uniform: () => uniform(),
+};
+const optimistic = ["GP-UCB-SDF", "GP-UCB", "GP-BUCB"];
+const sampling = ["GP-TS-SDF", "asy-TS", "GP-BTS"];
+
+interface Tuning {
+  readonly horizon: number;
+  readonly law: DelayLaw;
+  readonly window: number;
+  readonly points: readonly (readonly number[])[];
+  /** Of each point, without noise; scaled to 0 .. 1 in the synthetic experiments. */
+  readonly values: Float64Array;
+  readonly noise: number;
+  readonly model: Model;
+  /** Candidates per query, drawn anew each time; default: every point. */
+  readonly sampled?: number;
+}
+
+/** Plays a policy on a finite set of points. The simple regret counts only what has come back by each iteration, as in the paper. */
+async function tune(
+  tuning: Tuning,
+  algorithm: string,
+  seed: number,
+  random: Record<"noise" | "delay" | "candidates", Stream>,
+): Promise<Curve[]> {
+  const { horizon, law, window, points, values, noise, sampled } = tuning;
+  const model = sampled ? { ...tuning.model, dimension: points[0].length } : { ...tuning.model, domain: { points } };
+  const { policy } = await Recommender.create({ policy: algorithms[algorithm](model), window: { rounds: window }, seed });
+  let shown: number[] = [];
+  const place = ({ index }: Taken): number => (sampled ? shown[index] : index);
+  const best = Math.max(...values);
+  const known = new Float64Array(horizon).fill(-Infinity);
+  let value = 0;
+  const initial = random.candidates.below(points.length);
+  const world: World = {
+    horizon,
+    ...(!sampled && { first: { index: initial, features: Float64Array.from(points[initial]) } }),
+    ...(sampled && {
+      candidates() {
+        shown = Array.from({ length: sampled }, () => random.candidates.below(points.length));
+        return shown.map((each) => ({ features: points[each] }));
+      },
+    }),
+    regret: (_, choice) => best - values[place(choice)],
+    reward(_, choice) {
+      value = values[place(choice)];
+      return value + noise * random.noise.normal();
+    },
+    delay(round) {
+      const delay = law.draw(random.delay);
+      // With a delay of 0 the feedback of iteration t is there at its end.
+      const end = round + delay;
+      if (end <= horizon) known[end - 1] = Math.max(known[end - 1], value);
+      return delay;
+    },
+  };
+  // The baselines have no window: only the SDF policies ignore what comes after it.
+  const regret = play(policy, world, { offset: 1, window: algorithm.endsWith("SDF") ? window : undefined });
+  const at = Array.from({ length: horizon }, (_, i) => i + 1);
+  let incumbent = Math.min(...values);
+  const simple = at.map((round) => {
+    incumbent = Math.max(incumbent, known[round - 1]);
+    return best - incumbent;
+  });
+  return [
+    { metric: "simple regret", at, values: simple },
+    { metric: "cumulative regret", at, values: cumulative(regret) },
+  ];
+}
+
+const streams = (...names: (string | number)[]): Record<"noise" | "delay" | "candidates", Stream> => ({
+  noise: stream(...names, "noise"),
+  delay: stream(...names, "delay"),
+  candidates: stream(...names, "candidates"),
+});
+
+/** Appendix C.1: a draw from a Gaussian process of lengthscale 0.02 on 1,000 points of [0, 1], scaled to 0 .. 1. */
+const LENGTHSCALE = 0.02;
+const grid = Array.from({ length: 1000 }, (_, i) => [i / 999]);
+
+async function objective(run: number): Promise<Float64Array> {
+  const process = await gaussianProcess({ dimension: 1, kernel: squaredExponential({ lengthscale: LENGTHSCALE }) });
+  const random = stream("verma objective", run);
+  const normals = Float64Array.from(grid, () => random.normal());
+  const { sample } = process.sample(Float64Array.from(grid.flat()), normals, 1);
+  const least = Math.min(...sample);
+  const range = Math.max(...sample) - least;
+  return sample.map((each) => (each - least) / range);
+}
+
+function synthetic(
+  id: string,
+  title: string,
+  settings: Record<string, { law: DelayLaw; window: number }>,
+  names: readonly string[],
+): Experiment {
+  return {
+    id,
+    title: `Verma 2022, ${title}: SE 0.02 on 1,000 points, prior variance 1/4, noise sd 0.01`,
+    runs: 20,
+    settings: Object.keys(settings),
+    algorithms: names,
+    figure: { metric: "simple regret", x: "iteration", y: "simple regret" },
+    async run({ setting, algorithm, run }) {
+      // Values in 0 .. 1 have a variance of 1/4 at most; the paper does not print the prior's.
+      const model = { kernel: squaredExponential({ lengthscale: LENGTHSCALE, variance: 0.25 }), noiseVariance: 1e-4 };
+      const values = await objective(run);
+      const tuning = { horizon: 150, points: grid, values, noise: 0.01, model, ...settings[setting] };
+      return tune(tuning, algorithm, run, streams("verma", setting, run));
+    },
+  };
+}
+
+const twice = (mean: number): { law: DelayLaw; window: number } => ({ law: poisson(mean), window: 2 * mean });
+const bothLaws = { "Poisson 10": twice(10), "fixed 10": { law: fixed(10), window: 20 } };
+
+/** Section 6.2: hyper-parameters of a model tuned over a given grid; validation error is one less the accuracy. */
+function tuningOf(id: string, title: string, dataFile: string): Experiment {
+  return {
+    id,
+    title: `Verma 2022, ${title}: hyper-parameters refitted every 10 queries, 500 candidates drawn for each query`,
+    runs: 10,
+    settings: Object.keys(bothLaws),
+    algorithms: [...optimistic, ...sampling],
+    figure: { metric: "validation error (%)", x: "iteration", y: "validation error (%)" },
+    dataFile,
+    async run({ setting, algorithm, run, data }: Task) {
+      const rows = csvParse(data as string);
+      const coordinates = rows.columns.filter((name) => name.endsWith("_unit"));
+      const points = rows.map((row) => coordinates.map((name) => Number(row[name])));
+      const values = Float64Array.from(rows, ({ accuracy }) => Number(accuracy));
+      const kernel = squaredExponential({ lengthscale: 0.1 });
+      const model = { kernel, noiseVariance: 1e-4, refit: { every: 10 } };
+      const tuning = { horizon: 100, points, values, noise: 0, model, sampled: 500, ...bothLaws[setting as keyof typeof bothLaws] };
+      const [simple, total] = await tune(tuning, algorithm, run, streams(id, setting, run));
+      const best = Math.max(...values);
+      const error = Float64Array.from(simple.values, (regret) => 100 * (1 - best + regret));
+      return [{ metric: "validation error (%)", at: simple.at, values: error }, total];
+    },
+    // The authors' own stored runs, at 100 iterations.
+    paperValue: (setting, algorithm, metric) =>
+      id === "svm-pima" && setting === "Poisson 10" && metric.startsWith("validation")
+        ? ({ "GP-UCB-SDF": 24.3, "GP-UCB": 29.0, "GP-BUCB": 26.7 }[algorithm] ?? null)
+        : null,
+  };
+}
+
+/** Section 6.3: 50 tasks one after the other, 30 rounds each; the meta-features of the task are the context. */
+const multiTask: Experiment = {
+  id: "multi-task",
+  title: "Verma 2022, Figure 4 a-b: multi-task contextual SVM tuning, Poisson 3, m = 6, hyper-parameters refitted every 30 queries",
+  runs: 3,
+  settings: ["20 tasks", "50 tasks"],
+  algorithms: [...optimistic, ...sampling, "uniform"],
+  figure: { metric: "cumulative regret", x: "iteration", y: "cumulative regret" },
+  dataFile: "tst-svm.csv",
+  async run({ setting, algorithm, run, data }) {
+    const rows = csvParse(data as string);
+    const tasks = [...new Set(rows.map(({ task }) => task))].slice(0, Number.parseInt(setting, 10));
+    const features = rows.columns.filter((name) => /^(h|meta)\d$/.test(name));
+    const byTask = tasks.map((name) =>
+      rows
+        .filter(({ task }) => task === name)
+        .map((row) => ({ features: features.map((each) => Number(row[each])), accuracy: Number(row.accuracy) })),
+    );
+    const random = streams("verma multi-task", setting, run);
+    // The order of the tasks is the run's own.
+    const order = byTask
+      .map((task) => ({ task, key: random.candidates() }))
+      .sort((a, b) => a.key - b.key)
+      .map(({ task }) => task);
+    const taskOf = (round: number): (typeof byTask)[number] => order[Math.floor((round - 1) / 30)];
+    const model = {
+      dimension: features.length,
+      kernel: squaredExponential({ lengthscale: 0.5 }),
+      noiseVariance: 1e-3,
+      refit: { every: 30 },
+    };
+    const { policy } = await Recommender.create({ policy: algorithms[algorithm](model), window: { rounds: 6 }, seed: run });
+    const world: World = {
+      horizon: 30 * order.length,
+      candidates: taskOf,
+      reward: (round, { index }) => taskOf(round)[index].accuracy,
+      regret: (round, { index }) => Math.max(...taskOf(round).map(({ accuracy }) => accuracy)) - taskOf(round)[index].accuracy,
+      delay: () => poisson(3).draw(random.delay),
+    };
+    const regret = play(policy, world, { offset: 1, window: algorithm.endsWith("SDF") ? 6 : undefined });
+    const at = Array.from({ length: order.length }, (_, i) => 30 * (i + 1));
+    const total = cumulative(regret);
+    return [{ metric: "cumulative regret", at, values: at.map((round) => total[round - 1]) }];
+  },
+};
+
+export const paper: Paper = {
+  id: "verma",
+  title: "Verma et al. 2022, Bayesian optimization under stochastic delayed feedback",
+  experiments: [
+    synthetic("figure-1a", "Figure 1a, delays", Object.fromEntries([2, 5, 10, 15, 20, 30].map((mean) => [`mean ${mean}`, twice(mean)])), [
+      "GP-UCB-SDF",
+    ]),
+    synthetic(
+      "figure-1b",
+      "Figure 1b, windows",
+      Object.fromEntries([5, 10, 20, 40].map((window) => [`m = ${window}`, { law: poisson(10), window }])),
+      ["GP-UCB-SDF"],
+    ),
+    synthetic("figure-1cd", "Figure 1c-d", bothLaws, optimistic),
+    synthetic("figure-5", "Figure 5", bothLaws, sampling),
+    tuningOf("svm-pima", "Figure 2a-d, SVM on Pima diabetes", "svm-pima-grid.csv"),
+    tuningOf("lr-breast-cancer", "Figure 3, logistic regression on breast cancer", "lr-breast-cancer-grid.csv"),
+    multiTask,
+  ],
+};

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+const ATTEMPTS = 8;
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 10_000;
+const TIMEOUT_MS = 30_000;
+
+/** The worker's refusal, in its own words. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+
+  constructor(call: string, status: number, detail: string) {
+    super(`${call} answered ${status}: ${detail}`);
+    this.status = status;
+  }
+}
+
+export class UnreachableError extends Error {
+  override readonly name = "UnreachableError";
+}
+
+export interface Call {
+  readonly method?: "GET" | "PUT" | "POST";
+  readonly key?: string;
+  readonly json?: unknown;
+  /** A body whose bytes are signed, instead of `json`. */
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** 1: do not try again, default 8. */
+  readonly attempts?: number;
+}
+
+export interface Answer<Body> {
+  readonly body: Body;
+  /** Whether an earlier attempt may have been taken although its answer never came. */
+  readonly resent: boolean;
+}
+
+/**
+ * Calls a worker; what failed for want of a connection, or with 429 or 503, is tried again, the same request each time.
+ *
+ * @throws {ApiError} for any other refusal. @throws {UnreachableError} if no attempt was answered.
+ */
+export async function call<Body>(base: URL, path: string, options: Call = {}): Promise<Answer<Body>> {
+  const { method = "GET", attempts = ATTEMPTS } = options;
+  const name = `${method} ${path}`;
+  const request = {
+    method,
+    headers: headersOf(options),
+    body: options.body ?? (options.json && JSON.stringify(options.json)),
+  } as RequestInit;
+  let resent = false;
+  for (let attempt = 1; ; attempt++) {
+    let pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+    try {
+      const response = await fetch(new URL(path, base), { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      if (response.ok) return { body: (await response.json()) as Body, resent };
+      const refusal = new ApiError(name, response.status, await detailOf(response));
+      if ((response.status !== 429 && response.status !== 503) || attempt >= attempts) throw refusal;
+      pauseMs = Math.max(pauseMs, Math.min(1000 * Number(response.headers.get("retry-after")) || 0, LONGEST_PAUSE_MS));
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      if (attempt >= attempts) throw new UnreachableError(`no worker answers at ${base.origin}: ${reasonOf(error as Error)}`);
+      resent = true;
+    }
+    await sleep(pauseMs);
+  }
+}
+
+function headersOf({ key, json, headers }: Call): Record<string, string> {
+  return {
+    ...(json !== undefined && { "content-type": "application/json" }),
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...headers,
+  };
+}
+
+async function detailOf(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    const problem = JSON.parse(text) as { title?: string; detail?: string };
+    return problem.detail ?? problem.title ?? text;
+  } catch {
+    return text.slice(0, 200);
+  }
+}
+
+/** `fetch` hides why it failed in a cause. */
+function reasonOf(error: Error): string {
+  const cause = error.cause as NodeJS.ErrnoException | undefined;
+  return cause?.code ?? cause?.message ?? error.message;
+}

@@ -1,0 +1,114 @@
+// Golden cases of Calandriello et al. 2022: expected improvement, and the batches of MINI-GP-UCB and MINI-GP-EI.
+import { type AppendedImpression, type Choice, expectedImprovement, miniGpEi, miniGpUcb, type Policy, Recommender } from "afterclick";
+import { type Case, close, equal, type Json, kernelOf } from "./golden-case.ts";
+
+export function improvementCases({ h, ei, ei_scaled: scaled }: Json): Case[] {
+  return [
+    ...h.map(({ u, h: expected, log_h: log }: Json) => ({
+      name: `h(${u})`,
+      async run() {
+        const improvement = await expectedImprovement();
+        const request = { mean: u, deviation: 1, best: 0 };
+        close("h", improvement.value(request), expected, 0, 1e-10);
+        close("log h", improvement.log(request), log, 1e-15, 1e-12);
+      },
+    })),
+    ...ei.map(({ mean, sd, best, ei: expected }: Json) => ({
+      name: `improvement of N(${mean}, ${sd}^2) on ${best}`,
+      async run() {
+        close("ei", (await expectedImprovement()).value({ mean, deviation: sd, best }), expected, 0, 1e-10);
+      },
+    })),
+    ...scaled.map(({ mean, sd, best, beta, value, log_value: log }: Json) => ({
+      name: `improvement of N(${mean}, (${beta} ${sd})^2) on ${best}`,
+      async run() {
+        const improvement = await expectedImprovement();
+        const request = { mean, deviation: sd, best, beta };
+        close("value", improvement.value(request), value, 0, 1e-10);
+        close("log value", improvement.log(request), log, 0, 1e-12);
+      },
+    })),
+  ];
+}
+
+interface Batch {
+  readonly index: number;
+  /** The choice with which it began. */
+  readonly first: Choice;
+  length: number;
+  feedback: number;
+}
+
+export function miniCases(file: Json): Case[] {
+  return file.results.map((result: Json) => ({
+    name: `${result.acquisition} ${result.beta_kind} C=${result.sequential ? "1 (sequential)" : result.C} ${result.rule}`,
+    async run() {
+      const batches = await play(file, result);
+      equal("batches", batches.map(({ index, length }) => [index, length]).join(" "), batchList(result.batches));
+      equal("unique candidates", new Set(batches.map(({ index }) => index)).size, result.unique);
+      equal("switches", batches.length, result.switches);
+      const { mean_at_choice: mean, var_at_choice: variance, beta, feedback_sum: feedback } = result;
+      close(
+        "mean",
+        batches.map(({ first }) => first.mean),
+        mean,
+        1e-9,
+        1e-9,
+      );
+      close(
+        "width",
+        batches.map(({ first }) => first.width),
+        beta.map((each: number, h: number) => each * Math.sqrt(variance[h])),
+        1e-9,
+        1e-9,
+      );
+      close(
+        "feedback",
+        batches.map((batch) => batch.feedback),
+        feedback,
+        1e-12,
+        1e-12,
+      );
+    },
+  }));
+}
+
+const batchList = (batches: number[][]): string => batches.map((batch) => batch.join()).join(" ");
+
+async function policyOf(file: Json, result: Json): Promise<Policy> {
+  const options = {
+    domain: { points: file.points },
+    kernel: kernelOf(file.kernel),
+    noiseVariance: file.lam,
+    delta: file.delta,
+    // Batches of one evaluation are what a threshold of 1 means.
+    threshold: result.sequential ? 1 : result.C,
+    batchRule: result.rule,
+  };
+  const confidence = result.beta_kind === "bayes" ? ("bayesian" as const) : ("frequentist" as const);
+  const policy = result.acquisition === "ei" ? miniGpEi(options) : miniGpUcb({ ...options, normBound: file.F, confidence });
+  return (await Recommender.create({ policy, window: "none" })).policy;
+}
+
+/** Plays T evaluations, the feedback of a batch being known when it is over. */
+async function play(file: Json, result: Json): Promise<Batch[]> {
+  const policy = await policyOf(file, result);
+  const batches: Batch[] = [];
+  let waiting: { impression: AppendedImpression; reward: number }[] = [];
+  for (let e = 0; e < file.T; e++) {
+    let [choice] = policy.choose({ round: e + 1 });
+    // Within a batch a choice keeps the numbers by which it was made.
+    if (choice.width !== batches.at(-1)?.first.width || choice.mean !== batches.at(-1)?.first.mean) {
+      for (const outcome of waiting) policy.observe(outcome);
+      waiting = [];
+      [choice] = policy.choose({ round: e + 1 });
+      batches.push({ index: choice.index, first: choice, length: 0, feedback: 0 });
+    }
+    const batch = batches.at(-1) as Batch;
+    const reward = file.f[choice.index] + file.eps[e];
+    batch.length++;
+    batch.feedback += reward;
+    waiting.push({ impression: policy.append({ round: e + 1, features: choice.features }), reward });
+  }
+  return batches;
+}

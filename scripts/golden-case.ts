@@ -1,0 +1,35 @@
+// What the golden cases of all papers are made of.
+import { type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "afterclick";
+
+// The files are data of known shapes; a shape that does not fit shows as a failed case.
+// biome-ignore lint/suspicious/noExplicitAny: JSON
+export type Json = any;
+/** Throws on a difference. "skipped" means that this version has no such algorithm. */
+export type Case = { name: string; run: () => Promise<"skipped" | undefined> };
+
+export function close(what: string, got: ArrayLike<number> | number, expected: number[] | number, absolute: number, relative = 0): void {
+  const a = typeof got === "number" ? [got] : got;
+  const b = typeof expected === "number" ? [expected] : expected.flat();
+  if (a.length !== b.length) throw new Error(`${what}: ${a.length} values, expected ${b.length}`);
+  for (let i = 0; i < b.length; i++) {
+    if (!(Math.abs(a[i] - b[i]) <= absolute + relative * Math.abs(b[i]))) throw new Error(`${what}[${i}]: ${a[i]}, expected ${b[i]}`);
+  }
+}
+
+export function equal(what: string, got: unknown, expected: unknown): void {
+  if (got !== expected) throw new Error(`${what}: ${got}, expected ${expected}`);
+}
+
+const kernels: Record<string, (options: Json) => Kernel> = {
+  se: squaredExponential,
+  matern12,
+  matern32,
+  matern52,
+  linear,
+};
+
+export function kernelOf({ name, var: variance, lengthscale, bias }: Json): Kernel {
+  const make = kernels[name];
+  if (!make) throw new Error(`unknown kernel ${name}`);
+  return make(name === "linear" ? { variance, lengthscale, bias: bias ?? 0 } : { variance, lengthscale });
+}

@@ -1,0 +1,83 @@
+// Golden cases of Vakili et al. 2023: lengths of rounds, and what BPE and BPE-Delay query and keep.
+import { type AppendedImpression, bpe, bpeDelay, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
+import { type Case, close, equal, type Json, kernelOf } from "./golden-case.ts";
+
+async function running(policy: PolicyDescriptor): Promise<Policy> {
+  return (await Recommender.create({ policy, window: "none" })).policy;
+}
+
+/** How many impressions had each slot, which is the number of their round. */
+function lengthsOf(slots: readonly number[]): number[] {
+  const lengths: number[] = [];
+  for (const slot of slots) lengths[slot - 1] = (lengths[slot - 1] ?? 0) + 1;
+  return lengths;
+}
+
+function lengthCase({ T, E_tau: expectedDelay, delta, xi, b, t_cut_to_T: expected }: Json): Case {
+  return {
+    name: `lengths at T=${T} E=${expectedDelay}`,
+    async run() {
+      const domain = { points: [[0]] };
+      const policy = await running(bpeDelay({ domain, horizon: T, expectedDelay, delta, xi, b }));
+      const slots = Array.from({ length: T }, (_, i) => policy.append({ round: i + 1, features: [0] }).slot);
+      close("lengths", lengthsOf(slots), expected, 0);
+    },
+  };
+}
+
+/** Plays a run; `ended(r)` is called when all that counts for round r is in. */
+async function play(run: Json, policy: Policy, choices: number[], ended: (round: number) => void): Promise<number[]> {
+  const due: { impression: AppendedImpression; reward: number }[][] = [];
+  const slots: number[] = [];
+  for (let t = 1; t <= run.T; t++) {
+    const [{ index }] = policy.choose({ round: t });
+    equal(`choice ${t}`, index, choices[t - 1]);
+    const impression = policy.append({ round: t, features: run.points[index] });
+    if (t > 1 && impression.slot > (slots.at(-1) as number)) equal("order of rounds", impression.slot, (slots.at(-1) as number) + 1);
+    slots.push(impression.slot);
+    // With k + tau = n the feedback comes at the very end of its round.
+    const known = t + run.tau[t - 1];
+    due[known] = [...(due[known] ?? []), { impression, reward: run.f[index] + run.eps[t - 1] }];
+    for (const outcome of due[t] ?? []) policy.observe(outcome);
+    ended(t);
+  }
+  return slots;
+}
+
+/** The survivors of a round, by the posterior of what has arrived: those that the next round may query. */
+function checkRound(policy: Policy, run: Json, before: number[], round: Json): void {
+  const { mean, variance } = policy.predict(before.map((place) => run.points[place]));
+  const lower = mean.map((each, i) => each - run.width * Math.sqrt(variance[i]));
+  const greatest = Math.max(...lower);
+  close(`greatest lower bound of round ${round.r}`, greatest, round.max_lcb, 1e-9);
+  const survivors = before.filter((_, i) => mean[i] + run.width * Math.sqrt(variance[i]) >= greatest);
+  equal(`survivors of round ${round.r}`, survivors.join(), round.survivors.join());
+}
+
+function runCase(run: Json, name: "bpe" | "bpe_delay"): Case {
+  return {
+    name,
+    async run() {
+      const { lengths, choices, rounds } = run[name];
+      const options = {
+        domain: { points: run.points },
+        kernel: kernelOf(run.kernel),
+        noiseVariance: run.lam,
+        horizon: run.T,
+        beta: run.width,
+      };
+      // The file's first round of 47 = ceil(16 + u) is that of a mean delay of 8.
+      const policy = await running(name === "bpe" ? bpe(options) : bpeDelay({ ...options, expectedDelay: 8 }));
+      const ends = lengths.map((_: number, r: number) => lengths.slice(0, r + 1).reduce((sum: number, each: number) => sum + each, 0));
+      const slots = await play(run, policy, choices, (t) => {
+        const r = ends.indexOf(t);
+        if (r >= 0) checkRound(policy, run, r === 0 ? run.points.map((_: Json, i: number) => i) : rounds[r - 1].survivors, rounds[r]);
+      });
+      close("lengths", lengthsOf(slots), lengths, 0);
+    },
+  };
+}
+
+export function explorationCases({ lengths, run }: Json): Case[] {
+  return [...lengths.map(lengthCase), runCase(run, "bpe_delay"), runCase(run, "bpe")];
+}

@@ -1,0 +1,235 @@
+// Sends an Open Bandit log through a running worker: what would the model have chosen, and is any conversion lost?
+import { basename } from "node:path";
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { Presets, SingleBar } from "cli-progress";
+import { ApiError, call, UnreachableError } from "./api.ts";
+import { readDevVars } from "./dev-vars.ts";
+import { Comparison } from "./replay/comparison.ts";
+import {
+  type Catalogue,
+  inspectLog,
+  itemFileOf,
+  type Log,
+  LogError,
+  type LoggedRow,
+  readCatalogue,
+  readLog,
+} from "./replay/open-bandit.ts";
+import { conversionDelay, type Plan } from "./replay/plan.ts";
+import { Sender } from "./replay/sender.ts";
+import { type Counters, Tally } from "./replay/tally.ts";
+
+const USAGE = `Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--window-ms MS] [--model NAME]
+
+Sends an Open Bandit csv or csv.gz through a running worker, into a model of its own.
+
+  --url URL           the worker's address, default http://127.0.0.1:8787
+  --conversions RATE  share of rows that convert besides the clicked ones, default 0.1
+  --seed N            draws the conversions and their delays, default 1
+  --window-ms MS      how long a conversion counts, default 30000
+  --model NAME        default replay- and the file's name
+
+Keys come from AFTERCLICK_SECRET_KEY and AFTERCLICK_WEBHOOK_SECRET, or from .dev.vars here.
+The last line is JSON: { served, delivered, joined, duplicate, late, lost }; the exit code is 1 if any conversion is lost.`;
+
+const CONCURRENCY = 16;
+const REGISTERED_AT_ONCE = 100;
+const SETTLE_EVERY_MS = 5_000;
+/** The worker folds its journal in when a window has been closed for 5 minutes. */
+const JOURNAL_GRACE_MS = 6 * 60_000;
+
+class UsageError extends Error {}
+
+interface Settings {
+  readonly file: string;
+  readonly base: URL;
+  readonly model: string;
+  readonly plan: Plan;
+}
+
+interface Counts extends Counters {
+  readonly impressions: number;
+}
+
+interface Session extends Settings {
+  readonly secretKey: string;
+  readonly log: Log;
+  readonly catalogue: Catalogue;
+  /** Makes the ids of this run its own. */
+  readonly run: string;
+}
+
+async function main(args: string[]): Promise<boolean> {
+  const settings = parseSettings(args);
+  if (!settings) return true;
+  const { file, base, model, plan } = settings;
+  const stored = await readDevVars();
+  const secretKey = keyNamed("AFTERCLICK_SECRET_KEY", stored);
+  const webhookSecret = keyNamed("AFTERCLICK_WEBHOOK_SECRET", stored);
+  if (!/^whsec_[A-Za-z0-9+/]+=*$/.test(webhookSecret)) throw new UsageError("AFTERCLICK_WEBHOOK_SECRET: expected whsec_ and base64");
+  const log = await inspectLog(file);
+  const session = { ...settings, secretKey, log, catalogue: await readCatalogue(log, itemFileOf(file)), run: Date.now().toString(36) };
+
+  await call(base, "/healthz", { attempts: 1 });
+  await configure(session);
+  const before = await countsOf(session);
+  console.log(
+    `${basename(file)}: ${log.rows} rows, ${log.items.length} items, into model ${model} (${before.impressions} impressions known before)`,
+  );
+  const tally = new Tally();
+  const sender = new Sender({ base, secret: webhookSecret, run: session.run, plan, tally });
+  const comparison = new Comparison();
+  const bar = startBar(log.rows, () => ({ delivered: tally.delivered, waiting: sender.waiting }));
+  try {
+    await Promise.all([serve(session, comparison, sender, bar), sender.run()]);
+    await settle(session, tally);
+  } finally {
+    bar.stop();
+  }
+  tally.crossCheck(before, await countsOf(session));
+
+  for (const line of comparison.report(log.items.length)) console.log(line);
+  for (const [reason, count] of tally.losses) console.error(`lost ${count}: ${reason}`);
+  console.log(JSON.stringify({ served: comparison.rows, delivered: tally.delivered, ...tally.counts }));
+  return tally.counts.lost === 0;
+}
+
+function parseSettings(args: string[]): Settings | undefined {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      url: { type: "string", default: "http://127.0.0.1:8787" },
+      conversions: { type: "string", default: "0.1" },
+      seed: { type: "string", default: "1" },
+      "window-ms": { type: "string", default: "30000" },
+      model: { type: "string" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    return undefined;
+  }
+  const [file] = positionals;
+  if (positionals.length !== 1) throw new UsageError(`expected one FILE, got ${positionals.length}`);
+  if (!URL.canParse(values.url)) throw new UsageError(`--url: expected an address, got ${values.url}`);
+  return {
+    file,
+    base: new URL(values.url),
+    model: values.model ?? `replay-${basename(file).replace(/\.csv(\.gz)?$/, "")}`,
+    plan: {
+      seed: numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
+      rate: numberIn("--conversions", values.conversions, 0, 1),
+      windowMs: numberIn("--window-ms", values["window-ms"], 1000, 30 * 86_400_000),
+    },
+  };
+}
+
+function numberIn(option: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= min && value <= max) return value;
+  throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
+}
+
+function keyNamed(name: string, stored: Readonly<Record<string, string>>): string {
+  const key = process.env[name] || stored[name];
+  if (key) return key;
+  throw new UsageError(`${name} is neither in the environment nor in .dev.vars; "npm start" makes one for a local worker`);
+}
+
+/** The same configuration again changes nothing: a second run goes on from what the first has learnt. */
+async function configure({ base, model, secretKey: key, plan, catalogue }: Session): Promise<void> {
+  const { actions, encoder } = catalogue;
+  await call(base, `/v1/models/${model}`, { method: "PUT", key, json: { window: { ms: plan.windowMs }, serving: "learner", encoder } });
+  await call(base, `/v1/models/${model}/actions`, { method: "PUT", key, json: { actions } });
+}
+
+async function countsOf({ base, model, secretKey: key }: Session): Promise<Counts> {
+  return (await call<{ counts: Counts }>(base, `/v1/models/${model}`, { key })).body.counts;
+}
+
+/** Recommends for each row, then registers what the shop had shown, and schedules the conversions. */
+async function serve(session: Session, comparison: Comparison, sender: Sender, bar: SingleBar): Promise<void> {
+  const { base, model, secretKey: key } = session;
+  const served = Readable.from(readLog(session.file)).map(
+    async (row: LoggedRow) => {
+      const json = { context: row.context };
+      const { body } = await call<{ actions: { id: string }[] }>(base, `/v1/models/${model}/recommendations`, {
+        method: "POST",
+        key,
+        json,
+      });
+      return { row, chosen: body.actions[0].id };
+    },
+    { concurrency: CONCURRENCY },
+  );
+  let shown: LoggedRow[] = [];
+  for await (const { row, chosen } of served) {
+    comparison.add(row, chosen);
+    bar.increment();
+    shown.push(row);
+    if (shown.length < REGISTERED_AT_ONCE) continue;
+    await register(session, shown, sender);
+    shown = [];
+  }
+  if (shown.length > 0) await register(session, shown, sender);
+  sender.complete();
+}
+
+async function register({ base, model, secretKey: key, run, plan }: Session, rows: readonly LoggedRow[], sender: Sender): Promise<void> {
+  const shownAt = Date.now();
+  const json = rows.map(({ index, item, context }) => ({ id: `${model}-${run}-${index}`, context, action: item, shownAt }));
+  const path = `/v1/models/${model}/impressions`;
+  const { body } = await call<{ impressions: { impressionId: string }[] }>(base, path, { method: "POST", key, json });
+  rows.forEach((row, i) => {
+    const delayMs = conversionDelay(plan, row);
+    if (delayMs !== undefined) sender.schedule(row.index, body.impressions[i].impressionId, shownAt, delayMs);
+  });
+}
+
+/** Waits for what only the worker's journal had: the learner takes it from there when it closes the window. */
+async function settle({ base, secretKey: key, plan }: Session, tally: Tally): Promise<void> {
+  let waiting = tally.accepted;
+  const deadline = Date.now() + plan.windowMs + JOURNAL_GRACE_MS;
+  if (waiting.length > 0) console.error(`waiting until the worker has taken ${waiting.length} conversions from its journal`);
+  while (waiting.length > 0) {
+    const expired = Date.now() > deadline;
+    const open = [];
+    for (const event of waiting) {
+      const { body } = await call<{ status: string }>(base, `/v1/impressions/${event.impressionId}`, { key });
+      const converted = body.status === "converted";
+      if (converted || expired || event.happenedAt > event.windowEndsAt) tally.settle(event, converted);
+      else open.push(event);
+    }
+    waiting = open;
+    if (waiting.length > 0) await sleep(SETTLE_EVERY_MS);
+  }
+}
+
+function startBar(rows: number, progress: () => object): SingleBar {
+  const format =
+    "{bar} {percentage}% | {value}/{total} rows served | {delivered} conversions delivered, {waiting} to come | {duration_formatted}";
+  const bar = new SingleBar({ format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, hideCursor: true }, Presets.rect);
+  bar.start(rows, 0, progress());
+  const refresh = setInterval(() => bar.update(progress()), 200);
+  bar.once("stop", () => clearInterval(refresh));
+  return bar;
+}
+
+function explain(error: Error): string {
+  if (error instanceof ApiError && error.status === 401) return `${error.message}; are the AFTERCLICK_ keys those of this worker?`;
+  if (error instanceof UsageError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS"))
+    return `${error.message}\n\n${USAGE}`;
+  if (error instanceof LogError || error instanceof ApiError || error instanceof UnreachableError) return error.message;
+  return error.stack ?? error.message;
+}
+
+try {
+  process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1;
+} catch (error) {
+  console.error(explain(error as Error));
+  process.exit(1);
+}

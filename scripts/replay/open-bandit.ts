@@ -1,0 +1,147 @@
+import { createReadStream, existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { EncoderOptions, NamedFeatures } from "afterclick";
+import { CsvError, type Parser, parse } from "csv-parse";
+
+// Open Bandit Dataset: Saito et al., 2021. One row per item shown on a fashion shop's page, with what the shop logged.
+
+const USER_FEATURE = "user_feature_";
+/** Followed by an item's id. */
+const AFFINITY = "user-item_affinity_";
+const REQUIRED = ["item_id", "click", `${USER_FEATURE}0`, `${AFFINITY}0`];
+
+/** One logged recommendation. */
+export interface LoggedRow {
+  readonly index: number;
+  /** What the shop showed. */
+  readonly item: string;
+  readonly clicked: boolean;
+  readonly context: NamedFeatures;
+}
+
+export interface Log {
+  readonly rows: number;
+  readonly clicks: number;
+  /** Every item that the shop had to offer. */
+  readonly items: readonly string[];
+  /** Names of the features of a user. */
+  readonly userFeatures: readonly string[];
+}
+
+export interface Catalogue {
+  readonly actions: readonly { readonly id: string; readonly features: NamedFeatures }[];
+  readonly encoder: EncoderOptions;
+}
+
+/** A file that is not what it should be; the message says how. */
+export class LogError extends Error {
+  override readonly name = "LogError";
+}
+
+type Columns = Record<string, string>;
+
+function records(file: string, required: readonly string[]): Parser {
+  const parser = parse({
+    bom: true,
+    columns(header: string[]) {
+      const missing = required.find((name) => !header.includes(name));
+      if (missing) throw new LogError(`${file} is not an Open Bandit csv: it has no column ${missing}`);
+      return header;
+    },
+  });
+  const unzip = file.endsWith(".gz") ? [createGunzip()] : [];
+  // Whoever iterates over the parser gets the error.
+  pipeline([createReadStream(file), ...unzip, parser], () => {});
+  return parser;
+}
+
+async function* read<Row>(file: string, required: readonly string[], row: (columns: Columns, index: number) => Row): AsyncGenerator<Row> {
+  let index = 0;
+  try {
+    for await (const columns of records(file, required)) yield row(columns, index++);
+  } catch (error) {
+    throw explain(file, error as NodeJS.ErrnoException);
+  }
+}
+
+function explain(file: string, error: NodeJS.ErrnoException): Error {
+  if (error.code === "ENOENT") return new LogError(`${file}: no such file`);
+  if (error.code === "EISDIR") return new LogError(`${file} is a directory`);
+  if (error.code === "EACCES") return new LogError(`${file} may not be read`);
+  if (error instanceof CsvError) return new LogError(`${file} is not a csv: ${error.message}`);
+  if (error.code?.startsWith("Z_")) return new LogError(`${file} is not a whole gzip file: ${error.message}`);
+  return error;
+}
+
+/** The rows of a log, in its order. @throws {LogError} at the first row that is malformed. */
+export function readLog(file: string): AsyncGenerator<LoggedRow> {
+  return read(file, REQUIRED, (columns, index) => rowOf(file, columns, index));
+}
+
+function rowOf(file: string, columns: Columns, index: number): LoggedRow {
+  const { item_id: item, click } = columns;
+  if (!(`${AFFINITY}${item}` in columns)) throw new LogError(`${file}, row ${index + 1}: item_id ${item} has no affinity column`);
+  if (click !== "0" && click !== "1") throw new LogError(`${file}, row ${index + 1}: expected click to be 0 or 1, got ${click}`);
+  return { index, item, clicked: click === "1", context: contextOf(columns) };
+}
+
+/** The user's categories, and the items that he has an affinity to: nearly all of the 46 affinities are 0. */
+function contextOf(columns: Columns): NamedFeatures {
+  const context: Record<string, string | string[]> = { affinity: [] };
+  for (const [name, value] of Object.entries(columns)) {
+    if (name.startsWith(USER_FEATURE)) context[name] = value;
+    else if (name.startsWith(AFFINITY) && Number(value) > 0) (context.affinity as string[]).push(name.slice(AFFINITY.length));
+  }
+  return context;
+}
+
+/** Reads a whole log, so that a malformed one is known before anything is sent. */
+export async function inspectLog(file: string): Promise<Log> {
+  let columns: string[] = [];
+  let rows = 0;
+  let clicks = 0;
+  for await (const row of read(file, REQUIRED, (record, index) => {
+    if (index === 0) columns = Object.keys(record);
+    return rowOf(file, record, index);
+  })) {
+    rows++;
+    if (row.clicked) clicks++;
+  }
+  if (rows === 0) throw new LogError(`${file} has no rows`);
+  const items = columns.filter((name) => name.startsWith(AFFINITY)).map((name) => name.slice(AFFINITY.length));
+  return { rows, clicks, items, userFeatures: columns.filter((name) => name.startsWith(USER_FEATURE)) };
+}
+
+/** `women-items.csv` beside `women-random.csv.gz`, if it is there. */
+export function itemFileOf(file: string): string | undefined {
+  const stem = basename(file).replace(/\.csv(\.gz)?$/, "");
+  const items = join(dirname(file), `${stem.slice(0, stem.lastIndexOf("-"))}-items.csv`);
+  return stem.includes("-") && existsSync(items) ? items : undefined;
+}
+
+/** The items as actions with their features, and how they become vectors together with a user's. */
+export async function readCatalogue(log: Log, itemFile: string | undefined): Promise<Catalogue> {
+  const features = new Map<string, Record<string, string | number>>(log.items.map((item) => [item, {}]));
+  const prices: number[] = [];
+  for await (const columns of itemFile ? read(itemFile, ["item_id", "item_feature_0"], (columns) => columns) : []) {
+    const own = features.get(columns.item_id);
+    if (!own) continue;
+    for (const [name, value] of Object.entries(columns)) if (name.startsWith("item_feature_")) own[name] = value;
+    // The first one is a number, all others are categories.
+    own.item_feature_0 = Number(columns.item_feature_0);
+    if (!Number.isFinite(own.item_feature_0)) {
+      throw new LogError(`${itemFile}: expected item_feature_0 to be a number, got ${columns.item_feature_0}`);
+    }
+    prices.push(own.item_feature_0);
+  }
+  return {
+    actions: Array.from(features, ([id, own]) => ({ id, features: own })),
+    encoder: {
+      dimension: 128,
+      ...(prices.length > 0 && { numeric: { item_feature_0: { min: Math.min(...prices), max: Math.max(...prices) } } }),
+      interactions: [...log.userFeatures, "affinity"].map((name) => [name, "id"] as const),
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Webhook } from "standardwebhooks";
+import { ApiError, call, UnreachableError } from "../api.ts";
+import { type Plan, repeatDelay, shuffled } from "./plan.ts";
+import type { Event, Tally } from "./tally.ts";
+
+const TICK_MS = 200;
+const MOST_ITEMS = 8;
+
+interface Waiting {
+  readonly event: Event;
+  readonly row: number;
+  readonly dueAt: number;
+}
+
+/** A webhook as it was signed: sent again, it is the same bytes under the same id. */
+interface Signed {
+  readonly events: readonly Event[];
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The shop's backend: sends signed webhooks when their conversions are due, out of order, some of them twice. */
+export class Sender {
+  readonly #base: URL;
+  readonly #webhook: Webhook;
+  readonly #run: string;
+  readonly #plan: Plan;
+  readonly #tally: Tally;
+  #waiting: Waiting[] = [];
+  #repeats: { readonly signed: Signed; readonly dueAt: number }[] = [];
+  #webhooks = 0;
+  #complete = false;
+
+  /** @param options.run makes the ids of this run's webhooks its own. */
+  constructor(options: { base: URL; secret: string; run: string; plan: Plan; tally: Tally }) {
+    this.#base = options.base;
+    this.#webhook = new Webhook(options.secret);
+    this.#run = options.run;
+    this.#plan = options.plan;
+    this.#tally = options.tally;
+  }
+
+  schedule(row: number, impressionId: string, shownAt: number, delayMs: number): void {
+    const event = { impressionId, windowEndsAt: shownAt + this.#plan.windowMs, happenedAt: 0 };
+    this.#waiting.push({ event, row, dueAt: shownAt + delayMs });
+  }
+
+  /** Deliveries still to come. */
+  get waiting(): number {
+    return this.#waiting.length + this.#repeats.reduce((sum, { signed }) => sum + signed.events.length, 0);
+  }
+
+  /** No more conversions will be scheduled: `run` ends when all that wait are delivered. */
+  complete(): void {
+    this.#complete = true;
+  }
+
+  /** @throws {ApiError} if the worker refuses the signature: no webhook of this run would ever be taken. */
+  async run(): Promise<void> {
+    while (!this.#complete || this.#waiting.length > 0 || this.#repeats.length > 0) {
+      await sleep(TICK_MS);
+      await Promise.all(this.#due(Date.now()).map((signed) => this.#deliver(signed)));
+    }
+  }
+
+  #due(now: number): Signed[] {
+    const repeats = this.#repeats.filter(({ dueAt }) => dueAt <= now).map(({ signed }) => signed);
+    this.#repeats = this.#repeats.filter(({ dueAt }) => dueAt > now);
+    const due = this.#waiting.filter(({ dueAt }) => dueAt <= now);
+    this.#waiting = this.#waiting.filter(({ dueAt }) => dueAt > now);
+    const events = shuffled(this.#plan, due, ({ row }) => row).map(({ event }) => event);
+    const webhooks = Array.from({ length: Math.ceil(events.length / MOST_ITEMS) }, (_, i) => {
+      const signed = this.#sign(events.slice(i * MOST_ITEMS, (i + 1) * MOST_ITEMS), now);
+      const delay = repeatDelay(this.#plan, this.#webhooks++);
+      if (delay !== undefined) this.#repeats.push({ signed, dueAt: now + TICK_MS + delay });
+      return signed;
+    });
+    return [...webhooks, ...repeats];
+  }
+
+  #sign(events: Event[], now: number): Signed {
+    for (const event of events) event.happenedAt = now;
+    const id = `msg_${this.#run}_${this.#webhooks}`;
+    const sentAt = new Date(now);
+    const data = events.map(({ impressionId }) => ({ impressionId, reward: 1 }));
+    const body = JSON.stringify({ type: "conversion", timestamp: sentAt.toISOString(), data });
+    return {
+      events,
+      body,
+      headers: {
+        "content-type": "application/json",
+        "webhook-id": id,
+        "webhook-timestamp": String(Math.floor(now / 1000)),
+        "webhook-signature": this.#webhook.sign(id, sentAt, body),
+      },
+    };
+  }
+
+  async #deliver({ events, body, headers }: Signed): Promise<void> {
+    try {
+      const answer = await call<{ conversions: { status: string }[] }>(this.#base, "/v1/conversions", { method: "POST", body, headers });
+      events.forEach((event, i) => {
+        this.#tally.take(event, answer.body.conversions[i]?.status ?? "nothing", answer.resent);
+      });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) throw error;
+      if (!(error instanceof ApiError || error instanceof UnreachableError)) throw error;
+      this.#tally.lose(error.message, events.length);
+    }
+  }
+}

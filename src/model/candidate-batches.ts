@@ -1,0 +1,129 @@
+import { finiteNumber, oneOf } from "../argument.ts";
+import type { Core } from "../core/core.ts";
+import { NumericalError } from "../errors.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
+import type { Domain } from "./domain.ts";
+import type { Evidence } from "./expected-improvement.ts";
+import { GaussianProcess, type ParsedGaussianProcess } from "./gaussian-process.ts";
+import { HallucinatedPosterior } from "./hallucinated-posterior.ts";
+import type { AppendedImpression, Moments } from "./posterior.ts";
+
+export interface BatchSettings {
+  /** C >= 1, default 1.1: within a batch a deviation falls by this factor at most. At 1 every batch is one evaluation. */
+  readonly threshold?: number;
+  /** Batches of (C^2 - 1) noiseVariance / variance evaluations ("scaled", default), or without the noise, as printed ("raw"). */
+  readonly batchRule?: "scaled" | "raw";
+}
+
+export const batchOptions = ["threshold", "batchRule"];
+
+/** Checks the options of batches and fills in defaults. */
+export function parseBatches({ threshold, batchRule }: BatchSettings): Required<BatchSettings> {
+  return {
+    threshold: finiteNumber("threshold", threshold ?? 1.1, 1, 1e6),
+    batchRule: oneOf("batchRule", batchRule ?? "scaled", ["scaled", "raw"]),
+  };
+}
+
+/** How candidates are scored: one entry each. */
+export type Acquisition = (moments: Moments, evidence: Evidence) => { score: Float64Array; mean: Float64Array; width: Float64Array };
+
+/** The choice of a batch, with the numbers by which it was chosen. */
+export interface Leader {
+  readonly index: number;
+  readonly score: number;
+  readonly mean: number;
+  readonly width: number;
+}
+
+/** So that a variance that rounding has made 0 does not hold one candidate for ever. */
+const LONGEST_BATCH = 1_000_000;
+
+/**
+ * MINI-META: the best candidate is evaluated in a batch until its variance has fallen by the factor C^2, then the next is chosen.
+ *
+ * An impression counts for the batch iff it is at the batch's candidate; others, decided elsewhere, are evaluations all the same.
+ * The mean comes from what has arrived, the variance from all evaluations.
+ * **Source:** Calandriello et al. 2022, Alg. 2.
+ */
+export class CandidateBatches {
+  readonly domain: Domain;
+  readonly #all: GaussianProcess;
+  readonly #posterior: HallucinatedPosterior;
+  readonly #acquisition: Acquisition;
+  /** (C^2 - 1) times the noise variance: over a variance, the length of the batch. */
+  readonly #budget: number;
+  #evaluations = 0;
+  #remaining = 0;
+  /** The running batch's choice; between batches what the next would be, once that was asked. */
+  #leader: (Leader & { readonly length: number }) | null = null;
+
+  constructor(core: Core, settings: ParsedGaussianProcess, batches: Required<BatchSettings>, acquisition: Acquisition) {
+    this.#all = new GaussianProcess(core, settings);
+    this.#posterior = new HallucinatedPosterior(new GaussianProcess(core, settings), this.#all);
+    this.domain = this.#all.domain as Domain;
+    this.#acquisition = acquisition;
+    this.#budget = (batches.threshold * batches.threshold - 1) * (batches.batchRule === "raw" ? 1 : settings.noiseVariance);
+  }
+
+  /** The candidate of the running batch, or of the one that would begin now. */
+  leader(): Leader {
+    this.#leader ??= this.#choose();
+    return this.#leader;
+  }
+
+  /** Line 3 of Alg. 2. */
+  #choose(): Leader & { readonly length: number } {
+    const moments = this.#posterior.predict(this.domain.points);
+    const evidence = { evaluations: this.#evaluations, logDeterminant: 2 * this.#all.informationGain() };
+    const { score, mean, width } = this.#acquisition(moments, evidence);
+    let index = 0;
+    for (let i = 0; i < score.length; i++) {
+      if (Number.isNaN(score[i])) throw new NumericalError("not-a-number", "a candidate's score is not a number");
+      if (score[i] > score[index]) index = i;
+    }
+    // Line 4, with B_h of at least 1.
+    const variance = moments.deviation[index] * moments.deviation[index];
+    const length = Math.min(Math.max(1, Math.floor(this.#budget / variance)), LONGEST_BATCH);
+    return { index, score: score[index], mean: mean[index], width: width[index], length };
+  }
+
+  append(features: Float64Array): number {
+    const { index, length } = this.leader() as Leader & { readonly length: number };
+    const place = this.domain.indexOf(features);
+    if (place === index) this.#remaining = (this.#remaining || length) - 1;
+    this.#posterior.append(features);
+    this.#evaluations++;
+    if (this.#remaining === 0) this.#leader = null;
+    return place;
+  }
+
+  observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
+    this.#posterior.observe(impression, reward, previous);
+    if (this.#remaining === 0) this.#leader = null;
+  }
+
+  predict(points: Float64Array): Moments {
+    return this.#posterior.predict(points);
+  }
+
+  statistics(): Float64Array {
+    return this.#posterior.statistics();
+  }
+
+  save(writer: SnapshotWriter): void {
+    const { index, score, mean, width } = this.#remaining > 0 ? this.leader() : { index: 0, score: 0, mean: 0, width: 0 };
+    writer.numbers([this.#evaluations, this.#remaining, index, score, mean, width]);
+    this.#posterior.save(writer);
+  }
+
+  load(reader: SnapshotReader): void {
+    const [evaluations, remaining, index, score, mean, width] = reader.numbers(6);
+    if (!(evaluations >= 0) || !(remaining >= 0 && remaining < LONGEST_BATCH) || !(index >= 0 && index < this.domain.count))
+      throw malformed();
+    this.#evaluations = evaluations;
+    this.#remaining = remaining;
+    this.#leader = remaining > 0 ? { index, score, mean, width, length: 0 } : null;
+    this.#posterior.load(reader);
+  }
+}

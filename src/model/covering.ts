@@ -1,0 +1,87 @@
+import type { MetricSpace } from "./metric-space.ts";
+
+/** Distance beyond its radius at which a ball still covers: what rounding can make of an exact touch. */
+const SLACK = 1e-12;
+
+/**
+ * Which points of a space lie in none of a set of shrinking balls.
+ *
+ * Every covered point has one ball as its witness, and every ball the distance of the farthest point that it is witness to: only when
+ * it shrinks below that are points looked at again. What is covered does not depend on who bears witness.
+ */
+export class Covering {
+  readonly #space: MetricSpace;
+  // Per point its ball, -1 where it has none.
+  readonly #witness: Int32Array;
+  #uncovered: number;
+  readonly #centres: number[] = [];
+  readonly #radii: number[] = [];
+  readonly #reach: number[] = [];
+
+  constructor(space: MetricSpace) {
+    this.#space = space;
+    this.#witness = new Int32Array(space.count).fill(-1);
+    this.#uncovered = space.count;
+  }
+
+  /** Points without a ball. */
+  get uncovered(): number {
+    return this.#uncovered;
+  }
+
+  /** Place of the k-th uncovered point, k = 0 being the first. */
+  uncoveredAt(k: number): number {
+    let place = this.#witness.indexOf(-1);
+    for (; k > 0; k--) place = this.#witness.indexOf(-1, place + 1);
+    return place;
+  }
+
+  /** Adds a ball around a point. **Cost:** O(points). */
+  add(centre: number, radius: number): void {
+    const ball = this.#centres.push(centre) - 1;
+    this.#radii.push(radius);
+    this.#reach.push(0);
+    for (let place = 0; place < this.#space.count; place++) {
+      if (this.#witness[place] >= 0) continue;
+      const distance = this.#space.distance(centre, place);
+      if (distance > radius + SLACK) continue;
+      this.#witness[place] = ball;
+      this.#reach[ball] = Math.max(this.#reach[ball], distance);
+      this.#uncovered--;
+    }
+  }
+
+  /** Gives the ball that was added as the `ball`-th a smaller radius. */
+  shrink(ball: number, radius: number): void {
+    this.#radii[ball] = radius;
+    if (this.#reach[ball] <= radius + SLACK) return;
+    let reach = 0;
+    for (let place = 0; place < this.#space.count; place++) {
+      if (this.#witness[place] !== ball) continue;
+      const distance = this.#space.distance(this.#centres[ball], place);
+      if (distance <= radius + SLACK) reach = Math.max(reach, distance);
+      else this.#findWitness(place);
+    }
+    this.#reach[ball] = reach;
+  }
+
+  /** The ball that reaches farthest beyond the point, so that it stays its witness for long. */
+  #findWitness(place: number): void {
+    let witness = -1;
+    let reach = 0;
+    let margin = -1;
+    for (let ball = 0; ball < this.#centres.length; ball++) {
+      const radius = this.#radii[ball];
+      // A distance is at least zero: a ball that is too small is passed over unmeasured.
+      if (radius <= margin) continue;
+      const distance = this.#space.distance(this.#centres[ball], place);
+      if (distance > radius + SLACK || radius - distance <= margin) continue;
+      witness = ball;
+      reach = distance;
+      margin = radius - distance;
+    }
+    this.#witness[place] = witness;
+    if (witness >= 0) this.#reach[witness] = Math.max(this.#reach[witness], reach);
+    else this.#uncovered++;
+  }
+}

@@ -1,0 +1,62 @@
+// Paper: Vakili, Ahmed, Bernacchia, Pike-Burke, ICML 2023, Algorithm 1 (BPE-Delay).
+// Assumes: expected reward from a Gaussian process over a fixed set of points; a horizon known beforehand; sub-exponential delays.
+// Model: per round a Gaussian process over the surviving points, of this round's queries and what of them has arrived.
+// Expired means: nothing; feedback that comes after its round's end is dropped.
+// Cost: with k survivors and n queries of the round O(k n) to choose; at the end of a round O(k n^2).
+import { finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
+import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/pure-exploration.ts";
+import { delayBound, RoundSchedule } from "../model/round-schedule.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface BpeDelayOptions extends PureExplorationSettings {
+  /** T: how many impressions there will be; rounds are measured by it. */
+  readonly horizon: number;
+  /** E[tau], the mean delay in rounds. At 0 there is no delay, and rounds are those of BPE. */
+  readonly expectedDelay: number;
+  /** Sub-exponential parameters of the delay, default 9 and 1, and the chance that a delay exceeds its bound, default 0.01. */
+  readonly xi?: number;
+  readonly b?: number;
+  readonly delta?: number;
+  /** Half the width of a confidence interval in deviations, default sqrt(6). */
+  readonly beta?: number;
+  /** Multiplier on it, default 1. */
+  readonly exploration?: number;
+}
+
+const known = ["domain", "kernel", "noiseVariance", "horizon", "expectedDelay", "xi", "b", "delta", "beta", "exploration"];
+
+/** BPE-Delay: rounds of pure exploration over the points that may still be the best, long enough for feedback to come. */
+export const bpeDelay: PolicyFactory<BpeDelayOptions> = /* @__PURE__ */ definePolicy({
+  id: "bpe-delay",
+  stateVersion: 1,
+
+  parse(options: BpeDelayOptions) {
+    onlyKeys("options", options, known);
+    return {
+      ...parsePureExploration(options),
+      horizon: wholeNumber("horizon", options.horizon, 1, 1e12),
+      expectedDelay: finiteNumber("expectedDelay", options.expectedDelay, 0, 1e12),
+      xi: positiveNumber("xi", options.xi ?? 9),
+      b: positiveNumber("b", options.b ?? 1),
+      delta: finiteNumber("delta", options.delta ?? 0.01, Number.MIN_VALUE, 1),
+      beta: finiteNumber("beta", options.beta ?? Math.sqrt(6), 0),
+      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
+    };
+  },
+
+  start({ core }, { horizon, expectedDelay, xi, b, delta, beta, exploration, ...settings }) {
+    const wait = delayBound(core, { horizon, expectedDelay, xi, b, delta });
+    const state = new PureExploration(core, settings, new RoundSchedule(horizon, wait), exploration * beta);
+    return {
+      dimension: state.domain.dimension,
+      domain: state.domain,
+      orderInvariant: false,
+      delayOffset: 0,
+      state,
+      propose() {
+        const leader = state.leader();
+        return { ...leader, features: state.domain.at(leader.index) };
+      },
+    };
+  },
+});

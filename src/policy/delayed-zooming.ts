@@ -1,0 +1,92 @@
+// Paper: Liu, Kang, Lee, 2025, Lipschitz Bandits with Stochastic Delayed Feedback, Algorithm 1 (Delayed Zooming).
+// Assumes: the expected reward changes by at most the distance between two points; noise is sub-Gaussian; delays are bounded.
+// Model: mean and confidence radius of each arm activated so far; its rewards are put aside once its radius has halved since a pull.
+// Expired means: a pull without a reward. A reward of 0 has to be reported like any other.
+// Cost: with a active arms and n points O(a) to choose, O(1) per impression and reward, O(a n) in all when radii fall below gaps.
+import { oneOf, onlyKeys, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { ActiveArms } from "../model/active-arms.ts";
+import { parseRegion, type RegionSettings } from "../model/box.ts";
+import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfidence } from "../model/confidence.ts";
+import { checkGrid, defaultResolution, type Metric, MetricSpace, metrics } from "../model/metric-space.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface DelayedZoomingOptions extends ConfidenceSettings {
+  /** A box, mapped to [0, 1] on each axis, or a finite set of points, whose distances count as they are. */
+  readonly domain: RegionSettings;
+  /** Points of the grid per axis of a box, default 1001 on a line, in more dimensions about 10,000 points in all. */
+  readonly resolution?: number;
+  /** Distance by which the reward is 1-Lipschitz, default "maximum" (l-infinity). */
+  readonly metric?: Metric;
+  /** Whether rewards are put aside so that no radius falls below half of that at the arm's last pull, default true. */
+  readonly lazy?: boolean;
+  /** What the count of rewards at an arm's last pull is taken to be at least, default 1; 0 as printed. */
+  readonly lazyFloor?: 0 | 1;
+  /** An arm without a reward comes "first" (default), or has the mean "zero". */
+  readonly unobserved?: "first" | "zero";
+  /** The arm activated is the "first" uncovered point in row-major order (default), or a "random" one. */
+  readonly activation?: "first" | "random";
+}
+
+const own = ["domain", "resolution", "metric", "lazy", "lazyFloor", "unobserved", "activation"];
+
+/** Axes of a box, at most: two points on each are half a million. */
+const MAX_AXES = 19;
+
+/** Delayed Zooming: optimism over balls that shrink as rewards come, in a box or a finite set of points. */
+export const delayedZooming: PolicyFactory<DelayedZoomingOptions> = /* @__PURE__ */ definePolicy({
+  id: "delayed-zooming",
+  stateVersion: 1,
+
+  parse(options: DelayedZoomingOptions) {
+    onlyKeys("options", options, [...confidenceOptions, ...own]);
+    const { lazy = true, lazyFloor = 1 } = options;
+    if (typeof lazy !== "boolean") throw wrongType("lazy", "true or false", lazy);
+    const domain = parseRegion(options.domain, MAX_AXES);
+    return {
+      domain,
+      ...parseConfidence(options),
+      ...parseResolution(domain, options.resolution),
+      metric: oneOf("metric", options.metric ?? "maximum", metrics),
+      lazy,
+      lazyFloor: wholeNumber("lazyFloor", lazyFloor, 0, 1) as 0 | 1,
+      unobserved: oneOf("unobserved", options.unobserved ?? "first", ["first", "zero"]),
+      activation: oneOf("activation", options.activation ?? "first", ["first", "random"]),
+    };
+  },
+
+  start({ core }, { domain, resolution, metric, activation, lazy, lazyFloor, unobserved, ...confidence }) {
+    // Deviation: over a box the covering oracle knows the points of a grid: between them the reward is at most half a step better.
+    const space = new MetricSpace(domain, metric, resolution);
+    const radius = confidence.sigma * Math.sqrt(confidenceTerm(core, confidence));
+    // Deviation: as printed, v_s = 0 at an arm's activation puts its first reward aside until it is pulled again, for ever if its
+    // index is low. `lazyFloor: 1` and unobserved arms first see to it that every arm gets a mean; 0 and "zero" are the printed rule.
+    const state = new ActiveArms(space, { radius, lazy, lazyFloor, unobserved });
+
+    return {
+      dimension: space.dimension,
+      orderInvariant: false,
+      delayOffset: 0,
+      state,
+      check: (features) => void space.indexOf(features),
+      propose({ uniforms }) {
+        const { covering } = state;
+        const lot = activation === "random" && covering.uncovered > 0 ? uniforms(1)[0] : 0;
+        // Lines 11 to 15: activation before selection. A given uniform may be 1.
+        const last = covering.uncovered - 1;
+        const index = last >= 0 ? covering.uncoveredAt(Math.min(Math.floor(lot * (last + 1)), last)) : state.best();
+        const { mean, radius } = state.estimate(index);
+        return { index, features: space.at(index), score: mean + 2 * radius, mean, width: 2 * radius };
+      },
+    };
+  },
+});
+
+function parseResolution(domain: RegionSettings, resolution: number | undefined): { resolution?: number } {
+  if (!("box" in domain)) {
+    if (resolution !== undefined) throw outOfRange("resolution", "none, as domain.points are given", resolution);
+    return {};
+  }
+  const parsed = wholeNumber("resolution", resolution ?? defaultResolution(domain), 2);
+  checkGrid(domain, parsed);
+  return { resolution: parsed };
+}

@@ -1,0 +1,88 @@
+// Paper: Liu, Kang, Lee, 2025, Lipschitz Bandits with Stochastic Delayed Feedback, Algorithm 2 (Delayed Lipschitz Phased Pruning).
+// Assumes: the expected reward changes by at most the l-infinity distance between two points; noise is sub-Gaussian; any delays.
+// Model: the mean reward of each ball of the phase; feedback of an older phase is dropped.
+// Expired means: a pull without a reward. A reward of 0 has to be reported like any other.
+// Cost: O(1) to choose and per impression and reward, and O(balls) once each in a phase; a ball of given points is found in O(points).
+import { onlyKeys, outOfRange, positiveNumber, wrongType } from "../argument.ts";
+import { BoxArms, checkExtent, MAX_POINT_AXES, PointArms } from "../model/ball-arms.ts";
+import { BallPhase } from "../model/ball-phase.ts";
+import { parseRegion, type RegionSettings } from "../model/box.ts";
+import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfidence } from "../model/confidence.ts";
+import { Domain } from "../model/domain.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface DlppOptions extends ConfidenceSettings {
+  /** A box of at most 10 axes, each mapped to [0, 1], or a finite set of points, at most 1 apart on each axis. */
+  readonly domain: RegionSettings;
+  /** A ball is pruned when its mean is this many radii below the best, default 4. */
+  readonly pruneMultiplier?: number;
+  /** Whether a ball that has the rewards it needs drops what comes later, default false. */
+  readonly freeze?: boolean;
+}
+
+/** Axes of a box, at most: a ball has 2^axes children. */
+const MAX_BOX_AXES = 10;
+
+/** DLPP: balls take turns until each has enough rewards, then those far below the best are pruned and the others divided. */
+export const dlpp: PolicyFactory<DlppOptions> = /* @__PURE__ */ definePolicy({
+  id: "dlpp",
+  stateVersion: 1,
+
+  parse(options: DlppOptions) {
+    onlyKeys("options", options, [...confidenceOptions, "domain", "pruneMultiplier", "freeze"]);
+    const { freeze = false } = options;
+    if (typeof freeze !== "boolean") throw wrongType("freeze", "true or false", freeze);
+    return {
+      domain: parseBalls(options.domain),
+      ...parseConfidence(options),
+      pruneMultiplier: positiveNumber("pruneMultiplier", options.pruneMultiplier ?? 4),
+      freeze,
+    };
+  },
+
+  start({ core }, { domain, pruneMultiplier, freeze, ...confidence }) {
+    const rewards = confidence.sigma * confidence.sigma * confidenceTerm(core, confidence);
+    const settings = { rewards, pruneMultiplier, freeze };
+    // Deviation: over given points the coverings are the dyadic cubes that hold some of them.
+    const arms = "box" in domain ? new BoxArms(domain) : new PointArms(new Domain(domain));
+    let phase = BallPhase.first(settings, arms);
+    // Lines 15 to 17, not before the next choice: what arrives together with a phase's last reward still counts.
+    const current = (): BallPhase => (phase.complete ? phase.divided() : phase);
+
+    return {
+      dimension: arms.dimension,
+      orderInvariant: false,
+      delayOffset: 0,
+      check: (features) => arms.check(features),
+      state: {
+        append(features) {
+          phase = current();
+          return phase.append(features);
+        },
+        observe: (impression, reward, previous) => phase.observe(impression, reward, previous),
+        statistics: () => phase.statistics(),
+        save: (writer) => phase.save(writer),
+        load(reader) {
+          phase = BallPhase.load(reader, settings, arms);
+        },
+      },
+      propose({ uniforms }) {
+        const playing = current();
+        const { next, arms, radius } = playing;
+        const mean = playing.mean(next.number);
+        // Over a box, which has no places, the index is the ball's number in its phase.
+        const { features, place = next.number } = arms.sample(next, uniforms(arms.draws));
+        return { index: place, features, score: mean + radius, mean, width: radius };
+      },
+    };
+  },
+});
+
+function parseBalls(value: unknown): RegionSettings {
+  const region = parseRegion(value, MAX_BOX_AXES);
+  if ("box" in region) return region;
+  if (region.points[0].length > MAX_POINT_AXES)
+    throw outOfRange("domain.points", `points of at most ${MAX_POINT_AXES} axes`, region.points);
+  checkExtent(region);
+  return region;
+}

@@ -1,0 +1,46 @@
+// Paper: Verma, Dai, Low, ICML 2022, section 6, baseline GP-BUCB (Desautels et al. 2014).
+// Assumes: expected reward from a Gaussian process; feedback comes after a random delay.
+// Model: Gaussian process whose mean knows what has arrived, and whose variance knows all impressions.
+// Expired means: no part in the mean; its share of certainty stays.
+// Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion and per impression.
+import { finiteNumber, onlyKeys } from "../argument.ts";
+import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
+import { upperConfidence } from "../model/posterior.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface GpBucbOptions extends GaussianProcessSettings {
+  /** Bonus in standard deviations, default 1. */
+  readonly beta?: number;
+  /** Multiplier on the bonus, default 1. */
+  readonly exploration?: number;
+}
+
+/** GP-BUCB: optimism whose bonus shrinks with pending impressions already. */
+export const gpBucb: PolicyFactory<GpBucbOptions> = /* @__PURE__ */ definePolicy({
+  id: "gp-bucb",
+  stateVersion: 1,
+
+  parse(options: GpBucbOptions) {
+    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "exploration"]);
+    return {
+      ...parseGaussianProcess(options),
+      beta: finiteNumber("beta", options.beta ?? 1, 0),
+      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
+    };
+  },
+
+  start({ core }, { beta, exploration, ...settings }) {
+    const posterior = new GaussianProcess(core, settings);
+    const state = new HallucinatedPosterior(posterior, new GaussianProcess(core, settings));
+
+    return {
+      dimension: posterior.dimension,
+      domain: posterior.domain,
+      orderInvariant: false,
+      delayOffset: 1,
+      state,
+      score: ({ points }) => upperConfidence(state.predict(points), exploration * beta),
+    };
+  },
+});

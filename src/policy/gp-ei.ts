@@ -1,0 +1,49 @@
+// Paper: Calandriello, Carratino, Lazaric, Valko, Rosasco, ICML 2022, equation 2 (GP-EI, with the multiplier of Theorem 4.6).
+// Assumes: expected reward from a Gaussian process; feedback may come late.
+// Model: Gaussian process whose mean knows what has arrived, and whose variance knows all impressions.
+// Expired means: no part in the mean; its share of certainty stays.
+// Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression and per conversion.
+import { finiteNumber, onlyKeys } from "../argument.ts";
+import { improvementMultiplier, improvementScores } from "../model/expected-improvement.ts";
+import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface GpEiOptions extends GaussianProcessSettings {
+  /** Chance that the bounds fail, default 0.1. */
+  readonly delta?: number;
+  /** Multiplier on the deviation, default 1. */
+  readonly exploration?: number;
+}
+
+/** GP-EI: expected improvement on the best mean among the candidates. A score is its logarithm. */
+export const gpEi: PolicyFactory<GpEiOptions> = /* @__PURE__ */ definePolicy({
+  id: "gp-ei",
+  stateVersion: 1,
+
+  parse(options: GpEiOptions) {
+    onlyKeys("options", options, [...gaussianProcessOptions, "delta", "exploration"]);
+    return {
+      ...parseGaussianProcess(options),
+      delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
+      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
+    };
+  },
+
+  start({ core }, { delta, exploration, ...settings }) {
+    const all = new GaussianProcess(core, settings);
+    const state = new HallucinatedPosterior(new GaussianProcess(core, settings), all);
+
+    return {
+      dimension: all.dimension,
+      domain: all.domain,
+      orderInvariant: false,
+      delayOffset: 0,
+      state,
+      score({ points, trial }) {
+        const evidence = { evaluations: trial - 1, logDeterminant: 2 * all.informationGain() };
+        return improvementScores(core, state.predict(points), exploration * improvementMultiplier(core, evidence, delta));
+      },
+    };
+  },
+});

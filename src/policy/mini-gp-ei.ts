@@ -1,0 +1,53 @@
+// Paper: Calandriello, Carratino, Lazaric, Valko, Rosasco, ICML 2022, Algorithm 2 (MINI-META) over GP-EI.
+// Assumes: expected reward from a Gaussian process over a fixed set of candidates, each of which may be evaluated many times.
+// Model: Gaussian process over unique candidates whose mean knows what has arrived, and whose variance all evaluations.
+// Expired means: no part in the mean; its share of certainty stays.
+// Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
+import { finiteNumber, onlyKeys, wrongType } from "../argument.ts";
+import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
+import { improvementMultiplier, improvementScores } from "../model/expected-improvement.ts";
+import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface MiniGpEiOptions extends GaussianProcessSettings, BatchSettings {
+  readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
+  /** Chance that the bounds fail, default 0.1. */
+  readonly delta?: number;
+  /** Multiplier on the deviation, default 1. */
+  readonly exploration?: number;
+}
+
+/** MINI-GP-EI: expected improvement that stays with a candidate while its uncertainty is large. A score is its logarithm. */
+export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePolicy({
+  id: "mini-gp-ei",
+  stateVersion: 1,
+
+  parse(options: MiniGpEiOptions) {
+    onlyKeys("options", options, [...gaussianProcessOptions, ...batchOptions, "delta", "exploration"]);
+    if (options.domain == null) throw wrongType("domain", "{ points }", options.domain);
+    return {
+      ...parseGaussianProcess(options),
+      ...parseBatches(options),
+      delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
+      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
+    };
+  },
+
+  start({ core }, { threshold, batchRule, delta, exploration, ...settings }) {
+    const state = new CandidateBatches(core, settings, { threshold, batchRule }, (moments, evidence) =>
+      improvementScores(core, moments, exploration * improvementMultiplier(core, evidence, delta)),
+    );
+
+    return {
+      dimension: settings.dimension,
+      domain: state.domain,
+      orderInvariant: false,
+      delayOffset: 0,
+      state,
+      propose() {
+        const { index, score, mean, width } = state.leader();
+        return { index, features: state.domain.at(index), score, mean, width };
+      },
+    };
+  },
+});

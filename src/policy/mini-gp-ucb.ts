@@ -1,0 +1,67 @@
+// Paper: Calandriello, Carratino, Lazaric, Valko, Rosasco, ICML 2022, Algorithm 2 (MINI-META) over GP-UCB.
+// Assumes: expected reward from a Gaussian process over a fixed set of candidates, each of which may be evaluated many times.
+// Model: Gaussian process over unique candidates whose mean knows what has arrived, and whose variance all evaluations.
+// Expired means: no part in the mean; its share of certainty stays.
+// Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
+import { finiteNumber, oneOf, onlyKeys, wrongType } from "../argument.ts";
+import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
+import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { upperConfidence } from "../model/posterior.ts";
+import { definePolicy, type PolicyFactory } from "./policy.ts";
+
+export interface MiniGpUcbOptions extends GaussianProcessSettings, BatchSettings {
+  readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
+  /**
+   * The multiplier of the deviation: F + sqrt(log det(I + K / noiseVariance) + log(1 / delta)) ("frequentist", default), or
+   * sqrt(2 log(k t^2 pi^2 / (6 delta))) for k candidates and t evaluations ("bayesian").
+   */
+  readonly confidence?: "frequentist" | "bayesian";
+  /** F, bound on the norm of the expected reward in the kernel's space, default 1. */
+  readonly normBound?: number;
+  /** Chance that the bounds fail, default 0.1. */
+  readonly delta?: number;
+  /** Multiplier on the bonus, default 1. */
+  readonly exploration?: number;
+}
+
+/** MINI-GP-UCB: optimism that stays with a candidate while its uncertainty is large; with `threshold: 1` plain GP-UCB. */
+export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ definePolicy({
+  id: "mini-gp-ucb",
+  stateVersion: 1,
+
+  parse(options: MiniGpUcbOptions) {
+    onlyKeys("options", options, [...gaussianProcessOptions, ...batchOptions, "confidence", "normBound", "delta", "exploration"]);
+    if (options.domain == null) throw wrongType("domain", "{ points }", options.domain);
+    return {
+      ...parseGaussianProcess(options),
+      ...parseBatches(options),
+      confidence: oneOf("confidence", options.confidence ?? "frequentist", ["frequentist", "bayesian"]),
+      normBound: finiteNumber("normBound", options.normBound ?? 1, 0),
+      delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
+      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
+    };
+  },
+
+  start({ core }, { threshold, batchRule, confidence, normBound, delta, exploration, ...settings }) {
+    const state = new CandidateBatches(core, settings, { threshold, batchRule }, (moments, { evaluations, logDeterminant }) => {
+      const t = Math.max(1, evaluations);
+      const beta =
+        confidence === "bayesian"
+          ? Math.sqrt(2 * core.log((moments.mean.length * t * t * Math.PI * Math.PI) / (6 * delta)))
+          : normBound + Math.sqrt(logDeterminant + core.log(1 / delta));
+      return upperConfidence(moments, exploration * beta);
+    });
+
+    return {
+      dimension: settings.dimension,
+      domain: state.domain,
+      orderInvariant: false,
+      delayOffset: 0,
+      state,
+      propose() {
+        const { index, score, mean, width } = state.leader();
+        return { index, features: state.domain.at(index), score, mean, width };
+      },
+    };
+  },
+});

@@ -1,0 +1,223 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { policies, Recommender } from "afterclick";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { ConversionEvent } from "../../worker/event-store.ts";
+import type { Learner } from "../../worker/learner.ts";
+import type { Answer, Shown } from "../../worker/message.ts";
+import { shownAtOf, uuidAt } from "../../worker/token.ts";
+import { createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
+
+const shownAt = Date.now() - 10_000;
+const idOf = (n: number, time = shownAt): string => uuidAt(time, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, n >> 8, n]));
+const shownAs = (id: string, action: string): Shown => ({ id, key: null, action: { id: action }, context: { country: "PT" } });
+const shown = Array.from({ length: 4 }, (_, n) => shownAs(idOf(n), ["tent", "mug", "lamp"][n % 3]));
+
+async function value<T>(answer: Promise<Answer<T>>): Promise<T> {
+  const settled = await answer;
+  if ("problem" in settled) throw new Error(settled.problem.detail);
+  return settled.value;
+}
+
+const event = (n: number, fields: Partial<ConversionEvent> = {}): ConversionEvent => {
+  return { impression: idOf(n), goal: "conversion", event: `msg_${n}`, reward: 0.5, at: shownAt + 1000, ...fields };
+};
+
+async function stateOf(model: string) {
+  const { digest, counts } = await describeModel(model);
+  return { digest, counts };
+}
+
+it.each(["otf-lin-ucb", "otf-lin-ts", "gp-ucb-sdf", "gp-ts-sdf"])("goes on after an eviction where %s stood", async (policy) => {
+  const options = policy.startsWith("gp") ? { kernel: { name: "matern52" } } : {};
+  const [evicted, steady] = [await createModel({ policy, options, seed: 5 }), await createModel({ policy, options, seed: 5 })];
+  const run = async (model: string, evict: boolean) => {
+    const learner = learnerOf(model);
+    const estimates = [];
+    for (let n = 0; n < 6; n++) {
+      const time = shownAt + n;
+      await value(learner.register([shownAs(idOf(n, time), ["tent", "mug", "lamp"][n % 3])]));
+      if (evict) await evictDurableObject(learner);
+      await value(learner.ingest([event(n, { impression: idOf(n, time), reward: n / 8 })]));
+      if (evict) await evictDurableObject(learner);
+      estimates.push(await value(learner.estimates({ country: "PT" })));
+    }
+    return { estimates: estimates.map((each) => each.map(({ id, mean }) => ({ id, mean }))), ...(await stateOf(model)) };
+  };
+  const expected = await run(steady, false);
+  expect(expected.counts).toMatchObject({ impressions: 6, converted: 6 });
+  expect(await run(evicted, true)).toEqual(expected);
+});
+
+it("keeps its digest through snapshots and evictions, and does not replay what a snapshot holds", async () => {
+  const model = await createModel({ encoder: { dimension: 512 } });
+  const learner = learnerOf(model);
+  for (let batch = 0; batch < 3; batch++) {
+    const items = Array.from({ length: 500 }, (_, i) => shownAs(idOf(batch * 500 + i), ["tent", "mug", "lamp"][i % 3]));
+    await value(learner.register(items));
+    await value(learner.ingest(items.slice(0, 100).map(({ id }, i) => event(i, { impression: id, event: `msg_${batch}_${i}` }))));
+  }
+  const before = await stateOf(model);
+  expect(before.counts).toMatchObject({ impressions: 1500, converted: 300 });
+  const snapshot = await runInDurableObject(learner, (_, { storage }) => {
+    // Only what came after the newest snapshot may be read: without the rest the state is the same.
+    const newest = storage.sql.exec<{ seq: number; chunks: number }>("SELECT max(seq) AS seq, count(*) AS chunks FROM snapshots").one();
+    storage.sql.exec("DELETE FROM conversions WHERE seq <= ?", newest.seq);
+    return newest;
+  });
+  expect(snapshot.seq).toBeGreaterThanOrEqual(1000);
+  // Larger than what a row may hold.
+  expect(snapshot.chunks).toBeGreaterThan(1);
+  await evictDurableObject(learner);
+  expect(await stateOf(model)).toEqual(before);
+});
+
+it("comes to the same state whatever the order and repetition of conversions", async () => {
+  const events = [
+    event(0, { event: "a", reward: 0.25 }),
+    event(0, { event: "a", reward: 0.75 }),
+    event(0, { event: "b", reward: 0.5, at: shownAt + 2000 }),
+    event(0, { event: "b", reward: 1, goal: "review" }),
+    event(1, { event: "c", reward: 1 }),
+    event(2, { event: "d", reward: 1, at: shownAt + HOUR_MS + 1 }),
+    event(3, { event: "e", reward: 0 }),
+  ];
+  const run = async (deliveries: readonly ConversionEvent[]) => {
+    const model = await createModel();
+    await value(learnerOf(model).register(shown));
+    for (const each of deliveries) await value(learnerOf(model).ingest([each]));
+    const { digest, counts } = await stateOf(model);
+    return { digest, counts: { ...counts, duplicate: 0 } };
+  };
+  const expected = await run(events);
+  expect(expected.counts).toMatchObject({ applied: 5, conflict: 1, late: 1, converted: 3, pending: 1 });
+  const orders = fc.shuffledSubarray([...events, ...events], { minLength: events.length }).map((some) => [...some, ...events.toReversed()]);
+  await fc.assert(
+    fc.asyncProperty(orders, async (deliveries) => {
+      expect(await run(deliveries)).toEqual(expected);
+    }),
+    { numRuns: 15 },
+  );
+});
+
+it("decides as the SDK's own ledger does, over any sequence of deliveries", async () => {
+  const fields = {
+    impression: fc.nat({ max: 4 }).map((n) => idOf(n)),
+    goal: fc.constantFrom("conversion", "review"),
+    event: fc.constantFrom("a", "b", "c"),
+    reward: fc.constantFrom(0, 0.25, 1),
+    at: fc.constantFrom(shownAt, shownAt + 1, shownAt + HOUR_MS, shownAt + HOUR_MS + 1),
+  };
+  // Objects without a prototype cannot be sent.
+  const delivery = fc.record(fields, { noNullPrototype: true });
+  await fc.assert(
+    fc.asyncProperty(fc.array(delivery, { maxLength: 25 }), async (deliveries) => {
+      const model = await createModel();
+      const { options, window, encoder } = await describeModel(model);
+      const descriptor = policies.find(({ id }) => id === "otf-lin-ts") as unknown as (options: object) => never;
+      const sdk = await Recommender.create({ policy: descriptor(options), window });
+      await value(learnerOf(model).register(shown));
+      expect(encoder).toMatchObject({ dimension: 64 });
+      await runInDurableObject(learnerOf(model), (_, { storage }) => {
+        for (const { id, features } of storage.sql.exec<{ id: string; features: ArrayBuffer }>(
+          "SELECT id, features FROM impressions ORDER BY seq",
+        )) {
+          sdk.register({ impressionId: id, features: new Float64Array(features), now: shownAtOf(id) });
+        }
+      });
+      const seen = new Set<string>();
+      for (const each of deliveries) {
+        const [{ status }] = await value(learnerOf(model).ingest([each]));
+        const { impression: impressionId, goal, event: eventId, reward, at } = each;
+        const theirs = sdk.convert({ impressionId, goal, eventId, reward, at }).status;
+        // What the SDK does not remember, the learner does: late events, and those whose impression may still come.
+        const text = JSON.stringify(each);
+        expect(status).toBe(seen.has(text) ? "duplicate" : theirs === "unknown" ? "orphan" : theirs);
+        seen.add(text);
+        expect((await describeModel(model)).digest).toBe(sdk.digest());
+      }
+    }),
+    { numRuns: 15 },
+  );
+});
+
+/** Registers and converts, each step tried until it is answered. */
+async function scenario(learner: Learner, attempt: <T>(step: () => Promise<T>) => Promise<T>): Promise<void> {
+  await attempt(() => value(learner.register(shown.slice(0, 2))));
+  await attempt(() => value(learner.ingest([event(0), event(1), event(2)])));
+  await attempt(() => value(learner.register(shown.slice(2))));
+  await attempt(() => value(learner.ingest([event(1, { event: "other", reward: 1, at: shownAt + 2000 })])));
+}
+
+it("comes to the same state whichever statement fails, when what failed is sent again", async () => {
+  const steady = await createModel();
+  await runInDurableObject(learnerOf(steady), (learner: Learner) => scenario(learner, (step) => step()));
+  const expected = await stateOf(steady);
+  expect(expected.counts).toMatchObject({ impressions: 4, applied: 4, orphan: 0, converted: 3 });
+
+  for (let failing = 1; ; failing++) {
+    const model = await createModel();
+    const failed = await runInDurableObject(learnerOf(model), (learner: Learner, { storage }) => failingAt(failing, storage.sql, learner));
+    const { digest, counts } = await stateOf(model);
+    // A failure after the commit is answered with duplicate the next time.
+    expect({ digest, counts: { ...counts, duplicate: 0 } }).toEqual(expected);
+    if (failed) continue;
+    expect(failing).toBeGreaterThan(50);
+    return;
+  }
+});
+
+/** Runs the scenario while the n-th statement fails once; whether there was one. */
+async function failingAt(n: number, sql: SqlStorage, learner: Learner): Promise<boolean> {
+  const prototype: SqlStorage = Object.getPrototypeOf(sql);
+  const { exec } = prototype;
+  let statements = 0;
+  let failed = false;
+  prototype.exec = function (this: SqlStorage, ...statement: Parameters<typeof exec>) {
+    if (++statements === n) throw new Error("disk error");
+    return exec.apply(this, statement);
+  } as typeof exec;
+  try {
+    await scenario(learner, async (step) => {
+      try {
+        return await step();
+      } catch (error) {
+        expect(error).toMatchObject({ message: "disk error" });
+        failed = true;
+        return step();
+      }
+    });
+  } finally {
+    prototype.exec = exec;
+  }
+  return failed;
+}
+
+it("answers duplicate when it crashed after it had committed, before its reply", async () => {
+  const model = await createModel();
+  await value(learnerOf(model).register(shown));
+  const crashed = runInDurableObject(learnerOf(model), async (learner: Learner, state) => {
+    await value(learner.ingest([event(0)]));
+    await state.storage.sync();
+    state.abort("crash");
+  });
+  await expect(crashed).rejects.toThrow();
+  expect(await value(learnerOf(model).ingest([event(0)]))).toEqual([{ status: "duplicate" }]);
+  expect(await stateOf(model)).toMatchObject({ counts: { impressions: 4, applied: 1, converted: 1 } });
+});
+
+it("makes a decision again from its seed and first impression", async () => {
+  const model = await createModel({ seed: 11, options: { dimension: 2 } });
+  const actions = [0, 1, 2].map((i) => ({ id: `a${i}`, features: [i / 4, 1 - i / 4] }));
+  const recommendation = await value(learnerOf(model).recommend({ actions, limit: 3, exclude: [] }));
+  const descriptor = policies.find(({ id }) => id === "otf-lin-ts") as unknown as (options: object) => never;
+  const { options, window } = await describeModel(model);
+  const sdk = await Recommender.create({ policy: descriptor(options), window, seed: 11 });
+  const ids = recommendation.actions.map(({ id }) => id);
+  const again = sdk.recommend({ candidates: actions, limit: 3, now: shownAtOf(ids[0]), impressionId: ids });
+  expect(again.ranking.map(({ id, score }) => ({ action: id, score }))).toEqual(
+    recommendation.actions.map(({ action, score }) => ({ action, score })),
+  );
+  expect((await describeModel(model)).digest).toBe(sdk.digest());
+  expect(await recommend(model, { actions })).toHaveLength(1);
+});

@@ -1,0 +1,2 @@
+export { app as default } from "./app.ts";
+export { Learner } from "./learner.ts";

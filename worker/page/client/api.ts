@@ -1,0 +1,50 @@
+import { contextOf, SHOP_MODEL } from "../shop.ts";
+
+export interface Recommended {
+  readonly impressionId: string;
+  /** The product's id. */
+  readonly id: string;
+}
+
+export interface Estimate {
+  readonly id: string;
+  readonly mean: number;
+  readonly width: number;
+}
+
+/** What the model knows now. */
+export interface Knowledge {
+  readonly counts: { readonly impressions: number; readonly pending: number; readonly converted: number; readonly expired: number };
+  readonly estimates: readonly Estimate[];
+  readonly impressions: readonly { readonly impressionId: string; readonly status: "pending" | "converted" | "expired" }[];
+}
+
+/** @throws {Error} with the worker's reason. */
+async function call<Body>(path: string, init: RequestInit = {}): Promise<Body> {
+  const response = await fetch(path, init);
+  const body = await response.json();
+  if (response.ok) return body as Body;
+  throw new Error((body as { detail?: string }).detail ?? response.statusText);
+}
+
+function post<Body>(path: string, json: unknown, headers: Record<string, string> = {}): Promise<Body> {
+  return call(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(json) });
+}
+
+/** Asks the model as any shop's page would: with the publishable key, nothing else. */
+export function recommend(key: string, profile: string, limit: number) {
+  const path = `/v1/models/${SHOP_MODEL}/recommendations`;
+  const headers = { authorization: `Bearer ${key}` };
+  return post<{ windowEndsAt: number; actions: readonly Recommended[] }>(path, { context: contextOf(profile), limit }, headers);
+}
+
+/** Tells the shop's backend of purchases; it reports them with a signed webhook. */
+export function purchase(impressionIds: readonly string[]) {
+  return post<{ conversions: readonly { readonly impressionId: string; readonly status: string }[] }>("/demo/purchases", { impressionIds });
+}
+
+/** Asks the shop's backend, which holds the secret key, what the model knows. */
+export function readKnowledge(profile: string, impressionIds: readonly string[]) {
+  const query = new URLSearchParams([["profile", profile], ...impressionIds.map((id) => ["impression", id])]);
+  return call<Knowledge>(`/demo/knowledge?${query}`);
+}

@@ -1,0 +1,63 @@
+// The demonstration shop: what it sells, and to whom. Plain data, read by the page, its backend and `npm start`.
+
+/** The model that the shop asks. */
+export const SHOP_MODEL = "demo";
+
+/** How long a purchase counts; short, so that one can watch impressions expire. */
+export const SHOP_WINDOW_MS = 120_000;
+
+export interface Product {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: "outdoors" | "home" | "sport" | "music";
+  readonly price: number;
+}
+
+export const products: readonly Product[] = [
+  { id: "tent", name: "Trail tent", kind: "outdoors", price: 189 },
+  { id: "mug", name: "Enamel mug", kind: "outdoors", price: 14 },
+  { id: "lamp", name: "Desk lamp", kind: "home", price: 59 },
+  { id: "plant", name: "Rubber plant", kind: "home", price: 32 },
+  { id: "kettlebell", name: "Kettlebell", kind: "sport", price: 45 },
+  { id: "skateboard", name: "Skateboard", kind: "sport", price: 95 },
+  { id: "headphones", name: "Headphones", kind: "music", price: 149 },
+  { id: "record", name: "Vinyl record", kind: "music", price: 24 },
+];
+
+/** A kind of visitor. The model is told the id; the tastes it has to find out. */
+export interface Profile {
+  readonly id: string;
+  readonly name: string;
+  /** Chance that a simulated visitor who is shown a product buys it, by product id. */
+  readonly tastes: Readonly<Record<string, number>>;
+}
+
+const nobody = { tent: 0.04, mug: 0.08, lamp: 0.05, plant: 0.06, kettlebell: 0.04, skateboard: 0.03, headphones: 0.06, record: 0.05 };
+
+export const profiles: readonly Profile[] = [
+  { id: "mira", name: "Mira", tastes: { ...nobody, tent: 0.55, mug: 0.7, plant: 0.2 } },
+  { id: "jonas", name: "Jonas", tastes: { ...nobody, headphones: 0.6, record: 0.75, lamp: 0.25 } },
+  { id: "aiko", name: "Aiko", tastes: { ...nobody, kettlebell: 0.65, skateboard: 0.5, headphones: 0.25 } },
+  { id: "sam", name: "Sam", tastes: { ...nobody, lamp: 0.6, plant: 0.7, mug: 0.3 } },
+];
+
+/** Body of `PUT /v1/models/demo`. */
+export const shopModel = {
+  window: { ms: SHOP_WINDOW_MS },
+  serving: "learner",
+  encoder: {
+    dimension: 256,
+    interactions: [
+      ["profile", "id"],
+      ["profile", "kind"],
+    ],
+  },
+};
+
+/** What the catalogue of that model holds. */
+export const shopActions = products.map(({ id, kind }) => ({ id, features: { kind } }));
+
+/** What the shop tells the model of a visitor. */
+export function contextOf(profile: string): { readonly profile: string } {
+  return { profile };
+}

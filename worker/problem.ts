@@ -1,0 +1,61 @@
+import type { Context } from "hono";
+import { HTTPException } from "hono/http-exception";
+
+const TITLES = {
+  400: "Malformed request",
+  401: "Not authorised",
+  404: "Not found",
+  409: "Conflict",
+  413: "Too large",
+  422: "Not acceptable as given",
+  500: "Internal error",
+  503: "Nothing was stored",
+} as const;
+
+export type ProblemStatus = keyof typeof TITLES;
+
+/** What is wrong with one field of a request. */
+export interface FieldError {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** An error that becomes an RFC 9457 response. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly status: ProblemStatus;
+  readonly errors: readonly FieldError[] | undefined;
+
+  constructor(status: ProblemStatus, detail: string, errors?: readonly FieldError[]) {
+    super(detail);
+    this.status = status;
+    this.errors = errors;
+  }
+}
+
+// One refusal for every cause, so that it tells nothing about keys.
+export const unauthorised = (): Problem => new Problem(401, "a valid key or signature is needed");
+
+function from(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof HTTPException) {
+    const { headers, status } = error.getResponse();
+    if (headers.has("WWW-Authenticate")) return unauthorised();
+    if (status === 400) return new Problem(400, "the body is not JSON");
+  }
+  // Name and place only: a message may hold what a caller sent.
+  const [, ...frames] = error instanceof Error ? (error.stack ?? "").split("\n    at ") : [];
+  console.error("unexpected", error instanceof Error ? error.name : typeof error, frames.slice(0, 5));
+  return new Problem(500, "something unexpected happened; the request may be sent again");
+}
+
+/** Answers any error as application/problem+json. */
+export function problemResponse(error: unknown, c: Context): Response {
+  const { status, message: detail, errors } = from(error);
+  return c.body(JSON.stringify({ type: "about:blank", title: TITLES[status], status, detail, ...(errors && { errors }) }), status, {
+    "content-type": "application/problem+json",
+    "cache-control": "no-store",
+    ...(status === 401 && { "www-authenticate": "Bearer" }),
+    ...(status === 503 && { "retry-after": "5" }),
+  });
+}

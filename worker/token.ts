@@ -1,0 +1,142 @@
+import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
+
+/** What an impression id says, so that a conversion can be checked without a look-up. */
+export interface Impression {
+  /** UUIDv7; its time is when the impression was shown. */
+  readonly id: string;
+  readonly model: string;
+  readonly action: string;
+  /** Chance of this action at this place, where the policy knows it. */
+  readonly probability?: number;
+  /** Version of the model that decided. */
+  readonly modelVersion: number;
+  /** Milliseconds since 1970. */
+  readonly windowEndsAt: number;
+}
+
+/** An impression as far as its token tells: the action as a hash. */
+export interface TokenContent extends Omit<Impression, "action"> {
+  readonly actionHash: number;
+}
+
+/** Clocks may differ by this much before a time counts as lying in the future, in ms. */
+export const CLOCK_TOLERANCE_MS = 300_000;
+
+const VERSION = 1;
+const MAC_BYTES = 16;
+/** Version, key id, UUID, window end, action hash, probability, model version; then the model's name and the MAC. */
+const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6;
+const TWO_TO_32 = 2 ** 32;
+
+/** Signs and verifies impression tokens: base64url of the fields above and a 128-bit truncated HMAC-SHA256. */
+export class TokenSigner {
+  readonly #key: CryptoKey;
+  readonly #keyId: number;
+
+  private constructor(key: CryptoKey, keyId: number) {
+    this.#key = key;
+    this.#keyId = keyId;
+  }
+
+  static async create(secret: string): Promise<TokenSigner> {
+    const bytes = new TextEncoder().encode(secret);
+    const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    return new TokenSigner(key, (await hash32(secret)) >>> 16);
+  }
+
+  async sign(impression: Impression): Promise<string> {
+    const name = new TextEncoder().encode(impression.model);
+    const bytes = new Uint8Array(FIXED_BYTES + name.length + MAC_BYTES);
+    const view = new DataView(bytes.buffer);
+    view.setUint8(0, VERSION);
+    view.setUint16(1, this.#keyId);
+    bytes.set(uuidBytes(impression.id), 3);
+    setUint48(view, 19, impression.windowEndsAt);
+    view.setUint32(25, await hash32(impression.action));
+    view.setFloat32(29, impression.probability ?? Number.NaN);
+    setUint48(view, 33, impression.modelVersion);
+    bytes.set(name, FIXED_BYTES);
+    const end = bytes.length - MAC_BYTES;
+    bytes.set(await this.#mac(bytes.subarray(0, end)), end);
+    return encodeBase64Url(bytes.buffer).replaceAll("=", "");
+  }
+
+  /** What the token says; undefined if it is not exactly one of ours, or its time lies in the future. */
+  async verify(token: string, now: number): Promise<TokenContent | undefined> {
+    const bytes = decode(token);
+    if (!bytes || bytes.length <= FIXED_BYTES + MAC_BYTES) return undefined;
+    const end = bytes.length - MAC_BYTES;
+    if (!crypto.subtle.timingSafeEqual(bytes.subarray(end), await this.#mac(bytes.subarray(0, end)))) return undefined;
+    const view = new DataView(bytes.buffer);
+    if (view.getUint8(0) !== VERSION || view.getUint16(1) !== this.#keyId) return undefined;
+    const probability = view.getFloat32(29);
+    const content = {
+      id: uuidOf(bytes.subarray(3, 19)),
+      windowEndsAt: getUint48(view, 19),
+      actionHash: view.getUint32(25),
+      ...(!Number.isNaN(probability) && { probability }),
+      modelVersion: getUint48(view, 33),
+      model: new TextDecoder().decode(bytes.subarray(FIXED_BYTES, end)),
+    };
+    return shownAtOf(content.id) > now + CLOCK_TOLERANCE_MS ? undefined : content;
+  }
+
+  async #mac(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+    return new Uint8Array(await crypto.subtle.sign("HMAC", this.#key, bytes), 0, MAC_BYTES);
+  }
+}
+
+/** The first 32 bits of the text's SHA-256. */
+export async function hash32(text: string): Promise<number> {
+  return new DataView(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).getUint32(0);
+}
+
+/** A UUIDv7 of a time and ten bytes, random or derived. */
+export function uuidAt(shownAt: number, random: Uint8Array): string {
+  const bytes = new Uint8Array(16);
+  setUint48(new DataView(bytes.buffer), 0, shownAt);
+  bytes.set(random.subarray(0, 10), 6);
+  bytes[6] = 0x70 | (bytes[6] & 0x0f);
+  bytes[8] = 0x80 | (bytes[8] & 0x3f);
+  return uuidOf(bytes);
+}
+
+/** The time inside a UUIDv7, in ms since 1970. */
+export function shownAtOf(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+/** Sorts before every UUIDv7 of that time or later, and after every earlier one. */
+export function firstIdAt(shownAt: number): string {
+  const hex = Math.max(0, shownAt).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`;
+}
+
+function decode(token: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    const bytes = decodeBase64Url(token);
+    // One text per token: padding, the other alphabet, or stray bits at the end are refused.
+    return encodeBase64Url(bytes.buffer).replaceAll("=", "") === token ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function uuidBytes(id: string): Uint8Array {
+  const hex = id.replaceAll("-", "");
+  return Uint8Array.from({ length: 16 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
+}
+
+function uuidOf(bytes: Uint8Array): string {
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+function setUint48(view: DataView, offset: number, value: number): void {
+  view.setUint16(offset, Math.floor(value / TWO_TO_32));
+  view.setUint32(offset + 2, value % TWO_TO_32);
+}
+
+function getUint48(view: DataView, offset: number): number {
+  return view.getUint16(offset) * TWO_TO_32 + view.getUint32(offset + 2);
+}
