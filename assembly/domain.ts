@@ -77,7 +77,7 @@ function solveGroups(gp: GaussianProcess, group: usize, groups: usize): void {
 /**
  * Writes what `gpScore` writes for the watched candidates, to the bit. Status as there, or OUT_OF_MEMORY.
  * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k n more if a sum or a
- * count changed that was scored with before.
+ * count before the newest row changed.
  */
 export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usize): i32 {
   const d = gp.dimension;
@@ -88,23 +88,33 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
   const z = whitened(gp);
   const reduced = gp.reducedRows;
   const summed = gp.summedRows;
+  // The newest row is kept apart: it is the one that changes.
+  const settled = max(n, 1) - 1;
+  const rest = n - settled;
   for (let group: usize = 0; group < groups; group++) {
     if (group % PANELS == 0) solveGroups(gp, group, groups);
     const candidates = gp.domain + group * (d + KEPT) * PANEL_ROW;
     const remaining = candidates + d * PANEL_ROW;
     const sums = remaining + PANEL_ROW;
     const panel = gp.solved + group * gp.solvedCapacity * PANEL_ROW;
+    const newest = panel + settled * PANEL_ROW;
     const start = group * LANES;
     const count = min(LANES, k - start);
+
     if (!summed) memory.fill(sums, 0, PANEL_ROW);
-    addProducts(panel + summed * PANEL_ROW, z + (summed << 3), n - summed, sums);
-    memory.copy(means + (start << 3), sums, count << 3);
+    addProducts(panel + summed * PANEL_ROW, z + (summed << 3), settled - summed, sums);
+    memory.copy(gp.work, sums, PANEL_ROW);
+    addProducts(newest, z + (settled << 3), rest, gp.work);
+    memory.copy(means + (start << 3), gp.work, count << 3);
+
     if (!reduced) kernelDiagonal(gp.kernel, candidates, remaining);
-    reduceVariances(panel + reduced * PANEL_ROW, n - reduced, remaining);
-    writeVariances(remaining, count, variances + (start << 3));
+    reduceVariances(panel + reduced * PANEL_ROW, settled - reduced, remaining);
+    memory.copy(gp.work, remaining, PANEL_ROW);
+    reduceVariances(newest, rest, gp.work);
+    writeVariances(gp.work, count, variances + (start << 3));
   }
   gp.solvedRows = n;
-  gp.reducedRows = n;
-  gp.summedRows = n;
+  gp.reducedRows = settled;
+  gp.summedRows = settled;
   return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
 }

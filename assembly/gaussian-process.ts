@@ -131,9 +131,8 @@ function forgetMeans(gp: GaussianProcess, row: usize): void {
 /** Rows of the factor from `row` on have changed, and with them what the watched candidates derive from them. */
 export function forgetRows(gp: GaussianProcess, row: usize): void {
   forgetMeans(gp, row);
-  if (row >= gp.solvedRows) return;
-  gp.solvedRows = row;
-  gp.reducedRows = 0;
+  gp.solvedRows = min(gp.solvedRows, row);
+  if (row < gp.reducedRows) gp.reducedRows = 0;
 }
 
 /** Reserves room for n rows and sets their number; the caller then writes the state and calls `gpTouch`. OK or OUT_OF_MEMORY. */

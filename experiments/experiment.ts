@@ -14,6 +14,12 @@ export interface Task {
   readonly data?: string;
 }
 
+export interface Figure {
+  readonly metric: string;
+  readonly x: string;
+  readonly y: string;
+}
+
 /** An experiment of a paper: every algorithm in every setting, `runs` times. */
 export interface Experiment {
   readonly id: string;
@@ -21,8 +27,8 @@ export interface Experiment {
   readonly runs: number;
   readonly settings: readonly string[];
   readonly algorithms: readonly string[];
-  /** Axis titles of the figure; its curves are those of `metric`. */
-  readonly figure: { readonly metric: string; readonly x: string; readonly y: string };
+  /** One figure each: its curves are those of `metric`, on axes with these titles. */
+  readonly figures: readonly Figure[];
   /** Name of a file of the data folder, without which the experiment is skipped. */
   readonly dataFile?: string;
   /** What is in the tables and in results.json: these metrics at these rounds; default: every metric at its last round. */

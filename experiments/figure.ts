@@ -1,14 +1,13 @@
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
-import type { Experiment } from "./experiment.ts";
+import type { Experiment, Figure } from "./experiment.ts";
 import { type Series, summarise } from "./results.ts";
 
 /** Points per curve that a figure draws. */
 const RESOLUTION = 200;
 
 /** An SVG with a panel per setting: the mean of each algorithm, in a band of one standard error. */
-export async function figureOf(experiment: Experiment, series: readonly Series[]): Promise<string> {
-  const { metric, x, y } = experiment.figure;
+export async function figureOf(experiment: Experiment, { metric, x, y }: Figure, series: readonly Series[]): Promise<string> {
   const values = series.flatMap(({ setting, algorithm, runs }) => {
     const points = summarise(runs, metric);
     const step = Math.ceil(points.length / RESOLUTION);

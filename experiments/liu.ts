@@ -98,7 +98,7 @@ function experiment(id: string, functions: readonly string[], runs: number): Exp
     runs,
     settings: functions.flatMap((name) => Object.keys(laws).map((law) => `${name}, ${law}`)),
     algorithms: [ZOOMING, DLPP, DLPP_MATCHED],
-    figure: { metric: METRIC, x: "round", y: METRIC },
+    figures: [{ metric: METRIC, x: "round", y: METRIC }],
     run,
     paperValue: table1,
   };

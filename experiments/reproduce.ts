@@ -95,7 +95,10 @@ for (const paper of chosen) {
     const rows = resultsOf(paper, experiment, series);
     results.push(...rows);
     const name = `${paper.id}-${experiment.id}`;
-    await writeFile(join(values.out, `${name}.svg`), await figureOf(experiment, series));
+    for (const figure of experiment.figures) {
+      const suffix = experiment.figures.length > 1 ? `-${figure.metric.replace(/\W+/g, "-")}` : "";
+      await writeFile(join(values.out, `${name}${suffix}.svg`), await figureOf(experiment, figure, series));
+    }
     await writeFile(join(values.out, `${name}.md`), `${experiment.title}\n\n${tableOf(rows)}\n`);
     console.log(`\n${experiment.title} (${((performance.now() - started) / 1000).toFixed(0)} s)\n\n${tableOf(rows)}`);
     await writeFile(join(values.out, "results.json"), `${JSON.stringify(results, null, 1)}\n`);

@@ -1,5 +1,15 @@
 // Vakili, Ahmed, Bernacchia, Pike-Burke, 2023: Delayed Feedback in Kernel Bandits.
-import { bpe, bpeDelay, gaussianProcess, gpUcb, gpUcbSdf, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import {
+  bpe,
+  bpeDelay,
+  gaussianProcess,
+  gpBucb,
+  gpUcb,
+  gpUcbSdf,
+  type PolicyDescriptor,
+  Recommender,
+  squaredExponential,
+} from "afterclick";
 import { cumulative, play, poisson, stream, type World } from "./environment.ts";
 import type { Experiment, Paper, Task } from "./experiment.ts";
 
@@ -19,9 +29,9 @@ const lengthscales: Record<string, number> = { f1: 0.8, f2: 1 };
 const settings = Object.keys(lengthscales).flatMap((objective) => [0, 25, 50].map((mean) => ({ objective, mean })));
 const nameOf = ({ objective, mean }: { objective: string; mean: number }): string => `${objective}, Poisson ${mean}`;
 
-/** One function per lengthscale, the same in every run: a kernel model fitted to a normal draw at random points. */
-async function objectiveOf(name: string): Promise<Float64Array> {
-  const random = stream("vakili", name);
+/** A kernel model fitted to a normal draw at random points; a draw per run, as how hard one is decides much. */
+async function objectiveOf(name: string, repeat: number): Promise<Float64Array> {
+  const random = stream("vakili", name, repeat);
   const kernel = squaredExponential({ lengthscale: lengthscales[name] });
   const model = await gaussianProcess({ dimension: 2, kernel, noiseVariance: NOISE ** 2 });
   const knots = Float64Array.from({ length: 2 * KNOTS }, () => 10 * random() - 5);
@@ -37,23 +47,33 @@ async function objectiveOf(name: string): Promise<Float64Array> {
 /** u of equation 5 at xi = 9, b = 1, delta = 0.01: what BPE-Delay waits for, and a window that (almost) no delay exceeds. */
 const bound = (mean: number): number => (mean === 0 ? 0 : mean + 2 * Math.log((3 * HORIZON) / 0.01));
 
-const algorithms: Record<string, (lengthscale: number, mean: number) => PolicyDescriptor> = {
-  "BPE-Delay": (lengthscale, mean) => bpeDelay({ ...common(lengthscale), horizon: HORIZON, beta: WIDTH, expectedDelay: mean }),
-  BPE: (lengthscale) => bpe({ ...common(lengthscale), horizon: HORIZON, beta: WIDTH }),
-  "GP-UCB-SDF": (lengthscale) => gpUcbSdf({ ...common(lengthscale), beta: WIDTH }),
-  "GP-UCB": (lengthscale) => gpUcb({ ...common(lengthscale), beta: WIDTH }),
-};
+/** `rewardBound` is B_y of GP-UCB-SDF: the greatest value of the objective in size. */
+interface Problem {
+  readonly lengthscale: number;
+  readonly mean: number;
+  readonly rewardBound: number;
+}
 
-const common = (lengthscale: number) => ({
+const common = ({ lengthscale }: Problem) => ({
   domain: { points },
   kernel: squaredExponential({ lengthscale }),
   noiseVariance: NOISE ** 2,
+  beta: WIDTH,
 });
+
+const algorithms: Record<string, (problem: Problem) => PolicyDescriptor> = {
+  "BPE-Delay": (problem) => bpeDelay({ ...common(problem), horizon: HORIZON, expectedDelay: problem.mean }),
+  BPE: (problem) => bpe({ ...common(problem), horizon: HORIZON }),
+  "GP-UCB-SDF": (problem) => gpUcbSdf({ ...common(problem), rewardBound: problem.rewardBound }),
+  "GP-UCB": (problem) => gpUcb(common(problem)),
+  "GP-BUCB": (problem) => gpBucb(common(problem)),
+};
 
 async function run({ setting, algorithm, run: repeat }: Task) {
   const { objective, mean } = settings.find((each) => nameOf(each) === setting) as (typeof settings)[number];
-  const values = await objectiveOf(objective);
+  const values = await objectiveOf(objective, repeat);
   const best = Math.max(...values);
+  const problem = { lengthscale: lengthscales[objective], mean, rewardBound: Math.max(best, -Math.min(...values)) };
   const draws = { noise: stream("vakili", setting, repeat, "noise"), delay: stream("vakili", setting, repeat, "delay") };
   const law = poisson(mean);
   const world: World = {
@@ -64,7 +84,7 @@ async function run({ setting, algorithm, run: repeat }: Task) {
   };
   // A delay of tau is Verma's d = tau + 1.
   const window = { rounds: Math.ceil(bound(mean)) + 1 };
-  const { policy } = await Recommender.create({ policy: algorithms[algorithm](lengthscales[objective], mean), window, seed: repeat });
+  const { policy } = await Recommender.create({ policy: algorithms[algorithm](problem), window, seed: repeat });
   const regret = cumulative(play(policy, world, { offset: 0 }));
   const at = Array.from({ length: 100 }, (_, i) => ((i + 1) * HORIZON) / 100);
   return [{ metric: "cumulative regret", at, values: at.map((round) => regret[round - 1]) }];
@@ -72,11 +92,11 @@ async function run({ setting, algorithm, run: repeat }: Task) {
 
 const delays: Experiment = {
   id: "figures-2-5",
-  title: "Vakili 2023, Figures 2-5: two kernel models as objectives (our draws), all widths sqrt(6), noise 0.02",
+  title: "Vakili 2023, Figures 2-5: kernel models as objectives (drawn anew in each run), all widths sqrt(6), noise 0.02",
   runs: 5,
   settings: settings.map(nameOf),
   algorithms: Object.keys(algorithms),
-  figure: { metric: "cumulative regret", x: "round", y: "cumulative regret" },
+  figures: [{ metric: "cumulative regret", x: "round", y: "cumulative regret" }],
   run,
 };
 

@@ -134,7 +134,7 @@ function synthetic(
     runs: 20,
     settings: Object.keys(settings),
     algorithms: names,
-    figure: { metric: "simple regret", x: "iteration", y: "simple regret" },
+    figures: [{ metric: "simple regret", x: "iteration", y: "simple regret" }],
     async run({ setting, algorithm, run }) {
       // Values in 0 .. 1 have a variance of 1/4 at most; the paper does not print the prior's.
       const model = { kernel: squaredExponential({ lengthscale: LENGTHSCALE, variance: 0.25 }), noiseVariance: 1e-4 };
@@ -156,7 +156,7 @@ function tuningOf(id: string, title: string, dataFile: string): Experiment {
     runs: 10,
     settings: Object.keys(bothLaws),
     algorithms: [...optimistic, ...sampling],
-    figure: { metric: "validation error (%)", x: "iteration", y: "validation error (%)" },
+    figures: [{ metric: "validation error (%)", x: "iteration", y: "validation error (%)" }],
     dataFile,
     async run({ setting, algorithm, run, data }: Task) {
       const rows = csvParse(data as string);
@@ -182,11 +182,11 @@ function tuningOf(id: string, title: string, dataFile: string): Experiment {
 /** Section 6.3: 50 tasks one after the other, 30 rounds each; the meta-features of the task are the context. */
 const multiTask: Experiment = {
   id: "multi-task",
-  title: "Verma 2022, Figure 4 a-b: multi-task contextual SVM tuning, Poisson 3, m = 6, hyper-parameters refitted every 30 queries",
+  title: "Verma 2022, Figure 4 a-b: multi-task contextual SVM tuning, Poisson 3, m = 6, hyper-parameters refitted every 10 queries",
   runs: 3,
   settings: ["20 tasks", "50 tasks"],
   algorithms: [...optimistic, ...sampling, "uniform"],
-  figure: { metric: "cumulative regret", x: "iteration", y: "cumulative regret" },
+  figures: [{ metric: "cumulative regret", x: "iteration", y: "cumulative regret" }],
   dataFile: "tst-svm.csv",
   async run({ setting, algorithm, run, data }) {
     const rows = csvParse(data as string);
@@ -206,9 +206,9 @@ const multiTask: Experiment = {
     const taskOf = (round: number): (typeof byTask)[number] => order[Math.floor((round - 1) / 30)];
     const model = {
       dimension: features.length,
-      kernel: squaredExponential({ lengthscale: 0.5 }),
-      noiseVariance: 1e-3,
-      refit: { every: 30 },
+      kernel: squaredExponential({ lengthscale: 0.1 }),
+      noiseVariance: 1e-2,
+      refit: { every: 10 },
     };
     const { policy } = await Recommender.create({ policy: algorithms[algorithm](model), window: { rounds: 6 }, seed: run });
     const world: World = {

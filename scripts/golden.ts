@@ -12,11 +12,11 @@ import {
   policies,
   Recommender,
 } from "afterclick";
-import { improvementCases, miniCases } from "./golden-calandriello.ts";
-import { type Case, close, equal, type Json, kernelOf } from "./golden-case.ts";
-import { delayCases } from "./golden-delays.ts";
-import { dlppCases, zoomingCases } from "./golden-liu.ts";
-import { explorationCases } from "./golden-vakili.ts";
+import { improvementCases, miniCases } from "./golden/calandriello.ts";
+import { type Case, close, equal, type Json, kernelOf } from "./golden/case.ts";
+import { delayCases } from "./golden/delays.ts";
+import { dlppCases, zoomingCases } from "./golden/liu.ts";
+import { explorationCases } from "./golden/vakili.ts";
 
 const flat = (points: number[][]): Float64Array => Float64Array.from(points.flat());
 const row = (point: number | number[]): number[] => (typeof point === "number" ? [point] : point);

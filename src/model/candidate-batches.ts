@@ -34,6 +34,8 @@ export interface Leader {
   readonly score: number;
   readonly mean: number;
   readonly width: number;
+  /** B_h: evaluations of the batch. */
+  readonly length: number;
 }
 
 /** So that a variance that rounding has made 0 does not hold one candidate for ever. */
@@ -56,7 +58,7 @@ export class CandidateBatches {
   #evaluations = 0;
   #remaining = 0;
   /** The running batch's choice; between batches what the next would be, once that was asked. */
-  #leader: (Leader & { readonly length: number }) | null = null;
+  #leader: Leader | null = null;
 
   constructor(core: Core, settings: ParsedGaussianProcess, batches: Required<BatchSettings>, acquisition: Acquisition) {
     this.#all = new GaussianProcess(core, settings);
@@ -73,7 +75,7 @@ export class CandidateBatches {
   }
 
   /** Line 3 of Alg. 2. */
-  #choose(): Leader & { readonly length: number } {
+  #choose(): Leader {
     const moments = this.#posterior.predict(this.domain.points);
     const evidence = { evaluations: this.#evaluations, logDeterminant: 2 * this.#all.informationGain() };
     const { score, mean, width } = this.#acquisition(moments, evidence);
@@ -84,12 +86,12 @@ export class CandidateBatches {
     }
     // Line 4, with B_h of at least 1.
     const variance = moments.deviation[index] * moments.deviation[index];
-    const length = Math.min(Math.max(1, Math.floor(this.#budget / variance)), LONGEST_BATCH);
+    const length = this.#budget === 0 ? 1 : Math.min(Math.max(1, Math.floor(this.#budget / variance)), LONGEST_BATCH);
     return { index, score: score[index], mean: mean[index], width: width[index], length };
   }
 
   append(features: Float64Array): number {
-    const { index, length } = this.leader() as Leader & { readonly length: number };
+    const { index, length } = this.leader();
     const place = this.domain.indexOf(features);
     if (place === index) this.#remaining = (this.#remaining || length) - 1;
     this.#posterior.append(features);
@@ -123,7 +125,7 @@ export class CandidateBatches {
       throw malformed();
     this.#evaluations = evaluations;
     this.#remaining = remaining;
-    this.#leader = remaining > 0 ? { index, score, mean, width, length: 0 } : null;
+    this.#leader = remaining > 0 ? { index, score, mean, width, length: remaining } : null;
     this.#posterior.load(reader);
   }
 }

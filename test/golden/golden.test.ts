@@ -51,6 +51,15 @@ const changes: [string, (file: any) => void][] = [
   ["sdf_ucb", (file) => void (file.results[0].nu[7] += 1e-6)],
   ["sdf_ucb", (file) => void (file.results[1].posterior_before_choice[5].mean[9] += 1e-6)],
   ["sdf_contextual", (file) => void (file.results[0].choices[20] = (file.results[0].choices[20] + 1) % 8)],
+  ["bpe", (file) => void (file.lengths[3].t_cut_to_T[1] += 1)],
+  ["bpe", (file) => void (file.run.bpe_delay.choices[100] = (file.run.bpe_delay.choices[100] + 1) % 40)],
+  ["bpe", (file) => void (file.run.bpe.rounds[1].max_lcb += 1e-6)],
+  ["mini", (file) => void (file.results[0].batches[76][1] += 1)],
+  ["mini", (file) => void (file.results[4].mean_at_choice[9] += 1e-6)],
+  ["mini", (file) => void (file.results[2].beta[5] += 1e-6)],
+  ["ei", (file) => void (file.h[22].h *= 1 + 1e-9)],
+  ["ei", (file) => void (file.h[27].log_h *= 1 + 1e-9)],
+  ["ei", (file) => void (file.ei_scaled[4].value *= 1 + 1e-9)],
 ];
 
 describe("a changed file", () => {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 const points = Array.from({ length: 12 }, (_, i) => [i / 8]);
 const options = { domain: { points }, kernel: matern52({ lengthscale: 0.5 }), noiseVariance: 0.01, horizon: 30, beta: 1 };
-const value = ([x]: ArrayLike<number>): number => 1 - (x - 0.5) * (x - 0.5);
+const value = (x: ArrayLike<number>): number => 1 - (x[0] - 0.5) * (x[0] - 0.5);
 
 async function running(descriptor = bpe(options)): Promise<Policy> {
   return (await Recommender.create({ policy: descriptor, window: "none" })).policy;

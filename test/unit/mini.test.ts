@@ -75,9 +75,14 @@ describe.each([
     expect(policy.digest()).toBe(before);
   });
 
-  it("stays finite for near-duplicate points and next to no noise", async () => {
+  it.each([
+    [1, 1e-10],
+    [1, 1e-300],
+    [1.1, 1e-10],
+    [1.1, 1e-300],
+  ])("stays finite for near-duplicate points at a threshold of %d and a noise of %d", async (threshold, noiseVariance) => {
     const near = { points: [[0], [1e-9], [2e-9], [1]] };
-    const policy = await running(factory({ domain: near, kernel, noiseVariance: 1e-10 }));
+    const policy = await running(factory({ domain: near, kernel, noiseVariance, threshold }));
     for (let round = 1; round <= 40; round++) {
       const [choice] = policy.choose({ round });
       expect([choice.score, choice.mean, choice.width].every(Number.isFinite)).toBe(true);

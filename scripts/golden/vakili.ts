@@ -1,6 +1,6 @@
 // Golden cases of Vakili et al. 2023: lengths of rounds, and what BPE and BPE-Delay query and keep.
 import { type AppendedImpression, bpe, bpeDelay, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
-import { type Case, close, equal, type Json, kernelOf } from "./golden-case.ts";
+import { type Case, close, equal, type Json, kernelOf } from "./case.ts";
 
 async function running(policy: PolicyDescriptor): Promise<Policy> {
   return (await Recommender.create({ policy, window: "none" })).policy;

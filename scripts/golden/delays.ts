@@ -1,6 +1,6 @@
 // Delay laws: these are part of the experiments, not of the SDK.
-import { type DelayLaw, geometric, poisson } from "../experiments/environment.ts";
-import { type Case, close, type Json } from "./golden-case.ts";
+import { type DelayLaw, geometric, poisson } from "../../experiments/environment.ts";
+import { type Case, close, type Json } from "./case.ts";
 
 function lawOf(name: string): DelayLaw {
   const mean = Number(/mean ([\d.]+)/.exec(name)?.[1]);

@@ -1,6 +1,6 @@
 // Golden cases of Liu et al. 2025: Delayed Zooming event by event, DLPP phase by phase.
 import { type AppendedImpression, type Choice, delayedZooming, dlpp, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
-import { type Case, close, equal, type Json } from "./golden-case.ts";
+import { type Case, close, equal, type Json } from "./case.ts";
 
 const TOLERANCE = 1e-12;
 
