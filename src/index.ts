@@ -2,7 +2,8 @@ export { type Encoder, type EncoderOptions, encoder, type NamedFeatures } from "
 export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
 export type { BoxSettings, RegionSettings } from "./model/box.ts";
-export type { GaussianProcess, GaussianProcessSettings } from "./model/gaussian-process.ts";
+export type { GaussianProcess } from "./model/gaussian-process.ts";
+export type { GaussianProcessSettings } from "./model/gaussian-process-settings.ts";
 export { type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "./model/kernel.ts";
 export type { AppendedImpression } from "./model/posterior.ts";
 export type { Window } from "./model/window.ts";

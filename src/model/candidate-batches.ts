@@ -4,7 +4,8 @@ import { NumericalError } from "../errors.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import type { Domain } from "./domain.ts";
 import type { Evidence } from "./expected-improvement.ts";
-import { GaussianProcess, type ParsedGaussianProcess } from "./gaussian-process.ts";
+import { GaussianProcess } from "./gaussian-process.ts";
+import type { ParsedGaussianProcess } from "./gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "./hallucinated-posterior.ts";
 import type { AppendedImpression, Moments } from "./posterior.ts";
 

@@ -1,57 +1,10 @@
-import { oneOf, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "../argument.ts";
 import type { Core, GaussianProcessHandle, KernelSpec } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import { compassSearch } from "./compass-search.ts";
-import { Domain, type DomainSettings, parsePoints } from "./domain.ts";
-import { type Kernel, kernelSpec, parseKernel, squaredExponential } from "./kernel.ts";
+import { Domain } from "./domain.ts";
+import type { ParsedGaussianProcess } from "./gaussian-process-settings.ts";
+import { kernelSpec } from "./kernel.ts";
 import type { AppendedPoint, Moments, Posterior } from "./posterior.ts";
-
-/** Options of every policy that holds a Gaussian process. */
-export interface GaussianProcessSettings {
-  /** Features per candidate (d): of the action, or of context and action one after the other; of a domain, by default its own. */
-  readonly dimension?: number;
-  /** Default: a squared exponential of lengthscale 1. */
-  readonly kernel?: Kernel;
-  /** Variance of one reward about its expectation (lambda), default 0.01. */
-  readonly noiseVariance?: number;
-  /** Most unique points kept, default 1000; an impression elsewhere then counts at the nearest of them. */
-  readonly capacity?: number;
-  /** A fixed set of points to choose among; candidates are then absent, and scoring them again costs O(k n). */
-  readonly domain?: DomainSettings | null;
-  /** Sets the kernel to the maximum of the marginal likelihood after every so many impressions; default never. */
-  readonly refit?: { readonly every: number; readonly method?: "marginal-likelihood" } | null;
-}
-
-export type ParsedGaussianProcess = Required<GaussianProcessSettings>;
-
-export const gaussianProcessOptions = ["dimension", "kernel", "noiseVariance", "capacity", "domain", "refit"];
-
-/** Checks the options of a Gaussian process and fills in defaults. */
-export function parseGaussianProcess(options: GaussianProcessSettings): ParsedGaussianProcess {
-  const domain = options.domain == null ? null : parsePoints(options.domain);
-  const dimension = wholeNumber("dimension", options.dimension ?? domain?.points[0].length, 1, 4096);
-  if (domain && domain.points[0].length !== dimension) {
-    throw outOfRange("domain.points[0]", `${dimension} coordinates, the dimension`, domain.points[0]);
-  }
-  const kernel = parseKernel("kernel", options.kernel ?? squaredExponential());
-  kernelSpec(kernel, dimension);
-  return {
-    dimension,
-    kernel,
-    noiseVariance: positiveNumber("noiseVariance", options.noiseVariance ?? 0.01),
-    capacity: wholeNumber("capacity", options.capacity ?? 1000, 1, 20_000),
-    domain,
-    refit: options.refit == null ? null : parseRefit(options.refit),
-  };
-}
-
-function parseRefit(value: NonNullable<GaussianProcessSettings["refit"]>): { every: number; method: "marginal-likelihood" } {
-  onlyKeys("refit", record("refit", value), ["every", "method"]);
-  return {
-    every: wholeNumber("refit.every", value.every, 1),
-    method: oneOf("refit.method", value.method ?? "marginal-likelihood", ["marginal-likelihood"]),
-  };
-}
 
 const INITIAL_ROWS = 64;
 /** Below this many rows a fixed domain keeps repeated points apart: merging them costs more than it saves. */

@@ -3,31 +3,19 @@
 // Model: Gaussian process whose mean knows what has arrived, and whose variance knows all impressions.
 // Expired means: no part in the mean; its share of certainty stays.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per conversion and per impression.
-import { finiteNumber, onlyKeys } from "../argument.ts";
-import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { GaussianProcess } from "../model/gaussian-process.ts";
+import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
 import { definePolicy, type PolicyFactory } from "./policy.ts";
 
-export interface GpBtsOptions extends GaussianProcessSettings {
-  /** Sampling scale in standard deviations, default 1. */
-  readonly beta?: number;
-  /** Multiplier on the sampling standard deviation, default 1. */
-  readonly exploration?: number;
-}
+export type GpBtsOptions = ConstantWidthSettings;
 
 /** GP-BTS: Thompson sampling whose spread shrinks with pending impressions already. */
 export const gpBts: PolicyFactory<GpBtsOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-bts",
   stateVersion: 1,
 
-  parse(options: GpBtsOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "exploration"]);
-    return {
-      ...parseGaussianProcess(options),
-      beta: finiteNumber("beta", options.beta ?? 1, 0),
-      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
-    };
-  },
+  parse: parseConstantWidth,
 
   start({ core }, { beta, exploration, ...settings }) {
     const posterior = new GaussianProcess(core, settings);

@@ -3,32 +3,20 @@
 // Model: Gaussian process whose mean knows what has arrived, and whose variance knows all impressions.
 // Expired means: no part in the mean; its share of certainty stays.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion and per impression.
-import { finiteNumber, onlyKeys } from "../argument.ts";
-import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { GaussianProcess } from "../model/gaussian-process.ts";
+import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./policy.ts";
 
-export interface GpBucbOptions extends GaussianProcessSettings {
-  /** Bonus in standard deviations, default 1. */
-  readonly beta?: number;
-  /** Multiplier on the bonus, default 1. */
-  readonly exploration?: number;
-}
+export type GpBucbOptions = ConstantWidthSettings;
 
 /** GP-BUCB: optimism whose bonus shrinks with pending impressions already. */
 export const gpBucb: PolicyFactory<GpBucbOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-bucb",
   stateVersion: 1,
 
-  parse(options: GpBucbOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "exploration"]);
-    return {
-      ...parseGaussianProcess(options),
-      beta: finiteNumber("beta", options.beta ?? 1, 0),
-      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
-    };
-  },
+  parse: parseConstantWidth,
 
   start({ core }, { beta, exploration, ...settings }) {
     const posterior = new GaussianProcess(core, settings);

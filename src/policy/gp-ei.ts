@@ -5,7 +5,8 @@
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression and per conversion.
 import { finiteNumber, onlyKeys } from "../argument.ts";
 import { improvementMultiplier, improvementScores } from "../model/expected-improvement.ts";
-import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { GaussianProcess } from "../model/gaussian-process.ts";
+import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
 import { definePolicy, type PolicyFactory } from "./policy.ts";
 

@@ -6,7 +6,8 @@
 
 import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
 import { DelayedPosterior } from "../model/delayed-posterior.ts";
-import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { GaussianProcess } from "../model/gaussian-process.ts";
+import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./policy.ts";
 

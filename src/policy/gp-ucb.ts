@@ -3,32 +3,20 @@
 // Model: Gaussian process over what has arrived; an impression that has not is dropped, as if never made.
 // Expired means: nothing.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion.
-import { finiteNumber, onlyKeys } from "../argument.ts";
 import { ArrivedPosterior } from "../model/arrived-posterior.ts";
-import { GaussianProcess, type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { GaussianProcess } from "../model/gaussian-process.ts";
+import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process-settings.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./policy.ts";
 
-export interface GpUcbOptions extends GaussianProcessSettings {
-  /** Bonus in standard deviations, default 1. */
-  readonly beta?: number;
-  /** Multiplier on the bonus, default 1. */
-  readonly exploration?: number;
-}
+export type GpUcbOptions = ConstantWidthSettings;
 
 /** GP-UCB on what has arrived: optimism that ignores pending impressions. */
 export const gpUcb: PolicyFactory<GpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-ucb",
   stateVersion: 1,
 
-  parse(options: GpUcbOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "exploration"]);
-    return {
-      ...parseGaussianProcess(options),
-      beta: finiteNumber("beta", options.beta ?? 1, 0),
-      exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
-    };
-  },
+  parse: parseConstantWidth,
 
   start({ core }, { beta, exploration, ...settings }) {
     const posterior = new GaussianProcess(core, settings);

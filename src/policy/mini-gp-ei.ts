@@ -6,7 +6,7 @@
 import { finiteNumber, onlyKeys, wrongType } from "../argument.ts";
 import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
 import { improvementMultiplier, improvementScores } from "../model/expected-improvement.ts";
-import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
 import { definePolicy, type PolicyFactory } from "./policy.ts";
 
 export interface MiniGpEiOptions extends GaussianProcessSettings, BatchSettings {

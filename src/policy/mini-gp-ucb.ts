@@ -5,7 +5,7 @@
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
 import { finiteNumber, oneOf, onlyKeys, wrongType } from "../argument.ts";
 import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
-import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process.ts";
+import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./policy.ts";
 

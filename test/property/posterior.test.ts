@@ -1,4 +1,4 @@
-import { type GaussianProcess, gaussianProcess, matern52, otfLinUcb, Recommender, squaredExponential } from "afterclick";
+import { type GaussianProcess, gaussianProcess, matern52, NumericalError, otfLinUcb, Recommender, squaredExponential } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -133,5 +133,29 @@ describe("a Gaussian process", () => {
     expect(posterior.logMarginalLikelihood()).toBeGreaterThan(before + 50);
     expect(posterior.kernel.lengthscale[0]).toBeGreaterThan(0.03);
     expect(posterior.kernel.lengthscale[0]).toBeLessThan(0.15);
+  });
+
+  const nearDuplicates = Array.from({ length: 60 }, (_, i) => [i * 1e-9 + (i % 7) * 0.01]);
+  const figures = (posterior: GaussianProcess): number[] => {
+    const { mean, deviation } = posterior.moments(Float64Array.from([0, 0.005, 3]));
+    return [...mean, ...deviation, posterior.logMarginalLikelihood(), posterior.informationGain()];
+  };
+
+  it("stays finite where the kernel matrix is singular to rounding and the noise 1e-10", async () => {
+    const posterior = await gaussianProcess({ dimension: 1, noiseVariance: 1e-10, kernel: squaredExponential({ lengthscale: 2 }) });
+    for (const [i, x] of nearDuplicates.entries()) learn(posterior, x, Math.cos(i));
+    expect(figures(posterior).every(Number.isFinite)).toBe(true);
+  });
+
+  it("says how often it lifted a pivot where the noise is below rounding, and ends in a named error, never in NaN", async () => {
+    const posterior = await gaussianProcess({ dimension: 1, noiseVariance: 1e-18, kernel: squaredExponential({ lengthscale: 2 }) });
+    const play = (): void => {
+      for (const [i, x] of nearDuplicates.entries()) {
+        learn(posterior, x, Math.cos(i));
+        if (!figures(posterior).every(Number.isFinite)) throw new Error("not a number");
+      }
+    };
+    expect(play).toThrow(NumericalError);
+    expect(posterior.clamped).toBeGreaterThan(0);
   });
 });
