@@ -18,7 +18,8 @@ export interface DelayedPosteriorOptions {
  * A posterior in which an impression counts from the moment it is made, with the reward 0 until it converts,
  * and the impressions whose window is open, whose widths a delay-aware policy adds to its bonus.
  *
- * The sum runs over all impressions of the window, converted or not: it does not depend on conversions.
+ * The sum runs over all impressions of the window, converted or not: it does not depend on conversions. They leave it in the
+ * order in which they came, so one that is registered afterwards leaves with those before it.
  * **Source:** Vernade et al. 2020, Alg. 1 and section 4; Verma et al. 2022, eq. 5.
  */
 export class DelayedPosterior<P extends Posterior> {

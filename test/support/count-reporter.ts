@@ -6,7 +6,9 @@ export default class CountReporter implements Reporter {
     const count = { passed: 0, failed: errors.length, skipped: 0, pending: 0 };
     for (const module of modules) {
       for (const test of module.children.allTests()) count[test.result().state]++;
-      if (!module.ok() && module.children.size === 0) count.failed++;
+      // A file or a suite can fail without a test of its own, in a hook for instance.
+      count.failed += module.errors().length;
+      for (const suite of module.children.allSuites()) count.failed += suite.errors().length;
     }
     console.log(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped + count.pending} skipped`);
   }
