@@ -1,5 +1,6 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
-import type { AppendedPoint, Moments, Posterior } from "./posterior.ts";
+import type { GaussianProcess } from "./gaussian-process.ts";
+import type { AppendedImpression, Moments, Posterior } from "./posterior.ts";
 import type { Moment, Window } from "./window.ts";
 
 export interface DelayedPosteriorOptions {
@@ -12,6 +13,11 @@ export interface DelayedPosteriorOptions {
   readonly measure: (deviation: number) => number;
   /** Whether the buffered width is taken before the impression is in the posterior, or after. */
   readonly buffer: "before" | "after";
+  /**
+   * A second process that refits its hyper-parameters, for the posterior to adopt: it knows an impression once it has
+   * converted, or its window has closed. Zeros that only stand for "not yet" would be fitted as if they were rewards.
+   */
+  readonly evidence?: { readonly process: GaussianProcess; readonly adoptedBy: GaussianProcess };
 }
 
 /**
@@ -29,6 +35,8 @@ export class DelayedPosterior<P extends Posterior> {
   #times: number[] = [];
   #widths: number[] = [];
   #features: number[] = [];
+  /** With evidence: the slot of each impression, or -1 once it has converted. */
+  #slots: number[] = [];
   #head = 0;
   #sum = 0;
 
@@ -67,16 +75,19 @@ export class DelayedPosterior<P extends Posterior> {
   }
 
   append(features: Float64Array, moment: Moment): number {
-    const { norms, buffer } = this.#options;
+    const { norms, buffer, evidence } = this.#options;
     const before = buffer === "before" ? this.#width(features) : 0;
     const slot = this.posterior.append(features);
-    this.posterior.elapse();
     const width = buffer === "after" ? this.#width(features) : before;
     this.#forget(this.#firstOpen(moment));
     this.#times.push(this.#time(moment));
     this.#widths.push(width);
-    if (norms === "exact") for (const feature of features) this.#features.push(feature);
+    if (norms === "exact" || evidence) for (const feature of features) this.#features.push(feature);
     this.#sum += width;
+    if (evidence) {
+      this.#slots.push(slot);
+      if (evidence.process.elapse()) evidence.adoptedBy.adopt(evidence.process.kernel);
+    }
     return slot;
   }
 
@@ -86,19 +97,44 @@ export class DelayedPosterior<P extends Posterior> {
   }
 
   #forget(open: number): void {
-    for (; this.#head < open; this.#head++) this.#sum -= this.#widths[this.#head];
+    for (; this.#head < open; this.#head++) {
+      this.#sum -= this.#widths[this.#head];
+      if (this.#options.evidence && this.#slots[this.#head] >= 0) this.#options.evidence.process.append(this.#featuresOf(this.#head));
+    }
     if (this.#head > 1024 && 2 * this.#head > this.#times.length) this.#compact();
   }
 
+  #featuresOf(index: number): Float64Array {
+    const d = this.posterior.dimension;
+    return Float64Array.from(this.#features.slice(index * d, (index + 1) * d));
+  }
+
   #compact(): void {
+    this.#slots = this.#slots.slice(this.#head);
     this.#times = this.#times.slice(this.#head);
     this.#widths = this.#widths.slice(this.#head);
     this.#features = this.#features.slice(this.#head * this.posterior.dimension);
     this.#head = 0;
   }
 
-  observe(impression: AppendedPoint, reward: number, previous = 0): void {
-    this.posterior.reward(impression, reward, previous);
+  observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
+    this.posterior.reward(impression, reward, previous ?? 0);
+    const process = this.#options.evidence?.process;
+    if (!process) return;
+    const { features } = impression;
+    const slot = previous === undefined && this.#settle(impression) ? process.append(features) : process.locate(features);
+    process.reward({ features, slot }, reward, previous ?? 0);
+  }
+
+  /** Marks an open impression as converted; false if its window has closed, with which it was settled. */
+  #settle(impression: AppendedImpression): boolean {
+    const time = this.#time(impression);
+    for (let i = this.#times.length - 1; i >= this.#head; i--) {
+      if (this.#times[i] !== time || this.#slots[i] !== impression.slot) continue;
+      this.#slots[i] = -1;
+      return true;
+    }
+    return false;
   }
 
   predict(points: Float64Array): Moments {
@@ -116,6 +152,8 @@ export class DelayedPosterior<P extends Posterior> {
     writer.numbers(this.#times);
     writer.numbers(this.#widths);
     writer.numbers(this.#features);
+    writer.numbers(this.#slots);
+    this.#options.evidence?.process.save(writer);
   }
 
   load(reader: SnapshotReader): void {
@@ -123,8 +161,11 @@ export class DelayedPosterior<P extends Posterior> {
     [this.#sum] = reader.numbers(1);
     this.#times = Array.from(reader.numbers());
     this.#widths = Array.from(reader.numbers(this.#times.length));
-    const kept = this.#options.norms === "exact" ? this.#times.length * this.posterior.dimension : 0;
+    const { norms, evidence } = this.#options;
+    const kept = norms === "exact" || evidence ? this.#times.length * this.posterior.dimension : 0;
     this.#features = Array.from(reader.numbers(kept));
+    this.#slots = Array.from(reader.numbers(evidence ? this.#times.length : 0));
+    evidence?.process.load(reader);
     this.#head = 0;
     if (this.#widths.some((width) => width < 0)) throw malformed();
   }

@@ -14,7 +14,7 @@ export interface GaussianProcessSettings {
   readonly capacity?: number;
   /** A fixed set of points to choose among; candidates are then absent, and scoring them again costs O(k n). */
   readonly domain?: DomainSettings | null;
-  /** Sets the kernel to the maximum of the marginal likelihood after every so many impressions; default never. */
+  /** Sets the kernel to the maximum of the marginal likelihood of what is settled, after every so many impressions; default never. */
   readonly refit?: { readonly every: number; readonly method?: "marginal-likelihood" } | null;
 }
 

@@ -25,8 +25,6 @@ export interface Posterior {
   append(features: Float64Array): number;
   /** Replaces the reward `previous` of an impression by `reward`. */
   reward(point: AppendedPoint, reward: number, previous: number): void;
-  /** Says that one more impression was made; refits hyper-parameters if that is due. */
-  elapse(): boolean;
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
   statistics(): Float64Array;

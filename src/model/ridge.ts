@@ -41,10 +41,6 @@ export class Ridge implements Posterior {
     return this.#core.ridgeSample(this.#handle, normals, scale);
   }
 
-  elapse(): boolean {
-    return false;
-  }
-
   save(writer: SnapshotWriter): void {
     const { gram, moment, factor } = this.#core.ridgeState(this.#handle);
     writer.numbers(gram);

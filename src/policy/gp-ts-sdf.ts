@@ -41,8 +41,10 @@ export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePoli
   },
 
   start({ core, window }, { beta, rewardBound, scale, exploration, norms, ...settings }) {
-    const posterior = new GaussianProcess(core, settings);
-    const state = new DelayedPosterior(posterior, window, { norms, measure: (deviation) => deviation, buffer: "before" });
+    const posterior = new GaussianProcess(core, { ...settings, refit: null });
+    const evidence = settings.refit ? { process: new GaussianProcess(core, settings), adoptedBy: posterior } : undefined;
+    const measure = (deviation: number): number => deviation;
+    const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before", evidence });
 
     return {
       dimension: posterior.dimension,

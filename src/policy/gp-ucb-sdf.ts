@@ -39,8 +39,10 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
   },
 
   start({ core, window }, { beta, rewardBound, exploration, norms, ...settings }) {
-    const posterior = new GaussianProcess(core, settings);
-    const state = new DelayedPosterior(posterior, window, { norms, measure: (deviation) => deviation, buffer: "before" });
+    const posterior = new GaussianProcess(core, { ...settings, refit: null });
+    const evidence = settings.refit ? { process: new GaussianProcess(core, settings), adoptedBy: posterior } : undefined;
+    const measure = (deviation: number): number => deviation;
+    const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before", evidence });
 
     return {
       dimension: posterior.dimension,

@@ -231,3 +231,14 @@ it("runs without features for a policy that looks at none", async () => {
   expect(action.probability).toBe(0.5);
   expect(recommender.convert({ impressionId: action.impressionId, reward: 1 }).status).toBe("applied");
 });
+
+it("refits hyper-parameters to what has come back or expired, not to zeros that stand for pending", async () => {
+  const points = Array.from({ length: 12 }, (_, i) => ({ features: [i / 12] }));
+  const deviations = async (refit: { every: number } | null, rounds: number): Promise<number[]> => {
+    const recommender = await Recommender.create({ policy: gpUcbSdf({ dimension: 1, refit }), window: { rounds } });
+    for (const { features } of points) recommender.recommend({ candidates: [{ features }] });
+    return [...recommender.policy.predict([[0.4], [2]]).variance];
+  };
+  expect(await deviations({ every: 6 }, 100)).toEqual(await deviations(null, 100));
+  expect(await deviations({ every: 6 }, 2)).not.toEqual(await deviations(null, 2));
+});
