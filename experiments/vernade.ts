@@ -13,6 +13,8 @@ const algorithms: Record<string, PolicyDescriptor> = {
   "OTFLinTS printed": otfLinTs({ ...options, ridge: 1, width: "theory", norms: "exact" }),
   "OTFLinTS printed, buffered": otfLinTs({ ...options, ridge: 1, width: "theory" }),
   "OTFLinTS released": otfLinTs({ ...options, width: "released" }),
+  // What the worker gives a model without a policy: the printed rule, narrowed.
+  "OTFLinTS narrowed": otfLinTs({ ...options, width: "theory", exploration: 0.25, widthCap: 1 }),
   uniform: uniform(),
 };
 
