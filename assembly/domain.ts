@@ -4,9 +4,9 @@
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { GaussianProcess, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import { allFinite, LANES, packPanel, PANEL_ROW, PANELS, solvePanel, solveRowAcross } from "./linalg";
+import { addProducts, allFinite, LANES, packPanel, PANEL_ROW, PANELS, solvePanel, solveRowAcross } from "./linalg";
 import { allocateDoubles, release } from "./memory";
-import { addProducts, reduceVariances, writeVariances } from "./posterior";
+import { reduceVariances, writeVariances } from "./posterior";
 
 // A group of four watched candidates has a block in `gp.domain`, (d + 2) x 4: the candidates, then their prior variances less
 // the squares of the first `reducedRows` rows of V, then their means by the first `summedRows`; and one in `gp.solved`,

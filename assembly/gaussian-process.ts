@@ -7,8 +7,9 @@
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { downdate, factorise, invertDiagonal, LIFT } from "./factor";
 import { createKernel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
-import { factorRow, LANES, packPanel, PANEL_ROW, solveFrom, solveTransposed, triangle, unpackLane } from "./linalg";
+import { factorRow, LANES, packPanel, PANEL_ROW, triangle, unpackLane } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
+import { solveFrom, solveTransposed } from "./vector";
 
 @unmanaged export class GaussianProcess {
   noise: f64;
@@ -260,7 +261,7 @@ export function whitened(gp: GaussianProcess): usize {
   for (let i = from << 3; i < gp.size << 3; i += 8) {
     store<f64>(gp.whitened + i, load<f64>(gp.sums + i) / load<f64>(gp.counts + i));
   }
-  solveFrom(gp.factor, gp.reciprocals, from, gp.size, gp.whitened, gp.panel);
+  solveFrom(gp.factor, gp.reciprocals, from, gp.size, gp.whitened);
   gp.whitenedRows = gp.size;
   return gp.whitened;
 }

@@ -23,6 +23,7 @@ export {
   gpTouch,
 } from "./gaussian-process";
 export { kernelMatrix } from "./kernels";
+export { bounded } from "./linalg";
 export { gpFind, gpNearest } from "./lookup";
 export { allocate, release } from "./memory";
 export { improvement, logImprovement } from "./normal";
@@ -36,11 +37,10 @@ export {
   ridgeRefactor,
   ridgeRelease,
   ridgeReward,
-  ridgeSample,
-  ridgeScore,
   ridgeState,
   ridgeTouch,
 } from "./ridge";
+export { ridgeDraw, ridgeDrawScores, ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
 
 /** e^x, within 0.52 units in the last place. */
 export function exp(x: f64): f64 {

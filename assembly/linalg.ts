@@ -23,24 +23,42 @@ export const PANEL_ROW: usize = 32;
 }
 
 // @ts-ignore: decorator
-@inline function splat(pointer: usize): v128 {
+@inline export function splat(pointer: usize): v128 {
   return v128.load_splat<f64>(pointer);
 }
 
 // @ts-ignore: decorator
-@inline function subtractProduct(sum: v128, a: v128, b: v128): v128 {
+@inline export function subtractProduct(sum: v128, a: v128, b: v128): v128 {
   return f64x2.sub(sum, f64x2.mul(a, b));
 }
 
 /** True if none of `count` doubles is an infinity or NaN. */
 export function allFinite(values: usize, count: usize): bool {
-  // x - x is 0 for what is finite, NaN for the rest, and NaN stays.
-  let defect: f64 = 0;
-  for (let i: usize = 0; i < count; i++) {
-    const value = load<f64>(values + (i << 3));
-    defect += value - value;
+  // x - x is 0 for what is finite, NaN for the rest, and NaN stays. Four sums, as each waits for its own last addition.
+  let lower = f64x2.splat(0);
+  let upper = f64x2.splat(0);
+  let i = values;
+  for (const end = values + (count >> 2 << 5); i < end; i += 32) {
+    const first = v128.load(i);
+    const second = v128.load(i, 16);
+    lower = f64x2.add(lower, f64x2.sub(first, first));
+    upper = f64x2.add(upper, f64x2.sub(second, second));
   }
+  lower = f64x2.add(lower, upper);
+  let defect = f64x2.extract_lane(lower, 0) + f64x2.extract_lane(lower, 1);
+  for (const end = values + (count << 3); i < end; i += 8) defect += load<f64>(i) - load<f64>(i);
   return defect == 0;
+}
+
+/** True if each of `count` doubles is at most `limit` in size; false if one is NaN. */
+export function bounded(values: usize, count: usize, limit: f64): bool {
+  const bound = f64x2.splat(limit);
+  let inside = i64x2.splat(-1);
+  let i = values;
+  for (const end = values + (count >> 1 << 4); i < end; i += 16) {
+    inside = v128.and(inside, f64x2.le(f64x2.abs(v128.load(i)), bound));
+  }
+  return i64x2.all_true(inside) && (!(count & 1) || abs(load<f64>(i)) <= limit);
 }
 
 /** Copies a vector of n entries into one lane of a panel (n x 4). */
@@ -58,7 +76,25 @@ export function unpackLane(panel: usize, lane: usize, n: usize, vector: usize): 
 /** Transposes `count` <= 4 rows of n entries (row-major) into a panel (n x 4), and fills the other lanes with zeros. */
 export function packPanel(rows: usize, count: usize, n: usize, panel: usize): void {
   if (count < LANES) memory.fill(panel, 0, n * PANEL_ROW);
-  for (let lane: usize = 0; lane < count; lane++) packLane(rows + (lane * n << 3), n, panel, lane);
+  let lane: usize = 0;
+  for (; lane + 2 <= count; lane += 2) packLanes(rows + (lane * n << 3), n, panel + (lane << 3));
+  if (lane < count) packLane(rows + (lane * n << 3), n, panel, lane);
+}
+
+/** Transposes two rows of n entries into the two lanes of a panel that begin at `panel`. */
+function packLanes(rows: usize, n: usize, panel: usize): void {
+  const stride = n << 3;
+  let row = rows;
+  for (const end = rows + (n >> 1 << 4); row < end; row += 16, panel += 2 * PANEL_ROW) {
+    const first = v128.load(row);
+    const second = v128.load(row + stride);
+    v128.store(panel, v128.shuffle<f64>(first, second, 0, 2));
+    v128.store(panel, v128.shuffle<f64>(first, second, 1, 3), PANEL_ROW);
+  }
+  if (n & 1) {
+    store<f64>(panel, load<f64>(row));
+    store<f64>(panel, load<f64>(row + stride), 8);
+  }
 }
 
 /**
@@ -218,6 +254,19 @@ function solveFourRows(factor: usize, reciprocals: usize, i: usize, panel: usize
   v128.store(end, upper3, 112);
 }
 
+/** sums[lane] += <column of the panel (n x 4), vector (n)>, row after row: in pieces it gives the same bits. */
+export function addProducts(panel: usize, vector: usize, n: usize, sums: usize): void {
+  let lower = v128.load(sums);
+  let upper = v128.load(sums, 16);
+  for (const end = vector + (n << 3); vector < end; vector += 8, panel += PANEL_ROW) {
+    const entry = splat(vector);
+    lower = f64x2.add(lower, f64x2.mul(entry, v128.load(panel)));
+    upper = f64x2.add(upper, f64x2.mul(entry, v128.load(panel, 16)));
+  }
+  v128.store(sums, lower);
+  v128.store(sums, upper, 16);
+}
+
 /** block -= P^T Q for two panels (n x 4); `block` is 4 x 4, row-major. Its lower triangle suffices if P is Q. */
 export function subtractProducts(p: usize, q: usize, n: usize, block: usize): void {
   let lower0 = v128.load(block);
@@ -252,29 +301,4 @@ export function subtractProducts(p: usize, q: usize, n: usize, block: usize): vo
   v128.store(block, upper2, 80);
   v128.store(block, lower3, 96);
   v128.store(block, upper3, 112);
-}
-
-/** Solves L y = b in place. `panel`: workspace, n x 4. */
-export function solve(factor: usize, reciprocals: usize, n: usize, vector: usize, panel: usize): void {
-  solveFrom(factor, reciprocals, 0, n, vector, panel);
-}
-
-/** Solves L y = b for entries [from, n), in place; entries before `from` hold y already. */
-export function solveFrom(factor: usize, reciprocals: usize, from: usize, n: usize, vector: usize, panel: usize): void {
-  packPanel(vector, 1, n, panel);
-  solvePanel(factor, reciprocals, from, n, panel);
-  unpackLane(panel, 0, n, vector);
-}
-
-/** Solves L^T x = b in place, from the last entry on: the factor is then read along its rows. */
-export function solveTransposed(factor: usize, reciprocals: usize, n: usize, vector: usize): void {
-  for (let i = n; i-- > 0; ) {
-    const offset = i << 3;
-    const row = factorRow(factor, i);
-    const x = load<f64>(vector + offset) * load<f64>(reciprocals + offset);
-    store<f64>(vector + offset, x);
-    for (let j: usize = 0; j < offset; j += 8) {
-      store<f64>(vector + j, load<f64>(vector + j) - load<f64>(row + j) * x);
-    }
-  }
 }

@@ -5,22 +5,19 @@ import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { factorise, ZERO_COLUMN } from "./factor";
 import { GaussianProcess, weights, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import { allFinite, factorRow, LANES, packPanel, PANEL_ROW, solvePanel, subtractProducts, triangle } from "./linalg";
+import {
+  addProducts,
+  allFinite,
+  factorRow,
+  LANES,
+  packPanel,
+  PANEL_ROW,
+  solvePanel,
+  subtractProducts,
+  triangle,
+} from "./linalg";
 import { findPoint } from "./lookup";
 import { allocateDoubles, release } from "./memory";
-
-/** sums[lane] += <column of the panel (n x 4), vector (n)>, row after row: in pieces it gives the same bits. */
-export function addProducts(panel: usize, vector: usize, n: usize, sums: usize): void {
-  let lower = v128.load(sums);
-  let upper = v128.load(sums, 16);
-  for (const end = vector + (n << 3); vector < end; vector += 8, panel += PANEL_ROW) {
-    const entry = v128.load_splat<f64>(vector);
-    lower = f64x2.add(lower, f64x2.mul(entry, v128.load(panel)));
-    upper = f64x2.add(upper, f64x2.mul(entry, v128.load(panel, 16)));
-  }
-  v128.store(sums, lower);
-  v128.store(sums, upper, 16);
-}
 
 /** out[lane] = <column of the panel (n x 4), vector (n)>, for `count` lanes; `lanes` is workspace of 4. */
 function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {
@@ -167,12 +164,14 @@ export function gpCovariance(gp: GaussianProcess, xs: usize, k: usize, means: us
 }
 
 /**
- * Draws the process at `xs` jointly: samples = means + scale L z, L the lower Cholesky factor of the posterior covariance in
- * the order of the candidates, without jitter.
+ * Draws the process at `xs` jointly, m times in opposite pairs: samples[2 s k + i] = means[i] + scale (L z_s)[i], and
+ * samples[(2 s + 1) k + i] the same with a minus. L is the lower Cholesky factor of the posterior covariance in the order of
+ * the candidates, without jitter.
  *
  * A squared pivot of at most k 2^-52 times the largest prior variance is rounding, and its column zero; equal candidates
- * get equal samples, to the bit. `xs`: k x d; `normals` z, `means`, `variances`, `samples`: k; none may overlap.
- * Returns OK, OUT_OF_MEMORY, NOT_POSITIVE_DEFINITE or NOT_FINITE. **Cost:** k n^2 + k^2 n + k^3 / 3.
+ * get equal samples, to the bit. `xs`: k x d; `normals` z: at least m / 2 rows of k; `means`, `variances`: k; `samples`: m x k;
+ * none may overlap. Returns OK, OUT_OF_MEMORY, NOT_POSITIVE_DEFINITE or NOT_FINITE.
+ * **Cost:** k n^2 + k^2 n + k^3 / 3 + m k^2 / 4.
  */
 export function gpSample(
   gp: GaussianProcess,
@@ -180,6 +179,7 @@ export function gpSample(
   k: usize,
   normals: usize,
   scale: f64,
+  m: usize,
   means: usize,
   variances: usize,
   samples: usize,
@@ -199,36 +199,46 @@ export function gpSample(
     status = factorise(packed, reciprocals, floors, ZERO_COLUMN, 0, k, floors + (k << 3));
   }
   if (status >= 0) {
-    correlate(gp, xs, k, packed, normals, scale, means, samples);
-    status = allFinite(variances, k) && allFinite(samples, k) ? OK : NOT_FINITE;
+    for (let i: usize = 0; i < k; i++) correlate(gp, xs, i, k, packed, normals, scale, m, means, samples);
+    status = allFinite(variances, k) && allFinite(samples, m * k) ? OK : NOT_FINITE;
   }
   release(packed);
   return status;
 }
 
-/** samples = means + scale L z, L packed (k rows). */
+/** Entry i of each of m samples: means[i] + scale (L z)[i] and means[i] - scale (L z)[i] in turn, L packed. */
 function correlate(
   gp: GaussianProcess,
   xs: usize,
+  i: usize,
   k: usize,
   factor: usize,
   normals: usize,
   scale: f64,
+  m: usize,
   means: usize,
   samples: usize,
 ): void {
   const bytes = gp.dimension << 3;
-  for (let i: usize = 0; i < k; i++) {
-    const at = i << 3;
-    // The factor's rows of equal candidates differ by rounding, which a small pivot would make visible.
-    const twin = findPoint(xs, i, xs + i * bytes, bytes);
+  const stride = k << 3;
+  const at = i << 3;
+  const mean = load<f64>(means + at);
+  const row = factorRow(factor, i);
+  // The factor's rows of equal candidates differ by rounding, which a small pivot would make visible.
+  const twin = findPoint(xs, i, xs + i * bytes, bytes);
+  for (let s: usize = 0; s < m; s += 2, normals += stride, samples += 2 * stride) {
+    let plus: f64;
+    let minus: f64;
     if (twin >= 0) {
-      store<f64>(samples + at, load<f64>(samples + (twin << 3)));
-      continue;
+      plus = load<f64>(samples + (twin << 3));
+      minus = s + 1 < m ? load<f64>(samples + stride + (twin << 3)) : 0;
+    } else {
+      let sum: f64 = 0;
+      for (let j: usize = 0; j <= at; j += 8) sum += load<f64>(row + j) * load<f64>(normals + j);
+      plus = mean + scale * sum;
+      minus = mean - scale * sum;
     }
-    const row = factorRow(factor, i);
-    let sum: f64 = 0;
-    for (let j: usize = 0; j <= at; j += 8) sum += load<f64>(row + j) * load<f64>(normals + j);
-    store<f64>(samples + at, load<f64>(means + at) + scale * sum);
+    store<f64>(samples + at, plus);
+    if (s + 1 < m) store<f64>(samples + stride + at, minus);
   }
 }

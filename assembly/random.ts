@@ -4,49 +4,71 @@
 const UNIFORMS: u32 = 0;
 const NORMALS: u32 = 1;
 
-// The four words of the last block. Globals, because a function returns one value.
-let word0: u32 = 0;
-let word1: u32 = 0;
-let word2: u32 = 0;
-let word3: u32 = 0;
+/**
+ * Philox's two multipliers and its two Weyl increments, fractional digits of the golden ratio and of the square root of 3;
+ * four of each, as a vector is loaded faster than made.
+ */
+const CONSTANTS = memory.data<u32>([
+  0xd2511f53, 0xd2511f53, 0xd2511f53, 0xd2511f53,
+  0xcd9e8d57, 0xcd9e8d57, 0xcd9e8d57, 0xcd9e8d57,
+  0x9e3779b9, 0x9e3779b9, 0x9e3779b9, 0x9e3779b9,
+  0xbb67ae85, 0xbb67ae85, 0xbb67ae85, 0xbb67ae85,
+], 16);
+
+/** The words of the last four blocks: the first of each, then the second of each, and so on. */
+const WORDS = memory.data(64, 16);
 
 /**
- * Philox4x32-10: a bijection of 128-bit counters for every 64-bit key; leaves its result in word0..word3.
+ * Philox4x32-10: a bijection of 128-bit counters for every 64-bit key. Four counters, word by word in vectors; leaves the
+ * results in WORDS.
  *
  * **Source:** Salmon, Moraes, Dror, Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011), section 3.3.
  */
-function philox(counter0: u32, counter1: u32, counter2: u32, counter3: u32, key0: u32, key1: u32): void {
+function philox(counter0: v128, counter1: v128, counter2: v128, counter3: v128, key0: u32, key1: u32): void {
+  const multiplier0 = v128.load(CONSTANTS);
+  const multiplier1 = v128.load(CONSTANTS, 16);
+  const weyl0 = v128.load(CONSTANTS, 32);
+  const weyl1 = v128.load(CONSTANTS, 48);
+  let keys0 = i32x4.splat(key0);
+  let keys1 = i32x4.splat(key1);
   for (let round = 0; round < 10; round++) {
-    const product0 = <u64>counter0 * 0xd2511f53;
-    const product1 = <u64>counter2 * 0xcd9e8d57;
-    counter0 = <u32>(product1 >> 32) ^ counter1 ^ key0;
-    counter1 = <u32>product1;
-    counter2 = <u32>(product0 >> 32) ^ counter3 ^ key1;
-    counter3 = <u32>product0;
-    // Weyl sequences: the fractional digits of the golden ratio and of the square root of 3.
-    key0 += 0x9e3779b9;
-    key1 += 0xbb67ae85;
+    const lower0 = i64x2.extmul_low_i32x4_u(counter0, multiplier0);
+    const upper0 = i64x2.extmul_high_i32x4_u(counter0, multiplier0);
+    const lower1 = i64x2.extmul_low_i32x4_u(counter2, multiplier1);
+    const upper1 = i64x2.extmul_high_i32x4_u(counter2, multiplier1);
+    // The high halves of the products, then the low ones.
+    counter0 = v128.xor(v128.xor(v128.shuffle<i32>(lower1, upper1, 1, 3, 5, 7), counter1), keys0);
+    counter1 = v128.shuffle<i32>(lower1, upper1, 0, 2, 4, 6);
+    counter2 = v128.xor(v128.xor(v128.shuffle<i32>(lower0, upper0, 1, 3, 5, 7), counter3), keys1);
+    counter3 = v128.shuffle<i32>(lower0, upper0, 0, 2, 4, 6);
+    keys0 = i32x4.add(keys0, weyl0);
+    keys1 = i32x4.add(keys1, weyl1);
   }
-  word0 = counter0;
-  word1 = counter1;
-  word2 = counter2;
-  word3 = counter3;
+  v128.store(WORDS, counter0);
+  v128.store(WORDS, counter1, 16);
+  v128.store(WORDS, counter2, 32);
+  v128.store(WORDS, counter3, 48);
 }
 
 /** Writes one block, for comparison with published vectors: `counter` 4 words, `key` 2 words, `out` 4 words. */
 export function philoxBlock(counter: usize, key: usize, out: usize): void {
-  philox(load<u32>(counter), load<u32>(counter, 4), load<u32>(counter, 8), load<u32>(counter, 12), load<u32>(key), load<u32>(key, 4));
-  store<u32>(out, word0, 0);
-  store<u32>(out, word1, 4);
-  store<u32>(out, word2, 8);
-  store<u32>(out, word3, 12);
+  philox(
+    v128.load_splat<i32>(counter),
+    v128.load_splat<i32>(counter + 4),
+    v128.load_splat<i32>(counter + 8),
+    v128.load_splat<i32>(counter + 12),
+    load<u32>(key),
+    load<u32>(key, 4),
+  );
+  for (let word: usize = 0; word < 4; word++) store<u32>(out + (word << 2), load<u32>(WORDS + (word << 4)));
 }
 
 /** An odd multiple of 2^-53: never 0 or 1, symmetric about 1/2, and 1 minus it is exact. */
 // @ts-ignore: decorator
 @inline function unit(high: u32, low: u32): f64 {
   const bits = ((<u64>high << 32) | low) >> 11;
-  return <f64>(bits | 1) * (1.0 / 9007199254740992.0);
+  // 53 bits fit a signed integer, whose conversion is one instruction.
+  return <f64>(<i64>(bits | 1)) * (1.0 / 9007199254740992.0);
 }
 
 /**
@@ -59,7 +81,14 @@ export function uniforms(seedLow: u32, seedHigh: u32, idLow: u32, idHigh: u32, f
 /** Like `uniforms`, of the standard normal distribution, by inversion: one uniform each, so none depends on another. */
 export function normals(seedLow: u32, seedHigh: u32, idLow: u32, idHigh: u32, first: u32, count: u32, out: usize): void {
   fill(seedLow, seedHigh, idLow, idHigh, NORMALS, first, count, out);
-  for (let i: usize = 0; i < <usize>count << 3; i += 8) store<f64>(out + i, quantile(load<f64>(out + i)));
+  const end = out + (<usize>count << 3);
+  for (; out < end; out += 16) {
+    const first = load<f64>(out);
+    const second = out + 8 < end ? load<f64>(out, 8) : 0.5;
+    const values = central(f64x2(first, second));
+    store<f64>(out, isCentral(first) ? f64x2.extract_lane(values, 0) : tail(first));
+    if (out + 8 < end) store<f64>(out, isCentral(second) ? f64x2.extract_lane(values, 1) : tail(second), 8);
+  }
 }
 
 function fill(
@@ -72,9 +101,15 @@ function fill(
   count: u32,
   out: usize,
 ): void {
-  for (let i: u32 = 0; i < count; i++, out += 8) {
-    philox(first + i, stream, idLow, idHigh, seedLow, seedHigh);
-    store<f64>(out, unit(word1, word0));
+  const places = i32x4(0, 1, 2, 3);
+  for (let i: u32 = 0; i < count; i += 4, out += 32) {
+    const counters = i32x4.add(i32x4.splat(first + i), places);
+    philox(counters, i32x4.splat(stream), i32x4.splat(idLow), i32x4.splat(idHigh), seedLow, seedHigh);
+    const lanes: usize = min(4, count - i);
+    for (let lane: usize = 0; lane < lanes; lane++) {
+      const words = WORDS + (lane << 2);
+      store<f64>(out + (lane << 3), unit(load<u32>(words, 16), load<u32>(words)));
+    }
   }
 }
 
@@ -98,18 +133,31 @@ const FAR_TAIL = memory.data<f64>([
   0.014875361290850615, 0.1369298809227358, 0.599832206555888, 1.0,
 ]);
 
-/**
- * The standard normal quantile of p in (0, 1), to about 1e-16 relative.
- *
- * **Source:** Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics 37 (1988),
- * PPND16: a rational function in each of three regions.
- */
-function quantile(p: f64): f64 {
-  const q = p - 0.5;
-  if (abs(q) <= 0.425) return q * ratio(CENTRE, 0.180625 - q * q);
+// The standard normal quantile of p in (0, 1), to about 1e-16 relative, is a rational function in each of three regions.
+// Source: Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics 37 (1988), PPND16.
+
+// @ts-ignore: decorator
+@inline function isCentral(p: f64): bool {
+  return abs(p - 0.5) <= 0.425;
+}
+
+/** The quantiles of two p in the central region; anything for others. */
+function central(p: v128): v128 {
+  const q = f64x2.sub(p, f64x2.splat(0.5));
+  const r = f64x2.sub(f64x2.splat(0.180625), f64x2.mul(q, q));
+  let numerator = f64x2.splat(0);
+  let denominator = f64x2.splat(0);
+  for (let i: usize = 0; i < 64; i += 8) {
+    numerator = f64x2.add(f64x2.mul(numerator, r), v128.load_splat<f64>(CENTRE + i));
+    denominator = f64x2.add(f64x2.mul(denominator, r), v128.load_splat<f64>(CENTRE + i, 64));
+  }
+  return f64x2.mul(q, f64x2.div(numerator, denominator));
+}
+
+function tail(p: f64): f64 {
   // The distance to the nearer end, exact on either side.
   const r = sqrt(-Math.log(min(p, 1 - p)));
-  return copysign(r <= 5 ? ratio(TAIL, r - 1.6) : ratio(FAR_TAIL, r - 5), q);
+  return copysign(r <= 5 ? ratio(TAIL, r - 1.6) : ratio(FAR_TAIL, r - 5), p - 0.5);
 }
 
 function ratio(coefficients: usize, r: f64): f64 {

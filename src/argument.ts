@@ -43,6 +43,11 @@ export function wholeNumber(name: string, value: unknown, min: number, max = Num
   return number;
 }
 
+export function flag(name: string, value: unknown): boolean {
+  if (typeof value !== "boolean") throw wrongType(name, "true or false", value);
+  return value;
+}
+
 export function oneOf<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
   if (typeof value !== "string") throw wrongType(name, `one of ${allowed.join(", ")}`, value);
   if (!allowed.includes(value as T)) throw outOfRange(name, `one of ${allowed.join(", ")}`, value);
@@ -90,4 +95,11 @@ export function finiteVector(name: string, value: unknown, length: number): Floa
   const copy = new Float64Array(length);
   copyVector(name, value, length, copy);
   return copy;
+}
+
+/** A matrix of at least one row of `columns` numbers, not copied; its numbers are yet to be checked. */
+export function matrix(name: string, value: unknown, columns: number): Float64Array {
+  if (!(value instanceof Float64Array)) throw wrongType(name, "a Float64Array", value);
+  if (value.length === 0 || value.length % columns !== 0) throw outOfRange(name, `rows of ${columns} numbers, at least one`, value);
+  return value;
 }

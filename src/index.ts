@@ -1,4 +1,4 @@
-export { type Encoder, type EncoderOptions, encoder, type NamedFeatures } from "./encoder.ts";
+export { type Encoder, type EncoderOptions, encoder } from "./encoder.ts";
 export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
 export type { BoxSettings, RegionSettings } from "./model/box.ts";
@@ -24,7 +24,8 @@ export { type MiniGpEiOptions, miniGpEi } from "./policy/mini-gp-ei.ts";
 export { type MiniGpUcbOptions, miniGpUcb } from "./policy/mini-gp-ucb.ts";
 export { type OtfLinTsOptions, otfLinTs } from "./policy/otf-lin-ts.ts";
 export { type OtfLinUcbOptions, otfLinUcb } from "./policy/otf-lin-ucb.ts";
-export type { Candidate, Choice, Policy, PolicyDescriptor, PolicyFactory } from "./policy/policy.ts";
+export type { Candidate, Choice, ChooseRequest, Policy } from "./policy/policy.ts";
+export type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 export { policies } from "./policy/table.ts";
 export { type UniformOptions, uniform } from "./policy/uniform.ts";
 export { gaussianProcess } from "./posterior.ts";
@@ -36,3 +37,4 @@ export {
   type RecommenderOptions,
   type RecommendRequest,
 } from "./recommender.ts";
+export type { NamedFeatures } from "./terms.ts";

@@ -5,25 +5,29 @@ import { malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.
 /** What became of a conversion. */
 export type ConversionStatus = "applied" | "duplicate" | "late" | "unknown" | "conflict";
 
-export type ImpressionStatus = "pending" | "converted" | "expired";
+/** "retracted": the policy learnt a reward of it, and none counts any more. */
+export type ImpressionStatus = "pending" | "converted" | "expired" | "retracted";
 
 export interface Conversion {
   readonly goal: string;
   readonly eventId: string;
   /** When it happened, in ms; 0 unless the window is in ms. */
   readonly at: number;
-  readonly reward: number;
+  /** null retracts the goal. */
+  readonly reward: number | null;
 }
 
 export interface Impression extends AppendedImpression {
   readonly id: string;
-  /** Every distinct event so far: per goal the one with the greatest (time, event id, reward) counts. */
+  /** Every distinct event so far, by goal, time, event id and reward: the last of each goal counts. */
   readonly conversions: Conversion[];
+  /** Sum over goals of the rewards that count, as the policy was told: absent before the first, 0 when all are retracted. */
+  reward?: number;
 }
 
 export interface Registration {
   readonly status: ConversionStatus;
-  /** Rewards of the impression before and after, summed over goals; undefined while it is pending. */
+  /** The impression's `reward` before and after. */
   readonly previous?: number;
   readonly reward?: number;
 }
@@ -60,13 +64,14 @@ export class Pending {
 
   /** Impressions by status, over those still remembered. **Cost:** linear in them. */
   counts(): Record<ImpressionStatus, number> {
-    const counts = { pending: 0, converted: 0, expired: 0 };
+    const counts = { pending: 0, converted: 0, expired: 0, retracted: 0 };
     for (let i = this.#forgotten; i < this.#queue.length; i++) counts[this.status(this.#queue[i])]++;
     return counts;
   }
 
   status(impression: Impression): ImpressionStatus {
-    if (impression.conversions.length > 0) return "converted";
+    if (rewardOf(impression.conversions) !== undefined) return "converted";
+    if (impression.reward !== undefined) return "retracted";
     return this.#age(impression, this.#now) > this.#span() ? "expired" : "pending";
   }
 
@@ -115,7 +120,7 @@ export class Pending {
     const memory = span + this.#grace();
     let expired = 0;
     for (; this.#closed < this.#queue.length && this.#age(this.#queue[this.#closed], this.#now) > span; this.#closed++) {
-      if (this.#queue[this.#closed].conversions.length === 0) expired++;
+      if (this.#queue[this.#closed].reward === undefined) expired++;
     }
     for (; this.#forgotten < this.#closed && this.#age(this.#queue[this.#forgotten], this.#now) > memory; this.#forgotten++) {
       this.#byId.delete(this.#queue[this.#forgotten].id);
@@ -132,7 +137,7 @@ export class Pending {
   convert(id: string, conversion: Conversion): Registration {
     const impression = this.#byId.get(id);
     if (!impression) return { status: "unknown" };
-    const previous = rewardOf(impression);
+    const previous = impression.reward;
     const when = this.#inMs ? { round: 0, now: conversion.at } : this.#now;
     if (this.#age(impression, when) > this.#span()) return { status: "late", previous, reward: previous };
     const same = impression.conversions.filter(({ goal, eventId }) => goal === conversion.goal && eventId === conversion.eventId);
@@ -140,13 +145,22 @@ export class Pending {
       return { status: "duplicate", previous, reward: previous };
     }
     impression.conversions.push(conversion);
-    return { status: same.length > 0 ? "conflict" : "applied", previous, reward: rewardOf(impression) };
+    impression.conversions.sort(compare);
+    // A retraction that comes before what it retracts leaves the impression as it was.
+    impression.reward = rewardOf(impression.conversions) ?? (previous === undefined ? undefined : 0);
+    return { status: same.length > 0 ? "conflict" : "applied", previous, reward: impression.reward };
   }
 
   save(writer: SnapshotWriter): void {
     const kept = this.#queue.slice(this.#forgotten);
     writer.numbers([this.#now.round, this.#now.now as number]);
-    writer.json(kept.map(({ id, slot, round, now, conversions }) => [id, slot, round, now ?? null, conversions]));
+    writer.json(
+      kept.map((impression) => {
+        const { id, slot, round, now, conversions } = impression;
+        // Only of a retracted one it does not follow from the conversions that the policy was told of it.
+        return [id, slot, round, now ?? null, conversions, ...(this.status(impression) === "retracted" ? [0] : [])];
+      }),
+    );
     const dimension = kept[0]?.features.length ?? 0;
     const features = new Float64Array(kept.length * dimension);
     kept.forEach((impression, i) => {
@@ -157,33 +171,32 @@ export class Pending {
 
   load(reader: SnapshotReader, dimension: number): void {
     const [round, now] = reader.numbers(2);
-    const kept = reader.json() as [string, number, number, number | null, Conversion[]][];
+    const kept = reader.json() as [string, number, number, number | null, Conversion[], 0?][];
     const features = reader.numbers(kept.length * dimension);
     this.#now = { round, now };
-    kept.forEach(([id, slot, shownRound, shownAt, conversions], i) => {
+    kept.forEach(([id, slot, shownRound, shownAt, conversions, retracted], i) => {
       if (this.#byId.has(id) || (this.#inMs && shownAt === null)) throw malformed();
       const own = features.slice(i * dimension, (i + 1) * dimension);
-      this.add({ id, slot, round: shownRound, ...(shownAt !== null && { now: shownAt }), features: own, conversions });
+      const reward = rewardOf(conversions.sort(compare)) ?? retracted;
+      this.add({ id, slot, round: shownRound, ...(shownAt !== null && { now: shownAt }), features: own, conversions, reward });
     });
     this.advance(this.#now);
   }
 }
 
-/** Sum over goals of the reward of the event with the greatest (time, event id, reward); undefined without a conversion. */
-export function rewardOf(impression: Impression): number | undefined {
-  if (impression.conversions.length === 0) return undefined;
-  const winners = new Map<string, Conversion>();
-  for (const conversion of impression.conversions) {
-    const winner = winners.get(conversion.goal);
-    if (!winner || outranks(conversion, winner)) winners.set(conversion.goal, conversion);
-  }
-  // In order of size, so that the sum does not depend on which goal came first.
-  const rewards = Array.from(winners.values(), ({ reward }) => reward).sort((a, b) => a - b);
-  return rewards.reduce((sum, reward) => sum + reward, 0);
+/** Sum over goals of the rewards of the events that count, each the last of its goal; undefined if there is none. */
+function rewardOf(conversions: readonly Conversion[]): number | undefined {
+  const rewards: number[] = [];
+  conversions.forEach(({ goal, reward }, i) => {
+    if (reward !== null && conversions[i + 1]?.goal !== goal) rewards.push(reward);
+  });
+  return rewards.length === 0 ? undefined : rewards.sort((a, b) => a - b).reduce((sum, reward) => sum + reward, 0);
 }
 
-function outranks(a: Conversion, b: Conversion): boolean {
-  if (a.at !== b.at) return a.at > b.at;
-  if (a.eventId !== b.eventId) return a.eventId > b.eventId;
-  return a.reward > b.reward;
+/** By goal, time, event id and reward, no reward being the least: an order that does not depend on that of arrival. */
+function compare(a: Conversion, b: Conversion): number {
+  if (a.goal !== b.goal) return a.goal < b.goal ? -1 : 1;
+  if (a.at !== b.at) return a.at - b.at;
+  if (a.eventId !== b.eventId) return a.eventId < b.eventId ? -1 : 1;
+  return (a.reward ?? Number.NEGATIVE_INFINITY) - (b.reward ?? Number.NEGATIVE_INFINITY);
 }

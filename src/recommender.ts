@@ -4,7 +4,8 @@ import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 import { type Moment, parseWindow, type Window } from "./model/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
-import { type Candidate, type Choice, Policy, type PolicyDescriptor, type PolicyFactory } from "./policy/policy.ts";
+import { type Candidate, type Choice, Policy } from "./policy/policy.ts";
+import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 import { malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
 
 export interface RecommenderOptions {
@@ -23,6 +24,8 @@ export interface RecommenderOptions {
 export interface RecommendRequest {
   /** Absent for a policy with its own domain. */
   readonly candidates?: readonly Candidate[];
+  /** Instead of candidates their features alone: k x dimension, row-major. Ids are then their places. */
+  readonly points?: Float64Array;
   /** Length of the ranked list, default 1. */
   readonly limit?: number;
   /** Milliseconds since 1970; required with a window in ms. */
@@ -46,7 +49,8 @@ export interface Decision {
 
 export interface ConversionEvent {
   readonly impressionId: string;
-  readonly reward: number;
+  /** null retracts the goal: as if it had not been reached, unless a later event says that it was. */
+  readonly reward: number | null;
   /** When it happened, in milliseconds since 1970; required with a window in ms. */
   readonly at?: number;
   /** What was reached, default "conversion". Rewards of several goals add up. */
@@ -142,17 +146,19 @@ export class Recommender {
    * @throws {TypeError | RangeError} naming the argument; nothing has changed then.
    */
   recommend(request: RecommendRequest): Decision {
-    onlyKeys("request", record("request", request), ["candidates", "limit", "now", "impressionId"]);
+    onlyKeys("request", record("request", request), ["candidates", "points", "limit", "now", "impressionId"]);
     const moment = this.#moment(this.#round + 1, request.now);
-    const { candidates } = request;
+    const { candidates, points } = request;
+    const d = this.policy.dimension;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
-    const places = Math.max(1, Math.min(limit, candidates?.length ?? limit));
+    const count = candidates?.length ?? (points && points.length / d) ?? limit;
+    const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
-    const choices = this.policy.choose({ ...moment, candidates, limit, decision: ids[0] });
+    const choices = this.policy.choose({ ...moment, candidates, points, limit, decision: ids[0] });
     const ranking = choices.map((choice, place): RankedAction => ({ impressionId: ids[place], ...choice }));
     this.#round = moment.round;
     for (const { impressionId, index, features } of ranking) {
-      this.#show(impressionId, features ?? candidates?.[index].features, moment);
+      this.#show(impressionId, features ?? candidates?.[index].features ?? points?.subarray(index * d, (index + 1) * d), moment);
     }
     this.#pending.advance(moment);
     return { round: moment.round, policy: this.policy.id, action: ranking[0], ranking };
@@ -193,7 +199,7 @@ export class Recommender {
 
   /**
    * Takes a conversion of an impression. Repetition and order of arrival do not matter: per impression and goal the event
-   * with the greatest (time, event id) counts.
+   * with the greatest (time, event id, reward) counts, a retraction having the least reward.
    *
    * @returns `applied`; `duplicate`: this very event came before; `conflict`: it came before with another payload, of which
    * the greatest counts; `late`: it happened after the window; `unknown`: no such impression, or forgotten.
@@ -202,7 +208,7 @@ export class Recommender {
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
     onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId"]);
     const { min, max } = this.#reward;
-    const reward = finiteNumber("reward", event.reward, min, max);
+    const reward = event.reward === null ? null : finiteNumber("reward", event.reward, min, max);
     const at = this.#inMs || event.at !== undefined ? finiteNumber("at", event.at) : 0;
     const goal = nonEmptyString("goal", event.goal ?? "conversion");
     const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
@@ -237,6 +243,11 @@ export class Recommender {
   /** Digest of what has been learnt, as sums: the same for the same impressions and conversions in any order. */
   digest(): string {
     return this.policy.digest();
+  }
+
+  /** Size of its WebAssembly memory, which grows with what is learnt and never shrinks. */
+  get memoryBytes(): number {
+    return this.#core.memoryBytes;
   }
 
   /** All state as bytes; `restore` goes on from them bit for bit. */

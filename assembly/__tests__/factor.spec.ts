@@ -1,6 +1,7 @@
 import { NOT_POSITIVE_DEFINITE } from "../abi";
 import { downdate, factorise, invertDiagonal, LIFT, update, ZERO_COLUMN } from "../factor";
-import { solve, solvePanel, solveTransposed } from "../linalg";
+import { solvePanel } from "../linalg";
+import { solve, solveFrom, solveTransposed } from "../vector";
 import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
 
 const N = 23; // not a multiple of the four rows of a block
@@ -87,12 +88,45 @@ describe("solving", () => {
     factorise(factor, reciprocals, floors, ZERO_COLUMN, 0, N, panel);
     const b = noise(4, N);
     const x = copyOf(b, N);
-    solve(factor, reciprocals, N, x, panel);
+    solve(factor, reciprocals, N, x);
     solveTransposed(factor, reciprocals, N, x);
     for (let i = 0; i < N; i++) {
       let sum: f64 = 0;
       for (let j = 0; j < N; j++) sum += get(x, j) * (j > i ? lower(a, j, i) : lower(a, i, j));
       expect<f64>(abs(sum - get(b, i))).toBeLessThan(1e-12);
+    }
+  });
+
+  it("gives a vector of any length, in whatever pieces, the bits of a lane", () => {
+    const factor = definite(7);
+    const reciprocals = zeros(N);
+    factorise(factor, reciprocals, floors, ZERO_COLUMN, 0, N, panel);
+    const b = noise(8, N);
+    for (let n = 1; n <= N; n++) {
+      const lane = zeros(4 * N);
+      for (let i = 0; i < n; i++) put(lane, 4 * i, get(b, i));
+      solvePanel(factor, reciprocals, 0, n, lane);
+      const x = copyOf(b, n);
+      solveFrom(factor, reciprocals, 0, n / 3, x);
+      solveFrom(factor, reciprocals, n / 3, n, x);
+      for (let i = 0; i < n; i++) expect<f64>(get(x, i)).toBe(get(lane, 4 * i));
+    }
+  });
+
+  it("solves the transpose with the bits of one row after another", () => {
+    const factor = definite(9);
+    const reciprocals = zeros(N);
+    factorise(factor, reciprocals, floors, ZERO_COLUMN, 0, N, panel);
+    const b = noise(10, N);
+    for (let n = 1; n <= N; n++) {
+      const x = copyOf(b, n);
+      const expected = copyOf(b, n);
+      for (let i = n - 1; i >= 0; i--) {
+        put(expected, i, get(expected, i) * get(reciprocals, i));
+        for (let j = 0; j < i; j++) put(expected, j, get(expected, j) - lower(factor, i, j) * get(expected, i));
+      }
+      solveTransposed(factor, reciprocals, n, x);
+      expect<bool>(sameBits(x, expected, n)).toBe(true);
     }
   });
 

@@ -240,7 +240,7 @@ describe("posterior", () => {
     for (let j = 0; j < K; j++) {
       const z = zeros(K);
       put(z, j, 1);
-      expect<i32>(gpSample(gp, candidates, K, z, 1, moments, moments + K * 8, columns + j * K * 8)).toBe(OK);
+      expect<i32>(gpSample(gp, candidates, K, z, 1, 1, moments, moments + K * 8, columns + j * K * 8)).toBe(OK);
     }
     expect<bool>(sameBits(moments, score(gp), 2 * K)).toBe(true);
     for (let i = 0; i < K; i++) {
@@ -258,8 +258,25 @@ describe("posterior", () => {
     const repeated = zeros(3 * K * D);
     for (let i = 0; i < 3; i++) memory.copy(repeated + i * K * D * 8, i == 2 ? xs : candidates, (K * D) << 3);
     const out = zeros(9 * K);
-    expect<i32>(gpSample(gp, repeated, 3 * K, noise(4, 3 * K), 1, out, out + 24 * K, out + 48 * K)).toBe(OK);
+    expect<i32>(gpSample(gp, repeated, 3 * K, noise(4, 3 * K), 1, 1, out, out + 24 * K, out + 48 * K)).toBe(OK);
     expect<bool>(sameBits(out + 48 * K, out + 56 * K, K)).toBe(true);
+  });
+
+  it("draws many samples at once with the bits of one, each followed by its opposite, equal candidates equal", () => {
+    const gp = grown(0.1, 4);
+    const repeated = zeros(2 * K * D);
+    for (let i = 0; i < 2; i++) memory.copy(repeated + i * K * D * 8, candidates, (K * D) << 3);
+    const z = noise(5, 6 * K);
+    const k = 2 * K;
+    const moments = zeros(2 * k);
+    const samples = zeros(5 * k);
+    const alone = zeros(k);
+    expect<i32>(gpSample(gp, repeated, k, z, 0.5, 5, moments, moments + k * 8, samples)).toBe(OK);
+    for (let s = 0; s < 5; s++) {
+      gpSample(gp, repeated, k, z + (s >> 1) * k * 8, s & 1 ? -0.5 : 0.5, 1, moments, moments + k * 8, alone);
+      expect<bool>(sameBits(samples + s * k * 8, alone, k)).toBe(true);
+      expect<bool>(sameBits(alone, alone + K * 8, K)).toBe(true);
+    }
   });
 
   it("never has a negative variance", () => {

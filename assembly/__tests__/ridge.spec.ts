@@ -8,11 +8,10 @@ import {
   ridgeRefactor,
   ridgeRelease,
   ridgeReward,
-  ridgeSample,
-  ridgeScore,
   ridgeState,
   ridgeTouch,
 } from "../ridge";
+import { ridgeDraw, ridgeDrawScores, ridgeProducts, ridgeSample, ridgeScore } from "../ridge-scores";
 import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
 
 const D = 7;
@@ -151,6 +150,39 @@ describe("ridge", () => {
       let sum: f64 = 0;
       for (let i = j; i < D; i++) sum += lower(factor, i, j) * (get(sample, i) - get(theta, i));
       expect<f64>(abs(sum - 2 * get(z, j))).toBeLessThan(1e-13);
+    }
+  });
+
+  it("gives products with theta the bits of the means", () => {
+    const model = learnt(false);
+    const theta = zeros(D);
+    const moments = zeros(20);
+    const products = zeros(10);
+    ridgeEstimate(model, theta);
+    ridgeScore(model, candidates, 10, moments, moments + 80);
+    expect<i32>(ridgeProducts(model, candidates, 10, theta, products)).toBe(OK);
+    expect<bool>(sameBits(moments, products, 10)).toBe(true);
+  });
+
+  it("scores kept draws as the samples that they are, each followed by its opposite", () => {
+    const model = learnt(false);
+    const z = noise(6, 6 * D);
+    const samples = 11;
+    const k = 10;
+    const scores = zeros(samples * k);
+    const parameter = zeros(D);
+    const expected = zeros(k);
+    expect<i32>(ridgeDraw(model, z, 6)).toBe(OK);
+    expect<i32>(ridgeDrawScores(model, candidates, k, 0.5, samples, scores)).toBe(OK);
+    for (let s = 0; s < samples; s++) {
+      ridgeSample(model, z + (s >> 1) * D * 8, s & 1 ? -0.5 : 0.5, parameter);
+      ridgeProducts(model, candidates, k, parameter, expected);
+      expect<f64>(distance(scores + s * k * 8, expected, k)).toBeLessThan(1e-14);
+    }
+    const alone = zeros(samples);
+    for (let c = 0; c < k; c++) {
+      ridgeDrawScores(model, candidates + c * D * 8, 1, 0.5, samples, alone);
+      for (let s = 0; s < samples; s++) expect<f64>(get(alone, s)).toBe(get(scores, s * k + c));
     }
   });
 

@@ -64,7 +64,6 @@ const WORD = 4294967296;
 export class Core {
   readonly #exports: CoreExports;
   readonly #memory: LinearMemory;
-  readonly #encoder = new TextEncoder();
   /** How many candidates a Gaussian process watches. */
   readonly #watched = new WeakMap<GaussianProcessHandle, number>();
 
@@ -91,16 +90,24 @@ export class Core {
     return this.#exports.logImprovement(u);
   }
 
-  /** The 64-bit digest of `bytes` in 16 hex digits. Finds damage, not forgery. */
-  digest(bytes: Uint8Array): string {
-    return this.#digest(bytes).toString(16).padStart(16, "0");
+  /** Size of its WebAssembly memory, which never shrinks. */
+  get memoryBytes(): number {
+    return this.#memory.bytes;
   }
 
-  #digest(bytes: Uint8Array): bigint {
+  /** Whether each of `values` is a number of at most `limit` in size. */
+  bounded(values: Float64Array, limit: number): boolean {
+    const [pointer] = this.#memory.place([values]);
+    return this.#exports.bounded(pointer, values.length, limit) !== 0;
+  }
+
+  /** The 64-bit digest of `bytes` in 16 hex digits. Finds damage, not forgery. */
+  digest(bytes: Uint8Array): string {
     const [input, out] = this.#memory.place([], [Math.ceil(bytes.length / 8), 1]);
     this.#memory.writeBytes(input, bytes);
     this.#exports.digest(input, bytes.length, out);
-    return this.#memory.word(out);
+    const [low, high] = [out, out + 4].map((word) => this.#memory.word(word).toString(16).padStart(8, "0"));
+    return high + low;
   }
 
   /** `count` numbers in (0, 1) from place `first` on of the sequence that (seed, id) names; `seed` is a safe integer. */
@@ -114,11 +121,13 @@ export class Core {
   }
 
   #random(law: "uniforms" | "normals", seed: number, id: string, count: number, first: number): Float64Array {
-    const name = this.#digest(this.#encoder.encode(id));
-    const [out] = this.#memory.place([], [count]);
+    // A character is three bytes at most.
+    const [text, name, out] = this.#memory.place([], [Math.ceil((3 * id.length) / 8), 1, count]);
+    this.#exports.digest(text, this.#memory.writeText(text, id), name);
+    const [low, high] = [this.#memory.word(name), this.#memory.word(name + 4)];
     const seedHigh = Math.floor(seed / WORD);
     // Numbers beyond 32 bits are taken modulo 2^32 where they enter the core: what is left of a seed is its low word.
-    this.#exports[law](seed, seedHigh, Number(name & 0xffffffffn), Number(name >> 32n), first, count, out);
+    this.#exports[law](seed, seedHigh, low, high, first, count, out);
     return this.#memory.copy(out, count);
   }
 
@@ -163,10 +172,28 @@ export class Core {
     return this.#memory.copy(out, h.dimension);
   }
 
-  ridgeSample(h: RidgeHandle, normals: Float64Array, scale: number): Float64Array {
-    const [sample] = this.#memory.place([exactly(normals, h.dimension)]);
-    check(this.#exports.ridgeSample(h.pointer, sample, scale, sample));
-    return this.#memory.copy(sample, h.dimension);
+  /** Scores <x, parameter> of `xs` (k x d) by a parameter drawn as theta + scale L^-T z, z = `normals` (d): k. */
+  ridgeSampleScores(h: RidgeHandle, xs: Float64Array, normals: Float64Array, scale: number): Float64Array {
+    const k = rows(xs, h.dimension);
+    const [points, parameter, scores] = this.#memory.place([xs, exactly(normals, h.dimension)], [k]);
+    check(this.#exports.ridgeSample(h.pointer, parameter, scale, parameter));
+    check(this.#exports.ridgeProducts(h.pointer, points, k, parameter, scores));
+    return this.#memory.copy(scores, k);
+  }
+
+  /** Keeps a draw for each row of `normals` (m x d), for `ridgeDrawScores`, until the factor changes. */
+  ridgeDraw(h: RidgeHandle, normals: Float64Array): void {
+    const m = rows(normals, h.dimension);
+    const [z] = this.#memory.place([normals]);
+    check(this.#exports.ridgeDraw(h.pointer, z, m));
+  }
+
+  /** Scores of `xs` (k x d) by each of `samples` parameters, two to a kept draw: samples x k. */
+  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number): Float64Array {
+    const k = rows(xs, h.dimension);
+    const [points, scores] = this.#memory.place([xs], [samples * k]);
+    check(this.#exports.ridgeDrawScores(h.pointer, points, k, scale, samples, scores));
+    return this.#memory.copy(scores, samples * k);
   }
 
   ridgeLogDeterminant(h: RidgeHandle): number {
@@ -275,16 +302,23 @@ export class Core {
     return { mean: this.#memory.copy(mean, k), covariance: this.#memory.copy(covariance, k * k) };
   }
 
+  /** `samples` joint draws at `xs` (k x d), two to a row of `normals`: `sample` is samples x k. */
   gpSample(
     h: GaussianProcessHandle,
     xs: Float64Array,
     normals: Float64Array,
     scale: number,
+    samples: number,
   ): { mean: Float64Array; variance: Float64Array; sample: Float64Array } {
     const k = rows(xs, h.dimension);
-    const [points, z, mean, variance, sample] = this.#memory.place([xs, exactly(normals, k)], [k, k, k]);
-    check(this.#exports.gpSample(h.pointer, points, k, z, scale, mean, variance, sample));
-    return { mean: this.#memory.copy(mean, k), variance: this.#memory.copy(variance, k), sample: this.#memory.copy(sample, k) };
+    const given = exactly(normals, Math.ceil(samples / 2) * k);
+    const [points, z, mean, variance, sample] = this.#memory.place([xs, given], [k, k, samples * k]);
+    check(this.#exports.gpSample(h.pointer, points, k, z, scale, samples, mean, variance, sample));
+    return {
+      mean: this.#memory.copy(mean, k),
+      variance: this.#memory.copy(variance, k),
+      sample: this.#memory.copy(sample, samples * k),
+    };
   }
 
   gpLogMarginalLikelihood(h: GaussianProcessHandle): number {

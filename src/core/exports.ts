@@ -10,6 +10,7 @@ export interface CoreExports {
   log(x: number): number;
   improvement(u: number): number;
   logImprovement(u: number): number;
+  bounded(values: Pointer, count: number, limit: number): number;
   digest(pointer: Pointer, bytes: number, out: Pointer): void;
   uniforms(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
   normals(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
@@ -19,13 +20,17 @@ export interface CoreExports {
   ridgeRelease(h: Pointer): void;
   ridgeAppend(h: Pointer, x: Pointer): Status;
   ridgeReward(h: Pointer, x: Pointer, delta: number): Status;
-  ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;
   ridgeEstimate(h: Pointer, out: Pointer): Status;
-  ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
   ridgeLogDeterminant(h: Pointer): number;
   ridgeRefactor(h: Pointer): Status;
   ridgeState(h: Pointer): Pointer;
   ridgeTouch(h: Pointer): void;
+
+  ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;
+  ridgeDrawScores(h: Pointer, xs: Pointer, k: number, scale: number, samples: number, scores: Pointer): Status;
+  ridgeProducts(h: Pointer, xs: Pointer, k: number, parameter: Pointer, scores: Pointer): Status;
+  ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
+  ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;
 
   gpCreate(d: number, kernel: number, params: Pointer, noiseVariance: number, capacity: number): Pointer;
   gpRelease(h: Pointer): void;
@@ -46,6 +51,7 @@ export interface CoreExports {
     k: number,
     normals: Pointer,
     scale: number,
+    m: number,
     means: Pointer,
     variances: Pointer,
     samples: Pointer,

@@ -4,7 +4,9 @@ import type { CoreExports } from "./exports.ts";
 /** The memory of one core, and within it a scratch area through which arguments and results pass. */
 export class LinearMemory {
   readonly #exports: CoreExports;
+  readonly #encoder = new TextEncoder();
   #view: Float64Array;
+  #bytes: Uint8Array;
   /** Where the scratch area begins, and how many doubles it has. */
   #scratch = 0;
   #room = 0;
@@ -12,6 +14,11 @@ export class LinearMemory {
   constructor(exports: CoreExports) {
     this.#exports = exports;
     this.#view = new Float64Array(exports.memory.buffer);
+    this.#bytes = new Uint8Array(exports.memory.buffer);
+  }
+
+  get bytes(): number {
+    return this.#exports.memory.buffer.byteLength;
   }
 
   /**
@@ -19,15 +26,22 @@ export class LinearMemory {
    * They hold until the next call. **Throws:** NumericalError "out-of-memory".
    */
   place(inputs: readonly Float64Array[], outputs: readonly number[] = []): number[] {
-    const lengths = [...inputs.map((input) => input.length), ...outputs];
-    this.#reserve(lengths.reduce((sum, length) => sum + length, 0));
+    // Plain loops: a decision among few candidates takes no longer than a handful of short-lived arrays would.
+    let doubles = 0;
+    for (const input of inputs) doubles += input.length;
+    for (const length of outputs) doubles += length;
+    this.#reserve(doubles);
+    const pointers: number[] = [];
     let next = this.#scratch;
-    const pointers = lengths.map((length) => {
-      const pointer = next;
+    for (const input of inputs) {
+      this.write(next, input);
+      pointers.push(next);
+      next += input.length * 8;
+    }
+    for (const length of outputs) {
+      pointers.push(next);
       next += length * 8;
-      return pointer;
-    });
-    for (const [i, input] of inputs.entries()) this.write(pointers[i], input);
+    }
     return pointers;
   }
 
@@ -43,28 +57,40 @@ export class LinearMemory {
   }
 
   /** All memory, seen anew whenever it has grown, which leaves older views without length. */
-  #doubles(): Float64Array {
-    if (this.#view.length === 0) this.#view = new Float64Array(this.#exports.memory.buffer);
-    return this.#view;
+  #renew(): void {
+    if (this.#view.length > 0) return;
+    this.#view = new Float64Array(this.#exports.memory.buffer);
+    this.#bytes = new Uint8Array(this.#exports.memory.buffer);
   }
 
   /** `pointer` may be signed, as the core returns it. */
   copy(pointer: number, length: number): Float64Array {
+    this.#renew();
     const start = (pointer >>> 0) / 8;
-    return this.#doubles().slice(start, start + length);
+    return this.#view.slice(start, start + length);
   }
 
   write(pointer: number, values: Float64Array): void {
-    this.#doubles().set(values, (pointer >>> 0) / 8);
+    this.#renew();
+    this.#view.set(values, (pointer >>> 0) / 8);
   }
 
   writeBytes(pointer: number, bytes: Uint8Array): void {
-    new Uint8Array(this.#exports.memory.buffer).set(bytes, pointer);
+    this.#renew();
+    this.#bytes.set(bytes, pointer);
   }
 
-  /** The unsigned 64-bit little-endian integer at `pointer`. */
-  word(pointer: number): bigint {
-    return new DataView(this.#exports.memory.buffer).getBigUint64(pointer, true);
+  /** Writes UTF-8, at most three bytes a character, and returns how many. */
+  writeText(pointer: number, text: string): number {
+    this.#renew();
+    return this.#encoder.encodeInto(text, this.#bytes.subarray(pointer, pointer + 3 * text.length)).written;
+  }
+
+  /** The unsigned 32-bit little-endian integer at `pointer`. */
+  word(pointer: number): number {
+    this.#renew();
+    const bytes = this.#bytes;
+    return (bytes[pointer] | (bytes[pointer + 1] << 8) | (bytes[pointer + 2] << 16) | (bytes[pointer + 3] << 24)) >>> 0;
   }
 }
 

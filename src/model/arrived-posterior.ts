@@ -33,6 +33,10 @@ export class ArrivedPosterior {
     return this.#posterior.statistics();
   }
 
+  refactor(): void {
+    this.#posterior.refactor();
+  }
+
   save(writer: SnapshotWriter): void {
     this.#posterior.save(writer);
   }

@@ -1,6 +1,5 @@
 import { finiteNumber, oneOf } from "../argument.ts";
 import type { Core } from "../core/core.ts";
-import { NumericalError } from "../errors.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import type { Domain } from "./domain.ts";
 import type { Evidence } from "./expected-improvement.ts";
@@ -8,6 +7,7 @@ import { GaussianProcess } from "./gaussian-process.ts";
 import type { ParsedGaussianProcess } from "./gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "./hallucinated-posterior.ts";
 import type { AppendedImpression, Moments } from "./posterior.ts";
+import { best, type KnownScores } from "./ranking.ts";
 
 export interface BatchSettings {
   /** C >= 1, default 1.1: within a batch a deviation falls by this factor at most. At 1 every batch is one evaluation. */
@@ -26,8 +26,8 @@ export function parseBatches({ threshold, batchRule }: BatchSettings): Required<
   };
 }
 
-/** How candidates are scored: one entry each. */
-export type Acquisition = (moments: Moments, evidence: Evidence) => { score: Float64Array; mean: Float64Array; width: Float64Array };
+/** How candidates are scored. */
+export type Acquisition = (moments: Moments, evidence: Evidence) => KnownScores;
 
 /** The choice of a batch, with the numbers by which it was chosen. */
 export interface Leader {
@@ -77,18 +77,15 @@ export class CandidateBatches {
 
   /** Line 3 of Alg. 2. */
   #choose(): Leader {
-    const moments = this.#posterior.predict(this.domain.points);
+    const predicted = this.#posterior.predict(this.domain.points);
     const evidence = { evaluations: this.#evaluations, logDeterminant: 2 * this.#all.informationGain() };
-    const { score, mean, width } = this.#acquisition(moments, evidence);
-    let index = 0;
-    for (let i = 0; i < score.length; i++) {
-      if (Number.isNaN(score[i])) throw new NumericalError("not-a-number", "a candidate's score is not a number");
-      if (score[i] > score[index]) index = i;
-    }
+    const { score, moments } = this.#acquisition(predicted, evidence);
+    const [index] = best(score, 1);
+    const { mean, width } = moments([index]);
     // Line 4, with B_h of at least 1.
-    const variance = moments.deviation[index] * moments.deviation[index];
+    const variance = predicted.deviation[index] * predicted.deviation[index];
     const length = this.#budget === 0 ? 1 : Math.min(Math.max(1, Math.floor(this.#budget / variance)), LONGEST_BATCH);
-    return { index, score: score[index], mean: mean[index], width: width[index], length };
+    return { index, score: score[index], mean: mean[0], width: width[0], length };
   }
 
   append(features: Float64Array): number {
@@ -112,6 +109,12 @@ export class CandidateBatches {
 
   statistics(): Float64Array {
     return this.#posterior.statistics();
+  }
+
+  /** The choice of a running batch was made, and stays. */
+  refactor(): void {
+    this.#posterior.refactor();
+    if (this.#remaining === 0) this.#leader = null;
   }
 
   save(writer: SnapshotWriter): void {

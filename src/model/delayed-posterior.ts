@@ -145,6 +145,14 @@ export class DelayedPosterior<P extends Posterior> {
     return this.posterior.statistics();
   }
 
+  /** Also adds the open widths up anew. Each is of its own time, and stays. */
+  refactor(): void {
+    this.posterior.refactor();
+    this.#options.evidence?.process.refactor();
+    this.#compact();
+    this.#sum = this.#widths.reduce((sum, width) => sum + width, 0);
+  }
+
   save(writer: SnapshotWriter): void {
     this.#compact();
     this.posterior.save(writer);

@@ -1,5 +1,6 @@
 import type { Core } from "../core/core.ts";
 import type { Moments } from "./posterior.ts";
+import { type KnownScores, known } from "./ranking.ts";
 
 /** What a candidate promises beyond the best known expectation. */
 export interface ImprovementRequest {
@@ -40,15 +41,13 @@ export function improvementMultiplier(core: Core, { evaluations, logDeterminant:
 }
 
 /** Scores candidates by the logarithm of their expected improvement on the greatest mean among them. */
-export function improvementScores(
-  core: Core,
-  { mean, deviation }: Moments,
-  beta: number,
-): { score: Float64Array; mean: Float64Array; width: Float64Array } {
+export function improvementScores(core: Core, { mean, deviation }: Moments, beta: number): KnownScores {
   const best = mean.reduce((greatest, each) => Math.max(greatest, each));
   return {
     score: mean.map((each, i) => logExpectedImprovement(core, { mean: each, deviation: deviation[i], best, beta })),
-    mean,
-    width: deviation.map((each) => beta * each),
+    moments: known(
+      mean,
+      deviation.map((each) => beta * each),
+    ),
   };
 }

@@ -4,7 +4,7 @@ import { compassSearch } from "./compass-search.ts";
 import { Domain } from "./domain.ts";
 import type { ParsedGaussianProcess } from "./gaussian-process-settings.ts";
 import { kernelSpec } from "./kernel.ts";
-import type { AppendedPoint, Moments, Posterior } from "./posterior.ts";
+import type { AppendedPoint, JointPosterior, Moments, Posterior } from "./posterior.ts";
 
 const INITIAL_ROWS = 64;
 /** Below this many rows a fixed domain keeps repeated points apart: merging them costs more than it saves. */
@@ -21,7 +21,7 @@ const UNMERGED_ROWS = 256;
  * point of the domain again; when rows come to twice the unique points they are merged. The posterior is the same.
  * **Source:** Calandriello et al. 2022, eq. 3 with averages for sums; Verma et al. 2022, eq. 1.
  */
-export class GaussianProcess implements Posterior {
+export class GaussianProcess implements Posterior, JointPosterior {
   readonly dimension: number;
   readonly #core: Core;
   readonly #handle: GaussianProcessHandle;
@@ -120,28 +120,36 @@ export class GaussianProcess implements Posterior {
   #merge(domain: Domain): void {
     const d = this.dimension;
     const state = this.#core.gpState(this.#handle);
-    const merged = { points: [] as number[], counts: [] as number[], sums: [] as number[] };
-    this.#rowOf.fill(-1);
+    const rowOf = new Int32Array(domain.count).fill(-1);
+    const points = new Float64Array(this.#unique * d);
+    const counts = new Float64Array(this.#unique);
+    const sums = new Float64Array(this.#unique);
+    let rows = 0;
     state.counts.forEach((count, row) => {
       const point = state.points.subarray(row * d, (row + 1) * d);
       const place = domain.indexOf(point);
-      if (this.#rowOf[place] < 0) {
-        this.#rowOf[place] = merged.counts.length;
-        merged.points.push(...point);
-        merged.counts.push(0);
-        merged.sums.push(0);
+      if (rowOf[place] < 0) {
+        points.set(point, rows * d);
+        rowOf[place] = rows++;
       }
-      merged.counts[this.#rowOf[place]] += count;
-      merged.sums[this.#rowOf[place]] += state.sums[row];
+      counts[rowOf[place]] += count;
+      sums[rowOf[place]] += state.sums[row];
     });
-    this.#core.gpLoad(this.#handle, {
-      points: Float64Array.from(merged.points),
-      counts: Float64Array.from(merged.counts),
-      sums: Float64Array.from(merged.sums),
-      squares: state.squares,
-      factor: new Float64Array((this.#unique * (this.#unique + 1)) / 2),
-    });
-    this.#core.gpRefactor(this.#handle);
+    const factor = new Float64Array((rows * (rows + 1)) / 2);
+    try {
+      this.#core.gpLoad(this.#handle, { points, counts, sums, squares: state.squares, factor });
+      this.#core.gpRefactor(this.#handle);
+    } catch (error) {
+      this.#core.gpLoad(this.#handle, state);
+      throw error;
+    }
+    this.#rowOf.set(rowOf);
+  }
+
+  /** Merges rows of one point, and rebuilds L in the order of the rows, that of their first appearance. **Cost:** O(n^3). */
+  refactor(): void {
+    if (this.domain) this.#merge(this.domain);
+    else this.#core.gpRefactor(this.#handle);
   }
 
   /** Replaces the reward `previous` of an impression by `reward`. **Cost:** O(1), and O(n^2) at the next mean. */
@@ -164,10 +172,12 @@ export class GaussianProcess implements Posterior {
 
   /**
    * Draws the function at `points` (k x d) jointly: mean + scale L z with L L^T the posterior covariance, z = `normals` (k).
-   * **Cost:** O(k n^2 + k^2 n + k^3).
+   *
+   * More than one sample come in opposite pairs, mean + scale L z and mean - scale L z, of each row z of `normals`
+   * (half as many x k): `sample` is samples x k. **Cost:** O(k n^2 + k^2 n + k^3 + samples k^2).
    */
-  sample(points: Float64Array, normals: Float64Array, scale: number): Moments & { readonly sample: Float64Array } {
-    const { mean, variance, sample } = this.#core.gpSample(this.#handle, points, normals, scale);
+  sample(points: Float64Array, normals: Float64Array, scale: number, samples = 1): Moments & { readonly sample: Float64Array } {
+    const { mean, variance, sample } = this.#core.gpSample(this.#handle, points, normals, scale, samples);
     return { mean, deviation: variance.map(Math.sqrt), sample };
   }
 

@@ -1,6 +1,6 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { GaussianProcess } from "./gaussian-process.ts";
-import type { AppendedImpression, Moments } from "./posterior.ts";
+import type { AppendedImpression, JointPosterior, Moments } from "./posterior.ts";
 
 /**
  * Two Gaussian processes: the mean from the impressions that have converted, the variance from all, as if the pending ones
@@ -9,7 +9,7 @@ import type { AppendedImpression, Moments } from "./posterior.ts";
  * Both take every reward. While nothing is pending they agree, and the one that knows all impressions answers alone.
  * **Source:** Desautels et al. 2014 (GP-BUCB); Verma et al. 2022, section 6, the baselines GP-BUCB and GP-BTS.
  */
-export class HallucinatedPosterior {
+export class HallucinatedPosterior implements JointPosterior {
   readonly #arrived: GaussianProcess;
   readonly #all: GaussianProcess;
   /** Impressions that have not converted. */
@@ -41,12 +41,12 @@ export class HallucinatedPosterior {
     return { mean: this.#pending === 0 ? mean : this.#moments(this.#arrived, points).mean, deviation };
   }
 
-  /** Draws the function at `points` jointly; see {@link GaussianProcess.sample}. */
-  sample(points: Float64Array, normals: Float64Array, scale: number): Moments & { readonly sample: Float64Array } {
-    const drawn = this.#all.sample(points, normals, scale);
+  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
+    const drawn = this.#all.sample(points, normals, scale, samples);
     if (this.#pending === 0) return drawn;
     const { mean } = this.#moments(this.#arrived, points);
-    return { mean, deviation: drawn.deviation, sample: drawn.sample.map((each, i) => each - drawn.mean[i] + mean[i]) };
+    const k = mean.length;
+    return { mean, deviation: drawn.deviation, sample: drawn.sample.map((each, i) => each - drawn.mean[i % k] + mean[i % k]) };
   }
 
   /** Over a domain the two hold equal sets of points, but each knows its own array, for which scoring is cheap. */
@@ -57,6 +57,11 @@ export class HallucinatedPosterior {
 
   statistics(): Float64Array {
     return Float64Array.from([...this.#arrived.statistics(), ...this.#all.statistics()]);
+  }
+
+  refactor(): void {
+    this.#arrived.refactor();
+    this.#all.refactor();
   }
 
   save(writer: SnapshotWriter): void {

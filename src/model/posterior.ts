@@ -1,4 +1,5 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import { type KnownScores, known, type SampleRequest, type Scores, sampled } from "./ranking.ts";
 import type { Moment } from "./window.ts";
 
 /** Posterior of the expected reward at k points, k entries each. */
@@ -28,13 +29,27 @@ export interface Posterior {
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
   statistics(): Float64Array;
+  /** Derives from the sums what is derived from them, in an order of their own. Changes what it says by rounding at most. */
+  refactor(): void;
+}
+
+/** A posterior that draws the function at k points jointly. */
+export interface JointPosterior {
+  /** Draws `samples` times: mean + scale L z and mean - scale L z in turn, of each row z of `normals` (samples / 2 x k). */
+  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array };
 }
 
 /** The upper confidence rule: `mean` plus a bonus of `multiplier` standard deviations, which is the `width`. */
-export function upperConfidence(
-  { mean, deviation }: Moments,
-  multiplier: number,
-): { score: Float64Array; mean: Float64Array; width: Float64Array } {
+export function upperConfidence({ mean, deviation }: Moments, multiplier: number): KnownScores {
   const width = deviation.map((each) => multiplier * each);
-  return { score: mean.map((each, i) => each + width[i]), mean, width };
+  return { score: mean.map((each, i) => each + width[i]), moments: known(mean, width) };
+}
+
+/** The Thompson rule: a joint draw of the candidates' rewards, with `multiplier` standard deviations, which are the `width`. */
+export function thompson(posterior: JointPosterior, request: SampleRequest, multiplier: number): Scores {
+  const { points, count, draws, normals } = request;
+  const samples = Math.max(1, draws);
+  const { mean, deviation, sample } = posterior.sample(points, normals(Math.ceil(samples / 2) * count), multiplier, samples);
+  const width = deviation.map((each) => multiplier * each);
+  return { ...sampled(sample, request), moments: known(mean, width) };
 }

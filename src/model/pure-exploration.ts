@@ -187,6 +187,11 @@ export class PureExploration {
     return Float64Array.from([this.#number, this.#queried, ...this.#round.survivors, ...this.#arrived, ...this.#sums]);
   }
 
+  refactor(): void {
+    this.#round.queries.refactor();
+    this.#forget();
+  }
+
   save(writer: SnapshotWriter): void {
     const { survivors, entered, queries } = this.#round;
     writer.numbers([this.#number, this.#queried]);

@@ -12,6 +12,8 @@ export class Ridge implements Posterior {
   readonly dimension: number;
   readonly #core: Core;
   readonly #handle: RidgeHandle;
+  /** Pairs of draws that the core keeps for the present V. */
+  #pairs = 0;
 
   constructor(core: Core, options: { readonly dimension: number; readonly ridge: number }) {
     this.dimension = options.dimension;
@@ -22,6 +24,7 @@ export class Ridge implements Posterior {
   /** Adds the features of one impression to V. **Cost:** O(d^2). */
   append(features: Float64Array): number {
     this.#core.ridgeAppend(this.#handle, features);
+    this.#pairs = 0;
     return 0;
   }
 
@@ -36,9 +39,29 @@ export class Ridge implements Posterior {
     return { mean, deviation: width };
   }
 
-  /** Draws theta + scale L^-T z from `normals` z (d of them), with L L^T = V. */
-  sample(normals: Float64Array, scale: number): Float64Array {
-    return this.#core.ridgeSample(this.#handle, normals, scale);
+  /** Scores <x, theta + scale L^-T z> of `points` (k x d) with z = `normals` (d) and L L^T = V. **Cost:** O(d^2 + k d). */
+  sampleScores(points: Float64Array, normals: Float64Array, scale: number): Float64Array {
+    return this.#core.ridgeSampleScores(this.#handle, points, normals, scale);
+  }
+
+  /**
+   * The same for `samples` parameters, in opposite pairs: samples x k. What does not depend on points, L^-T z, is kept until V
+   * changes, so `normals` has to give the same numbers until then, and fewer as the first of many.
+   * **Cost:** O(samples k d), and O(samples d^2) once.
+   */
+  drawScores(points: Float64Array, normals: (count: number) => Float64Array, scale: number, samples: number): Float64Array {
+    const pairs = Math.ceil(samples / 2);
+    if (this.#pairs < pairs) {
+      this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
+      this.#pairs = pairs;
+    }
+    return this.#core.ridgeDrawScores(this.#handle, points, scale, samples);
+  }
+
+  /** Rebuilds L from V. **Cost:** O(d^3). */
+  refactor(): void {
+    this.#core.ridgeRefactor(this.#handle);
+    this.#pairs = 0;
   }
 
   save(writer: SnapshotWriter): void {
@@ -53,6 +76,7 @@ export class Ridge implements Posterior {
     const gram = reader.numbers(triangle);
     const moment = reader.numbers(this.dimension);
     this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.numbers(triangle) });
+    this.#pairs = 0;
   }
 
   /** The sums alone: V without its ridge (packed lower triangle), then B. */

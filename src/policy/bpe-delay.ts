@@ -6,7 +6,7 @@
 import { finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/pure-exploration.ts";
 import { delayBound, RoundSchedule } from "../model/round-schedule.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface BpeDelayOptions extends PureExplorationSettings {
   /** T: how many impressions there will be; rounds are measured by it. */
@@ -29,6 +29,7 @@ const known = ["domain", "kernel", "noiseVariance", "horizon", "expectedDelay", 
 export const bpeDelay: PolicyFactory<BpeDelayOptions> = /* @__PURE__ */ definePolicy({
   id: "bpe-delay",
   stateVersion: 1,
+  sequential: "it chooses the point that its own queries of the round leave most uncertain, so each has to count before the next",
 
   parse(options: BpeDelayOptions) {
     onlyKeys("options", options, known);
@@ -51,6 +52,7 @@ export const bpeDelay: PolicyFactory<BpeDelayOptions> = /* @__PURE__ */ definePo
       dimension: state.domain.dimension,
       domain: state.domain,
       orderInvariant: false,
+      deterministic: true,
       delayOffset: 0,
       state,
       propose() {

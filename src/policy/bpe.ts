@@ -6,7 +6,7 @@
 import { finiteNumber, onlyKeys, wholeNumber } from "../argument.ts";
 import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/pure-exploration.ts";
 import { RoundSchedule } from "../model/round-schedule.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface BpeOptions extends PureExplorationSettings {
   /** T: how many impressions there will be; rounds are measured by it. */
@@ -21,6 +21,7 @@ export interface BpeOptions extends PureExplorationSettings {
 export const bpe: PolicyFactory<BpeOptions> = /* @__PURE__ */ definePolicy({
   id: "bpe",
   stateVersion: 1,
+  sequential: "it chooses the point that its own queries of the round leave most uncertain, so each has to count before the next",
 
   parse(options: BpeOptions) {
     onlyKeys("options", options, ["domain", "kernel", "noiseVariance", "horizon", "beta", "exploration"]);
@@ -38,6 +39,7 @@ export const bpe: PolicyFactory<BpeOptions> = /* @__PURE__ */ definePolicy({
       dimension: state.domain.dimension,
       domain: state.domain,
       orderInvariant: false,
+      deterministic: true,
       delayOffset: 0,
       state,
       propose() {

@@ -3,12 +3,12 @@
 // Model: mean and confidence radius of each arm activated so far; its rewards are put aside once its radius has halved since a pull.
 // Expired means: a pull without a reward. A reward of 0 has to be reported like any other.
 // Cost: with a active arms and n points O(a) to choose, O(1) per impression and reward, O(a n) in all when radii fall below gaps.
-import { oneOf, onlyKeys, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { flag, oneOf, onlyKeys, outOfRange, wholeNumber } from "../argument.ts";
 import { ActiveArms } from "../model/active-arms.ts";
 import { parseRegion, type RegionSettings } from "../model/box.ts";
 import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfidence } from "../model/confidence.ts";
 import { checkGrid, defaultResolution, type Metric, MetricSpace, metrics } from "../model/metric-space.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface DelayedZoomingOptions extends ConfidenceSettings {
   /** A box, mapped to [0, 1] on each axis, or a finite set of points, whose distances count as they are. */
@@ -36,19 +36,18 @@ const MAX_AXES = 19;
 export const delayedZooming: PolicyFactory<DelayedZoomingOptions> = /* @__PURE__ */ definePolicy({
   id: "delayed-zooming",
   stateVersion: 1,
+  sequential: "it activates a new arm by choosing it, and chooses the same again until that counts",
 
   parse(options: DelayedZoomingOptions) {
     onlyKeys("options", options, [...confidenceOptions, ...own]);
-    const { lazy = true, lazyFloor = 1 } = options;
-    if (typeof lazy !== "boolean") throw wrongType("lazy", "true or false", lazy);
     const domain = parseRegion(options.domain, MAX_AXES);
     return {
       domain,
       ...parseConfidence(options),
       ...parseResolution(domain, options.resolution),
       metric: oneOf("metric", options.metric ?? "maximum", metrics),
-      lazy,
-      lazyFloor: wholeNumber("lazyFloor", lazyFloor, 0, 1) as 0 | 1,
+      lazy: flag("lazy", options.lazy ?? true),
+      lazyFloor: wholeNumber("lazyFloor", options.lazyFloor ?? 1, 0, 1) as 0 | 1,
       unobserved: oneOf("unobserved", options.unobserved ?? "first", ["first", "zero"]),
       activation: oneOf("activation", options.activation ?? "first", ["first", "random"]),
     };
@@ -65,6 +64,7 @@ export const delayedZooming: PolicyFactory<DelayedZoomingOptions> = /* @__PURE__
     return {
       dimension: space.dimension,
       orderInvariant: false,
+      deterministic: activation === "first",
       delayOffset: 0,
       state,
       check: (features) => void space.indexOf(features),

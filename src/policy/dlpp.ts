@@ -3,13 +3,13 @@
 // Model: the mean reward of each ball of the phase; feedback of an older phase is dropped.
 // Expired means: a pull without a reward. A reward of 0 has to be reported like any other.
 // Cost: O(1) to choose and per impression and reward, and O(balls) once each in a phase; a ball of given points is found in O(points).
-import { onlyKeys, outOfRange, positiveNumber, wrongType } from "../argument.ts";
+import { flag, onlyKeys, outOfRange, positiveNumber } from "../argument.ts";
 import { BoxArms, checkExtent, MAX_POINT_AXES, PointArms } from "../model/ball-arms.ts";
 import { BallPhase } from "../model/ball-phase.ts";
 import { parseRegion, type RegionSettings } from "../model/box.ts";
 import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfidence } from "../model/confidence.ts";
 import { Domain } from "../model/domain.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface DlppOptions extends ConfidenceSettings {
   /** A box of at most 10 axes, each mapped to [0, 1], or a finite set of points, at most 1 apart on each axis. */
@@ -27,16 +27,15 @@ const MAX_BOX_AXES = 10;
 export const dlpp: PolicyFactory<DlppOptions> = /* @__PURE__ */ definePolicy({
   id: "dlpp",
   stateVersion: 1,
+  sequential: "its balls take turns, and a turn passes on when the choice counts",
 
   parse(options: DlppOptions) {
     onlyKeys("options", options, [...confidenceOptions, "domain", "pruneMultiplier", "freeze"]);
-    const { freeze = false } = options;
-    if (typeof freeze !== "boolean") throw wrongType("freeze", "true or false", freeze);
     return {
       domain: parseBalls(options.domain),
       ...parseConfidence(options),
       pruneMultiplier: positiveNumber("pruneMultiplier", options.pruneMultiplier ?? 4),
-      freeze,
+      freeze: flag("freeze", options.freeze ?? false),
     };
   },
 
@@ -52,6 +51,7 @@ export const dlpp: PolicyFactory<DlppOptions> = /* @__PURE__ */ definePolicy({
     return {
       dimension: arms.dimension,
       orderInvariant: false,
+      deterministic: false,
       delayOffset: 0,
       check: (features) => arms.check(features),
       state: {

@@ -6,7 +6,8 @@
 import { finiteNumber, onlyKeys } from "../argument.ts";
 import { GaussianProcess } from "../model/gaussian-process.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { comesTo, known } from "../model/ranking.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface EpsilonGreedyOptions extends GaussianProcessSettings {
   /** a in the chance min(1, a / t^b) with which impression t is a candidate at random, default 1. */
@@ -36,6 +37,7 @@ export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ *
       dimension: posterior.dimension,
       domain: posterior.domain,
       orderInvariant: settings.refit === null,
+      deterministic: explorationScale === 0,
       delayOffset: 0,
       state: {
         append(features) {
@@ -45,6 +47,7 @@ export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ *
         },
         observe: (impression, reward, previous = 0) => posterior.reward(impression, reward, previous),
         predict: (points) => posterior.moments(points),
+        refactor: () => posterior.refactor(),
         save: (writer) => posterior.save(writer),
         load: (reader) => posterior.load(reader),
         statistics: () => posterior.statistics(),
@@ -52,22 +55,16 @@ export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ *
       score({ points, count, trial, uniforms }) {
         const { mean } = posterior.moments(points);
         const epsilon = Math.min(1, explorationScale * core.exp(-explorationDecay * core.log(trial)));
-        const draws = uniforms(count);
-        const explores = draws[0] < epsilon;
-        // Given that it is below epsilon, the first draw over epsilon is uniform like the others.
-        if (explores) draws[0] /= epsilon;
+        const lots = uniforms(count);
+        const explores = lots[0] < epsilon;
+        // Given that it is below epsilon, the first lot over epsilon is uniform like the others.
+        if (explores) lots[0] /= epsilon;
         return {
-          score: explores ? draws : mean,
-          mean,
-          width: new Float64Array(count),
-          probability: (index, place) => epsilon / count + (rankOf(index, mean) === place ? 1 - epsilon : 0),
+          score: explores ? lots : mean,
+          moments: known(mean, new Float64Array(count)),
+          probability: (index, place) => epsilon / count + (comesTo(place, index, mean) ? 1 - epsilon : 0),
         };
       },
     };
   },
 });
-
-/** The place that the greedy ranking gives to a candidate: best first, ties to the first. */
-function rankOf(index: number, mean: Float64Array): number {
-  return mean.reduce((rank, each, i) => rank + Number(each > mean[index] || (each === mean[index] && i < index)), 0);
-}

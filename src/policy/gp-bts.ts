@@ -6,7 +6,8 @@
 import { GaussianProcess } from "../model/gaussian-process.ts";
 import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { thompson } from "../model/posterior.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export type GpBtsOptions = ConstantWidthSettings;
 
@@ -25,12 +26,10 @@ export const gpBts: PolicyFactory<GpBtsOptions> = /* @__PURE__ */ definePolicy({
       dimension: posterior.dimension,
       domain: posterior.domain,
       orderInvariant: false,
+      deterministic: false,
       delayOffset: 1,
       state,
-      score({ points, count, normals }) {
-        const { mean, deviation, sample } = state.sample(points, normals(count), exploration * beta);
-        return { score: sample, mean, width: deviation.map((each) => exploration * beta * each) };
-      },
+      score: (request) => thompson(state, request, exploration * beta),
     };
   },
 });

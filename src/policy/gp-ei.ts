@@ -8,7 +8,7 @@ import { improvementMultiplier, improvementScores } from "../model/expected-impr
 import { GaussianProcess } from "../model/gaussian-process.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface GpEiOptions extends GaussianProcessSettings {
   /** Chance that the bounds fail, default 0.1. */
@@ -39,6 +39,7 @@ export const gpEi: PolicyFactory<GpEiOptions> = /* @__PURE__ */ definePolicy({
       dimension: all.dimension,
       domain: all.domain,
       orderInvariant: false,
+      deterministic: true,
       delayOffset: 0,
       state,
       score({ points, trial }) {

@@ -8,7 +8,8 @@ import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
 import { DelayedPosterior } from "../model/delayed-posterior.ts";
 import { GaussianProcess } from "../model/gaussian-process.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { thompson } from "../model/posterior.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface GpTsSdfOptions extends GaussianProcessSettings {
   /** Exploration beside what is pending, in standard deviations, default 1. */
@@ -50,14 +51,13 @@ export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePoli
       dimension: posterior.dimension,
       domain: posterior.domain,
       orderInvariant: settings.refit === null,
+      deterministic: false,
       delayOffset: 1,
       state,
-      score({ points, count, normals, ...moment }) {
+      score(request) {
         // Deviation: the released code samples with the posterior covariance itself.
-        const nu = scale === "released" ? 1 : rewardBound * state.openWidth(moment) + beta;
-        const multiplier = exploration * nu;
-        const { mean, deviation, sample } = posterior.sample(points, normals(count), multiplier);
-        return { score: sample, mean, width: deviation.map((each) => multiplier * each) };
+        const nu = scale === "released" ? 1 : rewardBound * state.openWidth(request) + beta;
+        return thompson(posterior, request, exploration * nu);
       },
     };
   },

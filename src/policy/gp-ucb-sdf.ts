@@ -9,7 +9,7 @@ import { DelayedPosterior } from "../model/delayed-posterior.ts";
 import { GaussianProcess } from "../model/gaussian-process.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
 import { upperConfidence } from "../model/posterior.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface GpUcbSdfOptions extends GaussianProcessSettings {
   /** Exploration beside what is pending, in standard deviations, default 1. */
@@ -48,6 +48,7 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
       dimension: posterior.dimension,
       domain: posterior.domain,
       orderInvariant: settings.refit === null,
+      deterministic: true,
       delayOffset: 1,
       state,
       score({ points, ...moment }) {

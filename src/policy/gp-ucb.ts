@@ -7,7 +7,7 @@ import { ArrivedPosterior } from "../model/arrived-posterior.ts";
 import { GaussianProcess } from "../model/gaussian-process.ts";
 import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process-settings.ts";
 import { upperConfidence } from "../model/posterior.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export type GpUcbOptions = ConstantWidthSettings;
 
@@ -26,6 +26,7 @@ export const gpUcb: PolicyFactory<GpUcbOptions> = /* @__PURE__ */ definePolicy({
       dimension: posterior.dimension,
       domain: posterior.domain,
       orderInvariant: false,
+      deterministic: true,
       delayOffset: 1,
       state,
       score: ({ points }) => upperConfidence(state.predict(points), exploration * beta),

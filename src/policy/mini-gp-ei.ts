@@ -7,7 +7,7 @@ import { finiteNumber, onlyKeys, wrongType } from "../argument.ts";
 import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
 import { improvementMultiplier, improvementScores } from "../model/expected-improvement.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface MiniGpEiOptions extends GaussianProcessSettings, BatchSettings {
   readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
@@ -21,6 +21,7 @@ export interface MiniGpEiOptions extends GaussianProcessSettings, BatchSettings 
 export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePolicy({
   id: "mini-gp-ei",
   stateVersion: 1,
+  sequential: "it repeats its choice for a batch, and counts the repeats before it chooses again",
 
   parse(options: MiniGpEiOptions) {
     onlyKeys("options", options, [...gaussianProcessOptions, ...batchOptions, "delta", "exploration"]);
@@ -42,6 +43,7 @@ export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePo
       dimension: settings.dimension,
       domain: state.domain,
       orderInvariant: false,
+      deterministic: true,
       delayOffset: 0,
       state,
       propose() {

@@ -7,7 +7,7 @@ import { finiteNumber, oneOf, onlyKeys, wrongType } from "../argument.ts";
 import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
 import { upperConfidence } from "../model/posterior.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface MiniGpUcbOptions extends GaussianProcessSettings, BatchSettings {
   readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
@@ -28,6 +28,7 @@ export interface MiniGpUcbOptions extends GaussianProcessSettings, BatchSettings
 export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "mini-gp-ucb",
   stateVersion: 1,
+  sequential: "it repeats its choice for a batch, and counts the repeats before it chooses again",
 
   parse(options: MiniGpUcbOptions) {
     onlyKeys("options", options, [...gaussianProcessOptions, ...batchOptions, "confidence", "normBound", "delta", "exploration"]);
@@ -56,6 +57,7 @@ export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ define
       dimension: settings.dimension,
       domain: state.domain,
       orderInvariant: false,
+      deterministic: true,
       delayOffset: 0,
       state,
       propose() {

@@ -2,11 +2,12 @@
 // Assumes: linear expected reward; a conversion comes after a random delay or never; what is over m rounds late is ignored.
 // Model: ridge regression in which an impression counts at once and its reward is 0 until it converts.
 // Expired means: a zero, which it was all along.
-// Cost: O(k d^2) to choose, O(d^2) per impression, O(d) per conversion.
+// Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { DelayedPosterior } from "../model/delayed-posterior.ts";
+import { rowsAt, sampled } from "../model/ranking.ts";
 import { Ridge } from "../model/ridge.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface OtfLinTsOptions {
   /** Features per candidate (d). */
@@ -53,21 +54,25 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
     return {
       dimension: d,
       orderInvariant: true,
+      deterministic: false,
       delayOffset: 0,
       state,
-      score({ points, trial: t, normals, ...moment }) {
-        const { mean, deviation: norm } = posterior.moments(points);
+      score(request) {
+        const { points, trial: t, draws, normals } = request;
         const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
         // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. Its draw, multiplied by that
         // same number, is this one: the choice is the same, and the mean stays an estimate of the reward.
-        const beta = released ? Math.sqrt(lambda) + state.openWidth(moment) : 1 + state.openWidth(moment) / f;
+        const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
         const multiplier = exploration * Math.min(Math.sqrt(beta), widthCap);
-        const parameter = posterior.sample(normals(d), multiplier);
-        const score = new Float64Array(mean.length);
-        for (let i = 0, at = 0; i < score.length; i++) {
-          for (let j = 0; j < d; j++, at++) score[i] += points[at] * parameter[j];
-        }
-        return { score, mean, width: norm.map((each) => multiplier * each) };
+        const samples =
+          draws > 0 ? posterior.drawScores(points, normals, multiplier, draws) : posterior.sampleScores(points, normals(d), multiplier);
+        return {
+          ...sampled(samples, request),
+          moments(indices) {
+            const { mean, deviation: norm } = posterior.moments(rowsAt(points, d, indices));
+            return { mean, width: norm.map((each) => multiplier * each) };
+          },
+        };
       },
     };
   },

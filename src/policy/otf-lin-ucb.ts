@@ -5,8 +5,9 @@
 // Cost: O(k d^2) to choose, O(d^2) per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { DelayedPosterior } from "../model/delayed-posterior.ts";
+import { known } from "../model/ranking.ts";
 import { Ridge } from "../model/ridge.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface OtfLinUcbOptions {
   /** Features per candidate (d). */
@@ -50,6 +51,7 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
     return {
       dimension: d,
       orderInvariant: true,
+      deterministic: true,
       delayOffset: 0,
       state,
       score({ points, trial: t, ...moment }) {
@@ -60,7 +62,7 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
           : 2 * (Math.sqrt(lambda) + Math.sqrt(confidence + d * core.log((d * lambda + t) / (d * lambda))));
         const alpha = exploration * (f + state.openWidth(moment));
         const bonus = norm.map((each) => alpha * measure(each));
-        return { score: mean.map((each, i) => each + bonus[i]), mean, width: bonus };
+        return { score: mean.map((each, i) => each + bonus[i]), moments: known(mean, bonus) };
       },
     };
   },

@@ -1,116 +1,15 @@
-import { copyVector, finiteNumber, outOfRange, wholeNumber, wrongType } from "../argument.ts";
-import type { Core } from "../core/core.ts";
-import { NumericalError, UnsupportedError } from "../errors.ts";
-import type { Domain } from "../model/domain.ts";
-import type { AppendedImpression, Moments } from "../model/posterior.ts";
-import type { Moment, Window } from "../model/window.ts";
+import { copyVector, FEATURE_LIMIT, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { UnsupportedError } from "../errors.ts";
+import type { AppendedImpression } from "../model/posterior.ts";
+import { best } from "../model/ranking.ts";
+import type { Moment } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import type { PolicyContext, PolicyDescriptor, ProposeRequest, Rule } from "./rule.ts";
 
-// A policy file holds one rule: how it scores candidates, and what an impression and a reward change.
-// Everything that all policies share, checking, ranking, drawing random numbers, stands here once.
+// What all algorithms share: checking what comes in, ranking, drawing random numbers, counting.
 
-/** What a rule is told when it chooses. */
-export interface DrawRequest extends Moment {
-  /** t: one more than the impressions appended so far. */
-  readonly trial: number;
-  /** Standard normals and uniforms on (0, 1) that belong to this decision. */
-  normals(count: number): Float64Array;
-  uniforms(count: number): Float64Array;
-}
-
-export interface ScoreRequest extends DrawRequest {
-  /** Features of the candidates, or the rule's own domain: count x dimension, row-major. */
-  readonly points: Float64Array;
-  readonly count: number;
-}
-
-/** One entry per candidate. */
-export interface Scores {
-  readonly score: Float64Array;
-  readonly mean: Float64Array;
-  readonly width: Float64Array;
-  /** Chance that the candidate with this index comes to this place of the ranking, where the rule knows it. */
-  readonly probability?: (index: number, place: number) => number;
-}
-
-/** A point of a rule's own domain. */
-export interface Proposal {
-  readonly index: number;
-  readonly features: Float64Array;
-  readonly score: number;
-  readonly mean: number;
-  readonly width: number;
-}
-
-/** What a rule has learnt. */
-export interface State {
-  /** Counts an impression. Returns its slot, a number that comes back with its rewards: a row, a round, a ball. */
-  append(features: Float64Array, moment: Moment): number;
-  /** An impression's reward is now `reward`; it was `previous`, or undefined while pending. */
-  observe(impression: AppendedImpression, reward: number, previous: number | undefined): void;
-  /** Absent for a rule without a posterior. */
-  predict?(points: Float64Array): Moments;
-  save(writer: SnapshotWriter): void;
-  load(reader: SnapshotReader): void;
-  /** The learnt sums, in an order that does not depend on the order of arrival. */
-  statistics(): Float64Array;
-}
-
-/** An algorithm, running. */
-export interface Rule {
-  /** Features per candidate; 0 for a rule that looks at none. */
-  readonly dimension: number;
-  /** Whether its state is independent of the order in which conversions come. */
-  readonly orderInvariant: boolean;
-  /** In rounds a conversion e rounds after its impression counts iff e + delayOffset <= m. */
-  readonly delayOffset: 0 | 1;
-  readonly state: State;
-  /** The fixed set of points that it scores instead of candidates. */
-  readonly domain?: Domain | null;
-  /** Throws if an impression's features are none that the rule can count; absent if it counts any. */
-  check?(features: Float64Array): void;
-  /** Scores candidates. Changes nothing. Absent for a rule that proposes. */
-  score?(request: ScoreRequest): Scores;
-  /** Chooses in its own domain. Changes nothing. Absent for a rule that scores. */
-  propose?(request: DrawRequest): Proposal;
-}
-
-export interface PolicyContext {
-  readonly core: Core;
-  readonly window: Window;
-  /** Safe integer from which every random draw derives. */
-  readonly seed: number;
-}
-
-/** A policy with its options: a plain value, nothing runs behind it. */
-export interface PolicyDescriptor {
-  readonly id: string;
-  readonly stateVersion: number;
-  /** All options with their defaults filled in; survives JSON. */
-  readonly options: object;
-  start(context: PolicyContext): Rule;
-}
-
-export interface PolicyFactory<Options = never> {
-  (...options: undefined extends Options ? [options?: Options] : [options: Options]): PolicyDescriptor;
-  readonly id: string;
-}
-
-/** Makes the factory of a policy: `parse` checks options and fills in defaults, `start` brings the rule to life. */
-export function definePolicy<Options, Parsed extends object>(definition: {
-  readonly id: string;
-  readonly stateVersion: number;
-  parse(options: Options): Parsed;
-  start(context: PolicyContext, options: Parsed): Rule;
-}): PolicyFactory<Options> {
-  const { id, stateVersion } = definition;
-  const factory = (options?: Options): PolicyDescriptor => {
-    if (options !== undefined && (options === null || typeof options !== "object")) throw wrongType("options", "an object", options);
-    const parsed = definition.parse((options ?? {}) as Options);
-    return { id, stateVersion, options: parsed, start: (context) => definition.start(context, parsed) };
-  };
-  return Object.assign(factory, { id });
-}
+/** Above it a share is told apart better than any use of it could tell, and the samples fill the memory. */
+const DRAWS_LIMIT = 10_000;
 
 export interface Candidate {
   readonly id?: string;
@@ -121,11 +20,28 @@ export interface Candidate {
 export interface ChooseRequest {
   /** Absent for a policy with its own domain. */
   readonly candidates?: readonly Candidate[];
+  /** Instead of candidates their features alone: k x `dimension`, row-major; not copied. Ids are then their places. */
+  readonly points?: Float64Array;
   readonly round: number;
   readonly now?: number;
   /** Places to rank, default 1. */
   readonly limit?: number;
-  /** Replace the generator's draws. */
+  /**
+   * For a Thompson policy: so many samples, the same for every decision until the next impression, of which the decision takes
+   * one at random. It then knows its `probability`, exactly. Default 0: a sample of its own. Other policies ignore it.
+   */
+  readonly draws?: number;
+  /**
+   * Ranks by posterior mean, which is then the score, without exploring. Ignored by a policy that has no means of candidates
+   * ("uniform"), or that chooses one point at a time.
+   */
+  readonly greedy?: boolean;
+  /**
+   * Least chance of each candidate to come to each place, default 0: with `count` times that chance all orders are equally
+   * likely. A probability is then known wherever the policy knows its own, and of a deterministic policy.
+   */
+  readonly minimumShare?: number;
+  /** Replace the generator's draws; with `draws` the normals are not the decision's, and cannot be replaced. */
   readonly normals?: ArrayLike<number>;
   readonly uniforms?: ArrayLike<number>;
   /** Names the decision for the generator; by default its round does. */
@@ -150,12 +66,15 @@ export interface Choice {
 /** A running policy: the research loop of choose, append, observe and predict. */
 export class Policy {
   readonly id: string;
+  /** Why it cannot decide twice without its first choice being appended in between, from a copy for instance; if that is so. */
+  readonly sequential: string | undefined;
   readonly #rule: Rule;
   readonly #context: PolicyContext;
   #impressions = 0;
 
   constructor(descriptor: PolicyDescriptor, context: PolicyContext) {
     this.id = descriptor.id;
+    this.sequential = descriptor.sequential;
     this.#context = context;
     this.#rule = descriptor.start(context);
   }
@@ -170,6 +89,10 @@ export class Policy {
   get orderInvariant(): boolean {
     return this.#rule.orderInvariant;
   }
+  /** Whether its choice is the same whatever the decision draws: its probability is then 1. A greedy choice is so as well. */
+  get deterministic(): boolean {
+    return this.#rule.deterministic;
+  }
   get delayOffset(): 0 | 1 {
     return this.#rule.delayOffset;
   }
@@ -183,41 +106,90 @@ export class Policy {
    * @throws {TypeError | RangeError} if candidates are missing, malformed or of another dimension.
    */
   choose(request: ChooseRequest): Choice[] {
-    const { round, now, decision = `round ${round}` } = request;
+    const { round, now, normals, uniforms, decision = `round ${round}` } = request;
     const { core, seed } = this.#context;
+    const trial = this.#impressions + 1;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
+    const greedy = flag("greedy", request.greedy ?? false);
+    const draws = wholeNumber("draws", request.draws ?? 0, 0, DRAWS_LIMIT);
+    if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
     const draw = {
-      trial: this.#impressions + 1,
+      trial,
       round: wholeNumber("round", round, 1),
       now,
-      normals: (count: number) => (request.normals ? given("normals", request.normals, count) : core.normals(seed, decision, count)),
-      uniforms: (count: number) => (request.uniforms ? given("uniforms", request.uniforms, count) : core.uniforms(seed, decision, count)),
+      normals(count: number) {
+        if (normals) return given("normals", normals, count);
+        return core.normals(seed, draws > 0 ? `trial ${trial}` : decision, count);
+      },
+      uniforms: (count: number) => (uniforms ? given("uniforms", uniforms, count) : core.uniforms(seed, decision, count)),
     };
-    return this.#rule.propose ? this.#propose(request, limit, draw) : this.#rank(request, limit, draw);
+    return this.#rule.propose ? this.#propose(request, limit, draw) : this.#rank(request, limit, { ...draw, draws, greedy });
   }
 
-  #propose({ candidates }: ChooseRequest, limit: number, draw: DrawRequest): Choice[] {
-    if (candidates !== undefined) throw wrongType("candidates", `none, as ${this.id} has its own domain`, candidates);
+  #propose(request: ChooseRequest, limit: number, draw: ProposeRequest): Choice[] {
+    this.#refuseCandidates(request);
+    if (request.minimumShare) throw outOfRange("minimumShare", `0, as ${this.id} chooses in its own domain`, request.minimumShare);
     if (limit > 1) throw outOfRange("limit", `1, as ${this.id} chooses one point at a time`, limit);
     const proposal = (this.#rule as Required<Rule>).propose(draw);
     return [{ ...proposal, id: String(proposal.index) }];
   }
 
-  #rank({ candidates }: ChooseRequest, limit: number, draw: DrawRequest): Choice[] {
+  #refuseCandidates({ candidates, points }: ChooseRequest): void {
+    if (candidates !== undefined) throw wrongType("candidates", `none, as this ${this.id} has its own domain`, candidates);
+    if (points !== undefined) throw wrongType("points", `none, as this ${this.id} has its own domain`, points);
+  }
+
+  #rank(request: ChooseRequest, limit: number, draw: ProposeRequest & { draws: number; greedy: boolean }): Choice[] {
     const { domain, score: rule } = this.#rule as Required<Rule>;
-    if (domain && candidates !== undefined) throw wrongType("candidates", `none, as this ${this.id} has its own domain`, candidates);
-    const points = domain?.points ?? this.#flatten(candidates);
-    const count = domain?.count ?? (candidates as readonly Candidate[]).length;
-    const { score, mean, width, probability } = rule({ ...draw, points, count });
-    return best(score, limit).map((index, place) => ({
+    if (domain) this.#refuseCandidates(request);
+    const { candidates } = request;
+    const points = domain?.points ?? this.#points(request);
+    const count = domain?.count ?? candidates?.length ?? points.length / this.dimension;
+    const scores = rule({ ...draw, points, count });
+    const greedy = draw.greedy && scores.moments !== undefined;
+    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean : scores.score;
+    const own = best(score, limit);
+    const shares = this.#shares(request, count, own.length);
+    const ranked = shares.order ?? own;
+    const certain = greedy || (shares.uniform > 0 && this.deterministic);
+    const known = certain ? (index: number, place: number) => Number(own[place] === index) : scores.probability;
+    const moments = scores.moments?.(ranked);
+    return ranked.map((index, place) => ({
       index,
       id: candidates?.[index].id ?? String(index),
       ...(domain && { features: domain.at(index) }),
       score: score[index],
-      mean: mean[index],
-      width: width[index],
-      ...(probability && { probability: probability(index, place) }),
+      mean: moments?.mean[place] ?? 0,
+      width: moments?.width[place] ?? 0,
+      ...((known || shares.uniform === 1) && {
+        probability: shares.uniform / count + (1 - shares.uniform) * (known?.(index, place) ?? 0),
+      }),
     }));
+  }
+
+  /** With which chance a decision ranks at random, and, if this one does, in which order. */
+  #shares({ minimumShare = 0, round, decision = `round ${round}` }: ChooseRequest, count: number, places: number) {
+    const uniform = Math.min(1, count * finiteNumber("minimumShare", minimumShare, 0, 1));
+    if (uniform === 0) return { uniform };
+    const { core, seed } = this.#context;
+    const [chance, ...picks] = core.uniforms(seed, `share ${decision}`, 1 + places);
+    if (chance >= uniform) return { uniform };
+    const order = Array.from({ length: count }, (_, index) => index);
+    picks.forEach((pick, place) => {
+      const from = place + Math.min(Math.floor(pick * (count - place)), count - place - 1);
+      [order[place], order[from]] = [order[from], order[place]];
+    });
+    return { uniform, order: order.slice(0, places) };
+  }
+
+  #points({ candidates, points }: ChooseRequest): Float64Array {
+    if (points === undefined) return this.#flatten(candidates);
+    if (candidates !== undefined) throw outOfRange("points", "none beside candidates", points);
+    if (this.dimension === 0) throw wrongType("points", `candidates instead, as ${this.id} looks at no features`, points);
+    matrix("points", points, this.dimension);
+    // Only if one is too large, or no number, does it matter which: copying says so.
+    if (!this.#context.core.bounded(points, FEATURE_LIMIT)) given("points", points, points.length);
+    return points;
   }
 
   #flatten(candidates: readonly Candidate[] | undefined): Float64Array {
@@ -287,6 +259,17 @@ export class Policy {
     return this.#context.core.digest(new Uint8Array(all.buffer));
   }
 
+  /**
+   * Derives factors, caches and running sums anew from the learnt sums. What its state is then follows from its options, the
+   * order of impressions and the sums alone, not from the order or the repetition of conversions, if it is `orderInvariant`.
+   *
+   * Changes decisions by rounding at most, and nothing when called twice. **Cost:** O(d^3), or O(n^3) for n unique points.
+   * @throws {NumericalError} if a matrix cannot be factorised.
+   */
+  refactor(): void {
+    this.#rule.state.refactor?.();
+  }
+
   save(writer: SnapshotWriter): void {
     this.#rule.state.save(writer);
   }
@@ -301,16 +284,4 @@ function given(name: string, values: ArrayLike<number>, count: number): Float64A
   const copy = new Float64Array(count);
   copyVector(name, values, count, copy);
   return copy;
-}
-
-/** Indices of the `limit` greatest scores, greatest first, ties to the lowest index. */
-function best(score: Float64Array, limit: number): number[] {
-  if (score.some(Number.isNaN)) throw new NumericalError("not-a-number", "a candidate's score is not a number");
-  if (limit === 1) {
-    let top = 0;
-    for (let i = 1; i < score.length; i++) if (score[i] > score[top]) top = i;
-    return [top];
-  }
-  const order = Array.from(score.keys()).sort((a, b) => score[b] - score[a] || a - b);
-  return order.slice(0, limit);
 }

@@ -14,7 +14,7 @@ import { miniGpEi } from "./mini-gp-ei.ts";
 import { miniGpUcb } from "./mini-gp-ucb.ts";
 import { otfLinTs } from "./otf-lin-ts.ts";
 import { otfLinUcb } from "./otf-lin-ucb.ts";
-import type { PolicyFactory } from "./policy.ts";
+import type { PolicyFactory } from "./rule.ts";
 import { uniform } from "./uniform.ts";
 
 /** Every policy of this version. Conformance tests, the worker and the README's table go by it. */

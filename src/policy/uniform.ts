@@ -4,7 +4,7 @@
 // Expired means: nothing.
 // Cost: O(k) to choose.
 import { onlyKeys } from "../argument.ts";
-import { definePolicy, type PolicyFactory } from "./policy.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export type UniformOptions = Readonly<Record<string, never>>;
 
@@ -19,6 +19,7 @@ export const uniform: PolicyFactory<UniformOptions | undefined> = /* @__PURE__ *
   start: () => ({
     dimension: 0,
     orderInvariant: true,
+    deterministic: false,
     delayOffset: 0,
     state: {
       append: () => 0,
@@ -27,9 +28,6 @@ export const uniform: PolicyFactory<UniformOptions | undefined> = /* @__PURE__ *
       save() {},
       load() {},
     },
-    score({ count, uniforms }) {
-      const zero = new Float64Array(count);
-      return { score: uniforms(count), mean: zero, width: zero, probability: () => 1 / count };
-    },
+    score: ({ count, uniforms }) => ({ score: uniforms(count), probability: () => 1 / count }),
   }),
 });

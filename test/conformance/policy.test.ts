@@ -1,49 +1,15 @@
 import { type PolicyFactory, policies, Recommender, UnsupportedError } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { candidatesFor, dyadicVectors, type Setting, settings, stream } from "../support/scenario.ts";
+import { create, history, listed, shuffled } from "../support/history.ts";
+import { candidatesFor, dyadicVectors, settings, stream } from "../support/scenario.ts";
 
 // Laws that every policy of the table keeps; a new one is tested by being listed.
-
-const listed = policies.flatMap((factory) =>
-  (settings[factory.id] ?? []).map((setting) => ({ name: `${factory.id} ${setting.label}`.trim(), factory, setting })),
-);
 
 const withoutPosterior = ["uniform", "delayed-zooming", "dlpp"];
 
 it("tests every policy of the table", () => {
   expect(Object.keys(settings).sort()).toEqual(policies.map(({ id }) => id).sort());
 });
-
-function create(factory: PolicyFactory, options: object, window: "none" | { rounds: number } | { ms: number } = { rounds: 8 }) {
-  const make = factory as PolicyFactory<object>;
-  return Recommender.create({ policy: make(options), window, seed: 5 });
-}
-
-/** Impressions of 30 rounds, and a set of conversions for them. */
-function history(recommender: Recommender, setting: Setting, random: () => number, dyadic = true) {
-  const events: { impressionId: string; reward: number; at: number; goal: string; eventId: string }[] = [];
-  for (let round = 1; round <= 30; round++) {
-    const now = round * 1000;
-    const { action } = recommender.recommend({ candidates: candidatesFor(setting, random), now });
-    const reward = (): number => (dyadic ? Math.floor(random() * 4096) / 4096 : random());
-    const event = { impressionId: action.impressionId, goal: "conversion", eventId: `e${round}`, at: now + 500, reward: reward() };
-    if (random() < 0.6) events.push(event);
-    if (random() < 0.2) events.push(event);
-    if (random() < 0.2) events.push({ ...event, eventId: `f${round}`, at: now + Math.floor(random() * 60_000), reward: reward() });
-    if (random() < 0.1) events.push({ ...event, reward: reward() });
-    if (random() < 0.1) events.push({ ...event, goal: "signup", reward: reward() });
-  }
-  return events;
-}
-
-function shuffled<T>(items: readonly T[], random: () => number): T[] {
-  const copy = [...items];
-  for (let i = copy.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [copy[i], copy[j]] = [copy[j], copy[i]];
-  }
-  return copy;
-}
 
 describe.each(listed)("$name", ({ factory, setting }) => {
   const { options, proposes } = setting;

@@ -8,10 +8,10 @@ const allowed: [part: RegExp, imports: RegExp][] = [
   [/^src\/core\//, /^(src\/core\/|src\/errors|assembly\/abi)/],
   [/^src\/model\//, /^(src\/(model|core)\/|src\/(argument|errors|snapshot)|assembly\/abi)/],
   // Policies are handed a core, they never make one: its type alone is named, in the contract.
-  [/^src\/policy\/policy\.ts/, /^(src\/model\/|src\/(argument|errors|snapshot)|type src\/core\/)/],
+  [/^src\/policy\/(policy|rule)\.ts/, /^(src\/model\/|src\/(argument|errors|snapshot)|src\/policy\/rule|type src\/core\/)/],
   [/^src\/policy\/table\.ts/, /^src\/policy\//],
-  [/^src\/policy\//, /^(src\/model\/|src\/argument|src\/policy\/policy)/],
-  [/^src\/recommender\.ts/, /^(#core-module|src\/(argument|core|errors|model|pending|snapshot)|src\/policy\/policy)/],
+  [/^src\/policy\//, /^(src\/model\/|src\/argument|src\/policy\/rule)/],
+  [/^src\/recommender\.ts/, /^(#core-module|src\/(argument|core|errors|model|pending|snapshot)|src\/policy\/(policy|rule))/],
   [/^src\/pending\.ts/, /^src\/(model\/(posterior|window)|snapshot)/],
   [/^src\/entry\//, /^\.\/core\.wasm|^src\/entry/],
   [/^src\//, /^(src\/|#core-module)/],

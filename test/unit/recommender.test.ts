@@ -43,7 +43,7 @@ describe("recommend", () => {
     expect(ranking.map((each) => each.id).sort()).toEqual(["a", "b", "c"]);
     expect(new Set(ranking.map(({ impressionId }) => impressionId)).size).toBe(3);
     for (const { score, mean, width } of ranking) expect(score).toBe(mean + width);
-    expect(recommender.counts()).toEqual({ pending: 3, converted: 0, expired: 0 });
+    expect(recommender.counts()).toEqual({ pending: 3, converted: 0, expired: 0, retracted: 0 });
   });
 
   it("takes the caller's ids, and refuses one twice", async () => {
@@ -62,6 +62,33 @@ describe("recommend", () => {
     expect(() => recommender.recommend({ candidates })).toThrow(/now/);
     expect(() => recommender.recommend({ candidates, now: Number.NaN })).toThrow(/now/);
     expect(recommender.recommend({ candidates, now: 1 }).round).toBe(1);
+  });
+
+  const matrices: [string, object, RegExp][] = [
+    ["rows of another dimension", { points: new Float64Array(3) }, /points: expected rows of 2 numbers/],
+    ["no rows", { points: new Float64Array(0) }, /points: expected rows/],
+    ["a plain array", { points: [1, 0] }, /points: expected a Float64Array/],
+    ["a number that is none", { points: Float64Array.of(1, 0, Number.NaN, 1) }, /points\[2\]/],
+    ["a number that is not finite", { points: Float64Array.of(1, 0, 0, Number.NEGATIVE_INFINITY, 0, 0) }, /points\[3\]/],
+    ["a number that is too large", { points: Float64Array.of(1, 0, 0, 1, 0, 1e7) }, /points\[5\]/],
+    ["candidates besides", { candidates, points: new Float64Array(4) }, /points: expected none beside candidates/],
+  ];
+  it.each(matrices)("refuses as a matrix %s, and changes nothing", async (_, request, message) => {
+    const recommender = await Recommender.create({ policy, window: { rounds: 5 } });
+    const before = recommender.snapshot();
+    expect(() => recommender.recommend(request)).toThrow(message);
+    expect(() => recommender.policy.choose({ round: 1, ...request })).toThrow(message);
+    expect(recommender.snapshot()).toEqual(before);
+  });
+
+  it("takes a view of a larger matrix, and a policy without features none", async () => {
+    const rows = Float64Array.of(9, 9, ...candidates.flatMap(({ features }) => features));
+    const recommender = await Recommender.create({ policy, window: "none" });
+    const { ranking } = recommender.recommend({ points: rows.subarray(2), limit: 5 });
+    expect(ranking.map(({ id }) => id).sort()).toEqual(["0", "1", "2"]);
+    expect(Array.from(recommender.impression(ranking[0].impressionId)?.features ?? [])).toEqual(candidates[ranking[0].index].features);
+    const blind = await Recommender.create({ policy: uniform(), window: "none" });
+    expect(() => blind.recommend({ points: rows })).toThrow(/points: expected candidates instead/);
   });
 
   it("derives what it draws from the seed and the impression's id alone", async () => {
@@ -113,7 +140,7 @@ describe("windows in ms", () => {
     expect(recommender.convert({ impressionId: "on the edge", reward: 1, at: 11_000 }).status).toBe("applied");
     expect(recommender.convert({ impressionId: "late", reward: 1, at: 11_001 }).status).toBe("late");
     expect(recommender.expire(11_500)).toBe(2);
-    expect(recommender.counts()).toEqual({ pending: 0, converted: 2, expired: 2 });
+    expect(recommender.counts()).toEqual({ pending: 0, converted: 2, expired: 2, retracted: 0 });
     // Delivered after the window closed, but within the grace.
     expect(recommender.convert({ impressionId: "slow", reward: 1, at: 10_900 }).status).toBe("applied");
   });
@@ -139,7 +166,7 @@ describe("windows in ms", () => {
   it("close in order of time, whatever the order of registration", async () => {
     const recommender = await Recommender.create({ policy, window: { ms: 1000, grace: 9000 } });
     for (const now of [5000, 3000, 4000, 6000]) recommender.register({ impressionId: `at ${now}`, features: [1, 0], now });
-    expect(recommender.counts()).toEqual({ pending: 2, converted: 0, expired: 2 });
+    expect(recommender.counts()).toEqual({ pending: 2, converted: 0, expired: 2, retracted: 0 });
     expect(recommender.impression("at 3000")?.status).toBe("expired");
     expect(recommender.impression("at 5000")?.status).toBe("pending");
   });
@@ -203,6 +230,86 @@ describe("convert", () => {
   });
 });
 
+describe("a retraction", () => {
+  const shown = async (rewards = { min: 0, max: 1 }): Promise<Recommender> => {
+    const recommender = await Recommender.create({ policy, window: { ms: 10_000 }, reward: rewards });
+    for (const impressionId of ["x", "y"]) recommender.register({ impressionId, features: [1, 0.5], now: 0 });
+    return recommender;
+  };
+  const bought = { impressionId: "x", reward: 0.75, at: 100, eventId: "order" };
+  const returned = { impressionId: "x", reward: null, at: 200, eventId: "return" };
+
+  it("takes back what was learnt, and says so", async () => {
+    const recommender = await shown();
+    const untouched = recommender.digest();
+    expect(recommender.convert(bought).status).toBe("applied");
+    expect(recommender.impression("x")).toMatchObject({ status: "converted", reward: 0.75 });
+    expect(recommender.convert(returned).status).toBe("applied");
+    expect(recommender.impression("x")).toMatchObject({ status: "retracted", reward: 0 });
+    expect(recommender.counts()).toEqual({ pending: 1, converted: 0, expired: 0, retracted: 1 });
+    expect(recommender.digest()).toBe(untouched);
+    expect(recommender.convert(returned).status).toBe("duplicate");
+  });
+
+  it("that comes before its conversion leaves the impression as it was", async () => {
+    const recommender = await shown();
+    const untouched = recommender.digest();
+    expect(recommender.convert(returned).status).toBe("applied");
+    expect(recommender.impression("x")?.status).toBe("pending");
+    expect(recommender.convert(bought).status).toBe("applied");
+    expect(recommender.impression("x")).toMatchObject({ status: "pending", reward: undefined });
+    expect(recommender.digest()).toBe(untouched);
+    expect(recommender.expire(10_001)).toBe(2);
+  });
+
+  it("does not close a window as one without a conversion, and leaves the other goals", async () => {
+    const recommender = await shown();
+    recommender.convert(bought);
+    recommender.convert(returned);
+    recommender.convert({ impressionId: "y", reward: 0.5, at: 50, goal: "signup" });
+    recommender.convert({ impressionId: "y", reward: 0.25, at: 60 });
+    recommender.convert({ impressionId: "y", reward: null, at: 70 });
+    expect(recommender.impression("y")).toMatchObject({ status: "converted", reward: 0.5 });
+    expect(recommender.expire(10_001)).toBe(0);
+    expect(recommender.impression("x")?.status).toBe("retracted");
+  });
+
+  it("gives way to a later conversion, and to one of its own time and id", async () => {
+    const recommender = await shown();
+    for (const event of [bought, returned, { ...bought, at: 300, eventId: "again" }]) recommender.convert(event);
+    expect(recommender.impression("x")).toMatchObject({ status: "converted", reward: 0.75 });
+    const tied = await shown();
+    tied.convert({ ...bought, reward: 0 });
+    expect(tied.convert({ ...bought, reward: null }).status).toBe("conflict");
+    expect(tied.impression("x")).toMatchObject({ status: "converted", reward: 0 });
+  });
+
+  it("is less than any reward, also than one below zero", async () => {
+    const recommender = await shown({ min: -1, max: 1 });
+    recommender.convert({ ...bought, reward: null });
+    expect(recommender.convert({ ...bought, reward: -1 }).status).toBe("conflict");
+    expect(recommender.impression("x")).toMatchObject({ status: "converted", reward: -1 });
+  });
+
+  it("survives a snapshot: what was told, and what was not", async () => {
+    const recommender = await shown();
+    recommender.convert(bought);
+    recommender.convert(returned);
+    recommender.convert({ ...returned, impressionId: "y" });
+    const restored = await Recommender.restore(recommender.snapshot(), { policies: [otfLinUcb] });
+    expect(restored.counts()).toEqual({ pending: 1, converted: 0, expired: 0, retracted: 1 });
+    expect(restored.snapshot()).toEqual(recommender.snapshot());
+    for (const each of [recommender, restored]) each.convert({ ...bought, at: 300, eventId: "again" });
+    expect(restored.digest()).toBe(recommender.digest());
+    expect(restored.snapshot()).toEqual(recommender.snapshot());
+  });
+
+  it("needs a reward of null, not of nothing", async () => {
+    const recommender = await shown();
+    expect(() => recommender.convert({ impressionId: "x", at: 1 } as never)).toThrow(/reward/);
+  });
+});
+
 describe("register", () => {
   it("teaches the same as recommending the same action", async () => {
     const online = await Recommender.create({ policy, window: { rounds: 9 } });
@@ -241,4 +348,12 @@ it("refits hyper-parameters to what has come back or expired, not to zeros that 
   };
   expect(await deviations({ every: 6 }, 100)).toEqual(await deviations(null, 100));
   expect(await deviations({ every: 6 }, 2)).not.toEqual(await deviations(null, 2));
+});
+
+it("says how much memory its core has, which grows with what it holds", async () => {
+  const small = await Recommender.create({ policy, window: "none" });
+  const large = await Recommender.create({ policy: otfLinUcb({ dimension: 2000 }), window: "none" });
+  expect(small.memoryBytes % 65536).toBe(0);
+  // Two packed triangles.
+  expect(large.memoryBytes - small.memoryBytes).toBeGreaterThan(2 * 8 * 2000 * 1000);
 });

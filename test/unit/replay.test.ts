@@ -15,10 +15,10 @@ const HEADER =
   "timestamp,item_id,position,click,user_feature_0,user_feature_1,user-item_affinity_0,user-item_affinity_1,user-item_affinity_2";
 const rows = Array.from({ length: 120 }, (_, i) => `2019-11-24 00:00:00,${i % 3},1,${Number(i === 7)},young,north,${i % 2}.0,0.0,2.0`);
 const secrets = {
-  AFTERCLICK_SECRET_KEY: "sk_test",
-  AFTERCLICK_PUBLISHABLE_KEY: "pk_test",
+  AFTERCLICK_SECRET_KEY: "sk_test_of_the_replay",
+  AFTERCLICK_PUBLISHABLE_KEY: "pk_test_of_the_replay",
   AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-  AFTERCLICK_TOKEN_KEY: "token-key",
+  AFTERCLICK_TOKEN_KEY: "token-key-of-the-replay",
 };
 
 let folder: string;

@@ -1,0 +1,178 @@
+// What a ridge posterior says about k candidates, four at a time: means, widths, and samples.
+
+import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { addProducts, allFinite, LANES, packLane, packPanel, PANEL_ROW, solvePanel, subtractProducts } from "./linalg";
+import { allocateDoubles, release } from "./memory";
+import { estimate, Ridge } from "./ridge";
+import { solve, solveTransposed } from "./vector";
+
+/** lanes[c] = <x_c, parameter> for the four candidates of a panel (d x 4). */
+function products(panel: usize, d: usize, parameter: usize, lanes: usize): void {
+  memory.fill(lanes, 0, PANEL_ROW);
+  addProducts(panel, parameter, d, lanes);
+}
+
+/** lanes[c] = |y_c| for the four columns of a panel (d x 4). */
+function panelNorms(panel: usize, d: usize, lanes: usize): void {
+  let lower = f64x2.splat(0);
+  let upper = f64x2.splat(0);
+  for (const end = panel + d * PANEL_ROW; panel < end; panel += PANEL_ROW) {
+    lower = f64x2.add(lower, f64x2.mul(v128.load(panel), v128.load(panel)));
+    upper = f64x2.add(upper, f64x2.mul(v128.load(panel, 16), v128.load(panel, 16)));
+  }
+  v128.store(lanes, f64x2.sqrt(lower));
+  v128.store(lanes, f64x2.sqrt(upper), 16);
+}
+
+/**
+ * means[c] = <x_c, theta>, widths[c] = |x_c| in the norm of V^-1, which is |L^-1 x_c|.
+ *
+ * `xs`: k x d, row-major; `means`, `widths`: k; none may overlap. Returns OK or NOT_FINITE. **Cost:** k d^2.
+ */
+export function ridgeScore(model: Ridge, xs: usize, k: usize, means: usize, widths: usize): i32 {
+  const d = model.dimension;
+  const theta = estimate(model);
+  const lanes = model.panel;
+  const panel = lanes + LANES * PANEL_ROW;
+  for (let start: usize = 0; start < k; start += LANES) {
+    const count = min(LANES, k - start);
+    const at = start << 3;
+    if (count == 1) {
+      scoreOne(model, xs + at * d, means + at, widths + at);
+      break;
+    }
+    packPanel(xs + at * d, count, d, panel);
+    products(panel, d, theta, lanes);
+    memory.copy(means + at, lanes, count << 3);
+    solvePanel(model.factor, model.reciprocals, 0, d, panel);
+    panelNorms(panel, d, lanes);
+    memory.copy(widths + at, lanes, count << 3);
+  }
+  return allFinite(means, k) && allFinite(widths, k) ? OK : NOT_FINITE;
+}
+
+/** What a panel gives, to the bit, without its three empty lanes. */
+function scoreOne(model: Ridge, x: usize, mean: usize, width: usize): void {
+  const bytes = model.dimension << 3;
+  const y = model.panel;
+  memory.copy(y, x, bytes);
+  solve(model.factor, model.reciprocals, model.dimension, y);
+  let sum: f64 = 0;
+  let square: f64 = 0;
+  for (let j: usize = 0; j < bytes; j += 8) {
+    sum += load<f64>(model.theta + j) * load<f64>(x + j);
+    square += load<f64>(y + j) * load<f64>(y + j);
+  }
+  store<f64>(mean, sum);
+  store<f64>(width, sqrt(square));
+}
+
+/** Writes theta + scale L^-T z, of covariance scale^2 V^-1; `normals` z: d. `out` may be `normals`. Returns OK or NOT_FINITE. */
+export function ridgeSample(model: Ridge, normals: usize, scale: f64, out: usize): i32 {
+  const d = model.dimension;
+  const theta = estimate(model);
+  memory.copy(out, normals, d << 3);
+  solveTransposed(model.factor, model.reciprocals, d, out);
+  for (let j: usize = 0; j < d << 3; j += 8) {
+    store<f64>(out + j, load<f64>(theta + j) + scale * load<f64>(out + j));
+  }
+  return allFinite(out, d) ? OK : NOT_FINITE;
+}
+
+/**
+ * scores[c] = <x_c, parameter>, whose bits for theta are those of the means of `ridgeScore`.
+ *
+ * `xs`: k x d, row-major; `parameter`: d; `scores`: k; none may overlap. Returns OK or NOT_FINITE. **Cost:** k d.
+ */
+export function ridgeProducts(model: Ridge, xs: usize, k: usize, parameter: usize, scores: usize): i32 {
+  const bytes = model.dimension << 3;
+  let c: usize = 0;
+  for (; c + LANES <= k; c += LANES, xs += LANES * bytes) fourProducts(xs, parameter, bytes, scores + (c << 3));
+  for (; c < k; c++, xs += bytes) {
+    let sum: f64 = 0;
+    for (let j: usize = 0; j < bytes; j += 8) sum += load<f64>(parameter + j) * load<f64>(xs + j);
+    store<f64>(scores + (c << 3), sum);
+  }
+  return allFinite(scores, k) ? OK : NOT_FINITE;
+}
+
+/** Four rows at once, because a row alone waits for its own last addition at every step. */
+function fourProducts(xs: usize, parameter: usize, bytes: usize, out: usize): void {
+  let sum0: f64 = 0;
+  let sum1: f64 = 0;
+  let sum2: f64 = 0;
+  let sum3: f64 = 0;
+  for (const end = parameter + bytes; parameter < end; parameter += 8, xs += 8) {
+    const entry = load<f64>(parameter);
+    sum0 += entry * load<f64>(xs);
+    sum1 += entry * load<f64>(xs + bytes);
+    sum2 += entry * load<f64>(xs + 2 * bytes);
+    sum3 += entry * load<f64>(xs + 3 * bytes);
+  }
+  store<f64>(out, sum0);
+  store<f64>(out, sum1, 8);
+  store<f64>(out, sum2, 16);
+  store<f64>(out, sum3, 24);
+}
+
+/**
+ * Keeps w = L^-T z for each of m rows z of `normals` (m x d), instead of those kept before, for `ridgeDrawScores`. They
+ * belong to the present factor: whoever changes that draws again. Returns OK, or OUT_OF_MEMORY, nothing changed.
+ * **Cost:** m d^2 / 2.
+ */
+export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
+  const d = model.dimension;
+  const groups = (m + LANES - 1) / LANES;
+  const draws = allocateDoubles(<u64>groups * d * LANES);
+  if (!draws) return OUT_OF_MEMORY;
+  memory.fill(draws, 0, groups * d * PANEL_ROW);
+  const vector = model.panel;
+  for (let s: usize = 0; s < m; s++) {
+    memory.copy(vector, normals + (s * d << 3), d << 3);
+    solveTransposed(model.factor, model.reciprocals, d, vector);
+    packLane(vector, d, draws + s / LANES * d * PANEL_ROW, s % LANES);
+  }
+  release(model.draws);
+  model.draws = draws;
+  return OK;
+}
+
+/**
+ * Scores of m samples in opposite pairs: scores[2 s k + c] = <x_c, theta> + scale <x_c, w_s> for each w_s that `ridgeDraw`
+ * kept, and scores[(2 s + 1) k + c] the same with a minus, which costs no more.
+ *
+ * `ridgeDraw` has kept at least m / 2. `xs`: k x d, row-major; `scores`: m x k; they may not overlap.
+ * Returns OK or NOT_FINITE. **Cost:** m k d / 2.
+ */
+export function ridgeDrawScores(model: Ridge, xs: usize, k: usize, scale: f64, m: usize, scores: usize): i32 {
+  const d = model.dimension;
+  const theta = estimate(model);
+  const lanes = model.panel;
+  const panel = lanes + LANES * PANEL_ROW;
+  // Four draws by four candidates.
+  const block = panel + d * PANEL_ROW;
+  for (let start: usize = 0; start < k; start += LANES) {
+    const count = min(LANES, k - start);
+    packPanel(xs + (start * d << 3), count, d, panel);
+    products(panel, d, theta, lanes);
+    for (let s: usize = 0; s < m; s += 2 * LANES) {
+      memory.fill(block, 0, LANES * PANEL_ROW);
+      subtractProducts(model.draws + s * d * 4, panel, d, block);
+      const out = scores + ((s * k + start) << 3);
+      for (let a: usize = 0; a < 2 * LANES && s + a < m; a++) {
+        // The block holds the products with a minus.
+        writeScores(lanes, block + (a >> 1) * PANEL_ROW, a & 1 ? scale : -scale, count, out + ((a * k) << 3));
+      }
+    }
+  }
+  return allFinite(scores, m * k) ? OK : NOT_FINITE;
+}
+
+/** out[c] = means[c] + scale products[c] for `count` <= 4 lanes; behind the means' lanes is room for four more. */
+function writeScores(means: usize, products: usize, scale: f64, count: usize, out: usize): void {
+  const factor = f64x2.splat(scale);
+  const target = count == LANES ? out : means + PANEL_ROW;
+  v128.store(target, f64x2.add(v128.load(means), f64x2.mul(factor, v128.load(products))));
+  v128.store(target, f64x2.add(v128.load(means, 16), f64x2.mul(factor, v128.load(products, 16))), 16);
+  if (target != out) memory.copy(out, target, count << 3);
+}

@@ -1,0 +1,61 @@
+const MAX_TERMS = 4096;
+/** Sums of products of multiples of 2^-12 are exact in float64, so they do not depend on order. */
+const RESOLUTION = 4096;
+
+/** A sum of few terms among many components, as signed feature hashing places them. */
+export class HashedSum {
+  readonly dimension: number;
+  readonly #components: Float64Array;
+  /** A bit for each component that was added to. */
+  readonly #touched: Int32Array;
+
+  constructor(dimension: number) {
+    this.dimension = dimension;
+    this.#components = new Float64Array(dimension);
+    this.#touched = new Int32Array(Math.ceil(dimension / 32));
+  }
+
+  /** Adds at a place, or subtracts at ~ a place: without a branch, as it would go either way at random. */
+  add(place: number, value: number): void {
+    const sign = place >> 31;
+    const component = place ^ sign;
+    this.#components[component] += (sign | 1) * value;
+    this.#touched[component >> 5] |= 1 << component;
+  }
+
+  /**
+   * Writes the sum, scaled to length 1 if it is longer, then rounded towards zero, which never makes it longer, to `target`, which
+   * is zero from `offset` on; and begins anew.
+   */
+  moveInto(target: Float64Array, offset: number): void {
+    const components = this.#components;
+    const touched = this.#touched;
+    let square = 0;
+    for (let word = 0; word < touched.length; word++) {
+      for (let bits = touched[word]; bits !== 0; bits &= bits - 1) {
+        const component = components[lowest(word, bits)];
+        square += component * component;
+      }
+    }
+    const scale = square > 1 ? 1 / Math.sqrt(square) : 1;
+    for (let word = 0; word < touched.length; word++) {
+      for (let bits = touched[word]; bits !== 0; bits &= bits - 1) {
+        const j = lowest(word, bits);
+        // The reciprocal of a power of two is exact, and a product quicker than a quotient; + 0 makes -0 a 0.
+        target[offset + j] = Math.trunc(components[j] * scale * RESOLUTION) * (1 / RESOLUTION) + 0;
+        components[j] = 0;
+      }
+      touched[word] = 0;
+    }
+  }
+}
+
+/** The component that the lowest bit set in a word stands for. */
+function lowest(word: number, bits: number): number {
+  return (word << 5) + 31 - Math.clz32(bits & -bits);
+}
+
+/** @throws {RangeError} if a vector would be the sum of too many terms. */
+export function checkCount(terms: number): void {
+  if (terms > MAX_TERMS) throw new RangeError(`features: expected at most ${MAX_TERMS} terms with interactions`);
+}

@@ -1,0 +1,96 @@
+import { finiteNumber, record, wrongType } from "./argument.ts";
+
+/** Features by name: numbers, categories, flags, or lists of categories. */
+export type NamedFeatures = Readonly<Record<string, number | string | boolean | readonly string[]>>;
+
+export interface Hashing {
+  /** Components of the vector (d). */
+  readonly dimension: number;
+  /** Of each numeric feature, what is scaled to -1 .. 1. */
+  readonly ranges: ReadonlyMap<string, { readonly min: number; readonly max: number }>;
+}
+
+/** A summand of the vector. Of its name, by which it is hashed, `stem` says which feature, `rest` which category of it. */
+export interface Term {
+  readonly stem: string;
+  readonly rest: string;
+  readonly value: number;
+  /** The component that it is added to, or ~ the component that it is subtracted from. */
+  readonly place: number;
+  /** The hash's state behind its name and a separator: from there the name of a product goes on. */
+  readonly prefix: number;
+}
+
+/** The features of one side in order of name, each with its terms: one for a number or a category, one per entry of a list. */
+export type Terms = ReadonlyMap<string, readonly Term[]>;
+
+/**
+ * Hashes the features of one side.
+ * @throws {TypeError | RangeError} naming the feature.
+ */
+export function termsOf(side: "context" | "action", named: NamedFeatures, { dimension, ranges }: Hashing): Terms {
+  const term = (stem: string, rest: string, value: number): Term => {
+    const state = hashText(hashText(FNV_OFFSET, stem), rest);
+    return { stem, rest, value, place: placeOf(state, dimension), prefix: step(state, SEPARATOR) };
+  };
+  const terms = new Map<string, Term[]>();
+  // In order of name: the same features give the same bits however an object lists them.
+  for (const feature of Object.keys(record(side, named)).sort()) {
+    const value: unknown = named[feature];
+    const categories = Array.isArray(value) ? value : [value];
+    const stem = `${side}\u0000${feature}`;
+    if (typeof value === "number") {
+      const range = ranges.get(feature);
+      if (!range) throw new RangeError(`${side}.${feature}: expected its range under numeric, or a string for a category`);
+      const scaled = (2 * (finiteNumber(`${side}.${feature}`, value) - range.min)) / (range.max - range.min) - 1;
+      terms.set(feature, [term(stem, "", Math.min(1, Math.max(-1, scaled)))]);
+    } else if (categories.every((category) => typeof category === "string" || typeof category === "boolean")) {
+      const distinct = categories.length > 1 ? [...new Set(categories)] : categories;
+      terms.set(
+        feature,
+        distinct.map((category) => term(`${stem}\u0000`, String(category), 1)),
+      );
+    } else {
+      throw wrongType(`${side}.${feature}`, "a number, a string, a boolean or an array of strings", value);
+    }
+  }
+  return terms;
+}
+
+/** The place of the product of two terms. Its name is the one's, U+0001, and the other's. */
+export function productPlace({ prefix }: Term, { stem, rest }: Term, dimension: number): number {
+  return placeOf(hashText(hashText(prefix, stem), rest), dimension);
+}
+
+// FNV-1a over UTF-8, so that what begins alike is hashed once; the finaliser of MurmurHash3 makes every bit depend on every byte.
+
+const FNV_OFFSET = 0x811c9dc5;
+const SEPARATOR = 1;
+
+function step(state: number, byte: number): number {
+  return Math.imul(state ^ byte, 0x01000193);
+}
+
+export function hashBytes(state: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
+  for (let i = from; i < to; i++) state = step(state, bytes[i]);
+  return state;
+}
+
+function hashText(state: number, text: string): number {
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    // Beyond ASCII a character has several bytes.
+    if (unit > 0x7f) return hashBytes(state, new TextEncoder().encode(text.slice(i)));
+    state = step(state, unit);
+  }
+  return state;
+}
+
+/** The top bit signs, the others place: collisions then cancel on average instead of adding up. */
+export function placeOf(state: number, dimension: number): number {
+  let hash = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  hash ^= hash >>> 16;
+  const component = (hash & 0x7fffffff) % dimension;
+  return hash < 0 ? ~component : component;
+}

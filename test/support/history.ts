@@ -1,0 +1,38 @@
+import { type PolicyFactory, policies, Recommender } from "afterclick";
+import { candidatesFor, type Setting, settings } from "./scenario.ts";
+
+/** Every policy of the table in every way in which it is tested. */
+export const listed = policies.flatMap((factory) =>
+  (settings[factory.id] ?? []).map((setting) => ({ name: `${factory.id} ${setting.label}`.trim(), factory, setting })),
+);
+
+export function create(factory: PolicyFactory, options: object, window: "none" | { rounds: number } | { ms: number } = { rounds: 8 }) {
+  const make = factory as PolicyFactory<object>;
+  return Recommender.create({ policy: make(options), window, seed: 5 });
+}
+
+/** Impressions of 30 rounds, and a set of conversions for them. */
+export function history(recommender: Recommender, setting: Setting, random: () => number, dyadic = true) {
+  const events: { impressionId: string; reward: number; at: number; goal: string; eventId: string }[] = [];
+  for (let round = 1; round <= 30; round++) {
+    const now = round * 1000;
+    const { action } = recommender.recommend({ candidates: candidatesFor(setting, random), now });
+    const reward = (): number => (dyadic ? Math.floor(random() * 4096) / 4096 : random());
+    const event = { impressionId: action.impressionId, goal: "conversion", eventId: `e${round}`, at: now + 500, reward: reward() };
+    if (random() < 0.6) events.push(event);
+    if (random() < 0.2) events.push(event);
+    if (random() < 0.2) events.push({ ...event, eventId: `f${round}`, at: now + Math.floor(random() * 60_000), reward: reward() });
+    if (random() < 0.1) events.push({ ...event, reward: reward() });
+    if (random() < 0.1) events.push({ ...event, goal: "signup", reward: reward() });
+  }
+  return events;
+}
+
+export function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const copy = [...items];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [copy[i], copy[j]] = [copy[j], copy[i]];
+  }
+  return copy;
+}

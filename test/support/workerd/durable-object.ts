@@ -1,0 +1,126 @@
+import { Disk, durableStorage } from "./durable-storage.ts";
+import { Crash, type Faults, Isolate, Outage } from "./isolate.ts";
+import { remoteError, stubFor } from "./remote.ts";
+
+interface Running<T> {
+  readonly object: T;
+  readonly isolate: Isolate;
+  /** The end of what the constructor blocks all calls for. */
+  readonly ready: Promise<unknown>;
+}
+
+type Method = (...args: unknown[]) => Promise<unknown>;
+
+/**
+ * Durable Objects of one class, in this process. Calls copy what they carry, wait for what they wrote to be committed, and
+ * may be lost either way; an object can be killed at any effect, and starts again from its disk.
+ */
+export class DurableObjects<T extends object> {
+  /** What methods threw although no fault asked for it. */
+  readonly unexpected: unknown[] = [];
+  readonly #create: (state: DurableObjectState, isolate: Isolate, disk: Disk) => T;
+  readonly #faults: Faults;
+  readonly #disks = new Map<string, Disk>();
+  readonly #running = new Map<string, Running<T>>();
+
+  constructor(create: (state: DurableObjectState, isolate: Isolate, disk: Disk) => T, faults: Faults) {
+    this.#create = create;
+    this.#faults = faults;
+  }
+
+  /** The binding, for code that runs in an isolate. */
+  bindingFor(caller: Isolate): DurableObjectNamespace<never> {
+    const namespace = {
+      idFromName: (name: string) => idOf(name),
+      get: ({ name }: { readonly name: string }) => stubFor(caller, this.#faults, (method, args) => this.#enter(name, method, args)),
+    };
+    return namespace as unknown as DurableObjectNamespace<never>;
+  }
+
+  /** Its disk, made at the first look. */
+  disk(name: string): Disk {
+    let disk = this.#disks.get(name);
+    if (!disk) {
+      disk = new Disk();
+      this.#disks.set(name, disk);
+    }
+    return disk;
+  }
+
+  kill(name: string): void {
+    this.#running.get(name)?.isolate.kill();
+  }
+
+  /** Lets its alarm ring. Whether one was set; if the object dies meanwhile it stays set. */
+  async ring(name: string): Promise<boolean> {
+    const disk = this.disk(name);
+    const rung = disk.alarm;
+    if (rung === null) return false;
+    try {
+      await this.#enter(name, "alarm", [], () => {
+        disk.begin();
+        disk.alarm = null;
+      });
+    } catch {
+      disk.alarm ??= rung;
+    }
+    return true;
+  }
+
+  close(): void {
+    for (const { isolate } of this.#running.values()) isolate.kill();
+    for (const disk of this.#disks.values()) disk.close();
+  }
+
+  /** Runs a method in the object, which is started for it if it does not run. The answer leaves when it is committed. */
+  async #enter(name: string, method: string, args: unknown[], first = () => {}): Promise<unknown> {
+    const { object, isolate, ready } = this.#start(name);
+    return isolate.run(async () => {
+      await ready;
+      first();
+      try {
+        return structuredClone(await (object as Record<string, Method>)[method](...args));
+      } catch (error) {
+        if (error instanceof Crash) throw error;
+        if (!(error instanceof Outage)) this.unexpected.push(error);
+        throw remoteError((error as Error).message);
+      } finally {
+        isolate.effect(`answer ${method}`);
+        this.disk(name).commit();
+        isolate.effect(`after ${method}`);
+      }
+    });
+  }
+
+  #start(name: string): Running<T> {
+    const running = this.#running.get(name);
+    if (running?.isolate.alive) return running;
+    const disk = this.disk(name);
+    const isolate = new Isolate(name, this.#faults, () => disk.rollback());
+    let ready: Promise<unknown> = Promise.resolve();
+    const state = {
+      id: idOf(name),
+      storage: durableStorage(disk, isolate),
+      blockConcurrencyWhile: <R>(work: () => Promise<R>): Promise<R> => {
+        const done = ready.then(work);
+        // An object whose start fails is broken.
+        done.catch(() => isolate.kill());
+        ready = done;
+        return done;
+      },
+      waitUntil: (work: Promise<unknown>) => void work.catch(() => {}),
+      abort: () => {
+        isolate.kill();
+        throw new Crash("abort");
+      },
+    };
+    const object = this.#create(state as unknown as DurableObjectState, isolate, disk);
+    const started = { object, isolate, ready };
+    this.#running.set(name, started);
+    return started;
+  }
+}
+
+function idOf(name: string): DurableObjectId {
+  return { name, toString: () => name, equals: (other: DurableObjectId) => other.name === name };
+}

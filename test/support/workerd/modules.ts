@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+// Lets plain Node load `worker/`: what only workerd has is replaced here. Import it before anything of the worker.
+
+const root = join(import.meta.dirname, "../../../");
+
+const durableObject = `export class DurableObject { constructor(ctx, env) { this.ctx = ctx; this.env = env; } }`;
+
+registerHooks({
+  resolve(specifier, context, next) {
+    if (specifier === "cloudflare:workers") return { url: "workerd:workers", shortCircuit: true };
+    // The worker's own build of the SDK, which imports its core as a module.
+    if (specifier === "afterclick") return { url: pathToFileURL(`${root}dist/workerd.js`).href, shortCircuit: true };
+    if (specifier.endsWith("/core.wasm")) return { url: "workerd:core", shortCircuit: true };
+    return next(specifier, context);
+  },
+  load(url, context, next) {
+    if (url.endsWith(".json") && context.importAttributes.type === undefined) {
+      return { format: "module", source: `export default ${readFileSync(fileURLToPath(url), "utf8")}`, shortCircuit: true };
+    }
+    if (url === "workerd:workers") return { format: "module", source: durableObject, shortCircuit: true };
+    if (url !== "workerd:core") return next(url, context);
+    const bytes = readFileSync(`${root}dist/core.wasm`).toString("base64");
+    return { format: "module", source: `export default new WebAssembly.Module(Buffer.from("${bytes}", "base64"))`, shortCircuit: true };
+  },
+});
