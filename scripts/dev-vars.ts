@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 
@@ -15,7 +16,17 @@ export async function readDevVars(): Promise<Record<string, string>> {
 }
 
 /** Writes local secrets, readable by their owner alone. */
-export async function writeDevVars(vars: Record<string, string>): Promise<void> {
+export async function writeDevVars(vars: Readonly<Record<string, string>>, file = DEV_VARS): Promise<void> {
   const lines = Object.entries(vars).map(([name, value]) => `${name}="${value}"\n`);
-  await writeFile(DEV_VARS, lines.join(""), { mode: 0o600 });
+  await writeFile(file, lines.join(""), { mode: 0o600 });
+}
+
+/** The four secrets that a worker needs, each made anew. */
+export function freshSecrets() {
+  return {
+    AFTERCLICK_SECRET_KEY: `sk_${randomBytes(24).toString("base64url")}`,
+    AFTERCLICK_PUBLISHABLE_KEY: `pk_${randomBytes(24).toString("base64url")}`,
+    AFTERCLICK_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
+    AFTERCLICK_TOKEN_KEY: randomBytes(32).toString("base64url"),
+  };
 }

@@ -1,125 +1,219 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import type { ApplyGlobalResponse } from "hono/client";
 import { createMiddleware } from "hono/factory";
 import { secureHeaders } from "hono/secure-headers";
+import * as v from "valibot";
+import openapi from "../build/openapi.json";
 import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
+import { Edge } from "./edge.ts";
 import { type Environment, secret } from "./environment.ts";
+import { hashesOfKeys, hashOfKey } from "./join-key.ts";
 import { keys } from "./keys.ts";
 import { learner } from "./learner-client.ts";
-import type { Shown } from "./message.ts";
+import { exported, pastLines } from "./log.ts";
+import type { Description, Recommended } from "./message.ts";
+import type { Shadow } from "./model.ts";
+import type { ProblemBody } from "./openapi/answers.ts";
+import { crossOrigin } from "./origin.ts";
 import { page } from "./page/page.ts";
-import { Problem, problemResponse } from "./problem.ts";
+import { Problem, type ProblemStatus, problemResponse } from "./problem.ts";
+import { PublicationStore } from "./publication.ts";
+import { rateLimit } from "./rate-limit.ts";
+import { registrationsOf } from "./registration.ts";
 import {
   actionsBody,
   conversionsBody,
-  type ImpressionItem,
   impressionsBody,
+  logQuery,
+  type ModelBody,
   modelBody,
   modelParameter,
   recommendationsBody,
+  resetBody,
+  rollbackBody,
   valid,
 } from "./schema.ts";
-import { hash32, shownAtOf, TokenSigner, uuidAt } from "./token.ts";
+import { type TokenContent, TokenSigner } from "./token.ts";
 import { verifyWebhook } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
-
-export const app = new Hono<{ Bindings: Environment }>();
-
-app.onError(problemResponse);
-app.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
-app.use(secureHeaders());
-app.use(
-  "/v1/*",
-  bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => Promise.reject(new Problem(413, `the body may have ${MAX_BODY_BYTES} bytes`)) }),
-);
+/** Of a past log; longer ones are sent in parts. */
+const MAX_LOG_BYTES = 8 * MAX_BODY_BYTES;
 
 const secretKey = keys("AFTERCLICK_SECRET_KEY");
 const anyKey = keys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY");
 const model = valid("param", modelParameter);
+const modelAndKey = valid("param", v.object({ ...modelParameter.entries, key: v.string() }));
 
-app.get("/healthz", (c) => c.json({ status: "ok" }));
-
-app.put("/v1/models/:model", secretKey, model, valid("json", modelBody), async (c) => {
-  const { model } = c.req.valid("param");
-  const body = c.req.valid("json");
-  const { created } = await learner(c.env, model, (stub) => stub.configure(model, body));
-  return c.json(await learner(c.env, model, (stub) => stub.describe()), created ? 201 : 200);
-});
-
-app.get("/v1/models/:model", secretKey, model, async (c) => {
-  return c.json(await learner(c.env, c.req.valid("param").model, (stub) => stub.describe()));
-});
-
-app.put("/v1/models/:model/actions", secretKey, model, valid("json", actionsBody), async (c) => {
-  return c.json(await learner(c.env, c.req.valid("param").model, (stub) => stub.setActions(c.req.valid("json"))));
-});
-
-app.post("/v1/models/:model/recommendations", anyKey, model, valid("json", recommendationsBody), async (c) => {
-  const { model } = c.req.valid("param");
-  const body = c.req.valid("json");
-  const signer = await tokens(c.env);
-  // Made once: a learner that was asked before and whose answer was lost would show another list.
-  const { actions, ...decision } = await learner(c.env, model, (stub) => stub.recommend(body), { retry: false });
-  const ranking = actions.map(async ({ id, action, ...scores }) => ({
-    impressionId: await signer.sign({ ...decision, id, model, action, probability: scores.probability }),
-    id: action,
-    ...scores,
-  }));
-  return c.json({ model, ...decision, actions: await Promise.all(ranking) }, 201);
-});
-
-app.post("/v1/models/:model/impressions", secretKey, model, valid("json", impressionsBody), async (c) => {
-  const { model } = c.req.valid("param");
-  const signer = await tokens(c.env);
-  const shown = await Promise.all(c.req.valid("json").map((item, index) => shownOf(item, index, model, signer)));
-  const registered = await learner(c.env, model, (stub) => stub.register(shown));
-  const impressions = registered.map(async ({ status, ...impression }) => ({
-    impressionId: await signer.sign({ model, ...impression }),
-    status,
-  }));
-  return c.json({ impressions: await Promise.all(impressions) }, 201);
-});
-
-app.get("/v1/impressions/:id", secretKey, async (c) => {
-  const impressionId = c.req.param("id");
-  const token = await (await tokens(c.env)).verify(impressionId, Date.now());
-  const explanation = token && (await learner(c.env, token.model, (stub) => stub.impression(token.id)));
-  if (!explanation) throw new Problem(404, "there is no such impression");
-  return c.json({ impressionId, ...explanation });
-});
-
-const signed = createMiddleware<{ Bindings: Environment; Variables: { webhookId: string } }>(async (c, next) => {
+const signed = createMiddleware<{ Bindings: Environment; Variables: { event: string } }>(async (c, next) => {
   const webhookSecret = secret(c.env, "AFTERCLICK_WEBHOOK_SECRET");
-  c.set("webhookId", await verifyWebhook(webhookSecret, c.req.raw.headers, await c.req.arrayBuffer(), Date.now()));
+  c.set("event", await verifyWebhook(webhookSecret, c.req.raw.headers, await c.req.arrayBuffer(), Date.now()));
   await next();
 });
 
-app.post("/v1/conversions", signed, valid("json", conversionsBody), async (c) => {
-  return c.json({ conversions: await takeConversions(c.env, c.get("webhookId"), c.req.valid("json")) }, 202);
-});
+const limited = (maxSize: number) =>
+  bodyLimit({ maxSize, onError: () => Promise.reject(new Problem(413, `the body may have ${maxSize} bytes`)) });
 
-app.route("/demo", demo(app));
-app.route("/", page);
+/** The worker's routes. Each app is an isolate of its own: it holds the snapshots it serves by and what it has not registered yet. */
+export function createApp() {
+  const edge = new Edge();
+  const base = new Hono<{ Bindings: Environment }>();
+  base.onError(problemResponse);
+  base.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
+  base.use(secureHeaders());
+  const body = limited(MAX_BODY_BYTES);
+  const log = limited(MAX_LOG_BYTES);
+  base.use("/v1/*", (c, next) => (c.req.path.endsWith("/events") ? log(c, next) : body(c, next)));
+
+  const app = base
+    .get("/healthz", (c) => c.json({ status: "ok" }, 200))
+    .get("/openapi.json", (c) => c.json<object, 200>(openapi, 200))
+    .get("/v1/models", secretKey, async (c) => {
+      return c.json({ models: await new PublicationStore(c.env.EVENTS).list() }, 200);
+    })
+    .put("/v1/models/:model", secretKey, model, valid("json", modelBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const body = c.req.valid("json");
+      const { created } = await learner(c.env, model, (stub) => stub.configure(model, body));
+      await edge.renew(c.env, model);
+      return c.json(await describe(c.env, model), created ? 201 : 200);
+    })
+    .get("/v1/models/:model", secretKey, model, async (c) => {
+      return c.json(await describe(c.env, c.req.valid("param").model), 200);
+    })
+    .delete("/v1/models/:model", secretKey, model, async (c) => {
+      const { model } = c.req.valid("param");
+      await learner(c.env, model, (stub) => stub.remove());
+      edge.drop(model);
+      return c.body(null, 204);
+    })
+    .post("/v1/models/:model/reset", secretKey, model, valid("json", resetBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const body = c.req.valid("json");
+      await learner(c.env, model, (stub) => stub.reset("window" in body ? (body as ModelBody) : null));
+      await edge.renew(c.env, model);
+      return c.json(await describe(c.env, model), 200);
+    })
+    .post("/v1/models/:model/rollback", secretKey, model, valid("json", rollbackBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const { version } = c.req.valid("json");
+      const done = await learner(c.env, model, (stub) => stub.rollBack(version), { retry: false });
+      await edge.renew(c.env, model);
+      return c.json(done, 200);
+    })
+    .get("/v1/models/:model/snapshot", secretKey, model, async (c) => {
+      const { version, bytes } = await learner(c.env, c.req.valid("param").model, (stub) => stub.snapshot());
+      return c.body(new Uint8Array(bytes), 200, { "content-type": "application/octet-stream", "afterclick-version": String(version) });
+    })
+    .get("/v1/models/:model/metrics", secretKey, model, async (c) => {
+      const { model } = c.req.valid("param");
+      const { recent, ...metrics } = await learner(c.env, model, (stub) => stub.metrics());
+      const signer = await tokens(c.env);
+      const named = recent.map(async (impression) => {
+        const { impressionId: id, shownAt } = impression;
+        return { ...impression, impressionId: await signer.sign({ ...impression, id, model, windowEndsAt: shownAt + metrics.windowMs }) };
+      });
+      return c.json({ ...metrics, recent: await Promise.all(named) }, 200);
+    })
+    .put("/v1/models/:model/actions", secretKey, model, valid("json", actionsBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const counted = await learner(c.env, model, (stub) => stub.setActions(c.req.valid("json")));
+      await edge.renew(c.env, model);
+      return c.json(counted, 200);
+    })
+    .get("/v1/models/:model/events", secretKey, model, valid("query", logQuery), async (c) => {
+      const { model } = c.req.valid("param");
+      const lines = await exported(c.env, model, c.req.valid("query").after);
+      return c.body(lines, 200, { "content-type": "application/x-ndjson" });
+    })
+    .post("/v1/models/:model/events", secretKey, model, async (c) => {
+      const { model } = c.req.valid("param");
+      const lines = await pastLines(await c.req.text(), model, await tokens(c.env));
+      return c.json(await learner(c.env, model, (stub) => stub.importLog(lines)), 200);
+    })
+    .delete("/v1/models/:model/keys/:key", secretKey, modelAndKey, async (c) => {
+      const { model, key } = c.req.valid("param");
+      const hash = await hashOfKey(model, key);
+      return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey(hash)) }, 200);
+    })
+    .use("/v1/models/:model/recommendations", crossOrigin)
+    .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, valid("json", recommendationsBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const request = c.req.valid("json");
+      const signer = await tokens(c.env);
+      const keys = request.keys.length > 0 ? await hashesOfKeys(model, request.keys) : [];
+      const decided = await edge.recommend(c.env, c.executionCtx, model, request, keys);
+      // Made once: a learner that was asked before and whose answer was lost would show another list.
+      const { actions, ...decision } =
+        decided ?? (await learner(c.env, model, (stub) => stub.recommend({ ...request, keys }), { retry: false }));
+      const ranking = actions.map(async ({ id, action, ...scores }: Recommended) => ({
+        impressionId: await signer.sign({ ...decision, id, model, action, probability: scores.probability }),
+        id: action,
+        ...scores,
+      }));
+      return c.json({ model, ...decision, actions: await Promise.all(ranking) }, 201);
+    })
+    .post("/v1/models/:model/impressions", secretKey, model, valid("json", impressionsBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const signer = await tokens(c.env);
+      const shown = await registrationsOf(c.req.valid("json"), model, signer);
+      const registered = await learner(c.env, model, (stub) => stub.register(shown));
+      const impressions = registered.map(async ({ status, ...impression }) => ({
+        impressionId: await signer.sign({ model, ...impression }),
+        status,
+      }));
+      return c.json({ impressions: await Promise.all(impressions) }, 201);
+    })
+    .get("/v1/impressions/:id", secretKey, async (c) => {
+      const impressionId = c.req.param("id");
+      const explanation = await known(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.impression(id)));
+      return c.json({ impressionId, ...explanation }, 200);
+    })
+    .post("/v1/impressions/:id/activate", secretKey, async (c) => {
+      const impressionId = c.req.param("id");
+      const status = await known(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.activate(id)));
+      return c.json({ impressionId, status }, 200);
+    })
+    .delete("/v1/impressions/:id", secretKey, async (c) => {
+      await known(c.env, c.req.param("id"), ({ id, model }) => learner(c.env, model, (stub) => stub.erase(id)));
+      return c.body(null, 204);
+    })
+    .post("/v1/conversions", signed, valid("json", conversionsBody), async (c) => {
+      return c.json({ conversions: await takeConversions(c.env, c.get("event"), c.req.valid("json")) }, 202);
+    });
+
+  base.route("/demo", demo(base));
+  base.route("/", page);
+  return app;
+}
+
+/** The worker's own app: one per isolate. */
+export const app = createApp();
+
+/** The routes with all that they answer, for a typed client. */
+export type App = ApplyGlobalResponse<typeof app, { [Status in ProblemStatus]: { json: ProblemBody } }>;
+
+type Options = Readonly<Record<string, unknown>>;
+/** In JSON, options are no mere `object`. */
+type Described = Omit<Description, "options" | "shadows"> & {
+  readonly options: Options;
+  readonly shadows: readonly (Shadow & { readonly options: Options })[];
+};
+
+async function describe(env: Environment, model: string): Promise<Described> {
+  return (await learner(env, model, (stub) => stub.describe())) as Described;
+}
 
 function tokens(env: Environment): Promise<TokenSigner> {
   return TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
 }
 
-/** The impression as its learner takes it: named by our token, or by a UUID that follows from the caller's own id. */
-async function shownOf(item: ImpressionItem, index: number, model: string, signer: TokenSigner): Promise<Shown> {
-  const { id, context, shownAt } = item;
-  const action = typeof item.action === "string" ? { id: item.action } : item.action;
-  const token = id === undefined ? undefined : await signer.verify(id, Date.now());
-  if (token) {
-    const same = token.model === model && shownAtOf(token.id) === shownAt && token.actionHash === (await hash32(action.id));
-    if (!same) throw new Problem(422, `[${index}]: id: is of another model, action or time`);
-    return { id: token.id, key: null, action, context };
-  }
-  if (id === undefined) return { id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), key: null, action, context };
-  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${id}`));
-  const uuid = uuidAt(shownAt, new Uint8Array(hash));
-  // The part after the time, by which a repetition is known even if it states another time.
-  return { id: uuid, key: uuid.slice(14), action, context };
+/** What a learner knows of an impression. @throws {Problem} 404 if it is not one of ours, or nothing is known of it. */
+async function known<T>(env: Environment, impressionId: string, ask: (token: TokenContent) => Promise<T | null | false>): Promise<T> {
+  const token = await (await tokens(env)).verify(impressionId, Date.now());
+  const answer = token && (await ask(token));
+  if (answer === undefined || answer === null || answer === false) throw new Problem(404, "there is no such impression");
+  return answer;
 }

@@ -30,12 +30,22 @@ export function closesAt(shownAt: number, { windowMs, graceMs }: Timing): number
   return bucketEnd(shownAt, windowMs) + windowMs + graceMs;
 }
 
-/** When what was shown at a time is forgotten: a day after its bucket closes. */
-export function forgottenAt(shownAt: number, timing: Timing): number {
+/** When the journal of the bucket that holds a time is audited: a day after it closes. */
+export function auditedAt(shownAt: number, timing: Timing): number {
   return closesAt(shownAt, timing) + DAY_MS;
 }
 
+/** Until when the journal keeps an event: an hour beyond its audit. */
+export function journalledUntil(shownAt: number, timing: Timing): number {
+  return auditedAt(shownAt, timing) + HOUR_MS;
+}
+
+/** When what was shown at a time is forgotten, if that much is kept after its bucket closes. */
+export function forgottenAt(shownAt: number, timing: Timing, retentionMs: number): number {
+  return closesAt(shownAt, timing) + retentionMs;
+}
+
 /** What was shown before it is forgotten by now. */
-export function forgottenBefore(now: number, { windowMs, graceMs }: Timing): number {
-  return bucketAt(Math.max(0, now - windowMs - graceMs - DAY_MS), windowMs);
+export function forgottenBefore(now: number, { windowMs, graceMs }: Timing, retentionMs: number): number {
+  return bucketAt(Math.max(0, now - windowMs - graceMs - retentionMs), windowMs);
 }

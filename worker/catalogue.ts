@@ -1,21 +1,26 @@
 import { Problem } from "./problem.ts";
 import type { Action } from "./schema.ts";
 
+/** What there is to choose among. */
+export interface Candidates {
+  readonly actions: readonly Action[];
+  /** Their places in the catalogue, if all of them are as they are there. */
+  readonly places: readonly number[] | null;
+}
+
 /** The actions of a model, so that a request may name ids only. */
 export class Catalogue {
-  readonly #actions: ReadonlyMap<string, Action>;
+  readonly actions: readonly Action[];
+  readonly #places: ReadonlyMap<string, number>;
 
   /** @throws {Problem} 422 if an id is there twice. */
   constructor(actions: readonly Action[]) {
-    this.#actions = byId(actions);
+    this.actions = actions;
+    this.#places = placesOf(actions);
   }
 
   get size(): number {
-    return this.#actions.size;
-  }
-
-  values(): Action[] {
-    return Array.from(this.#actions.values());
+    return this.actions.length;
   }
 
   /**
@@ -24,26 +29,33 @@ export class Catalogue {
    */
   find(action: Action): Action {
     if (action.features !== undefined || this.size === 0) return action;
-    const known = this.#actions.get(action.id);
-    if (!known) throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue`);
-    return known;
+    const place = this.#places.get(action.id);
+    if (place === undefined) throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue`);
+    return this.actions[place];
   }
 
-  /**
-   * What there is to choose among: the given actions, or all of the catalogue, without the excluded ones.
-   * @throws {Problem} 422 if that is nothing.
-   */
-  candidates(given: readonly Action[] | undefined, exclude: readonly string[]): Action[] {
+  /** An action by its id alone, with its features if it is here. */
+  named(id: string): Action {
+    const place = this.#places.get(id);
+    return place === undefined ? { id } : this.actions[place];
+  }
+
+  /** The given actions, or all of the catalogue, without the excluded ones; possibly none. */
+  candidates(given: readonly Action[] | undefined, exclude: readonly string[]): Candidates {
     const excluded = new Set(exclude);
-    const actions = given === undefined ? this.values() : Array.from(byId(given).values(), (action) => this.find(action));
-    const candidates = actions.filter(({ id }) => !excluded.has(id));
-    if (candidates.length === 0) throw new Problem(422, "actions: none to choose among; name some, or put a catalogue");
-    return candidates;
+    if (given === undefined) {
+      const places = Array.from(this.actions.keys()).filter((place) => !excluded.has(this.actions[place].id));
+      return { actions: places.map((place) => this.actions[place]), places };
+    }
+    placesOf(given);
+    const actions = given.filter(({ id }) => !excluded.has(id)).map((action) => this.find(action));
+    const places = actions.map((action) => this.#places.get(action.id) ?? -1);
+    return { actions, places: actions.every((action, i) => action === this.actions[places[i]]) ? places : null };
   }
 }
 
-function byId(actions: readonly Action[]): ReadonlyMap<string, Action> {
-  const map = new Map(actions.map((action) => [action.id, action]));
-  if (map.size < actions.length) throw new Problem(422, "actions: expected each id once");
-  return map;
+function placesOf(actions: readonly Action[]): ReadonlyMap<string, number> {
+  const places = new Map(actions.map(({ id }, place) => [id, place]));
+  if (places.size < actions.length) throw new Problem(422, "actions: expected each id once");
+  return places;
 }

@@ -1,12 +1,14 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
-import { type Environment, secret } from "./environment.ts";
+import type { Environment } from "./environment.ts";
+import { plainKey } from "./keys.ts";
 import { learner } from "./learner-client.ts";
 import { contextOf, profiles, SHOP_MODEL } from "./page/shop.ts";
 import { Problem } from "./problem.ts";
 import { valid } from "./schema.ts";
+import { signingSecret } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 256 * 1024;
 /** Impressions that one look at the shop may ask for. */
@@ -44,7 +46,7 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
       "content-type": "application/json",
       "webhook-id": id,
       "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
-      "webhook-signature": new Webhook(secret(c.env, "AFTERCLICK_WEBHOOK_SECRET")).sign(id, now, body),
+      "webhook-signature": new Webhook(signingSecret(c.env)).sign(id, now, body),
     };
     const request = new Request(new URL("/v1/conversions", c.req.url), { method: "POST", headers, body });
     return worker.fetch(request, c.env, c.executionCtx);
@@ -59,10 +61,8 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     const impressionIds = c.req.queries("impression") ?? [];
     if (impressionIds.length > MAX_LOOKUPS) throw new Problem(422, `impression: expected at most ${MAX_LOOKUPS}`);
 
-    const headers = { authorization: `Bearer ${secret(c.env, "AFTERCLICK_SECRET_KEY")}` };
     const lookUp = async (impressionId: string): Promise<{ impressionId: string; status: string }[]> => {
-      const url = new URL(`/v1/impressions/${encodeURIComponent(impressionId)}`, c.req.url);
-      const response = await worker.fetch(new Request(url, { headers }), c.env, c.executionCtx);
+      const response = await ask(c, `/v1/impressions/${encodeURIComponent(impressionId)}`);
       // What is no longer known has nothing to tell.
       return response.ok ? [{ impressionId, status: (await response.json<{ status: string }>()).status }] : [];
     };
@@ -73,6 +73,18 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     ]);
     return c.json({ counts, estimates, impressions: impressions.flat() });
   });
+
+  /** What the dashboard shows of the shop's model. */
+  shop.get("/metrics", (c) => ask(c, `/v1/models/${SHOP_MODEL}/metrics`));
+
+  /** How one impression came about. */
+  shop.get("/impressions/:id", (c) => ask(c, `/v1/impressions/${encodeURIComponent(c.req.param("id"))}`));
+
+  /** Asks the worker with the secret key, which the page does not have. */
+  function ask(c: Context<{ Bindings: Environment }>, path: string): Response | Promise<Response> {
+    const headers = { authorization: `Bearer ${plainKey(c.env, "AFTERCLICK_SECRET_KEY")}` };
+    return worker.fetch(new Request(new URL(path, c.req.url), { headers }), c.env, c.executionCtx);
+  }
 
   return shop;
 }

@@ -1,2 +1,16 @@
-export { app as default } from "./app.ts";
+import { app } from "./app.ts";
+import type { Environment } from "./environment.ts";
+import { learner } from "./learner-client.ts";
+import { PublicationStore } from "./publication.ts";
+
 export { Learner } from "./learner.ts";
+
+export default {
+  fetch: app.fetch,
+
+  /** Wakes every learner, should one have lost its alarm. */
+  async scheduled(_: ScheduledController, env: Environment): Promise<void> {
+    const models = await new PublicationStore(env.EVENTS).list();
+    await Promise.allSettled(models.map(({ model }) => learner(env, model, (stub) => stub.heal())));
+  },
+} satisfies ExportedHandler<Environment>;

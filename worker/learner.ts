@@ -1,23 +1,28 @@
 import { DurableObject } from "cloudflare:workers";
-import type { Policy } from "afterclick";
-import { bucketAt, closesAt, forgottenBefore, type Timing } from "./bucket.ts";
+import { auditedAt, bucketAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "./bucket.ts";
 import { Catalogue } from "./catalogue.ts";
-import { closeDue, nextDue } from "./closing.ts";
+import { auditDue, closeDue } from "./closing.ts";
+import { decide, type Served } from "./decision.ts";
 import { type Environment, graceMs } from "./environment.ts";
-import { type ConversionEvent, EventStore } from "./event-store.ts";
-import { type ImpressionRow, LearnerStore } from "./learner-store.ts";
+import { type ConversionEvent, EventStore, type KeyedEvent } from "./event-store.ts";
+import { explain } from "./explanation.ts";
+import type { ImpressionRow } from "./impression-store.ts";
+import { LearnerStore } from "./learner-store.ts";
+import { refusal } from "./ledger.ts";
+import type { LogRow } from "./log-store.ts";
 import type * as Message from "./message.ts";
-import { acceptable, asProblem, type Featurizer, featurizer, isSameConfig, type ModelConfig, modelConfig, startModel } from "./model.ts";
-import { Problem } from "./problem.ts";
-import { Replica } from "./replica.ts";
-import type { Action, Features, ModelBody, RecommendationsBody } from "./schema.ts";
-import { CLOCK_TOLERANCE_MS, shownAtOf, uuidAt } from "./token.ts";
+import { type Metrics, measure } from "./metrics.ts";
+import { acceptable, type Featurizer, featurizer, learnsAlike, type ModelConfig, prepareModel, toDyadic } from "./model.ts";
+import { located, Problem } from "./problem.ts";
+import { encodePublication, PublicationStore, publicationOf } from "./publication.ts";
+import { type Addition, type PastRow, Replica, type Team } from "./replica.ts";
+import type { Action, Features, ModelBody } from "./schema.ts";
+import { CLOCK_TOLERANCE_MS, shownAtOf } from "./token.ts";
 
-/** After a closing that failed. */
+/** After something that failed and is tried again. */
 const RETRY_MS = 30_000;
 
 interface Model {
-  readonly name: string;
   readonly config: ModelConfig;
   readonly featurize: Featurizer;
   readonly replica: Replica;
@@ -28,10 +33,13 @@ interface Model {
  * From the first read of a call to its last change nothing waits, so calls do not interleave.
  */
 export class Learner extends DurableObject<Environment> {
-  readonly #store: LearnerStore;
+  #store: LearnerStore;
   #model?: Model;
   #catalogue?: Catalogue;
   #alarmAt?: number;
+  /** Impressions whose books are not closed; counted when it is needed first. */
+  #open?: number;
+  #turn = Promise.resolve();
 
   constructor(ctx: DurableObjectState, env: Environment) {
     super(ctx, env);
@@ -41,41 +49,115 @@ export class Learner extends DurableObject<Environment> {
     });
   }
 
-  /** Creates the model; again with the same configuration changes nothing, with another one is a conflict. */
+  /** Creates the model; with a configuration that it has not learnt under, it is a conflict. */
   configure(name: string, body: ModelBody): Promise<Message.Answer<{ readonly created: boolean }>> {
     return answer(async () => {
-      const config = modelConfig(body);
-      await startModel(config).catch((error) => Promise.reject(asProblem(error)));
-      if (!this.#store.exists) {
-        this.#store.create(name, config, bucketAt(Date.now() - config.window.ms - graceMs(this.env), config.window.ms));
-        return { created: true };
+      const { config } = await prepareModel(body);
+      const created = !this.#store.exists;
+      if (created) {
+        const now = Date.now();
+        this.#store.create(name, config, now, bucketAt(now - config.window.ms - graceMs(this.env), config.window.ms));
+      } else if (!learnsAlike(this.#store.config, config)) {
+        throw new Problem(
+          409,
+          `model ${name} has learnt under another configuration; POST it to /v1/models/${name}/reset to begin from scratch`,
+        );
+      } else if (JSON.stringify(this.#store.config) !== JSON.stringify(config)) {
+        this.#store.reconfigure(config);
+      } else {
+        return { created };
       }
-      if (!isSameConfig(this.#known().config, config)) {
-        throw new Problem(409, `model ${name} exists with another configuration, which what it has learnt is bound to`);
-      }
-      return { created: false };
+      this.#retire();
+      await this.#publishNow();
+      return { created };
     });
+  }
+
+  /** Begins from scratch; what was shown before is over. Without a body the configuration stays. */
+  reset(body: ModelBody | null): Promise<Message.Answer<null>> {
+    return answer(async () => {
+      const known = this.#known();
+      const config = body ? (await prepareModel(body)).config : known.config;
+      this.#store.reset(config, Math.max(Date.now(), this.#store.generation + 1));
+      this.#forgetMemory();
+      await this.#publishNow();
+      return null;
+    });
+  }
+
+  /** Goes back to a kept snapshot, by default to the one before the newest. Returns its version and the new one. */
+  rollBack(version?: number): Promise<Message.Answer<Message.Rollback>> {
+    return answer(async () => {
+      const { replica } = this.#known();
+      const kept = this.#store.snapshots.versions();
+      const to = version ?? kept[1] ?? kept[0];
+      if (to === undefined) throw new Problem(409, "there is no kept snapshot to go back to yet");
+      await replica.rollBack(to);
+      await this.#publishNow();
+      return { restored: to, modelVersion: this.#store.seq, kept };
+    });
+  }
+
+  /** Deletes the model and all that is stored of it; what KV's journal has of it expires. */
+  remove(): Promise<Message.Answer<null>> {
+    return answer(async () => {
+      await this.#inTurn(async () => {
+        this.#known();
+        await new PublicationStore(this.env.EVENTS).delete(this.#store.name);
+        await this.ctx.storage.deleteAlarm();
+        await this.ctx.storage.deleteAll();
+        this.#forgetMemory();
+        this.#store = new LearnerStore(this.ctx.storage);
+      });
+      return null;
+    });
+  }
+
+  /** What is in memory was made by another configuration. */
+  #retire(): void {
+    this.#model?.replica.retire();
+    this.#model = undefined;
+  }
+
+  #forgetMemory(): void {
+    this.#retire();
+    this.#catalogue = undefined;
+    this.#open = undefined;
+    this.#alarmAt = undefined;
   }
 
   /** Configuration, counts and digest. */
   describe(): Promise<Message.Answer<Message.Description>> {
     return answer(async () => {
-      const { name, config, replica } = this.#known();
-      const recommender = await replica.start();
-      const { converted, impressions, ...events } = this.#store.counters();
-      const open = this.#store.shownSince(Date.now() - config.window.ms);
-      const pending = open.impressions - open.converted;
+      const { config, replica } = this.#known();
+      const [{ policy }] = await replica.start();
+      const { converted, retracted, impressions, missed, refused, dropped, keptOut, ...events } = this.#store.counters();
+      const open = this.#store.impressions.liveSince(Date.now() - config.window.ms);
+      const pending = open.impressions - open.told;
       const settled = impressions - open.impressions;
+      const { version, at } = this.#store.published;
       return {
-        model: name,
+        model: this.#store.name,
         ...config,
-        counts: { impressions, pending, converted, expired: impressions - pending - converted, ...events },
+        counts: { impressions, pending, converted, retracted, expired: impressions - pending - converted - retracted, ...events },
+        incidents: { missed, refused, dropped, keptOut },
         actions: this.#actions.size,
-        digest: recommender.digest(),
+        bytes: this.#store.bytes,
+        digest: policy.digest(),
         modelVersion: this.#store.seq,
+        published: at === null ? null : { version, at },
+        kept: this.#store.snapshots.versions(),
         // Only of impressions whose window has passed: which of the younger ones will still convert is not known.
         conversionRate: settled > 0 ? (converted - open.converted) / settled : null,
       };
+    });
+  }
+
+  /** What its dashboard shows. */
+  metrics(): Promise<Message.Answer<Metrics>> {
+    return answer(async () => {
+      const { counts } = unwrapped(await this.describe());
+      return measure(this.#store, this.#known().config, counts, Date.now());
     });
   }
 
@@ -84,65 +166,83 @@ export class Learner extends DurableObject<Environment> {
     return answer(async () => {
       const { featurize } = this.#known();
       const catalogue = new Catalogue(actions);
-      for (const action of actions) featurize(undefined, action);
+      for (const action of actions) featurize.vector(undefined, action);
       this.#store.transact(() => this.#store.replaceActions(actions));
       this.#catalogue = catalogue;
+      await this.#publishNow();
       return { actions: actions.length };
     });
   }
 
   /** Decides, and registers each shown action as an impression. */
-  recommend(request: RecommendationsBody): Promise<Message.Answer<Message.Recommendation>> {
+  recommend(request: Message.RecommendRequest): Promise<Message.Answer<Message.Recommendation>> {
     return answer(async () => {
       const { config, replica } = this.#known();
-      const { policy } = await replica.start();
-      const candidates = policy.hasDomain ? undefined : this.#candidates(request);
-      if (!candidates && (request.context ?? request.actions ?? request.exclude[0]) !== undefined) {
-        throw new Problem(422, `expected a limit only, as ${config.policy} chooses in its own domain`);
-      }
-      // A clock that was set back does not reach into closed buckets.
-      const shownAt = Math.max(Date.now(), this.#store.watermark);
-      const limit = Math.min(request.limit, candidates?.length ?? request.limit);
-      const ids = Array.from({ length: limit }, () => uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))));
-      // The draw belongs to the first place's id: the decision can be made again.
-      const draw = { round: policy.impressions + 1, now: shownAt, decision: ids[0] };
-      const choices = acceptable(() => policy.choose({ ...draw, candidates, limit }));
+      const team = await replica.start();
+      this.#admit(request.limit);
+      // A clock that was set back does not reach into closed buckets, nor before a reset.
+      const shownAt = Math.max(Date.now(), this.#store.watermark, this.#store.horizon);
+      const { arm, rows, actions } = decide(this.#served(team), request, request.keys, shownAt);
       const modelVersion = this.#store.seq;
-      const windowEndsAt = shownAt + config.window.ms;
-      replica.add(
-        policy,
-        choices.map(({ index, id: action, features, ...scores }, place) => ({
-          id: ids[place],
-          key: null,
-          action,
-          features: policy.features(features ?? candidates?.[index].features),
-          version: modelVersion,
-          decision: { ...scores, place, candidates: candidates?.length ?? null },
-        })),
-      );
+      this.#opened(replica.add(team, rows, { deferred: request.defer }));
       await this.#arm(shownAt);
-      const actions = choices.map(({ index: _, id: action, features, ...scores }, place) => ({
-        id: ids[place],
-        action,
-        ...scores,
-        ...(features && { features: Array.from(features) }),
-      }));
-      return { modelVersion, policy: config.policy, windowEndsAt, actions };
+      return { modelVersion, policy: config.policy, arm, windowEndsAt: shownAt + config.window.ms, actions };
     });
   }
 
-  #candidates({ context, actions, exclude }: RecommendationsBody): { readonly id: string; readonly features: ArrayLike<number> }[] {
-    const { featurize } = this.#known();
-    return this.#actions.candidates(actions, exclude).map((action) => ({ id: action.id, features: featurize(context, action) }));
+  #served(team: Team): Served {
+    const { config, featurize } = this.#known();
+    return { config, featurize, catalogue: this.#actions, team, version: this.#store.seq };
+  }
+
+  /**
+   * Registers what isolates have shown by a published snapshot. What is known already changes nothing; what is too old, beyond a
+   * limit, or of another model of this name is refused, and counted.
+   */
+  registerShown({ batch, dropped, keptOut }: Message.Registration): Promise<Message.Answer<{ readonly newest: number }>> {
+    return answer(async () => {
+      const { replica } = this.#known();
+      const team = await replica.start();
+      const now = Date.now();
+      const oldest = this.#oldestOpen(now);
+      const arrived = batch.flatMap(({ rows, ...of }) => rows.map((row) => ({ row, shownAt: shownAtOf(row.id), ...of })));
+      const unknown = arrived.filter(({ row }) => !this.#store.impressions.find(row.id));
+      const timely = unknown.filter(({ row, shownAt, generation }) => {
+        const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
+        return generation === this.#store.generation && inTime && isCountable(team, row);
+      });
+      const fitting = timely.slice(0, Math.max(0, this.#room()));
+      for (const deferred of [false, true]) {
+        const rows = fitting.flatMap((each) => (each.deferred === deferred ? [each.row] : []));
+        this.#opened(replica.add(team, rows, { deferred }));
+      }
+      const shown = fitting.map(({ shownAt }) => shownAt);
+      this.#store.transact(() => {
+        this.#store.count("refused", unknown.length - fitting.length);
+        this.#store.count("dropped", dropped);
+        this.#store.count("keptOut", keptOut);
+        if (shown.length > 0) this.#store.setLag(Math.max(0, now - Math.max(...shown)));
+      });
+      if (shown.length > 0) await this.#arm(Math.min(...shown));
+      return { newest: this.#store.published.version };
+    });
+  }
+
+  /** What was shown before it is not taken any more. */
+  #oldestOpen(now: number): number {
+    const { windowMs, graceMs } = this.#timing();
+    return Math.max(now - windowMs - graceMs, this.#store.watermark, this.#store.horizon);
   }
 
   /** Registers impressions decided elsewhere: all of them or, if one is refused, none. */
   register(items: readonly Message.Shown[]): Promise<Message.Answer<readonly Message.Registered[]>> {
     return answer(async () => {
       const { config, replica } = this.#known();
-      const { policy } = await replica.start();
-      const rows = items.map((item, index) => placed(index, () => this.#shown(item, policy)));
-      const added = replica.add(policy, rows);
+      const team = await replica.start();
+      const rows = items.map((item, index) => placed(`[${index}]`, () => this.#shown(item, team, false)));
+      this.#admit(rows.filter(({ id, name }) => !this.#store.impressions.registered(id, name)).length);
+      const added = replica.add(team, rows);
+      this.#opened(added);
       await this.#arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
       return added.map(({ row: { id, action, decision, version }, status }) => {
         const probability = decision?.probability;
@@ -152,28 +252,88 @@ export class Learner extends DurableObject<Environment> {
     });
   }
 
-  #shown({ id, key, context, action }: Message.Shown, policy: Policy): ImpressionRow {
-    const { config, featurize } = this.#known();
+  #shown({ id, name, context, action, features, probability, keys }: Message.Shown, team: Team, past: boolean): ImpressionRow {
+    const { featurize } = this.#known();
     const now = Date.now();
     const shownAt = shownAtOf(id);
     if (shownAt > now + CLOCK_TOLERANCE_MS) throw new Problem(422, "shownAt: lies in the future");
-    const oldest = Math.max(now - config.window.ms - graceMs(this.env), this.#store.watermark);
+    const oldest = past ? this.#store.horizon : this.#oldestOpen(now);
     // What is known already stays the same, whatever its age.
-    if (shownAt < oldest && !this.#store.registered(id, key)) {
+    if (shownAt < oldest && !this.#store.impressions.registered(id, name)) {
       throw new Problem(422, "shownAt: its window has passed, and the grace after it");
     }
-    const shown = this.#actions.find(action);
-    const features = acceptable(() => policy.features(featurize(context, shown)));
-    return { id, key, action: shown.id, features, version: this.#store.seq, decision: null };
+    const shown = features ? action : this.#actions.find(action);
+    const point = features ? Float64Array.from(features, toDyadic) : featurize.vector(context, shown);
+    const decision = probability === undefined ? null : { score: 0, mean: 0, width: 0, probability, place: 0, candidates: null };
+    return {
+      id,
+      name,
+      action: shown.id,
+      features: acceptable(() => countable(team, point)),
+      context: context ?? null,
+      arm: "policy",
+      version: this.#store.seq,
+      decision,
+      keys,
+    };
   }
 
   /** Takes conversions, each with what became of it. Needs no policy in memory: what is stored is learnt at the latest by the next start. */
-  ingest(events: readonly ConversionEvent[]): Promise<Message.Answer<readonly Message.Intake[]>> {
+  ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<Message.Answer<readonly Message.Intake[]>> {
     return answer(async () => {
       if (!this.#store.exists) return events.map(() => ({ status: "unknown" as const }));
       const intakes = this.#known().replica.enter(events);
-      if (events.length > 0) await this.#arm(Math.min(...events.map(({ impression }) => shownAtOf(impression))));
+      if (events.length > 0) {
+        await this.#arm(Math.min(...events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at))));
+      }
       return intakes;
+    });
+  }
+
+  /** Takes lines of a past log: impressions in order of time, each before its conversions. All of them or none. */
+  importLog(lines: readonly Message.PastLine[]): Promise<Message.Answer<Message.Imported>> {
+    return answer(async () => {
+      const { config, replica } = this.#known();
+      const team = await replica.start();
+      const rows = lines.map((line) => placed(`line ${line.line}`, () => this.#past(line, team))).filter((row) => row !== null);
+      this.#admit(rows.filter((row) => "features" in row && this.#isOpen(row.id) && !this.#store.impressions.find(row.id)).length);
+      const imported = { impressions: 0, repeated: 0, conversions: {} as Record<string, number> };
+      replica.takePast(team, rows).forEach((status, i) => {
+        if (!("features" in rows[i])) imported.conversions[status] = (imported.conversions[status] ?? 0) + 1;
+        else imported[status === "registered" ? "impressions" : "repeated"]++;
+      });
+      this.#open = undefined;
+      if (rows.length > 0) {
+        const oldest = Math.min(...rows.map((row) => shownAtOf("features" in row ? row.id : row.event.impression)));
+        this.#store.transact(() => this.#store.summarise(bucketAt(oldest, config.window.ms), this.#store.watermark));
+        await this.#arm();
+      }
+      return imported;
+    });
+  }
+
+  /** Null for what was deferred and never shown. */
+  #past(line: Message.PastLine, team: Team): PastRow | null {
+    if (line.type === "impression") {
+      const { arm, state } = line;
+      return state === "deferred" && !this.#isOpen(line.id) ? null : { ...this.#shown(line, team, true), arm, state };
+    }
+    const { event, status } = line;
+    const detail = refusal(event, this.#known().config);
+    if (detail) throw new Problem(422, detail);
+    return { event, status };
+  }
+
+  #isOpen(id: string): boolean {
+    return shownAtOf(id) >= this.#store.watermark;
+  }
+
+  /** Lines of the log after a row, in order, and how the log begins. */
+  log(after: number): Promise<Message.Answer<{ readonly model: Message.LogHead; readonly lines: readonly LogRow[] }>> {
+    return answer(async () => {
+      const { config } = this.#known();
+      const { name: model, generation, horizon, seq } = this.#store;
+      return { model: { model, generation, horizon, modelVersion: seq, config }, lines: this.#store.log.page(after) };
     });
   }
 
@@ -181,68 +341,207 @@ export class Learner extends DurableObject<Environment> {
   impression(id: string): Promise<Message.Answer<Message.Explanation | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
-      const { name, config, replica } = this.#known();
-      const { policy } = await replica.start();
-      const impression = this.#store.impression(id);
-      if (!impression) return null;
-      const shownAt = shownAtOf(id);
-      const now = Math.max(Date.now(), shownAt);
-      const windowEndsAt = shownAt + config.window.ms;
-      return {
-        model: name,
-        status: impression.reward !== null ? "converted" : now > windowEndsAt ? "expired" : "pending",
-        action: impression.action,
-        shownAt,
-        windowEndsAt,
-        modelVersion: impression.version,
-        decision: impression.decision,
-        conversions: this.#store.conversions(id).map(({ goal, reward, at, status }) => ({ goal, reward, at, status })),
-        reward: impression.reward,
-        now: opinion(policy, impression.features, now),
-      };
+      const team = await this.#known().replica.start();
+      return explain(this.#store, this.#served(team), id, Date.now());
     });
+  }
+
+  /** A deferred impression was shown. Null if it is not known. */
+  activate(id: string): Promise<Message.Answer<"activated" | "duplicate" | null>> {
+    return answer(async () => {
+      if (!this.#store.exists) return null;
+      const { replica } = this.#known();
+      const team = await replica.start();
+      const impression = this.#store.impressions.find(id);
+      if (!impression || impression.state === "void") return null;
+      if (impression.state === "live") return "duplicate";
+      replica.activate(team, impression);
+      await this.#arm(shownAtOf(id));
+      return "activated";
+    });
+  }
+
+  /** Erases what is stored of an impression; what was learnt from it stays, as part of sums. False if it is not known. */
+  erase(id: string): Promise<Message.Answer<boolean>> {
+    return answer(async () => this.#store.exists && (await this.#erase([id])) > 0);
+  }
+
+  /** Erases all impressions that a key was given for. Returns how many. */
+  eraseKey(key: string): Promise<Message.Answer<number>> {
+    return answer(async () => {
+      this.#known();
+      const erased = await this.#erase(this.#store.impressions.withKey(key));
+      this.#store.transact(() => this.#store.conversions.eraseKey(key));
+      return erased;
+    });
+  }
+
+  async #erase(ids: readonly string[]): Promise<number> {
+    const { replica } = this.#known();
+    await replica.start();
+    const known = ids.filter((id) => this.#store.impressions.find(id)?.erased === false);
+    if (known.length === 0) return 0;
+    const journal = new EventStore(this.env.EVENTS, this.#store.name, this.#timing());
+    await Promise.all(known.map((id) => journal.erase(id)));
+    await replica.snapshotAnd(() => {
+      for (const id of known) this.#store.erase(id);
+    });
+    return known.length;
   }
 
   /** Mean and width of each action of the catalogue in a context, as the model thinks now. */
   estimates(context?: Features): Promise<Message.Answer<readonly Message.Estimate[]>> {
     return answer(async () => {
       const { featurize, replica } = this.#known();
-      const { policy } = await replica.start();
-      const candidates = this.#actions.values().map((action) => ({ id: action.id, features: featurize(context, action) }));
-      if (candidates.length === 0 || policy.hasDomain) return [];
-      const request = { candidates, round: policy.impressions + 1, now: Date.now(), limit: candidates.length };
-      const choices = acceptable(() => policy.choose(request));
-      return choices.sort((a, b) => a.index - b.index).map(({ id, mean, width }) => ({ id, mean, width }));
+      const [{ policy }] = await replica.start();
+      const { actions, size } = this.#actions;
+      if (size === 0 || policy.hasDomain) return [];
+      const points = featurize.matrix(context, actions);
+      const choices = acceptable(() => policy.choose({ points, round: policy.impressions + 1, now: Date.now(), limit: size }));
+      return choices.sort((a, b) => a.index - b.index).map(({ index, mean, width }) => ({ id: actions[index].id, mean, width }));
     });
   }
 
-  /** Closes and forgets what is due. It never throws: an alarm that fails six times would not come again. */
+  /** What there is to publish now, for an isolate that KV has nothing for. */
+  publication(): Promise<Message.Answer<Uint8Array<ArrayBuffer>>> {
+    return answer(async () => {
+      const { replica } = this.#known();
+      if (!this.#store.snapshots.newest()) await replica.snapshot();
+      return encodePublication(publicationOf(this.#store, Date.now()));
+    });
+  }
+
+  /** The state of the served policy as bytes: of the newest kept snapshot, made now if there was a change. */
+  snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
+    return answer(async () => {
+      await this.#known().replica.snapshot();
+      const { seq, parts } = this.#store.snapshots.newest() as { seq: number; parts: Uint8Array[] };
+      return { version: seq, bytes: parts[0] };
+    });
+  }
+
+  /**
+   * Sets the alarm again, should it have been lost, and closes what no row of its own would wake it for: KV may know of
+   * conversions whose impressions were never registered.
+   */
+  heal(): Promise<Message.Answer<null>> {
+    return answer(async () => {
+      if (!this.#store.exists) return null;
+      this.#alarmAt = undefined;
+      await this.#close({ whenRowsAreDue: false }).catch(report);
+      await this.#arm();
+      return null;
+    });
+  }
+
+  /** Publishes, closes, audits and forgets what is due. It never throws: an alarm that fails six times would not come again. */
   override async alarm(): Promise<void> {
     this.#alarmAt = undefined;
     let notBefore = 0;
+    for (const task of [() => this.#publishIfDue(), () => this.#close({ whenRowsAreDue: true }), () => this.#forget()]) {
+      try {
+        await task();
+      } catch (error) {
+        report(error);
+        notBefore = Date.now() + RETRY_MS;
+      }
+    }
     try {
-      const { name, replica } = this.#known();
-      const timing = this.#timing();
-      const journal = new EventStore(this.env.EVENTS, name, timing);
-      await closeDue(this.#store, journal, timing, (events) => replica.enter(events));
-      const before = Math.min(this.#store.watermark, forgottenBefore(Date.now(), timing));
-      if ((this.#store.oldestSince(0) ?? before) < before) await replica.forget(before);
+      await this.#arm(undefined, notBefore);
     } catch (error) {
       report(error);
-      notBefore = Date.now() + RETRY_MS;
+      // What is due could not be read: then it is looked at again.
+      await this.ctx.storage.setAlarm(Date.now() + RETRY_MS);
     }
-    await this.#arm(undefined, notBefore).catch(report);
+  }
+
+  async #close(options: { readonly whenRowsAreDue: boolean }): Promise<void> {
+    const { replica } = this.#known();
+    const timing = this.#timing();
+    const journal = new EventStore(this.env.EVENTS, this.#store.name, timing);
+    await closeDue(this.#store, journal, timing, (events) => replica.enter(events), options);
+    await auditDue(this.#store, journal, timing);
+    this.#open = undefined;
+  }
+
+  async #forget(): Promise<void> {
+    const { config, replica } = this.#known();
+    const before = Math.min(this.#store.audited, forgottenBefore(Date.now(), this.#timing(), config.retention.ms));
+    if ((this.#store.oldestSince(0) ?? before) < before) await replica.snapshotAnd(() => this.#store.prune(before));
+  }
+
+  /** When something is due next: a publication, a closing, an audit, or rows to forget. */
+  #nextDue(): number | undefined {
+    const { config } = this.#known();
+    const timing = this.#timing();
+    const due: number[] = [];
+    const { version, at } = this.#store.published;
+    if (version < this.#store.seq) due.push((at ?? 0) + config.publish.ms);
+    const open = this.#store.oldestSince(this.#store.watermark);
+    if (open !== undefined) due.push(closesAt(open, timing));
+    const unaudited = this.#store.oldestSince(this.#store.audited);
+    if (unaudited !== undefined && unaudited < this.#store.watermark) due.push(auditedAt(unaudited, timing));
+    const oldest = this.#store.oldestSince(0);
+    if (oldest !== undefined) due.push(forgottenAt(oldest, timing, config.retention.ms));
+    return due.length > 0 ? Math.min(...due) : undefined;
   }
 
   /** Sets the alarm for what is due next; given a time shown, only if that could move it. */
   async #arm(shownAt?: number, notBefore = 0): Promise<void> {
-    const timing = this.#timing();
     const overdue = this.#alarmAt !== undefined && this.#alarmAt < Date.now() - RETRY_MS;
-    if (shownAt !== undefined && this.#alarmAt !== undefined && !overdue && this.#alarmAt <= closesAt(shownAt, timing)) return;
-    const due = nextDue(this.#store, timing);
+    const soonest = shownAt === undefined ? 0 : Math.min(closesAt(shownAt, this.#timing()), Date.now() + this.#known().config.publish.ms);
+    if (shownAt !== undefined && this.#alarmAt !== undefined && !overdue && this.#alarmAt <= soonest) return;
+    const due = this.#nextDue();
     if (due === undefined) return;
     this.#alarmAt = Math.max(notBefore, due);
     await this.ctx.storage.setAlarm(this.#alarmAt);
+  }
+
+  async #publishIfDue(): Promise<void> {
+    const { config } = this.#known();
+    const { version, at } = this.#store.published;
+    if (version < this.#store.seq && Date.now() >= (at ?? 0) + config.publish.ms) await this.#publish();
+  }
+
+  /** Publishes a change at once; if KV fails, the alarm does it again. */
+  async #publishNow(): Promise<void> {
+    await this.#publish().catch(report);
+    await this.#arm();
+  }
+
+  /** A snapshot is kept, then put into KV, then noted as published: stopped anywhere, it goes on from there. */
+  #publish(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#known().replica.snapshot();
+      const publication = publicationOf(this.#store, Date.now());
+      await new PublicationStore(this.env.EVENTS).put(await encodePublication(publication), publication);
+      this.#store.transact(() => this.#store.setPublished(publication.version, publication.publishedAt));
+    });
+  }
+
+  /** What writes to KV's publication goes one after the other: KV keeps what is written last. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  /** @throws {Problem} 429 if there is no room for more impressions. */
+  #admit(count: number): void {
+    if (this.#room() >= count) return;
+    const { open, bytes } = this.#known().config.limits;
+    throw new Problem(429, `the model holds as much as it may: ${open} open impressions, or ${bytes} bytes`);
+  }
+
+  /** How many more impressions may be open. */
+  #room(): number {
+    const { limits } = this.#known().config;
+    this.#open ??= this.#store.impressions.countSince(this.#store.watermark);
+    return this.#store.bytes >= limits.bytes ? 0 : limits.open - this.#open;
+  }
+
+  #opened(added: readonly Addition[]): void {
+    if (this.#open !== undefined) this.#open += added.filter(({ status }) => status === "registered").length;
   }
 
   #timing(): Timing {
@@ -252,8 +551,8 @@ export class Learner extends DurableObject<Environment> {
   #known(): Model {
     if (!this.#model) {
       if (!this.#store.exists) throw new Problem(404, "there is no such model");
-      const { name, config } = this.#store.model;
-      this.#model = { name, config, featurize: featurizer(config), replica: new Replica(this.#store, config) };
+      const { config } = this.#store;
+      this.#model = { config, featurize: featurizer(config), replica: new Replica(this.#store, config) };
     }
     return this.#model;
   }
@@ -264,16 +563,25 @@ export class Learner extends DurableObject<Environment> {
   }
 }
 
-/** What a policy thinks of a point now; null in a domain of its own, where it may not say. */
-function opinion(policy: Policy, features: Float64Array, now: number): Message.Explanation["now"] {
-  if (policy.hasDomain) return null;
-  const [{ mean, width }] = policy.choose({ candidates: [{ features }], round: policy.impressions + 1, now });
-  return { mean, width };
+/** @throws {TypeError | RangeError} if a policy of the team that looks at features cannot count these. */
+function countable(team: Team, features: Float64Array): Float64Array {
+  for (const { policy } of team) if (policy.dimension > 0) policy.features(features);
+  return features;
+}
+
+/** A row that the team would refuse must not come back for ever with the batch it is in. */
+function isCountable(team: Team, { features }: ImpressionRow): boolean {
+  try {
+    countable(team, features);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 // The name only: a message may hold what a caller sent.
 function report(error: unknown): void {
-  console.error("closing failed", error instanceof Error ? error.name : typeof error);
+  console.error("an alarm's task failed", error instanceof Error ? error.name : typeof error);
 }
 
 async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
@@ -285,11 +593,16 @@ async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
   }
 }
 
+function unwrapped<T>(given: Message.Answer<T>): T {
+  if ("problem" in given) throw new Problem(given.problem.status, given.problem.detail);
+  return given.value;
+}
+
 /** Names the item of a batch that was refused. */
-function placed<T>(index: number, check: () => T): T {
+function placed<T>(place: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    throw error instanceof Problem ? new Problem(error.status, `[${index}]: ${error.message}`) : error;
+    throw located(error, place);
   }
 }

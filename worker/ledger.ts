@@ -1,6 +1,10 @@
 import { bucketEnd } from "./bucket.ts";
-import type { ConversionEvent } from "./event-store.ts";
-import type { LearnerStore, Movement } from "./learner-store.ts";
+import type { Movement } from "./conversion-store.ts";
+import type { ConversionEvent, Outcome } from "./event-store.ts";
+import type { StoredImpression } from "./impression-store.ts";
+import type { LearnerStore } from "./learner-store.ts";
+import type { ModelConfig } from "./model.ts";
+import { counting, worthOf } from "./reward.ts";
 import { shownAtOf } from "./token.ts";
 
 export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
@@ -11,67 +15,78 @@ export interface Entry {
   readonly movement?: Movement;
 }
 
+/** What of a configuration the ledger goes by. */
+export type Rules = Pick<ModelConfig, "window" | "goals" | "reward">;
+
+/** Whence an event comes, if it was not just delivered: from a log, for which closed books stay open, unless it was late there. */
+export type Logged = "in time" | "late";
+
 /**
  * Enters a conversion within a transaction. By the rules of the SDK's ledger, over rows instead of memory, so that what a
  * learner holds in memory does not grow with what is pending.
  *
  * Whatever the order in which events come, the reward of an impression ends up the same.
  */
-export function enter(store: LearnerStore, event: ConversionEvent, windowMs: number): Entry {
-  const earlier = store.conversions(event.impression);
+export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules, logged?: Logged): Entry {
+  const earlier = store.conversions.of(event.impression);
   if (earlier.some((other) => isSame(other, event))) {
     store.count("duplicate");
     return { status: "duplicate" };
   }
   const shownAt = shownAtOf(event.impression);
-  if (bucketEnd(shownAt, windowMs) <= store.watermark) {
-    // Not stored: what is below the watermark is over, and its rows are about to go.
+  if (shownAt < store.horizon) {
+    // Not stored: nothing is kept of that time, by which a repetition could be told.
     store.count("late");
     return { status: "late" };
   }
-  const impression = store.impression(event.impression);
-  const status = !impression
-    ? "orphan"
-    : event.at - shownAt > windowMs
-      ? "late"
-      : earlier.some(({ goal, event: name, status }) => goal === event.goal && name === event.event && status !== "late")
-        ? "conflict"
-        : "applied";
-  store.addConversion(event, status);
-  if (!impression || status === "late") return { status };
-  const total = totalReward([...earlier.filter((other) => other.status !== "late"), event]);
-  const movement = store.moveReward(impression, total);
-  return movement.previous === total ? { status } : { status, movement };
+  const impression = store.impressions.find(event.impression);
+  const closed = logged ? logged === "late" : bucketEnd(shownAt, rules.window.ms) <= store.watermark;
+  const live = impression?.state === "live";
+  const counts = counting(earlier);
+  let status: LedgerStatus = "applied";
+  if (closed || impression?.state === "void" || (live && event.at - shownAt > rules.window.ms)) status = "late";
+  else if (!live) status = "orphan";
+  else if (counts.some(({ goal, event: name }) => goal === event.goal && name === event.event)) status = "conflict";
+  store.conversions.add(event, status);
+  if (!live || status === "late") return { status };
+  const movement = store.conversions.move(impression, worthOf([...counts, event], rules.goals));
+  return movement ? { status, movement } : { status };
 }
 
-/** Whether this very event is stored. */
-export function isKnown(store: LearnerStore, event: ConversionEvent): boolean {
-  return store.conversions(event.impression).some((other) => isSame(other, event));
+/** Enters what a log says was undone: it counts for nothing, and is known when it comes again. */
+export function enterUndone(store: LearnerStore, event: ConversionEvent): "void" | "duplicate" {
+  if (isKnown(store, event)) return "duplicate";
+  store.conversions.add(event, "void");
+  return "void";
+}
+
+/** Enters the conversions that came before their impression did: by its id, or by one of its keys. */
+export function joinOrphans(
+  store: LearnerStore,
+  impression: Pick<StoredImpression, "id" | "action">,
+  rules: Rules,
+  logged?: Logged,
+): Entry[] {
+  return store.conversions.removeOrphans(impression, rules.window.ms).map((event) => enter(store, event, rules, logged));
+}
+
+/** Why a conversion is none for this model; undefined if it is one. */
+export function refusal({ reward, goal }: Outcome, { reward: range, goals }: Rules): string | undefined {
+  if (goals && !Object.hasOwn(goals, goal)) return `goal: expected one of ${Object.keys(goals).join(", ")}, got ${goal}`;
+  if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;
+  return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}`;
+}
+
+/** Whether the learner has still to take an event that was delivered: it never got it, and keeps what it is of. */
+export function isOwed(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
+  if (shownAtOf(event.impression) < store.horizon || refusal(event, rules)) return false;
+  return !store.impressions.find(event.impression)?.erased && !isKnown(store, event);
+}
+
+function isKnown(store: LearnerStore, event: ConversionEvent): boolean {
+  return store.conversions.of(event.impression).some((other) => isSame(other, event));
 }
 
 function isSame(a: ConversionEvent, b: ConversionEvent): boolean {
   return a.goal === b.goal && a.event === b.event && a.at === b.at && a.reward === b.reward;
-}
-
-/** Enters the conversions that came before their impression did. */
-export function joinOrphans(store: LearnerStore, impression: string, windowMs: number): Entry[] {
-  return store.removeOrphans(impression).map((event) => enter(store, event, windowMs));
-}
-
-/** Sum over goals of the reward of the event with the greatest (time, event, reward). */
-function totalReward(events: readonly ConversionEvent[]): number {
-  const winners = new Map<string, ConversionEvent>();
-  for (const event of events) {
-    const winner = winners.get(event.goal);
-    if (!winner || outranks(event, winner)) winners.set(event.goal, event);
-  }
-  let total = 0;
-  for (const { reward } of winners.values()) total += reward;
-  return total;
-}
-
-function outranks(a: ConversionEvent, b: ConversionEvent): boolean {
-  if (a.at !== b.at) return a.at > b.at;
-  if (a.event !== b.event) return a.event > b.event;
-  return a.reward > b.reward;
 }

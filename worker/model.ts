@@ -1,4 +1,13 @@
-import { type EncoderOptions, encoder, type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
+import {
+  type EncoderOptions,
+  encoder,
+  type NamedFeatures,
+  type PolicyDescriptor,
+  type PolicyFactory,
+  policies,
+  Recommender,
+} from "afterclick";
+import { checkSize, mostCapacity } from "./capacity.ts";
 import { Problem } from "./problem.ts";
 import type { Action, Features, ModelBody } from "./schema.ts";
 
@@ -10,52 +19,147 @@ export const defaultPolicy = {
 
 const defaultEncoder = { dimension: 64, interactions: "all" } as const;
 
-/** A model's configuration with all defaults filled in. */
-export interface ModelConfig {
+/** What a snapshot's features mean; raised when the same request would give other vectors. */
+export const FEATURE_SCHEMA = 1;
+
+const DAY_MS = 86_400_000;
+
+/** What has been learnt is bound to these: with another of them a model begins from scratch. */
+export interface LearntConfig {
   readonly policy: string;
   readonly options: object;
   readonly window: { readonly ms: number };
   readonly reward: { readonly min: number; readonly max: number };
-  readonly serving: "learner";
   /** Null: features come as numbers. */
   readonly encoder: EncoderOptions | null;
   readonly seed: number;
+  /** What a reward of each goal is worth; null: every goal is taken, with weight 1. */
+  readonly goals: Readonly<Record<string, { readonly weight: number }>> | null;
+  /** Policies that learn and choose beside the one that is served. */
+  readonly shadows: readonly Shadow[];
+}
+
+export interface Shadow {
+  readonly name: string;
+  readonly policy: string;
+  readonly options: object;
+}
+
+/** A model's configuration with all defaults filled in. */
+export interface ModelConfig extends LearntConfig {
+  /** Where decisions are made: in any isolate from a published snapshot, or by the learner, one after the other. */
+  readonly serving: "edge" | "learner";
+  /** Samples from which a Thompson policy's probabilities follow; 0: it does not know them. */
+  readonly draws: number;
+  /** Ranks by the mean alone. */
+  readonly greedy: boolean;
+  /** Share of decisions made uniformly at random, as a control. */
+  readonly holdout: number;
+  /** Least chance of each candidate to come first. */
+  readonly minimumShare: number;
+  /** What is served when there is nothing to choose among. */
+  readonly defaultAction: string | null;
+  readonly limits: {
+    /** Impressions whose books are not closed. */
+    readonly open: number;
+    /** Of everything stored. */
+    readonly bytes: number;
+  };
+  /** How long the log is kept after the books are closed. */
+  readonly retention: { readonly ms: number };
+  /** Least time between two snapshots. */
+  readonly publish: { readonly ms: number };
 }
 
 /**
  * Fills in the defaults.
  * @throws {Problem} 422 with the SDK's message, or why the worker does not serve such a model.
  */
-export function modelConfig(body: ModelBody): ModelConfig {
-  const { serving = "learner", window, reward = { min: 0, max: 1 }, seed = 0 } = body;
-  if (serving === "edge") {
-    throw new Problem(422, "serving: models are served by their learner so far; leave it out, or set it to learner");
+export async function prepareModel(body: ModelBody): Promise<{ readonly config: ModelConfig; readonly team: readonly Recommender[] }> {
+  const config = modelConfig(body);
+  const team = await startModel(config);
+  const { sequential, deterministic } = team[0].policy;
+  if (body.serving === "edge" && sequential !== undefined) {
+    throw new Problem(422, `serving: ${config.policy} has to be served by its learner: ${sequential}`);
   }
-  const factory = policies.find(({ id }) => id === (body.policy ?? defaultPolicy.policy)) as PolicyFactory<object> | undefined;
-  if (!factory) throw new Problem(422, `policy: expected one of ${policies.map(({ id }) => id).join(", ")}`);
+  if (sequential !== undefined && config.holdout + config.minimumShare > 0) {
+    throw new Problem(422, `holdout, minimumShare: expected 0, as ${config.policy} is to make every choice itself: ${sequential}`);
+  }
+  // From one snapshot a deterministic policy gives all alike the same list until the next: only if that is asked for.
+  const serving = sequential === undefined && (!deterministic || config.minimumShare > 0) ? "edge" : "learner";
+  return { config: { ...config, serving: body.serving ?? serving }, team };
+}
+
+function modelConfig(body: ModelBody): ModelConfig {
+  const { window, reward = { min: 0, max: 1 }, seed = 0, goals = null } = body;
+  const factory = factoryOf(body.policy ?? defaultPolicy.policy);
   const options = body.policy === undefined ? { ...defaultPolicy.options, ...body.options } : { ...body.options };
   if (body.encoder && "domain" in options) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
   const encoding = body.encoder ?? ("dimension" in options || "domain" in options ? null : defaultEncoder);
   return acceptable(() => {
     const encoderOptions = encoding && encoder(encoding as unknown as EncoderOptions).options;
-    const descriptor = describe(factory, options, encoderOptions?.dimension);
-    const dimension = "dimension" in descriptor.options ? descriptor.options.dimension : undefined;
+    const count = 1 + (body.shadows?.length ?? 0);
+    const descriptor = describe(factory, options, encoderOptions?.dimension, count);
+    const dimension = "dimension" in descriptor.options ? (descriptor.options.dimension as number) : undefined;
     if (encoderOptions && dimension !== undefined && dimension !== encoderOptions.dimension) {
       throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
     }
-    return { policy: factory.id, options: descriptor.options, window, reward, serving, encoder: encoderOptions, seed };
+    const { retention = { ms: 30 * DAY_MS }, publish = { ms: 60_000 } } = body;
+    return {
+      policy: factory.id,
+      options: descriptor.options,
+      window,
+      reward,
+      encoder: encoderOptions,
+      seed,
+      goals,
+      shadows: (body.shadows ?? []).map((shadow) => shadowOf(shadow, encoderOptions?.dimension ?? dimension, count)),
+      serving: "edge",
+      draws: body.draws ?? 100,
+      greedy: body.greedy ?? false,
+      holdout: body.holdout ?? 0,
+      minimumShare: body.minimumShare ?? 0,
+      defaultAction: body.defaultAction ?? null,
+      limits: { open: body.limits?.open ?? 200_000, bytes: body.limits?.bytes ?? 2_000_000_000 },
+      retention,
+      publish,
+    };
   });
 }
 
-/** The policy's descriptor: with the encoder's dimension unless one is given or the policy takes none, and with buffered norms. */
-function describe(factory: PolicyFactory<object>, options: Record<string, unknown>, dimension: number | undefined): PolicyDescriptor {
+function factoryOf(id: string): PolicyFactory<object> {
+  const factory = policies.find((each) => each.id === id) as PolicyFactory<object> | undefined;
+  if (!factory) throw new Problem(422, `policy: expected one of ${policies.map(({ id }) => id).join(", ")}`);
+  return factory;
+}
+
+function shadowOf(shadow: NonNullable<ModelBody["shadows"]>[number], dimension: number | undefined, count: number): Shadow {
+  const { name, policy, options = {} } = shadow;
+  if (dimension === undefined) throw new RangeError(`shadows: ${name} has nothing to choose among, as the policy has its own domain`);
+  return { name, policy, options: describe(factoryOf(policy), options, dimension, count).options };
+}
+
+/**
+ * The descriptor of one of `count` policies: with the encoder's dimension unless one is given or the policy takes none, with
+ * buffered norms, and as many unique points as there is memory for.
+ */
+function describe(
+  factory: PolicyFactory<object>,
+  options: Record<string, unknown>,
+  dimension: number | undefined,
+  count: number,
+): PolicyDescriptor {
   const given = dimension === undefined || !takesFeatures(factory, options) ? options : { dimension, ...options };
-  const descriptor = factory(given);
-  if (!("norms" in descriptor.options) || descriptor.options.norms !== "exact") return descriptor;
+  const defaults = factory(given).options as { readonly norms?: string; readonly dimension?: number; readonly capacity?: number };
   if (options.norms === "exact") {
     throw new RangeError('options.norms: expected "buffered", got "exact": it goes through all pending impressions at each decision');
   }
-  return factory({ ...given, norms: "buffered" });
+  const norms = defaults.norms === "exact" && { norms: "buffered" };
+  const most = mostCapacity(defaults.dimension ?? 1, count);
+  const capacity = defaults.capacity !== undefined && options.capacity === undefined && defaults.capacity > most && { capacity: most };
+  const descriptor = factory({ ...given, ...norms, ...capacity });
+  checkSize(descriptor.options, count);
+  return descriptor;
 }
 
 function takesFeatures(factory: PolicyFactory<object>, options: object): boolean {
@@ -67,8 +171,13 @@ function takesFeatures(factory: PolicyFactory<object>, options: object): boolean
   }
 }
 
-export function isSameConfig(a: ModelConfig, b: ModelConfig): boolean {
-  return canonical(a) === canonical(b);
+/** Whether what was learnt under one configuration means the same under the other. */
+export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
+  return canonical(learnt(a)) === canonical(learnt(b));
+}
+
+function learnt({ policy, options, window, reward, encoder, seed, goals, shadows }: ModelConfig): LearntConfig {
+  return { policy, options, window, reward, encoder, seed, goals, shadows };
 }
 
 /** JSON with keys in order, so that equal configurations are equal texts. */
@@ -80,33 +189,78 @@ function canonical(value: unknown): string {
   );
 }
 
-/** The policy a configuration names, with its options. */
-export function startModel(config: ModelConfig): Promise<Recommender> {
-  const factory = policies.find(({ id }) => id === config.policy) as unknown as PolicyFactory<object>;
+/** What a model is made of: the policy that is served, then its shadows, none of which has learnt anything yet. */
+export async function startModel(config: ModelConfig): Promise<Recommender[]> {
   const { window, reward, seed } = config;
-  return Recommender.create({ policy: factory(config.options), window, reward, seed });
+  const starting = [config, ...config.shadows].map(({ policy, options }) =>
+    Recommender.create({ policy: factoryOf(policy)(options), window, reward, seed }),
+  );
+  const started = await Promise.all(starting).catch((error) => Promise.reject(asProblem(error)));
+  const [{ policy }, ...shadows] = started;
+  if (policy.hasDomain && shadows.length > 0) throw new Problem(422, "shadows: none, as the policy chooses in its own domain");
+  for (const shadow of shadows) {
+    if (shadow.policy.hasDomain) throw new Problem(422, `shadows: ${shadow.policy.id} cannot follow, as it chooses in its own domain`);
+  }
+  return started;
 }
 
-/** Turns context and action into the vector that the model's policy takes, of multiples of 2^-12. */
-export type Featurizer = (context: Features | undefined, action: Action) => ArrayLike<number>;
+/** Turns context and action into the vectors that the model's policies take, of multiples of 2^-12. */
+export interface Featurizer {
+  /** @throws {Problem} 422 if features are not of the model's kind. */
+  vector(context: Features | undefined, action: Action): Float64Array;
+  /** One row per action, row-major; prepared once for a list that comes again. */
+  matrix(context: Features | undefined, actions: readonly Action[]): Float64Array;
+}
 
-/** @throws by the featurizer: {Problem} 422 if features are not of the model's kind. */
 export function featurizer(config: ModelConfig): Featurizer {
-  if (!config.encoder) {
-    return (context = [], { id, features = [] }) => {
-      if (!Array.isArray(context)) throw new Problem(422, "context: expected an array of numbers, since the model has no encoder");
-      if (!Array.isArray(features))
-        throw new Problem(422, `features of action ${id}: expected an array of numbers, since the model has no encoder`);
-      return Float64Array.from([...context, ...features], toDyadic);
-    };
-  }
-  const { encode } = encoder(config.encoder);
-  return (context = {}, { id, features = {} }) => {
-    if (Array.isArray(context)) throw new Problem(422, "context: expected features by name, since the model has an encoder");
-    if (Array.isArray(features)) throw new Problem(422, `features of action ${id}: expected them by name, since the model has an encoder`);
-    if ("id" in features) throw new Problem(422, `features of action ${id}: the name id is taken by the action's id`);
-    return acceptable(() => encode({ context, action: { ...features, id } }));
+  return config.encoder ? byName(encoder(config.encoder)) : byPlace();
+}
+
+function byPlace(): Featurizer {
+  const vector = (context: Features = [], { id, features = [] }: Action): Float64Array => {
+    if (!Array.isArray(context)) throw new Problem(422, "context: expected an array of numbers, since the model has no encoder");
+    if (!Array.isArray(features))
+      throw new Problem(422, `features of action ${id}: expected an array of numbers, since the model has no encoder`);
+    return Float64Array.from([...context, ...features], toDyadic);
   };
+  const matrix = (context: Features | undefined, actions: readonly Action[]): Float64Array => {
+    const rows = actions.map((action) => vector(context, action));
+    const [{ length: d } = new Float64Array()] = rows;
+    const points = new Float64Array(rows.length * d);
+    rows.forEach((row, i) => {
+      if (row.length !== d)
+        throw new Problem(422, `features of action ${actions[i].id}: expected ${d} numbers with the context's, got ${row.length}`);
+      points.set(row, i * d);
+    });
+    return points;
+  };
+  return { vector, matrix };
+}
+
+function byName({ encode, among }: ReturnType<typeof encoder>): Featurizer {
+  const prepared = new WeakMap<readonly Action[], ReturnType<typeof among>>();
+  return {
+    vector: (context, action) => acceptable(() => encode({ context: namedContext(context), action: namedAction(action) })),
+    matrix(context, actions) {
+      let encodeFor = prepared.get(actions);
+      if (!encodeFor) {
+        encodeFor = acceptable(() => among(actions.map(namedAction)));
+        prepared.set(actions, encodeFor);
+      }
+      return acceptable(() => encodeFor(namedContext(context)));
+    },
+  };
+}
+
+function namedContext(context: Features = {}): NamedFeatures {
+  if (Array.isArray(context)) throw new Problem(422, "context: expected features by name, since the model has an encoder");
+  return context;
+}
+
+function namedAction({ id, features = {} }: Action): NamedFeatures {
+  if (Array.isArray(features)) throw new Problem(422, `features of action ${id}: expected them by name, since the model has an encoder`);
+  if ("id" in features) throw new Problem(422, `features of action ${id}: the name id is taken by the action's id`);
+  return { ...features, id };
 }
 
 const RESOLUTION = 4096;

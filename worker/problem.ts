@@ -8,6 +8,7 @@ const TITLES = {
   409: "Conflict",
   413: "Too large",
   422: "Not acceptable as given",
+  429: "Too many requests",
   500: "Internal error",
   503: "Nothing was stored",
 } as const;
@@ -20,17 +21,28 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** When to come back, in seconds, where nothing else is said. */
+const RETRY_AFTER_S: Partial<Record<ProblemStatus, number>> = { 429: 60, 503: 5 };
+
 /** An error that becomes an RFC 9457 response. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly status: ProblemStatus;
   readonly errors: readonly FieldError[] | undefined;
+  /** When the request may come again, in seconds. */
+  readonly retryAfter: number | undefined;
 
-  constructor(status: ProblemStatus, detail: string, errors?: readonly FieldError[]) {
+  constructor(status: ProblemStatus, detail: string, errors?: readonly FieldError[], retryAfter = RETRY_AFTER_S[status]) {
     super(detail);
     this.status = status;
     this.errors = errors;
+    this.retryAfter = retryAfter;
   }
+}
+
+/** The error, saying where in a request it stands if it is a refusal. */
+export function located(error: unknown, place: string): unknown {
+  return error instanceof Problem ? new Problem(error.status, `${place}: ${error.message}`) : error;
 }
 
 // One refusal for every cause, so that it tells nothing about keys.
@@ -51,11 +63,11 @@ function from(error: unknown): Problem {
 
 /** Answers any error as application/problem+json. */
 export function problemResponse(error: unknown, c: Context): Response {
-  const { status, message: detail, errors } = from(error);
+  const { status, message: detail, errors, retryAfter } = from(error);
   return c.body(JSON.stringify({ type: "about:blank", title: TITLES[status], status, detail, ...(errors && { errors }) }), status, {
     "content-type": "application/problem+json",
     "cache-control": "no-store",
     ...(status === 401 && { "www-authenticate": "Bearer" }),
-    ...(status === 503 && { "retry-after": "5" }),
+    ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
   });
 }

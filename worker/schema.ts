@@ -6,7 +6,8 @@ import { Problem } from "./problem.ts";
 // Numbers are finite, counts and lengths are capped. What only a model can know is checked by its learner.
 
 const MAX_NESTING = 6;
-const YEAR_MS = 366 * 86_400_000;
+const DAY_MS = 86_400_000;
+const YEAR_MS = 366 * DAY_MS;
 
 const finite = v.pipe(v.number(), v.finite());
 const text = (maxLength: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxLength));
@@ -15,6 +16,10 @@ const model = v.pipe(
   v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "expected 1 to 64 letters, digits, dots, dashes or underscores"),
 );
 const actionId = text(128);
+
+/** A key such as an order number or a visitor id; it is stored as a hash only. */
+const joinKey = text(256);
+const keys = v.pipe(v.array(joinKey), v.maxLength(4));
 
 /** One of two forms, by what came: the errors of that form are then told, not that neither fits. */
 const listOr = <List extends v.GenericSchema, Other extends v.GenericSchema>(list: List, other: Other) =>
@@ -44,14 +49,30 @@ const options = v.pipe(
 
 export const modelParameter = v.object({ model });
 
+const share = (most: number) => v.pipe(v.number(), v.minValue(0), v.maxValue(most));
+const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(least), v.maxValue(most));
+const goal = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, "expected 1 to 64 letters, digits or . : - _"));
+
 export const modelBody = v.strictObject({
   policy: v.optional(text(64)),
   options: v.optional(options),
-  window: v.strictObject({ ms: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(YEAR_MS)) }),
+  window: v.strictObject({ ms: wholeNumber(1, YEAR_MS) }),
   reward: v.optional(v.strictObject({ min: finite, max: finite })),
   serving: v.optional(v.picklist(["edge", "learner"])),
   encoder: v.optional(options),
   seed: v.optional(v.pipe(v.number(), v.safeInteger())),
+  goals: v.optional(v.record(goal, v.strictObject({ weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)) }))),
+  shadows: v.optional(v.pipe(v.array(v.strictObject({ name: goal, policy: text(64), options: v.optional(options) })), v.maxLength(2))),
+  draws: v.optional(wholeNumber(0, 1000)),
+  greedy: v.optional(v.boolean()),
+  holdout: v.optional(share(0.5)),
+  minimumShare: v.optional(share(0.5)),
+  defaultAction: v.optional(actionId),
+  limits: v.optional(
+    v.strictObject({ open: v.optional(wholeNumber(1, 10_000_000)), bytes: v.optional(wholeNumber(1_000_000, 9_000_000_000)) }),
+  ),
+  retention: v.optional(v.strictObject({ ms: wholeNumber(DAY_MS, YEAR_MS) })),
+  publish: v.optional(v.strictObject({ ms: wholeNumber(1000, DAY_MS) })),
 });
 
 /** A list of actions, or an object with one. */
@@ -63,30 +84,92 @@ export const actionsBody = v.pipe(
 export const recommendationsBody = v.strictObject({
   context: v.optional(features),
   actions: v.optional(v.pipe(actions, v.minLength(1))),
-  limit: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(100)), 1),
+  limit: v.optional(wholeNumber(1, 100), 1),
   exclude: v.optional(v.pipe(v.array(actionId), v.maxLength(1000)), []),
+  greedy: v.optional(v.boolean()),
+  defer: v.optional(v.boolean(), false),
+  keys: v.optional(keys, []),
 });
 
+const probability = v.pipe(v.number(), v.gtValue(0), v.maxValue(1));
 const impression = v.strictObject({
   id: v.optional(text(256)),
   context: v.optional(features),
   action: v.union([actionId, action]),
   shownAt: timestamp,
+  keys: v.optional(keys, []),
+  probability: v.optional(probability),
 });
 export const impressionsBody = v.pipe(v.array(impression), v.minLength(1), v.maxLength(1000));
 
-const conversion = v.strictObject({
-  impressionId: text(2048),
-  reward: finite,
-  goal: v.optional(v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, "expected 1 to 64 letters, digits or . : - _")), "conversion"),
-  timestamp: v.optional(timestamp),
+const item = { goal: v.optional(goal, "conversion"), timestamp: v.optional(timestamp) };
+const byImpression = { ...item, impressionId: text(2048) };
+const byKey = { ...item, model, key: joinKey, action: v.optional(actionId) };
+
+/** Of one impression, or of the one that a key given at its recommendation leads to. */
+const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {
+  const [ofImpression, ofKey] = [v.strictObject({ ...byImpression, ...entries }), v.strictObject({ ...byKey, ...entries })];
+  return v.lazy((input: unknown): typeof ofImpression | typeof ofKey =>
+    input !== null && typeof input === "object" && "key" in input ? ofKey : ofImpression,
+  );
+};
+const oneOrMany = <Item extends v.GenericSchema>(schema: Item) => listOr(v.pipe(v.array(schema), v.minLength(1), v.maxLength(500)), schema);
+
+const rewarded = conversionItem({ reward: finite });
+const retracted = conversionItem({});
+export const conversionsBody = v.variant("type", [
+  v.strictObject({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
+  v.strictObject({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
+]);
+
+/** Without a version: the kept snapshot before the newest. */
+export const rollbackBody = v.strictObject({ version: v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)) });
+
+/** A new configuration; nothing: from scratch with the same one. */
+const nothing = v.strictObject({});
+export const resetBody = v.lazy((input: unknown): typeof nothing | typeof modelBody =>
+  input !== null && typeof input === "object" && Object.keys(input).length === 0 ? nothing : modelBody,
+);
+
+export const logQuery = v.object({
+  after: v.optional(v.pipe(v.string(), v.regex(/^\d{1,15}$/, "expected a whole number"), v.transform(Number)), "0"),
 });
 
-export const conversionsBody = v.strictObject({
-  type: v.literal("conversion"),
-  timestamp,
-  data: listOr(v.pipe(v.array(conversion), v.minLength(1), v.maxLength(500)), conversion),
-});
+const keyHash = v.pipe(v.string(), v.regex(/^[\w-]{22}$/, "expected a hash as an export has it"));
+/** What an export says of an impression beside what a shop knows. */
+const exportedOnly = {
+  state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
+  arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
+  decision: v.nullish(v.object({ probability: v.optional(probability) })),
+  hashes: v.optional(v.pipe(v.array(keyHash), v.maxLength(8)), []),
+};
+
+/** A line of a past log, as an export has it; what it has beside that is not read. */
+export const pastLine = v.variant("type", [
+  v.object({
+    type: v.literal("impression"),
+    id: text(256),
+    action: v.union([actionId, action]),
+    shownAt: timestamp,
+    context: v.nullish(features),
+    features: v.optional(v.pipe(v.array(finite), v.maxLength(4096))),
+    probability: v.nullish(probability),
+    keys: v.optional(keys, []),
+    ...exportedOnly,
+  }),
+  v.object({
+    type: v.literal("conversion"),
+    impression: text(256),
+    goal: v.optional(goal, "conversion"),
+    event: v.optional(text(256)),
+    reward: v.nullable(finite),
+    at: timestamp,
+    status: v.optional(v.picklist(["applied", "conflict", "late", "orphan", "void"]), "applied"),
+    hash: v.optional(keyHash),
+    action: v.nullish(actionId, null),
+  }),
+  v.object({ type: v.picklist(["model", "mark", "erased"]) }),
+]);
 
 export type Features = v.InferOutput<typeof features>;
 export type Action = v.InferOutput<typeof action>;
@@ -94,17 +177,27 @@ export type ModelBody = v.InferOutput<typeof modelBody>;
 export type RecommendationsBody = v.InferOutput<typeof recommendationsBody>;
 export type ImpressionItem = v.InferOutput<typeof impression>;
 export type ConversionsBody = v.InferOutput<typeof conversionsBody>;
-export type ConversionItem = v.InferOutput<typeof conversion>;
+export type PastItem = v.InferOutput<typeof pastLine>;
+export type ConversionItem = v.InferOutput<typeof rewarded> | v.InferOutput<typeof retracted>;
 
 /** Checks a part of a request: 400 if its form is wrong, 422 if a value is out of range. */
-export function valid<Target extends "json" | "param", Schema extends v.GenericSchema>(target: Target, schema: Schema) {
+export function valid<Target extends "json" | "param" | "query", Schema extends v.GenericSchema>(target: Target, schema: Schema) {
   return sValidator(target, schema, (result) => {
-    if (result.success) return;
-    const issues = result.error as readonly v.BaseIssue<unknown>[];
-    const errors = issues.slice(0, 20).map((issue) => ({ path: v.getDotPath(issue) ?? "", message: issue.message }));
-    const status = issues.some(({ kind }) => kind === "schema") ? 400 : 422;
-    throw new Problem(status, errors.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; "), errors);
+    if (!result.success) throw refused(result.error as readonly v.BaseIssue<unknown>[]);
   });
+}
+
+/** @throws {Problem} 400 or 422, as `valid` does. */
+export function parsed<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
+  const result = v.safeParse(schema, value);
+  if (result.success) return result.output;
+  throw refused(result.issues);
+}
+
+function refused(issues: readonly v.BaseIssue<unknown>[]): Problem {
+  const errors = issues.slice(0, 20).map((issue) => ({ path: v.getDotPath(issue) ?? "", message: issue.message }));
+  const status = issues.some(({ kind }) => kind === "schema") ? 400 : 422;
+  return new Problem(status, errors.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; "), errors);
 }
 
 function deeperThan(value: unknown, levels: number): boolean {

@@ -1,4 +1,6 @@
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
+import { remembered, valuesOf } from "./environment.ts";
+import { Problem } from "./problem.ts";
 
 /** What an impression id says, so that a conversion can be checked without a look-up. */
 export interface Impression {
@@ -27,48 +29,63 @@ const MAC_BYTES = 16;
 /** Version, key id, UUID, window end, action hash, probability, model version; then the model's name and the MAC. */
 const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6;
 const TWO_TO_32 = 2 ** 32;
+/** Ids are public: against a shorter key, one id would be enough to try all keys at home. */
+const LEAST_KEY_LENGTH = 16;
+/** Actions whose hashes are kept; a catalogue has at most a thousand. */
+const MOST_ACTIONS = 4096;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+interface SigningKey {
+  /** 16 bits of the key's hash, in every id: tells which key to try. Two keys may have the same. */
+  readonly id: number;
+  readonly hmac: CryptoKey;
+}
 
 /** Signs and verifies impression tokens: base64url of the fields above and a 128-bit truncated HMAC-SHA256. */
 export class TokenSigner {
-  readonly #key: CryptoKey;
-  readonly #keyId: number;
+  readonly #keys: readonly SigningKey[];
 
-  private constructor(key: CryptoKey, keyId: number) {
-    this.#key = key;
-    this.#keyId = keyId;
+  private constructor(keys: readonly SigningKey[]) {
+    this.#keys = keys;
   }
 
-  static async create(secret: string): Promise<TokenSigner> {
-    const bytes = new TextEncoder().encode(secret);
-    const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-    return new TokenSigner(key, (await hash32(secret)) >>> 16);
-  }
+  /**
+   * @param secret keys separated by whitespace: the first signs, all verify.
+   * @throws {Problem} 500 if there is none, or one has fewer than 16 characters.
+   */
+  static readonly create: (secret: string) => Promise<TokenSigner> = remembered(async (secret) => {
+    const keys = valuesOf(secret);
+    if (keys.length === 0 || keys.some(({ length }) => length < LEAST_KEY_LENGTH)) {
+      throw new Problem(500, `AFTERCLICK_TOKEN_KEY: expected values of ${LEAST_KEY_LENGTH} or more characters`);
+    }
+    return new TokenSigner(await Promise.all(keys.map(signingKey)));
+  });
 
   async sign(impression: Impression): Promise<string> {
-    const name = new TextEncoder().encode(impression.model);
+    const [key] = this.#keys;
+    const name = encoder.encode(impression.model);
     const bytes = new Uint8Array(FIXED_BYTES + name.length + MAC_BYTES);
     const view = new DataView(bytes.buffer);
     view.setUint8(0, VERSION);
-    view.setUint16(1, this.#keyId);
-    bytes.set(uuidBytes(impression.id), 3);
+    view.setUint16(1, key.id);
+    setUuid(view, 3, impression.id);
     setUint48(view, 19, impression.windowEndsAt);
     view.setUint32(25, await hash32(impression.action));
     view.setFloat32(29, impression.probability ?? Number.NaN);
     setUint48(view, 33, impression.modelVersion);
     bytes.set(name, FIXED_BYTES);
     const end = bytes.length - MAC_BYTES;
-    bytes.set(await this.#mac(bytes.subarray(0, end)), end);
-    return encodeBase64Url(bytes.buffer).replaceAll("=", "");
+    bytes.set(await macOf(key, bytes.subarray(0, end)), end);
+    return textOf(bytes);
   }
 
   /** What the token says; undefined if it is not exactly one of ours, or its time lies in the future. */
   async verify(token: string, now: number): Promise<TokenContent | undefined> {
     const bytes = decode(token);
-    if (!bytes || bytes.length <= FIXED_BYTES + MAC_BYTES) return undefined;
-    const end = bytes.length - MAC_BYTES;
-    if (!crypto.subtle.timingSafeEqual(bytes.subarray(end), await this.#mac(bytes.subarray(0, end)))) return undefined;
+    if (!bytes || bytes.length <= FIXED_BYTES + MAC_BYTES || !(await this.#isOurs(bytes))) return undefined;
     const view = new DataView(bytes.buffer);
-    if (view.getUint8(0) !== VERSION || view.getUint16(1) !== this.#keyId) return undefined;
     const probability = view.getFloat32(29);
     const content = {
       id: uuidOf(bytes.subarray(3, 19)),
@@ -76,20 +93,37 @@ export class TokenSigner {
       actionHash: view.getUint32(25),
       ...(!Number.isNaN(probability) && { probability }),
       modelVersion: getUint48(view, 33),
-      model: new TextDecoder().decode(bytes.subarray(FIXED_BYTES, end)),
+      model: decoder.decode(bytes.subarray(FIXED_BYTES, bytes.length - MAC_BYTES)),
     };
     return shownAtOf(content.id) > now + CLOCK_TOLERANCE_MS ? undefined : content;
   }
 
-  async #mac(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-    return new Uint8Array(await crypto.subtle.sign("HMAC", this.#key, bytes), 0, MAC_BYTES);
+  async #isOurs(bytes: Uint8Array<ArrayBuffer>): Promise<boolean> {
+    if (bytes[0] !== VERSION) return false;
+    const [signed, mac] = [bytes.subarray(0, -MAC_BYTES), bytes.subarray(-MAC_BYTES)];
+    let match = false;
+    for (const key of this.#keys) {
+      if (key.id === bytes[1] * 256 + bytes[2]) match = crypto.subtle.timingSafeEqual(mac, await macOf(key, signed)) || match;
+    }
+    return match;
   }
 }
 
-/** The first 32 bits of the text's SHA-256. */
-export async function hash32(text: string): Promise<number> {
-  return new DataView(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).getUint32(0);
+async function signingKey(secret: string): Promise<SigningKey> {
+  const hmac = await crypto.subtle.importKey("raw", encoder.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return { id: (await first32(secret)) >>> 16, hmac };
 }
+
+async function macOf({ hmac }: SigningKey, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await crypto.subtle.sign("HMAC", hmac, bytes), 0, MAC_BYTES);
+}
+
+async function first32(text: string): Promise<number> {
+  return new DataView(await crypto.subtle.digest("SHA-256", encoder.encode(text))).getUint32(0);
+}
+
+/** The first 32 bits of the text's SHA-256. */
+export const hash32: (text: string) => Promise<number> = remembered(first32, MOST_ACTIONS);
 
 /** A UUIDv7 of a time and ten bytes, random or derived. */
 export function uuidAt(shownAt: number, random: Uint8Array): string {
@@ -112,24 +146,31 @@ export function firstIdAt(shownAt: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
+function textOf(bytes: Uint8Array<ArrayBuffer>): string {
+  return encodeBase64Url(bytes.buffer).replaceAll("=", "");
+}
+
 function decode(token: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     const bytes = decodeBase64Url(token);
     // One text per token: padding, the other alphabet, or stray bits at the end are refused.
-    return encodeBase64Url(bytes.buffer).replaceAll("=", "") === token ? bytes : undefined;
+    return textOf(bytes) === token ? bytes : undefined;
   } catch {
     return undefined;
   }
 }
 
-function uuidBytes(id: string): Uint8Array {
+function setUuid(view: DataView, offset: number, id: string): void {
   const hex = id.replaceAll("-", "");
-  return Uint8Array.from({ length: 16 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
+  for (let word = 0; word < 4; word++) view.setUint32(offset + 4 * word, Number.parseInt(hex.slice(8 * word, 8 * word + 8), 16));
 }
 
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
 function uuidOf(bytes: Uint8Array): string {
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+  let hex = "";
+  for (const byte of bytes) hex += HEX[byte];
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 function setUint48(view: DataView, offset: number, value: number): void {

@@ -20,7 +20,7 @@ export interface Plan {
 }
 
 /** Uniform on [0, 1): a hash of the seed and of what is drawn, so that no draw depends on another. */
-function draw(seed: number, what: string, index: number): number {
+export function draw(seed: number, what: string, index: number): number {
   return createHash("sha256").update(`${seed} ${what} ${index}`).digest().readUInt32LE() / 2 ** 32;
 }
 

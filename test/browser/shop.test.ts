@@ -1,36 +1,11 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTestHarness, type TestHarness } from "wrangler";
-import { products, SHOP_MODEL, shopActions, shopModel } from "../../worker/page/shop.ts";
+import { products } from "../../worker/page/shop.ts";
 import { hasChromium, launchChromium } from "../support/chromium.ts";
-
-const secrets = {
-  AFTERCLICK_SECRET_KEY: "sk_test",
-  AFTERCLICK_PUBLISHABLE_KEY: "pk_test",
-  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-  AFTERCLICK_TOKEN_KEY: "token-key",
-};
-
-async function startWorker(demo: "true" | "false"): Promise<{ harness: TestHarness; url: URL }> {
-  const harness = createTestHarness({ workers: [{ configPath: "wrangler.jsonc", secrets: { ...secrets, AFTERCLICK_DEMO: demo } }] });
-  return { harness, url: (await harness.listen()).url };
-}
-
-async function put(url: URL, path: string, json: unknown): Promise<void> {
-  const headers = { "content-type": "application/json", authorization: `Bearer ${secrets.AFTERCLICK_SECRET_KEY}` };
-  const response = await fetch(new URL(path, url), { method: "PUT", headers, body: JSON.stringify(json) });
-  if (!response.ok) throw new Error(await response.text());
-}
-
-async function startShop(): Promise<{ harness: TestHarness; url: URL }> {
-  const shop = await startWorker("true");
-  await put(shop.url, `/v1/models/${SHOP_MODEL}`, shopModel);
-  await put(shop.url, `/v1/models/${SHOP_MODEL}/actions`, { actions: shopActions });
-  return shop;
-}
+import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";
 
 describe("the shop's backend", () => {
-  let shop: { harness: TestHarness; url: URL };
+  let shop: TestWorker;
   beforeAll(async () => {
     shop = await startShop();
   });
@@ -65,17 +40,17 @@ describe("the shop's backend", () => {
 });
 
 describe("where the demonstration is off", () => {
-  let worker: { harness: TestHarness; url: URL };
+  let worker: TestWorker;
   beforeAll(async () => {
     worker = await startWorker("false");
   });
   afterAll(() => worker?.harness.close());
 
-  it("says so and gives no key away", async () => {
+  it("serves no shop and gives no key away", async () => {
     const response = await fetch(worker.url);
     expect(response.status).toBe(200);
     const text = await response.text();
-    expect(text).toContain("demonstration shop is off");
+    expect(text).not.toContain("#shop");
     for (const value of Object.values(secrets)) expect(text).not.toContain(value);
   });
 
@@ -87,20 +62,15 @@ describe("where the demonstration is off", () => {
 });
 
 describe.skipIf(!hasChromium)("the shop in Chromium", () => {
-  let shop: { harness: TestHarness; url: URL };
+  let shop: TestWorker;
   let browser: Browser;
   let page: Page;
-  const complaints: string[] = [];
+  let complaints: readonly string[];
 
   beforeAll(async () => {
     [shop, browser] = await Promise.all([startShop(), launchChromium()]);
     page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
-    page.on("console", (message) => complaints.push(message.text()));
-    page.on("pageerror", (error) => complaints.push(error.message));
-    page.on("request", (request) => {
-      const url = new URL(request.url());
-      if (url.protocol !== "data:" && url.host !== shop.url.host) complaints.push(`asked ${url}`);
-    });
+    complaints = complaintsOf(page, shop.url);
     await page.goto(shop.url.href);
     await page.locator(".card").nth(2).waitFor();
   });
@@ -159,16 +129,7 @@ describe.skipIf(!hasChromium)("the shop in Chromium", () => {
   it.each([320, 375])("needs no sideways scrolling at %i pixels", async (width) => {
     await page.setViewportSize({ width, height: 800 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
-    const outside = await page.evaluate(() =>
-      Array.from(document.querySelectorAll("section *:not(.unseen *, .choice input)"))
-        .filter((element) => {
-          const section = element.closest("section")?.getBoundingClientRect();
-          const { right } = element.getBoundingClientRect();
-          return section !== undefined && right > section.right + 0.5;
-        })
-        .map((element) => element.outerHTML.slice(0, 80)),
-    );
-    expect(outside).toEqual([]);
+    expect(await outside(page)).toEqual([]);
   });
 
   it("has complained of nothing and asked nobody else", () => {

@@ -43,7 +43,12 @@ it.each([
   ["an option out of range", { window, options: { exploration: -1 } }, 422, /exploration/],
   ["exact norms", { window, options: { norms: "exact" } }, 422, /norms.*pending/],
   ["exact norms of a GP", { window, policy: "gp-ucb-sdf", options: { norms: "exact" } }, 422, /norms.*pending/],
-  ["serving at the edge", { window, serving: "edge" }, 422, /serving/],
+  [
+    "serving a sequential policy at the edge",
+    { window, serving: "edge", policy: "delayed-zooming", options: { domain: { box: [[0, 1]] }, horizon: 100 } },
+    422,
+    /serving: delayed-zooming has to be served by its learner/,
+  ],
   ["dimensions that differ", { window, options: { dimension: 3 }, encoder: { dimension: 4 } }, 422, /dimension/],
   ["an encoder of nothing", { window, encoder: { dimension: 0 } }, 422, /dimension/],
   ["rewards the wrong way round", { window, reward: { min: 1, max: 0 } }, 422, /reward\.max/],

@@ -1,8 +1,8 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { Webhook } from "standardwebhooks";
 import { expect } from "vitest";
-import { app } from "../../worker/app.ts";
+import { type App, app } from "../../worker/app.ts";
 import type { Environment } from "../../worker/environment.ts";
 import type { Description } from "../../worker/message.ts";
 
@@ -20,11 +20,13 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Bindings in place of the real ones. */
   readonly env?: Partial<Environment>;
+  /** The isolate that answers; by default the one of all tests of a file. */
+  readonly isolate?: Pick<App, "fetch">;
 }
 
 /** Calls the worker. A string is sent as it is, anything else as JSON. */
 export async function call(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<Reply> {
-  const { key = env.AFTERCLICK_SECRET_KEY } = options;
+  const { key = env.AFTERCLICK_SECRET_KEY, isolate = app } = options;
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }), ...options.headers };
   const request = new Request(`http://worker${path}`, {
     method,
@@ -32,33 +34,53 @@ export async function call(method: string, path: string, body?: unknown, options
     body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
   });
   const context = createExecutionContext();
-  const response = await app.fetch(request, { ...env, ...options.env }, context);
+  const response = await isolate.fetch(request, { ...env, ...options.env }, context);
   await waitOnExecutionContext(context);
-  const json = /json/.test(response.headers.get("content-type") ?? "");
-  return { status: response.status, headers: response.headers, body: json ? await response.json() : await response.text() };
+  const { status } = response;
+  return { status, headers: response.headers, body: await contentOf(response) };
+}
+
+function contentOf(response: Response): Promise<unknown> {
+  const type = response.headers.get("content-type") ?? "";
+  if (/octet-stream/.test(type)) return response.arrayBuffer();
+  return /[+/]json/.test(type) ? response.json() : response.text();
 }
 
 let models = 0;
 
-/** A new model of three actions with a window of an hour. Returns its name. */
+/** A new model of three actions with a window of an hour, served by its learner unless it says otherwise. Returns its name. */
 export async function createModel(body: object = {}): Promise<string> {
   const name = `model-${++models}`;
-  const created = await call("PUT", `/v1/models/${name}`, { window: { ms: HOUR_MS }, ...body });
+  const created = await call("PUT", `/v1/models/${name}`, { window: { ms: HOUR_MS }, serving: "learner", ...body });
   expect(created).toMatchObject({ status: 201 });
   await call("PUT", `/v1/models/${name}/actions`, { actions: ["tent", "mug", "lamp"].map((id) => ({ id })) });
   return name;
 }
 
 /** Recommends; the ids of the impressions, best first. */
-export async function recommend(model: string, body: object = {}): Promise<string[]> {
-  const reply = await call("POST", `/v1/models/${model}/recommendations`, body);
+export async function recommend(model: string, body: object = {}, options: CallOptions = {}): Promise<string[]> {
+  const reply = await call("POST", `/v1/models/${model}/recommendations`, body, options);
   expect(reply.status).toBe(201);
   return reply.body.actions.map(({ impressionId }: { impressionId: string }) => impressionId);
+}
+
+/** Shows actions by other means; by default a mug, in Portugal, now. Their impression ids. */
+export async function show(model: string, ...items: object[]): Promise<string[]> {
+  const shown = items.map((fields) => ({ action: "mug", context: { country: "PT" }, shownAt: Date.now(), ...fields }));
+  const { status, body } = await call("POST", `/v1/models/${model}/impressions`, shown);
+  expect(status).toBe(201);
+  return body.impressions.map(({ impressionId }: { impressionId: string }) => impressionId);
+}
+
+/** Keeps a snapshot of now. Its version. */
+export async function keep(model: string): Promise<number> {
+  return Number((await call("GET", `/v1/models/${model}/snapshot`)).headers.get("afterclick-version"));
 }
 
 let webhooks = 0;
 
 export interface WebhookOptions {
+  readonly type?: "conversion" | "conversion.updated" | "conversion.retracted";
   readonly id?: string;
   readonly timestamp?: number;
   readonly env?: Partial<Environment>;
@@ -67,10 +89,20 @@ export interface WebhookOptions {
 /** Posts conversions as a shop's backend would, signed. */
 export function convert(
   data: unknown,
-  { id = `msg_${++webhooks}`, timestamp = Date.now(), env: bindings }: WebhookOptions = {},
+  { type = "conversion", id = `msg_${++webhooks}`, timestamp = Date.now(), env: bindings }: WebhookOptions = {},
 ): Promise<Reply> {
-  const body = JSON.stringify({ type: "conversion", timestamp, data });
+  const body = JSON.stringify({ type, timestamp, data });
   return call("POST", "/v1/conversions", body, { key: null, headers: sign(id, body), env: bindings });
+}
+
+/** What became of each conversion of a webhook. */
+export function statusesOf({ body }: Reply): string[] {
+  return body.conversions.map(({ status }: { status: string }) => status);
+}
+
+/** What became of an impression. */
+export async function statusOf(impressionId: string): Promise<string> {
+  return (await call("GET", `/v1/impressions/${impressionId}`)).body.status;
 }
 
 export function sign(id: string, body: string, now = Date.now()): Record<string, string> {
@@ -86,6 +118,12 @@ export async function describeModel(model: string): Promise<Description> {
   return body;
 }
 
+/** What a model has learnt and counted. */
+export async function stateOf(model: string): Promise<Pick<Description, "digest" | "counts">> {
+  const { digest, counts } = await describeModel(model);
+  return { digest, counts };
+}
+
 export function learnerOf(model: string) {
   return env.LEARNER.get(env.LEARNER.idFromName(model));
 }
@@ -94,4 +132,23 @@ export function learnerOf(model: string) {
 export async function journalOf(model: string): Promise<string[]> {
   const { keys } = await env.EVENTS.list({ prefix: `event/${model}/` });
   return keys.map(({ name }) => name);
+}
+
+/** All that is stored of a model, in its tables and in KV, as one text: bytes as Latin-1. */
+export async function storedOf(model: string): Promise<string> {
+  const rows = await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => {
+    const tables = sql
+      .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\'")
+      .toArray();
+    return tables.flatMap(({ name }) => Array.from(sql.exec(`SELECT * FROM "${name}"`).raw(), (row) => row.map(textOf).join(" ")));
+  });
+  const { keys } = await env.EVENTS.list();
+  const records = keys
+    .filter(({ name }) => name.split("/")[1] === model)
+    .map(async ({ name, metadata }) => `${name} ${JSON.stringify(metadata)} ${textOf(await env.EVENTS.get(name, "arrayBuffer"))}`);
+  return [...rows, ...(await Promise.all(records))].join("\n");
+}
+
+function textOf(value: unknown): string {
+  return value instanceof ArrayBuffer ? new TextDecoder("latin1").decode(value) : String(value);
 }

@@ -3,14 +3,13 @@ import { policies, Recommender } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { ConversionEvent } from "../../worker/event-store.ts";
-import type { Learner } from "../../worker/learner.ts";
 import type { Answer, Shown } from "../../worker/message.ts";
 import { shownAtOf, uuidAt } from "../../worker/token.ts";
-import { createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
+import { call, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
 
 const shownAt = Date.now() - 10_000;
 const idOf = (n: number, time = shownAt): string => uuidAt(time, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, n >> 8, n]));
-const shownAs = (id: string, action: string): Shown => ({ id, key: null, action: { id: action }, context: { country: "PT" } });
+const shownAs = (id: string, action: string): Shown => ({ id, name: null, action: { id: action }, context: { country: "PT" }, keys: [] });
 const shown = Array.from({ length: 4 }, (_, n) => shownAs(idOf(n), ["tent", "mug", "lamp"][n % 3]));
 
 async function value<T>(answer: Promise<Answer<T>>): Promise<T> {
@@ -59,9 +58,12 @@ it("keeps its digest through snapshots and evictions, and does not replay what a
   }
   const before = await stateOf(model);
   expect(before.counts).toMatchObject({ impressions: 1500, converted: 300 });
+  expect((await call("GET", `/v1/models/${model}/snapshot`)).status).toBe(200);
   const snapshot = await runInDurableObject(learner, (_, { storage }) => {
     // Only what came after the newest snapshot may be read: without the rest the state is the same.
-    const newest = storage.sql.exec<{ seq: number; chunks: number }>("SELECT max(seq) AS seq, count(*) AS chunks FROM snapshots").one();
+    const newest = storage.sql
+      .exec<{ seq: number; chunks: number }>("SELECT seq, count(*) AS chunks FROM snapshots GROUP BY seq ORDER BY seq DESC LIMIT 1")
+      .one();
     storage.sql.exec("DELETE FROM conversions WHERE seq <= ?", newest.seq);
     return newest;
   });
@@ -141,75 +143,10 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
   );
 });
 
-/** Registers and converts, each step tried until it is answered. */
-async function scenario(learner: Learner, attempt: <T>(step: () => Promise<T>) => Promise<T>): Promise<void> {
-  await attempt(() => value(learner.register(shown.slice(0, 2))));
-  await attempt(() => value(learner.ingest([event(0), event(1), event(2)])));
-  await attempt(() => value(learner.register(shown.slice(2))));
-  await attempt(() => value(learner.ingest([event(1, { event: "other", reward: 1, at: shownAt + 2000 })])));
-}
-
-it("comes to the same state whichever statement fails, when what failed is sent again", async () => {
-  const steady = await createModel();
-  await runInDurableObject(learnerOf(steady), (learner: Learner) => scenario(learner, (step) => step()));
-  const expected = await stateOf(steady);
-  expect(expected.counts).toMatchObject({ impressions: 4, applied: 4, orphan: 0, converted: 3 });
-
-  for (let failing = 1; ; failing++) {
-    const model = await createModel();
-    const failed = await runInDurableObject(learnerOf(model), (learner: Learner, { storage }) => failingAt(failing, storage.sql, learner));
-    const { digest, counts } = await stateOf(model);
-    // A failure after the commit is answered with duplicate the next time.
-    expect({ digest, counts: { ...counts, duplicate: 0 } }).toEqual(expected);
-    if (failed) continue;
-    expect(failing).toBeGreaterThan(50);
-    return;
-  }
-});
-
-/** Runs the scenario while the n-th statement fails once; whether there was one. */
-async function failingAt(n: number, sql: SqlStorage, learner: Learner): Promise<boolean> {
-  const prototype: SqlStorage = Object.getPrototypeOf(sql);
-  const { exec } = prototype;
-  let statements = 0;
-  let failed = false;
-  prototype.exec = function (this: SqlStorage, ...statement: Parameters<typeof exec>) {
-    if (++statements === n) throw new Error("disk error");
-    return exec.apply(this, statement);
-  } as typeof exec;
-  try {
-    await scenario(learner, async (step) => {
-      try {
-        return await step();
-      } catch (error) {
-        expect(error).toMatchObject({ message: "disk error" });
-        failed = true;
-        return step();
-      }
-    });
-  } finally {
-    prototype.exec = exec;
-  }
-  return failed;
-}
-
-it("answers duplicate when it crashed after it had committed, before its reply", async () => {
-  const model = await createModel();
-  await value(learnerOf(model).register(shown));
-  const crashed = runInDurableObject(learnerOf(model), async (learner: Learner, state) => {
-    await value(learner.ingest([event(0)]));
-    await state.storage.sync();
-    state.abort("crash");
-  });
-  await expect(crashed).rejects.toThrow();
-  expect(await value(learnerOf(model).ingest([event(0)]))).toEqual([{ status: "duplicate" }]);
-  expect(await stateOf(model)).toMatchObject({ counts: { impressions: 4, applied: 1, converted: 1 } });
-});
-
 it("makes a decision again from its seed and first impression", async () => {
-  const model = await createModel({ seed: 11, options: { dimension: 2 } });
+  const model = await createModel({ seed: 11, draws: 0, options: { dimension: 2 } });
   const actions = [0, 1, 2].map((i) => ({ id: `a${i}`, features: [i / 4, 1 - i / 4] }));
-  const recommendation = await value(learnerOf(model).recommend({ actions, limit: 3, exclude: [] }));
+  const recommendation = await value(learnerOf(model).recommend({ actions, limit: 3, exclude: [], defer: false, keys: [] }));
   const descriptor = policies.find(({ id }) => id === "otf-lin-ts") as unknown as (options: object) => never;
   const { options, window } = await describeModel(model);
   const sdk = await Recommender.create({ policy: descriptor(options), window, seed: 11 });

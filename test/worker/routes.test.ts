@@ -20,15 +20,15 @@ it("creates a model once, with a Thompson policy of bounded width by default", a
     options: { width: "theory", norms: "buffered", dimension: 64 },
     window: { ms: HOUR_MS },
     reward: { min: 0, max: 1 },
-    serving: "learner",
+    serving: "edge",
     encoder: { dimension: 64, interactions: "all" },
     counts: { impressions: 0, pending: 0, converted: 0, expired: 0, applied: 0, duplicate: 0, late: 0, conflict: 0, orphan: 0 },
     actions: 0,
-    modelVersion: 0,
+    modelVersion: 1,
     conversionRate: null,
   });
   expect(Number.isFinite(created.body.options.widthCap) && created.body.options.widthCap < 1e6).toBe(true);
-  expect(await call("PUT", "/v1/models/created", { serving: "learner", ...body })).toMatchObject({ status: 200, body: created.body });
+  expect(await call("PUT", "/v1/models/created", { serving: "edge", ...body })).toMatchObject({ status: 200, body: created.body });
   expect(await call("GET", "/v1/models/created")).toMatchObject({ status: 200, body: created.body });
 });
 
@@ -52,7 +52,7 @@ it("recommends from the catalogue, ranked and each place an impression of its ow
   const model = await createModel();
   const { status, body } = await call("POST", `/v1/models/${model}/recommendations`, { context: { country: "PT" }, limit: 5 }, publishable);
   expect(status).toBe(201);
-  expect(body).toMatchObject({ model, policy: "otf-lin-ts", modelVersion: 0 });
+  expect(body).toMatchObject({ model, policy: "otf-lin-ts", modelVersion: 3, arm: "policy" });
   expect(Math.abs(body.windowEndsAt - Date.now() - HOUR_MS)).toBeLessThan(10_000);
   expect(body.actions.map(({ id }: { id: string }) => id).sort()).toEqual(["lamp", "mug", "tent"]);
   expect(new Set(body.actions.map(({ impressionId }: { impressionId: string }) => impressionId)).size).toBe(3);

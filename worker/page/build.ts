@@ -17,6 +17,6 @@ async function bundle(entryPoint: string): Promise<string> {
   return outputFiles[0].text;
 }
 
-const [script, style] = await Promise.all([bundle("client/index.tsx"), bundle("style.css")]);
+const [script, style] = await Promise.all([bundle("client/index.tsx"), bundle("style/index.css")]);
 await mkdir("build", { recursive: true });
 await writeFile("build/page.ts", `export const script = ${JSON.stringify(script)};\nexport const style = ${JSON.stringify(style)};\n`);

@@ -2,11 +2,15 @@ import { Hono } from "hono";
 import { html, raw } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";
 import { script, style } from "../../build/page.ts";
-import { type Environment, secret } from "../environment.ts";
+import type { Environment } from "../environment.ts";
+import { plainKey } from "../keys.ts";
+import type * as Message from "../message.ts";
+import type * as Metrics from "../metrics.ts";
+import type * as Report from "./client/report.ts";
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="12" fill="none" stroke="#0b7a5c" stroke-width="4"/><circle cx="16" cy="16" r="5" fill="#0b7a5c"/></svg>`;
 
-/** The page at `/`: the demonstration shop, or, where it is off, what this worker is. */
+/** The page at `/`: the dashboard, beside the demonstration shop where that is on. It holds no key but the publishable one. */
 export const page = new Hono<{ Bindings: Environment; Variables: { secureHeadersNonce?: string } }>();
 
 page.use(
@@ -28,8 +32,14 @@ page.use(
 page.get("/", (c) => {
   const nonce = c.get("secureHeadersNonce") ?? "";
   c.header("cache-control", "no-store");
-  return c.html(c.env.AFTERCLICK_DEMO === "true" ? shop(nonce, secret(c.env, "AFTERCLICK_PUBLISHABLE_KEY")) : notice(nonce));
+  return c.html(c.env.AFTERCLICK_DEMO === "true" ? demonstration(nonce, plainKey(c.env, "AFTERCLICK_PUBLISHABLE_KEY")) : dashboard(nonce));
 });
+
+/** What the worker tells is what the page reads, or this does not compile. */
+type Fits<Told extends Read, Read> = Told;
+export type Told =
+  | Fits<Metrics.Metrics, Report.Metrics>
+  | Fits<Message.Explanation & { readonly impressionId: string }, Report.Explanation>;
 
 type Html = ReturnType<typeof html>;
 
@@ -46,31 +56,34 @@ function document(nonce: string, content: Html) {
 </head>
 <body>
 ${content}
+<script type="module" nonce="${nonce}">${raw(script)}</script>
 </body>
 </html>`;
 }
 
-function shop(nonce: string, publishableKey: string) {
+const noscript = html`<noscript><p>This page needs JavaScript.</p></noscript>`;
+
+/** The shop and the dashboard of its model. */
+function demonstration(nonce: string, publishableKey: string) {
   return document(
     nonce,
     html`<header>
 <h1>afterclick</h1>
 <p>A shop that learns from purchases, even when they are reported late.</p>
+<nav aria-label="Views"><a href="#shop">Shop</a><a href="#dashboard">Dashboard</a></nav>
 </header>
-<main data-key="${publishableKey}"><noscript><p>The shop needs JavaScript.</p></noscript></main>
-<script type="module" nonce="${nonce}">${raw(script)}</script>`,
+<main data-publishable-key="${publishableKey}">${noscript}</main>`,
   );
 }
 
-function notice(nonce: string) {
+/** The dashboard of all models, for who has the secret key. */
+function dashboard(nonce: string) {
   return document(
     nonce,
     html`<header>
 <h1>afterclick</h1>
 <p>A contextual recommender whose policies know that conversions come late.</p>
 </header>
-<main class="notice">
-<p>This worker answers under <code>/v1</code>. Its demonstration shop is off: it is served where <code>AFTERCLICK_DEMO</code> is <code>true</code>, as it is after <code>npm start</code>.</p>
-</main>`,
+<main>${noscript}</main>`,
   );
 }

@@ -45,6 +45,8 @@ export const profiles: readonly Profile[] = [
 export const shopModel = {
   window: { ms: SHOP_WINDOW_MS },
   serving: "learner",
+  // For every tenth visit the products are drawn at random: what the dashboard holds the policy against.
+  holdout: 0.1,
   encoder: {
     dimension: 256,
     interactions: [

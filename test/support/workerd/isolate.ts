@@ -26,7 +26,8 @@ export interface Faults {
   pause(): Promise<void>;
 }
 
-const never = new Promise<never>(() => {});
+/** One of its own for each who waits: a shared one would keep them all. */
+const never = (): Promise<never> => new Promise(() => {});
 
 /** What runs code and may die at any effect. Its code then goes on at most to its next effect, and nothing comes of it. */
 export class Isolate {
@@ -70,11 +71,11 @@ export class Isolate {
 
   /** Code of the isolate waits for something outside: dead code is never told what came of it. */
   async outside<T>(name: string, call: () => Promise<T>): Promise<T> {
-    if (!this.#survives(name)) return never;
+    if (!this.#survives(name)) return never();
     try {
       return await call();
     } finally {
-      if (!this.#survives(`after ${name}`)) await never;
+      if (!this.#survives(`after ${name}`)) await never();
     }
   }
 

@@ -1,33 +1,76 @@
-import { render, useEffect, useState } from "hono/jsx/dom";
-import { SHOP_WINDOW_MS } from "../shop.ts";
-import { Estimates } from "./estimates.tsx";
-import { Impressions } from "./impressions.tsx";
+import { render, useLayoutEffect, useState } from "hono/jsx/dom";
+import { SHOP_MODEL } from "../shop.ts";
+import { Dashboard } from "./dashboard/dashboard.tsx";
+import { Regret } from "./dashboard/regret.tsx";
+import { SignIn, WRONG_KEY } from "./dashboard/sign-in.tsx";
+import { type Route, routeOf } from "./route.ts";
 import { Session } from "./session.ts";
-import { Shelf } from "./shelf.tsx";
+import { Shop } from "./shop.tsx";
+import { demoSource, keyedSource } from "./source.ts";
+
+/** Where the key is kept: in this tab, until it is closed. */
+const KEY = "afterclick.secret-key";
 
 const main = document.querySelector("main") as HTMLElement;
+const { publishableKey } = main.dataset;
 
-function Shop() {
+function useRoute(home: Route["view"]): Route {
+  const [hash, setHash] = useState(location.hash);
+  useLayoutEffect(() => {
+    const changed = () => setHash(location.hash);
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  const route = routeOf(hash, home);
+  useLayoutEffect(() => {
+    for (const link of document.querySelectorAll("header nav a")) {
+      if (link.getAttribute("href") === `#${route.view}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  }, [route.view]);
+  return route;
+}
+
+/** The shop and the dashboard of its model, side by side. */
+function Demonstration({ publishableKey }: { publishableKey: string }) {
+  const route = useRoute("shop");
   const [now, setNow] = useState(Date.now());
-  const [session] = useState(() => new Session(main.dataset.key ?? "", () => setNow(Date.now())));
-  useEffect(() => session.start(), []);
+  const [session] = useState(() => new Session(publishableKey, () => setNow(Date.now())));
+  useLayoutEffect(() => session.start(), []);
+  if (route.view === "shop") return <Shop session={session} now={now} />;
+  return (
+    <Dashboard source={demoSource} route={{ ...route, model: SHOP_MODEL }}>
+      <Regret session={session} />
+    </Dashboard>
+  );
+}
+
+/** The dashboard of a deployed worker, for who has its secret key. */
+function Console() {
+  const route = useRoute("dashboard");
+  const [key, setKey] = useState(sessionStorage.getItem(KEY) ?? "");
+  const [problem, setProblem] = useState("");
+  const enter = (entered: string) => {
+    sessionStorage.setItem(KEY, entered);
+    setKey(entered);
+  };
+  const leave = (reason: string) => {
+    sessionStorage.removeItem(KEY);
+    setProblem(reason);
+    setKey("");
+  };
+  if (key === "") return <SignIn enter={enter} problem={problem} />;
   return (
     <>
-      <p class="problem" role="status">
-        {session.problem}
+      <p class="bar key">
+        <span class="quiet">The key stays in this tab until it is closed.</span>
+        <button type="button" onClick={() => leave("")}>
+          Forget the key
+        </button>
       </p>
-      <div class="columns">
-        <Shelf session={session} now={now} />
-        <Estimates session={session} />
-        <Impressions session={session} now={now} />
-      </div>
-      <footer>
-        The page asks for recommendations with the publishable key; the shop's backend reports purchases as signed webhooks. An impression
-        is pending until its purchase is reported, and expires after {SHOP_WINDOW_MS / 60_000} minutes without one. The model does not wait
-        for that: it counts every impression at once, and corrects itself when a purchase comes.
-      </footer>
+      <Dashboard key={key} source={keyedSource(key)} route={route} refused={() => leave(WRONG_KEY)} />
     </>
   );
 }
 
-render(<Shop />, main);
+render(publishableKey === undefined ? <Console /> : <Demonstration publishableKey={publishableKey} />, main);

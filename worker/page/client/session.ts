@@ -1,4 +1,4 @@
-import { profiles } from "../shop.ts";
+import { type Profile, profiles } from "../shop.ts";
 import { type Estimate, type Knowledge, purchase, readKnowledge, recommend } from "./api.ts";
 
 export type ShownStatus = "pending" | "bought" | "converted" | "expired" | "late" | "refused";
@@ -15,6 +15,15 @@ export interface Shown {
   reportAt?: number;
   /** When it left the state of pending. */
   settledAt?: number;
+}
+
+/**
+ * Expected purchases missed so far because the first product shown was not the visitor's favourite:
+ * by the model, and by a product drawn uniformly for the same visitors.
+ */
+export interface Regret {
+  readonly model: number;
+  readonly uniform: number;
 }
 
 /** What the worker's answer to a purchase means for its impression; any other is a refusal. */
@@ -56,6 +65,8 @@ export class Session {
   /** The means as they stood before the last action. */
   before: ReadonlyMap<string, number> = new Map();
   visitorsLeft = 0;
+  /** After each simulated visit: the purchases missed so far. */
+  regrets: readonly Regret[] = [];
   problem = "";
 
   /** @param changed is called whenever there is something new to draw. */
@@ -112,7 +123,9 @@ export class Session {
     while (this.visitorsLeft > 0) {
       this.visitorsLeft--;
       const { id, tastes } = profiles[Math.floor(Math.random() * profiles.length)];
-      for (const shown of (await this.#recommend(id)) ?? []) {
+      const list = (await this.#recommend(id)) ?? [];
+      if (list.length > 0) this.regrets = [...this.regrets, regretAfter(this.regrets.at(-1), tastes, list[0].product)];
+      for (const shown of list) {
         if (Math.random() >= tastes[shown.product]) continue;
         shown.status = "bought";
         shown.reportAt = Date.now() + Math.min(-Math.log(1 - Math.random()) * MEAN_DELAY_MS, LONGEST_DELAY_MS);
@@ -129,7 +142,9 @@ export class Session {
     const shown = actions.map(
       ({ impressionId, id }): Shown => ({ impressionId, product: id, profile, shownAt, windowEndsAt, status: "pending" }),
     );
-    this.shown = [...this.shown, ...shown].slice(-REMEMBERED);
+    const all = [...this.shown, ...shown];
+    // What is bought is remembered until it is reported.
+    this.shown = all.filter(({ status }, i) => status === "bought" || i >= all.length - REMEMBERED);
     return shown;
   }
 
@@ -196,6 +211,14 @@ export class Session {
       return undefined;
     }
   }
+}
+
+function regretAfter(before: Regret | undefined, tastes: Profile["tastes"], first: string): Regret {
+  const { model, uniform } = before ?? { model: 0, uniform: 0 };
+  const chances = Object.values(tastes);
+  const best = Math.max(...chances);
+  const mean = chances.reduce((sum, chance) => sum + chance, 0) / chances.length;
+  return { model: model + best - tastes[first], uniform: uniform + best - mean };
 }
 
 function settle(shown: Shown, status: ShownStatus): void {

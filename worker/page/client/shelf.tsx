@@ -3,7 +3,8 @@ import { Icon } from "./icon.tsx";
 import type { Session, Shown } from "./session.ts";
 import { productOf, profileOf, story } from "./story.ts";
 
-const VISITORS = 50;
+/** Simulated visitors that come at a time. */
+export const VISITORS = 50;
 const delays = [
   { label: "at once", value: 0 },
   { label: "in 10 s", value: 10_000 },

@@ -1,0 +1,83 @@
+// Deploys the worker to the Cloudflare account that wrangler is logged in to; npm has built it before.
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs, stripVTControlCharacters as plain } from "node:util";
+import { experimental_readRawConfig as readConfig } from "wrangler";
+import { type Cloudflare, DeployError, deploy, type Ran, rehearse, type WranglerConfig } from "./deploy/deployment.ts";
+
+const USAGE = `Usage: npm run deploy [-- --dry-run]
+
+Deploys the worker of wrangler.jsonc. Log in first with \`npx wrangler login\`, or set CLOUDFLARE_API_TOKEN.
+It creates the KV namespace and generates the secrets that are missing, and overwrites none; run it again to update the code.
+
+  --dry-run   does what needs no account: bundles the worker, and says what the rest would be
+
+Of several accounts CLOUDFLARE_ACCOUNT_ID chooses one.`;
+
+const HEALTH_TIMEOUT_MS = 10_000;
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+
+/** The real one. Wrangler tells in a file, line by line, what it has deployed. */
+function cloudflareWith(folder: string): Cloudflare {
+  const told = join(folder, "wrangler-output.ndjson");
+  return {
+    async wrangler(args) {
+      const env = {
+        ...process.env,
+        WRANGLER_OUTPUT_FILE_PATH: told,
+        WRANGLER_SEND_METRICS: "false",
+        WRANGLER_HIDE_BANNER: "true",
+        FORCE_COLOR: "0",
+      };
+      const command = [fileURLToPath(import.meta.resolve("wrangler")), ...args];
+      const ran = await new Promise<Ran>((settle) => {
+        execFile(process.execPath, command, { env, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) =>
+          settle({ ok: !error, stdout: plain(stdout), stderr: plain(stderr) }),
+        );
+      });
+      return { ...ran, deployed: await deployedBy(told) };
+    },
+    async isHealthy(address) {
+      try {
+        return (await fetch(new URL("/healthz", address), { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) })).ok;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+async function deployedBy(file: string): Promise<Ran["deployed"]> {
+  const lines = (await readFile(file, "utf8").catch(() => "")).split("\n").filter(Boolean);
+  return lines.map((line) => JSON.parse(line)).findLast(({ type }) => type === "deploy");
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { "dry-run": { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
+  const config = readConfig({ config: "wrangler.jsonc" }).rawConfig as unknown as WranglerConfig;
+  const folder = await mkdtemp(join(tmpdir(), "afterclick-deploy-"));
+  try {
+    const accountId = process.env.CLOUDFLARE_ACCOUNT_ID;
+    const options = { cloudflare: cloudflareWith(folder), config, folder, print: console.log, accountId };
+    await (values["dry-run"] ? rehearse(options) : deploy(options));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  const { message, stack, code } = error as NodeJS.ErrnoException;
+  console.error(error instanceof DeployError ? message : code?.startsWith("ERR_PARSE_ARGS") ? `${message}\n\n${USAGE}` : stack);
+  process.exitCode = 1;
+}

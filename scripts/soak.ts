@@ -1,0 +1,230 @@
+// A shop and its recommender with a bad network between them, and a worker that is killed: is anything lost, or counted twice?
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { Presets, SingleBar } from "cli-progress";
+import { closesAt } from "../worker/bucket.ts";
+import { ApiError, call, UnreachableError } from "./api.ts";
+import { freshSecrets, writeDevVars } from "./dev-vars.ts";
+import { breaches, CLOSED_WITHIN_MS, type Evidence, type LoggedConversion, type LoggedImpression, tally } from "./soak/check.ts";
+import { foldedDigest, type LearntConfig } from "./soak/fold.ts";
+import type { Plan } from "./soak/plan.ts";
+import { ChaosProxy } from "./soak/proxy.ts";
+import { Traffic } from "./soak/traffic.ts";
+import { Victim } from "./soak/victim.ts";
+import { anyFreePort, askedToStop, HOST, StartError } from "./worker-process.ts";
+
+const MODEL = "soak";
+const ACTIONS = 8;
+const TIMING = { windowMs: 20_000, graceMs: 15_000 };
+const KILLS = 5;
+const LOOKUPS_AT_ONCE = 16;
+const LONGEST_MS = 15 * 60_000;
+
+const USAGE = `Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N]
+
+Starts a worker of its own; sends it recommendations and signed conversions through a proxy that cuts connections, delays
+requests and sends webhooks twice; kills and restarts it ${KILLS} times meanwhile; and checks by its public API that nothing was
+lost or counted twice.
+
+  --recommendations N   default 20000
+  --conversions N       how many of them convert, default 2000: in time or late, some restated, retracted or sent again
+  --seed N              draws conversions and faults, default 1
+
+The last line is JSON; the exit code is 1 if a promise was broken, and standard error says which. It takes ${LONGEST_MS / 60_000} minutes at most.`;
+
+class UsageError extends Error {}
+class StoppedError extends Error {}
+
+interface Session {
+  readonly plan: Plan;
+  readonly victim: Victim;
+  readonly traffic: Traffic;
+  readonly proxy: ChaosProxy;
+  /** The worker itself, past the proxy. */
+  readonly base: URL;
+  readonly key: string;
+  readonly signal: AbortSignal;
+}
+
+async function main(args: string[]): Promise<boolean> {
+  const plan = parsePlan(args);
+  if (!plan) return true;
+  const folder = await mkdtemp(join(tmpdir(), "afterclick-soak-"));
+  const secretsFile = join(folder, "secrets.env");
+  const secrets = freshSecrets();
+  await writeDevVars({ ...secrets, AFTERCLICK_GRACE_MS: String(TIMING.graceMs) }, secretsFile);
+  const port = await anyFreePort();
+  const base = new URL(`http://${HOST}:${port}`);
+  const victim = new Victim({ port, state: join(folder, "state"), secretsFile, logLevel: "error" });
+  const proxy = new ChaosProxy({ seed: plan.seed, target: base });
+  const controller = new AbortController();
+  const { signal } = controller;
+  const key = secrets.AFTERCLICK_SECRET_KEY;
+  try {
+    const traffic = new Traffic({ base: await proxy.listen(), model: MODEL, key, secret: secrets.AFTERCLICK_WEBHOOK_SECRET, plan, signal });
+    const ended = Promise.race([victim.died(), stopped(signal)]);
+    return await Promise.race([soak({ plan, victim, traffic, proxy, base, key, signal }), ended]);
+  } finally {
+    controller.abort();
+    await victim.kill();
+    await proxy.close();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
+
+/** @throws {StoppedError} when it was asked to stop, or takes too long. */
+async function stopped(signal: AbortSignal): Promise<never> {
+  const late = sleep(LONGEST_MS, undefined, { signal, ref: false }).then(() => `it did not end within ${LONGEST_MS / 60_000} minutes`);
+  throw new StoppedError(await Promise.race([late, askedToStop().then(() => "it was asked to stop")]));
+}
+
+function parsePlan(args: string[]): Plan | undefined {
+  const { values } = parseArgs({
+    args,
+    options: {
+      recommendations: { type: "string", default: "20000" },
+      conversions: { type: "string", default: "2000" },
+      seed: { type: "string", default: "1" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    return undefined;
+  }
+  const recommendations = wholeNumber("--recommendations", values.recommendations, 1, 100_000);
+  return {
+    seed: wholeNumber("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
+    recommendations,
+    conversions: wholeNumber("--conversions", values.conversions, 0, recommendations),
+    windowMs: TIMING.windowMs,
+  };
+}
+
+function wholeNumber(option: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new UsageError(`${option}: expected a whole number from ${min} to ${max}, got ${text}`);
+}
+
+async function soak(session: Session): Promise<boolean> {
+  const { plan, victim, traffic, proxy } = session;
+  await victim.start();
+  await createModel(session);
+  const bar = startBar(session);
+  try {
+    await Promise.all([traffic.run(), killMeanwhile(session)]);
+    bar.update({ phase: "waiting until all books are closed" });
+    await sleep(closesAt(traffic.lastShownAt, TIMING) + CLOSED_WITHIN_MS - Date.now(), undefined, { signal: session.signal });
+    await traffic.runBelated();
+    await proxy.echoed();
+    bar.update({ phase: "checking" });
+    const evidence = await gather(session);
+    bar.stop();
+    const broken = [...traffic.failures, ...breaches(evidence)];
+    for (const sentence of broken) console.error(`broken: ${sentence}`);
+    const faults = { kills: victim.kills.length, ...proxy.counts };
+    const { recommendations, conversions } = plan;
+    console.log(JSON.stringify({ recommendations, conversions, ...tally(evidence), ...faults, ok: broken.length === 0 }));
+    return broken.length === 0;
+  } finally {
+    bar.stop();
+  }
+}
+
+async function createModel({ base, key }: Session): Promise<void> {
+  const encoder = { dimension: 32, interactions: "all" };
+  const json = { window: { ms: TIMING.windowMs }, encoder, publish: { ms: 1000 } };
+  await call(base, `/v1/models/${MODEL}`, { method: "PUT", key, json });
+  const actions = Array.from({ length: ACTIONS }, (_, i) => ({ id: `product-${i}`, features: { brand: `brand-${i % 3}` } }));
+  await call(base, `/v1/models/${MODEL}/actions`, { method: "PUT", key, json: { actions } });
+}
+
+/** Kills the worker whenever another part of the recommendations has been answered. */
+async function killMeanwhile({ plan, traffic, victim, signal }: Session): Promise<void> {
+  for (let kill = 1; kill <= KILLS; kill++) {
+    while (traffic.answered.size < (kill * plan.recommendations) / (KILLS + 1)) await sleep(20, undefined, { signal });
+    await victim.kill();
+    await victim.start();
+  }
+}
+
+/** What there is to judge by, all of it from the public API. */
+async function gather({ base, key, traffic, victim }: Session): Promise<Evidence> {
+  const model = `/v1/models/${MODEL}`;
+  const { body } = await call<LearntConfig & Pick<Evidence, "counts" | "digest">>(base, model, { key });
+  const response = await fetch(new URL(`${model}/events`, base), { headers: { authorization: `Bearer ${key}` } });
+  if (!response.ok) throw new ApiError(`GET ${model}/events`, response.status, await response.text());
+  const lines = (await response.text())
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { readonly type: string });
+  const impressions = lines.filter((line): line is LoggedImpression => line.type === "impression");
+  const conversions = lines.filter((line): line is LoggedConversion => line.type === "conversion");
+  const registered = new Set(impressions.map(({ id }) => id));
+  // All that are missing in the log, and all that something was reported of.
+  const asked = new Set(traffic.accepted.map(({ impression }) => impression));
+  for (const id of traffic.answered.keys()) if (!registered.has(id)) asked.add(id);
+  return {
+    timing: TIMING,
+    answered: traffic.answered,
+    accepted: traffic.accepted,
+    kills: victim.kills,
+    impressions,
+    conversions,
+    told: await rewardsOf(
+      Array.from(asked, (id) => [id, traffic.ids.get(id) as string]),
+      { base, key },
+    ),
+    counts: body.counts,
+    digest: body.digest,
+    foldedDigest: await foldedDigest(body, impressions, conversions),
+  };
+}
+
+/** Rewards of those impressions that the worker knows. @param asked pairs of UUID and id. */
+async function rewardsOf(asked: (readonly [string, string])[], { base, key }: Pick<Session, "base" | "key">): Promise<Evidence["told"]> {
+  const told = new Map<string, number | null>();
+  const look = async () => {
+    for (let next = asked.pop(); next; next = asked.pop()) {
+      const [uuid, id] = next;
+      try {
+        told.set(uuid, (await call<{ reward: number | null }>(base, `/v1/impressions/${id}`, { key })).body.reward);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: LOOKUPS_AT_ONCE }, look));
+  return told;
+}
+
+function startBar({ plan, traffic, victim }: Session): SingleBar {
+  const format =
+    "{bar} {percentage}% | {value}/{total} recommended | {accepted} conversions accepted, {kills} kills | {phase} | {duration_formatted}";
+  const bar = new SingleBar({ format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, hideCursor: true }, Presets.rect);
+  bar.start(plan.recommendations, 0, { accepted: 0, kills: 0, phase: "traffic" });
+  const refresh = setInterval(
+    () => bar.update(traffic.answered.size, { accepted: traffic.accepted.length, kills: victim.kills.length }),
+    200,
+  );
+  bar.once("stop", () => clearInterval(refresh));
+  return bar;
+}
+
+function explain(error: Error): string {
+  if (error instanceof UsageError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS"))
+    return `${error.message}\n\n${USAGE}`;
+  const known = [StoppedError, StartError, ApiError, UnreachableError].some((kind) => error instanceof kind);
+  return known ? error.message : (error.stack ?? error.message);
+}
+
+try {
+  process.exit((await main(process.argv.slice(2))) ? 0 : 1);
+} catch (error) {
+  console.error(explain(error as Error));
+  process.exit(1);
+}

@@ -1,0 +1,30 @@
+import { type PolicyFactory, policies, Recommender } from "afterclick";
+import { type LoggedConversion, type LoggedImpression, outcomesOf } from "./check.ts";
+
+/** What of a model's configuration its state follows from. */
+export interface LearntConfig {
+  readonly policy: string;
+  readonly options: object;
+  readonly window: { readonly ms: number };
+  readonly reward: { readonly min: number; readonly max: number };
+  readonly seed: number;
+}
+
+/** The digest of a model that learns here what a log says: each impression, and what its conversions came to in the end. */
+export async function foldedDigest(
+  { policy: id, options, window, reward, seed }: LearntConfig,
+  impressions: readonly LoggedImpression[],
+  conversions: readonly LoggedConversion[],
+): Promise<string> {
+  const factory = policies.find((each) => each.id === id) as unknown as PolicyFactory<object>;
+  const recommender = await Recommender.create({ policy: factory(options), window, reward, seed });
+  const { policy } = recommender;
+  const outcomes = outcomesOf(conversions);
+  for (const { id, features, round, shownAt: now } of impressions) {
+    const shown = { features: Float64Array.from(features), round, now };
+    const { slot } = policy.append(shown);
+    const outcome = outcomes.get(id);
+    if (outcome !== undefined) policy.observe({ impression: { ...shown, slot }, reward: outcome });
+  }
+  return recommender.digest();
+}

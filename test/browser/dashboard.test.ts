@@ -1,0 +1,354 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { decimal, duration, percent } from "../../worker/page/client/notation.ts";
+import type { Metrics } from "../../worker/page/client/report.ts";
+import { linkTo, routeOf } from "../../worker/page/client/route.ts";
+import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { busy, explained, idle } from "./report.ts";
+import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";
+
+const KEY = secrets.AFTERCLICK_SECRET_KEY;
+const soon = { timeout: 20_000, interval: 100 };
+
+/** How many pixels of a chart are drawn in each of a few colours, so that a blank one, or one in another scheme, shows. */
+function paint(page: Page, chart: string): Promise<Record<string, number>> {
+  return page.locator(`figure[aria-labelledby=${chart}] canvas`).evaluate((canvas) => {
+    const { width, height } = canvas as HTMLCanvasElement;
+    const { data } = (canvas as HTMLCanvasElement).getContext("2d")!.getImageData(0, 0, width, height);
+    const counts: Record<string, number> = {};
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3] < 255) continue;
+      const hex = `#${[data[i], data[i + 1], data[i + 2]].map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+      counts[hex] = (counts[hex] ?? 0) + 1;
+    }
+    return counts;
+  });
+}
+
+describe("what the dashboard writes", () => {
+  it.each(["0199.a-b_c", "50 % / #1", "ключ"])("links to the impression %j, and reads the link as that impression", (impression) => {
+    expect(routeOf(linkTo("shop", impression), "shop")).toEqual({ view: "dashboard", model: "shop", impression });
+  });
+
+  it("reads an address that it does not know as the home view", () => {
+    for (const hash of ["", "#", "#elsewhere", "#%"]) expect(routeOf(hash, "dashboard")).toEqual({ view: "dashboard" });
+    expect(routeOf("#dashboard/%", "shop").model).toBe("%");
+  });
+
+  it.each([
+    [duration, 0, "0"],
+    [duration, 250, "250 ms"],
+    [duration, 1500, "1.5 s"],
+    [duration, 65_000, "1.1 min"],
+    [duration, 129_600_000, "1.5 d"],
+    [percent, 0, "0 %"],
+    [percent, 0.0342, "3.4 %"],
+    [percent, 0.342, "34 %"],
+    [decimal, -0.01234, "−0.0123"],
+    [decimal, 1234.6, "1,235"],
+  ] as const)("%o writes %d as %s", (write, value, text) => {
+    expect(write(value)).toBe(text);
+  });
+});
+
+describe.skipIf(!hasChromium)("the dashboard of a deployed worker", () => {
+  let worker: TestWorker;
+  let browser: Browser;
+  let page: Page;
+  let complaints: readonly string[];
+  /** What the worker reports; a test may change it. */
+  let shop: Metrics | undefined;
+  let asked: string[];
+
+  beforeAll(async () => {
+    [worker, browser] = await Promise.all([startWorker("false"), launchChromium()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await worker?.harness.close();
+  });
+
+  beforeEach(async () => {
+    shop = busy;
+    asked = [];
+    page = await browser.newPage({ viewport: { width: 1200, height: 900 }, colorScheme: "light" });
+    complaints = complaintsOf(page, worker.url);
+    await page.route("**/v1/**", (route) => {
+      const { pathname } = new URL(route.request().url());
+      asked.push(pathname);
+      const answers: Record<string, unknown> = {
+        "/v1/models": { models: [busy, idle].map(({ model, policy }) => ({ model, policy })) },
+        "/v1/models/shop/metrics": shop,
+        "/v1/models/blog/metrics": idle,
+        [`/v1/impressions/${explained.impressionId}`]: explained,
+      };
+      const problem = (status: number, detail: string) => route.fulfill({ status, json: { status, detail } });
+      if (route.request().headers().authorization !== `Bearer ${KEY}`) return problem(401, "a valid key or signature is needed");
+      return answers[pathname] ? route.fulfill({ json: answers[pathname] }) : problem(404, "there is nothing here");
+    });
+    await page.goto(worker.url.href);
+  });
+  afterEach(() => page?.close());
+
+  const enter = async (key: string) => {
+    await page.getByLabel("Secret key").fill(key);
+    await page.keyboard.press("Enter");
+  };
+  const title = (name: string) => page.getByRole("heading", { name, exact: true });
+
+  it("tells that a key is wrong, and asks again", async () => {
+    await enter(secrets.AFTERCLICK_PUBLISHABLE_KEY);
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    expect(await page.getByLabel("Secret key").getAttribute("type")).toBe("password");
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+    // The browser itself reports the refused request.
+    expect(complaints.filter((complaint) => !complaint.includes("401"))).toEqual([]);
+  });
+
+  it("takes the key of a real worker, and says how its first model is made", async () => {
+    await page.unroute("**/v1/**");
+    await enter("sk_of-another-worker");
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    await enter(KEY);
+    await title("No model yet").waitFor();
+    expect(await page.locator("main").innerText()).toContain("PUT /v1/models/MODEL");
+    expect(await page.locator(".problem[role=status]").innerText()).toBe("");
+  });
+
+  it("keeps the key in this tab alone, and forgets it when asked to", async () => {
+    await enter(KEY);
+    await title("Conversion rate").waitFor();
+    const kept = await page.evaluate(() => ({ tab: Object.values(sessionStorage), local: localStorage.length, cookie: document.cookie }));
+    expect(kept).toEqual({ tab: [KEY], local: 0, cookie: "" });
+    expect(page.url()).not.toContain(KEY);
+    expect(await page.content()).not.toContain(KEY);
+
+    await page.reload();
+    await title("Conversion rate").waitFor();
+    await page.getByRole("button", { name: "Forget the key" }).click();
+    await page.getByLabel("Secret key").waitFor();
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+    expect(await page.content()).not.toContain(KEY);
+    await page.reload();
+    await page.getByLabel("Secret key").waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it("asks for the key again when the worker no longer takes it", async () => {
+    await page.evaluate(() => sessionStorage.setItem("afterclick.secret-key", "sk_of-last-year-000"));
+    await page.reload();
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  });
+
+  it("draws what the worker reports, and says it in words and numbers", async () => {
+    await enter(KEY);
+    await title("Conversion rate").waitFor();
+    const figures = await page.locator(".figures dl > div").allInnerTexts();
+    expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([
+      ...["shown 27,413", "pending 6,120", "converted 1,904", "retracted 12", "expired 19,377"],
+      ...["applied 1,951", "duplicate 212", "late 37", "conflict 1", "orphan 4", "lag 380 ms", "snapshot 4.2 s old"],
+    ]);
+    expect(await page.getByRole("img", { name: /^Conversion rate\. .* can still rise\.$/ }).count()).toBe(1);
+    // The policy's line in its green, the holdout's in its violet, pending in amber.
+    expect(await paint(page, "rate")).toMatchObject({ "#0b7a5c": expect.any(Number), "#5a4fcf": expect.any(Number) });
+    expect((await paint(page, "ages"))["#b46a00"]).toBeGreaterThan(10_000);
+    expect((await paint(page, "delays"))["#0b7a5c"]).toBeGreaterThan(5000);
+
+    await page.locator("figure[aria-labelledby=rate] summary").click();
+    const rows = page.locator("figure[aria-labelledby=rate] tbody tr");
+    expect(await rows.count()).toBe(busy.buckets.length);
+    const newest = busy.buckets.at(-2)!;
+    expect((await rows.first().innerText()).split("\t").slice(1)).toEqual([
+      ...["policy", `${newest.converted} of ${newest.impressions}`],
+      ...[`${((100 * newest.converted) / newest.impressions).toFixed(1)} %`, "open"],
+    ]);
+    expect(await page.locator(".lift").innerText()).toMatch(/\+0\.0369[\s\S]*\+82 %[\s\S]*\+0\.0262 to \+0\.0476/);
+    expect(complaints).toEqual([]);
+  });
+
+  it("says what is under the pointer", async () => {
+    await enter(KEY);
+    const chart = page.locator("figure[aria-labelledby=ages]");
+    await chart.locator("canvas").waitFor();
+    await chart.locator(".u-over").hover({ position: { x: 5, y: 60 } });
+    await expect.poll(() => chart.locator(".pointed").innerText(), soon).toBe("0 to 2 h old: 640, 11 %");
+  });
+
+  it("follows the colour scheme", async () => {
+    await enter(KEY);
+    await title("Pending by age").waitFor();
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expect.poll(async () => (await paint(page, "ages"))["#e5a53f"], soon).toBeGreaterThan(10_000);
+    expect((await paint(page, "ages"))["#b46a00"]).toBeUndefined();
+  });
+
+  it("shows the model that the address names, and says what an idle one waits for", async () => {
+    await enter(KEY);
+    await page.getByRole("link", { name: "blog" }).click();
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog chooses by otf-lin-ts, served by its learner/);
+    expect(new URL(page.url()).hash).toBe("#dashboard/blog");
+    expect(await page.getByRole("link", { name: "blog" }).getAttribute("aria-current")).toBe("page");
+    expect(await page.locator("main").innerText()).toContain("POST /v1/models/blog/recommendations");
+    expect(await page.locator("canvas").count()).toBe(0);
+
+    await page.reload();
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog /);
+    await page.goBack();
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^shop /);
+    expect(await page.locator("canvas").count()).toBe(3);
+    expect(complaints).toEqual([]);
+  });
+
+  it("explains an impression by click, by keyboard and by its pasted id", async () => {
+    await enter(KEY);
+    const why = title("Why boots");
+    await page.locator(".recents a").first().click();
+    await why.waitFor();
+    expect(await why.evaluate((element) => element === document.activeElement)).toBe(true);
+    const text = await page.locator(".explanation").innerText();
+    expect(text).toMatch(/place 1 among 6 candidates: it scored 0\.131, by a mean of 0\.104 and a width of 0\.0311/);
+    expect(text).toMatch(/Its chance of place 1 was 41\.2 %/);
+    expect(text).toMatch(/greedy would have shown boots, ucb would have shown hat/);
+    expect(await page.locator(".candidates tbody td.number").allInnerTexts()).toContain("−0.004 ± 0.041");
+    expect(await page.locator(".candidates tbody th").allInnerTexts()).toEqual([
+      ...["boots shown", "hat", "scarf", "umbrella-with-a-long-name", "gloves", "socks"],
+    ]);
+    expect(await page.locator(".explanation .numbers tbody tr").allInnerTexts()).toEqual([
+      expect.stringMatching(/^after 1 min at .*\tbasket\t0\.25\tapplied$/),
+      expect.stringMatching(/^after 2 h at .*\tconversion\t1\tapplied$/),
+    ]);
+
+    await page.getByRole("link", { name: "Close" }).press("Enter");
+    await why.waitFor({ state: "detached" });
+    await page.locator(".recents a").first().press("Enter");
+    await why.waitFor();
+    await page.getByRole("link", { name: "Close" }).click();
+    await why.waitFor({ state: "detached" });
+
+    await page.getByLabel("Or explain the impression with the id").fill(` ${explained.impressionId} `);
+    await page.keyboard.press("Enter");
+    await why.waitFor();
+    expect(complaints).toEqual([]);
+    await page.getByLabel("Or explain the impression with the id").fill("forged");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await title("No such impression").waitFor();
+  });
+
+  it("says that the worker does not answer, keeps what it has, and goes on when it does", async () => {
+    await enter(KEY);
+    await title("Conversion rate").waitFor();
+    const problem = page.locator(".problem");
+    await page.route("**/metrics", (route) => route.abort(), { times: 1 });
+    await expect.poll(() => problem.innerText(), soon).toBe("Not up to date: the worker does not answer. Trying again every 2 seconds.");
+    expect(await page.locator("canvas").count()).toBe(3);
+    shop = { ...busy, counts: { ...busy.counts, pending: 6121 } };
+    await expect.poll(() => problem.innerText(), soon).toBe("");
+    expect(await page.locator(".figures .pending").innerText()).toBe("6,121");
+  });
+
+  it("asks nothing while nobody looks", async () => {
+    await enter(KEY);
+    await title("Conversion rate").waitFor();
+    const see = (hidden: boolean) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, hidden);
+    await see(true);
+    // One may be under way.
+    await page.waitForTimeout(100);
+    const before = asked.length;
+    await page.waitForTimeout(2500);
+    expect(asked.length).toBe(before);
+    await see(false);
+    await expect.poll(() => asked.length, soon).toBeGreaterThan(before);
+  });
+
+  it.each([320, 390])("needs no sideways scrolling at %i pixels", async (width) => {
+    await page.setViewportSize({ width, height: 800 });
+    await enter(KEY);
+    await page.locator(".recents a").first().click();
+    await title("Why boots").waitFor();
+    for (const numbers of await page.locator("summary").all()) await numbers.click();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+    expect(await outside(page)).toEqual([]);
+    await expect
+      .poll(
+        () =>
+          page
+            .locator("canvas")
+            .first()
+            .evaluate((canvas) => canvas.clientWidth),
+        soon,
+      )
+      .toBeLessThan(width);
+  });
+});
+
+describe.skipIf(!hasChromium)("the dashboard beside the demonstration shop", () => {
+  let shop: TestWorker;
+  let browser: Browser;
+  let page: Page;
+  let complaints: readonly string[];
+
+  beforeAll(async () => {
+    [shop, browser] = await Promise.all([startShop(), launchChromium()]);
+    page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+    complaints = complaintsOf(page, shop.url);
+    // Frames come late, as on a busy machine: much is drawn again meanwhile, and still each chart must be there once.
+    await page.addInitScript(() => {
+      const frame = requestAnimationFrame;
+      window.requestAnimationFrame = (callback) => window.setTimeout(() => frame(callback), 600);
+    });
+    await page.goto(`${shop.url}#dashboard`);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await shop?.harness.close();
+  });
+
+  const figure = async (name: string) => Number((await page.locator(`.figures .${name}`).innerText()).replace(",", ""));
+
+  it("shows fifty simulated visits as they come, and the purchases missed", async () => {
+    await page.getByRole("button", { name: "Simulate 50 visitors" }).click();
+    await expect.poll(() => figure("impressions"), soon).toBe(153);
+    await expect.poll(() => figure("converted"), soon).toBeGreaterThan(10);
+    expect(await page.locator("canvas").count()).toBe(4);
+    const missed = await page.locator("figure[aria-labelledby=regret] figcaption").innerText();
+    const [, model, random] =
+      /After 50 simulated visits the model has missed ([\d.]+) .* a random product would have missed ([\d.]+)\./.exec(missed) ?? [];
+    // A visit misses 0.75 purchases at most, and 0.47 on average at random.
+    expect(Number(model)).toBeGreaterThan(0);
+    expect(Number(model)).toBeLessThan(0.75 * 50);
+    expect(Number(random)).toBeGreaterThan(0.3 * 50);
+    expect(Number(random)).toBeLessThan(0.6 * 50);
+  });
+
+  it("explains one of them", async () => {
+    await page.locator(".recents a").first().click();
+    await page.getByRole("heading", { name: /^Why / }).waitFor();
+    expect(await page.locator(".candidates tbody tr").count()).toBe(8);
+    expect(await page.locator(".explanation .tag").count()).toBe(1);
+  });
+
+  it("goes to the shop and back by keyboard, and what happens there goes on", async () => {
+    await page.getByRole("link", { name: "Shop" }).press("Enter");
+    await page.locator(".card").nth(2).waitFor();
+    expect(await page.locator(".strip i").count()).toBe(153);
+    expect(await page.getByRole("link", { name: "Shop" }).getAttribute("aria-current")).toBe("page");
+    // What the visitors bought is reported within 20 seconds.
+    await expect.poll(() => page.locator(".strip i[data-status=bought]").count(), { timeout: 30_000 }).toBe(0);
+    const bought = page.locator(".card[data-status=pending] button").first();
+    await bought.press("Enter");
+    await page.getByRole("link", { name: "Dashboard" }).press("Enter");
+    await page.locator(".figures").waitFor();
+    const before = await figure("converted");
+    await expect.poll(() => figure("converted"), soon).toBe(before + 1);
+  });
+
+  it("has complained of nothing and holds no secret key", async () => {
+    expect(complaints).toEqual([]);
+    expect(await page.content()).not.toContain(KEY);
+  });
+});

@@ -1,0 +1,123 @@
+import type { Bucket, Explanation, Metrics } from "../../worker/page/client/report.ts";
+
+// What a worker with a busy model might report: made up, the same at each run.
+
+const HOUR = 3_600_000;
+const NOW = Date.UTC(2026, 10, 21, 12);
+const WINDOW = 24 * HOUR;
+const HOURS = 96;
+
+/** An hour's impressions: a rate that grows, and of the last day's conversions those that have had time to come. */
+function bucketsAt(hoursAgo: number): Bucket[] {
+  const age = Math.min(1, (hoursAgo + 0.5) / 24);
+  const crowd = 260 + Math.round(140 * Math.sin((2 * Math.PI * (HOURS - hoursAgo)) / 24));
+  const skill = 0.05 + 0.06 * (1 - hoursAgo / HOURS);
+  const wobble = 0.004 * Math.sin(7 * hoursAgo);
+  const bucket = (arm: "policy" | "holdout", impressions: number, rate: number): Bucket => ({
+    start: NOW - hoursAgo * HOUR,
+    arm,
+    impressions,
+    converted: Math.round(impressions * (rate + wobble) * Math.sqrt(age)),
+    closed: hoursAgo > 25,
+  });
+  return [bucket("policy", crowd, skill), bucket("holdout", Math.round(crowd / 9), 0.045)];
+}
+
+const recent = ["boots", "hat", "boots", "scarf", "umbrella", "boots", "gloves"].map((action, i) => ({
+  impressionId: `01a-${i}.token`,
+  action,
+  shownAt: NOW - (i + 1) ** 3 * 9000,
+  status: i % 3 === 2 ? "converted" : "pending",
+}));
+
+export const busy: Metrics = {
+  model: "shop",
+  policy: "otf-lin-ts",
+  serving: "edge",
+  now: NOW,
+  windowMs: WINDOW,
+  counts: {
+    impressions: 27_413,
+    pending: 6_120,
+    converted: 1_904,
+    retracted: 12,
+    expired: 19_377,
+    applied: 1_951,
+    duplicate: 212,
+    late: 37,
+    conflict: 1,
+    orphan: 4,
+  },
+  snapshot: { version: 29_100, ageMs: 4200 },
+  lagMs: 380,
+  bucketMs: HOUR,
+  buckets: Array.from({ length: HOURS }, (_, i) => bucketsAt(HOURS - 1 - i)).flat(),
+  pendingByAge: Array.from({ length: 12 }, (_, i) => ({
+    fromMs: i * 2 * HOUR,
+    toMs: (i + 1) * 2 * HOUR,
+    count: 640 - 24 * i - (i % 3) * 30,
+  })),
+  delays: Array.from({ length: 28 }, (_, i) => ({
+    fromMs: i === 0 ? 0 : 2 ** (i - 1),
+    toMs: i === 27 ? null : 2 ** i,
+    count: Math.round(420 * Math.exp(-((i - 21) ** 2) / 6)),
+  })),
+  lift: {
+    policy: { impressions: 18_211, mean: 0.0822 },
+    holdout: { impressions: 2023, mean: 0.0453 },
+    difference: 0.0369,
+    interval: [0.0262, 0.0476],
+    relative: 0.815,
+  },
+  recent,
+};
+
+/** A model that nobody has asked yet. */
+export const idle: Metrics = {
+  ...busy,
+  model: "blog",
+  serving: "learner",
+  counts: { impressions: 0, pending: 0, converted: 0, retracted: 0, expired: 0, applied: 0, duplicate: 0, late: 0, conflict: 0, orphan: 0 },
+  snapshot: null,
+  lagMs: null,
+  buckets: [],
+  pendingByAge: busy.pendingByAge.map((bar) => ({ ...bar, count: 0 })),
+  delays: [],
+  lift: null,
+  recent: [],
+};
+
+/** The newest of the busy model's impressions. */
+export const explained: Explanation = {
+  impressionId: recent[0].impressionId,
+  model: "shop",
+  status: "converted",
+  action: "boots",
+  arm: "policy",
+  shownAt: recent[0].shownAt,
+  windowEndsAt: recent[0].shownAt + WINDOW,
+  modelVersion: 29_087,
+  decision: {
+    score: 0.1312,
+    mean: 0.1043,
+    width: 0.0311,
+    probability: 0.412,
+    place: 0,
+    candidates: 6,
+    shadows: { greedy: "boots", ucb: "hat" },
+  },
+  candidates: [
+    { id: "hat", mean: 0.0812, width: 0.0402, score: 0.0955 },
+    { id: "boots", mean: 0.1043, width: 0.0311, score: 0.1312 },
+    { id: "scarf", mean: 0.0514, width: 0.0293, score: 0.0611 },
+    { id: "umbrella-with-a-long-name", mean: 0.0202, width: 0.0614, score: 0.0488 },
+    { id: "gloves", mean: 0.0333, width: 0.0352, score: 0.0101 },
+    { id: "socks", mean: -0.004, width: 0.0411, score: -0.0213 },
+  ],
+  conversions: [
+    { goal: "basket", reward: 0.25, at: recent[0].shownAt + 61_000, status: "applied" },
+    { goal: "conversion", reward: 1, at: recent[0].shownAt + 7_300_000, status: "applied" },
+  ],
+  reward: 1,
+  now: { mean: 0.112, width: 0.0298 },
+};

@@ -1,0 +1,60 @@
+import type { Page } from "playwright-core";
+import { createTestHarness, type TestHarness } from "wrangler";
+import { SHOP_MODEL, shopActions, shopModel } from "../../worker/page/shop.ts";
+
+export const secrets = {
+  AFTERCLICK_SECRET_KEY: "sk_of-the-browser-tests",
+  AFTERCLICK_PUBLISHABLE_KEY: "pk_of-the-browser-tests",
+  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+  AFTERCLICK_TOKEN_KEY: "token-key-of-the-browser-tests",
+};
+
+export interface TestWorker {
+  readonly harness: TestHarness;
+  readonly url: URL;
+}
+
+/** A worker of its own, with nothing in it; with the demonstration on or off. */
+export async function startWorker(demo: "true" | "false"): Promise<TestWorker> {
+  const harness = createTestHarness({ workers: [{ configPath: "wrangler.jsonc", secrets: { ...secrets, AFTERCLICK_DEMO: demo } }] });
+  return { harness, url: (await harness.listen()).url };
+}
+
+/** The same with the demonstration shop's model. */
+export async function startShop(): Promise<TestWorker> {
+  const shop = await startWorker("true");
+  await put(shop.url, `/v1/models/${SHOP_MODEL}`, shopModel);
+  await put(shop.url, `/v1/models/${SHOP_MODEL}/actions`, { actions: shopActions });
+  return shop;
+}
+
+async function put(url: URL, path: string, json: unknown): Promise<void> {
+  const headers = { "content-type": "application/json", authorization: `Bearer ${secrets.AFTERCLICK_SECRET_KEY}` };
+  const response = await fetch(new URL(path, url), { method: "PUT", headers, body: JSON.stringify(json) });
+  if (!response.ok) throw new Error(await response.text());
+}
+
+/** What a page says on its console, throws, is forbidden by its policy, or asks of others; collected as it happens. */
+export function complaintsOf(page: Page, worker: URL): readonly string[] {
+  const complaints: string[] = [];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.protocol !== "data:" && url.host !== worker.host) complaints.push(`asked ${url}`);
+  });
+  return complaints;
+}
+
+/** What stands out to the right of its section. */
+export function outside(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    Array.from(document.querySelectorAll("section *:not(.unseen, .unseen *, .choice input, .drawing *)"))
+      .filter((element) => {
+        const section = element.closest("section")?.getBoundingClientRect();
+        return section !== undefined && element.getBoundingClientRect().right > section.right + 0.5;
+      })
+      .map((element) => element.outerHTML.slice(0, 80))
+      .slice(0, 10),
+  );
+}

@@ -1,0 +1,187 @@
+import { type PolicyFactory, policies, Recommender } from "afterclick";
+import type { Description } from "../../worker/message.ts";
+import { shownAtOf } from "../../worker/token.ts";
+import type { Sale, Shop, Shown } from "./shop.ts";
+import type { World } from "./world.ts";
+
+interface ImpressionLine {
+  readonly type: "impression";
+  readonly id: string;
+  readonly state: "live" | "deferred" | "void";
+  readonly features: readonly number[];
+  /** What its policy was told. */
+  readonly reward: number | null;
+}
+
+interface ConversionLine extends Omit<Sale, "impression" | "answers"> {
+  readonly type: "conversion";
+  readonly impression: string;
+  readonly status: string;
+}
+
+interface MarkLine {
+  readonly type: "mark";
+  readonly mark: string;
+}
+
+/** What the learner says it has, in the order of its log. */
+export interface Books {
+  readonly description: Description;
+  readonly impressions: readonly ImpressionLine[];
+  readonly conversions: readonly ConversionLine[];
+  readonly marks: readonly MarkLine[];
+}
+
+/** @param log the answer to `GET /v1/models/:model/events`. */
+export function booksOf(description: Description, log: string): Books {
+  const lines = log
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as ImpressionLine | ConversionLine | MarkLine);
+  const { impression = [], conversion = [], mark = [] } = Object.groupBy(lines, ({ type }) => type);
+  return {
+    description,
+    impressions: impression as ImpressionLine[],
+    conversions: conversion as ConversionLine[],
+    marks: mark as MarkLine[],
+  };
+}
+
+/**
+ * Compares the learner's books with what the shop saw, all buckets being closed: accepted = joined + late + orphan, each in
+ * one of them only, and the digest is what a recommender learns from the joined ones offline.
+ *
+ * @returns what does not agree.
+ */
+export async function account(shop: Shop, world: World, books: Books): Promise<string[]> {
+  const wrong = [...impressionsOf(shop, world, books), ...conversionsOf(shop, books), ...countsOf(books), ...rewardsOf(books)];
+  const digest = await fold(books);
+  if (digest !== books.description.digest) wrong.push(`the digest ${books.description.digest} is not that of the offline fold, ${digest}`);
+  return wrong;
+}
+
+function impressionsOf(shop: Shop, world: World, { impressions, description }: Books): string[] {
+  const logged = new Map(impressions.map((line) => [line.id, line]));
+  const known = new Set(shop.shown.map(({ id }) => id));
+  const absent = shop.shown.filter(({ id, deferred }) => !deferred && !logged.has(id));
+  const forgotten = absent.filter(({ registered }) => registered);
+  // An isolate that lives on has registered all that it showed, unless its learner refused it; a learner that decides itself has at once.
+  const lives = ({ edge }: Shown): boolean =>
+    edge !== undefined && (description.serving === "learner" || world.edges.deaths(edge.place) === edge.deaths);
+  const unregistered = absent.filter((shown) => !shown.registered && lives(shown));
+  const { refused, dropped } = description.incidents;
+  const foreign = impressions.filter(({ id }) => !known.has(id));
+  return [
+    ...forgotten.map(({ id }) => `impression ${id} was answered and is not registered`),
+    ...(unregistered.length > refused + dropped
+      ? [`${unregistered.map(({ id }) => id)} are not registered, though their isolates live`]
+      : []),
+    ...(foreign.length > shop.unknown ? [`${foreign.length} impressions are registered that nobody asked for`] : []),
+    ...impressions.filter(({ state }) => state === "deferred").map(({ id }) => `${id} is deferred, though its books are closed`),
+  ];
+}
+
+/** Names an event together with what it says. */
+export function key({ impression, goal, event, reward, at }: Omit<Sale, "answers">): string {
+  return JSON.stringify([impression, goal, event, reward, at]);
+}
+
+function conversionsOf(shop: Shop, { impressions, conversions, marks }: Books): string[] {
+  const states = new Map(impressions.map(({ id, state }) => [id, state]));
+  const keyed = new Set(shop.sales.filter(({ impression }) => impression === null).map(({ event }) => event));
+  // Where a key led is the learner's to say.
+  const logged = Map.groupBy(conversions, (line) => key(keyed.has(line.event) ? { ...line, impression: null } : line));
+  const sent = Map.groupBy(shop.sales, key);
+  const wrong = Array.from(logged.keys()).flatMap((name) => (sent.has(name) ? [] : `${name} was never sent`));
+  for (const [name, rows] of logged) if (rows.length > 1) wrong.push(`${name} is there ${rows.length} times`);
+  const rolledBack = marks.some(({ mark }) => mark === "rollback");
+  for (const [name, sales] of sent) {
+    const answers = new Set(sales.flatMap(({ answers }) => [...answers]));
+    const [line] = logged.get(name) ?? [];
+    const impression = line?.impression ?? sales[0].impression;
+    const inTime = impression !== null && sales[0].at - shownAtOf(impression) <= shop.windowMs;
+    const fate = fateOf({ status: line?.status, inTime, live: states.get(impression ?? "") === "live", answers, rolledBack });
+    if (fate) wrong.push(`${name}, answered ${Array.from(answers).join(" and ") || "never"}: ${fate}`);
+  }
+  return wrong;
+}
+
+interface Case {
+  /** Undefined: not in the log. */
+  readonly status: string | undefined;
+  readonly inTime: boolean;
+  readonly live: boolean;
+  readonly answers: ReadonlySet<string>;
+  readonly rolledBack: boolean;
+}
+
+/** What is wrong with what became of a conversion. */
+function fateOf({ status, inTime, live, answers, rolledBack }: Case): string | undefined {
+  const joined = status === "applied" || status === "conflict";
+  if (joined && !inTime) return "joined, though it came after the window";
+  if (joined && !live) return "joined without its impression";
+  if (joined && answers.has("late")) return "joined, though it was called late";
+  if (joined && answers.has("refused")) return "joined, though it was refused";
+  if (answers.has("unknown")) return "its model was not known";
+  const taken = ["accepted", "applied", "conflict", "orphan"].some((answer) => answers.has(answer));
+  if (status === undefined && (taken || answers.has("duplicate"))) return "accepted, and lost";
+  // Of one that is repeated, the first answer may have been lost.
+  if (!taken || answers.has("late")) return undefined;
+  if (status === "void") return rolledBack ? undefined : "void without a rollback";
+  if (live && inTime && !joined && !rolledBack) return `accepted, and not joined but ${status}`;
+  return undefined;
+}
+
+function countsOf({ description: { counts, incidents }, impressions, conversions }: Books): string[] {
+  const rows = (status: string): number => conversions.filter((line) => line.status === status).length;
+  const live = impressions.filter(({ state }) => state === "live").length;
+  const pairs = [
+    ["applied", rows("applied"), counts.applied],
+    ["conflict", rows("conflict"), counts.conflict],
+    ["orphan", rows("orphan"), counts.orphan],
+    ["late", rows("late"), counts.late],
+    ["impressions", live, counts.impressions],
+    ["pending", 0, counts.pending],
+    ["missed", 0, incidents.missed],
+  ] as const;
+  return pairs
+    .filter(([, expected, counted]) => expected !== counted)
+    .map(([name, expected, counted]) => `${name}: ${expected} of them and a count of ${counted}`);
+}
+
+function rewardsOf({ description, impressions, conversions }: Books): string[] {
+  const byImpression = Map.groupBy(conversions, ({ impression }) => impression);
+  return impressions.flatMap(({ id, state, reward }) => {
+    const total = totalOf(byImpression.get(id) ?? [], description.goals);
+    return state !== "live" || total === reward ? [] : `${id} has the reward ${reward} instead of ${total}`;
+  });
+}
+
+/** What a recommender learns from the log. */
+async function fold({ description, impressions }: Books): Promise<string> {
+  const factory = policies.find(({ id }) => id === description.policy) as unknown as PolicyFactory<object>;
+  const { window, reward, seed } = description;
+  const { policy } = await Recommender.create({ policy: factory(description.options), window, reward, seed });
+  for (const { id, state, features, reward } of impressions) {
+    if (state !== "live") continue;
+    const impression = policy.append({ features: Float64Array.from(features), round: policy.impressions + 1, now: shownAtOf(id) });
+    if (reward !== null) policy.observe({ impression, reward });
+  }
+  return policy.digest();
+}
+
+/**
+ * By the rule alone: per goal the greatest (time, event, reward) counts, a retraction being the least reward.
+ * Null before the first conversion that is none.
+ */
+function totalOf(conversions: readonly ConversionLine[], goals: Description["goals"]): number | null {
+  const joined = conversions.filter(({ status }) => status === "applied" || status === "conflict");
+  if (joined.every(({ reward }) => reward === null)) return null;
+  const winners = Array.from(Map.groupBy(joined, ({ goal }) => goal).values(), (each) => each.sort(byRank).at(-1) as ConversionLine);
+  return winners.reduce((sum, { goal, reward }) => sum + (goals?.[goal].weight ?? 1) * (reward ?? 0), 0);
+}
+
+function byRank(a: ConversionLine, b: ConversionLine): number {
+  const order = a.at - b.at || (a.event < b.event ? -1 : Number(a.event > b.event));
+  return order || (a.reward ?? Number.NEGATIVE_INFINITY) - (b.reward ?? Number.NEGATIVE_INFINITY);
+}

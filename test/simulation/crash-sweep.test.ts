@@ -1,0 +1,63 @@
+import { Tinypool } from "tinypool";
+import { afterAll, expect, it } from "vitest";
+import type { Share, Sweep } from "./crash-sweep.ts";
+
+const PARTS = 2;
+const TIMEOUT_MS = 180_000;
+const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: PARTS });
+afterAll(() => pool.destroy());
+
+async function sweep(traffic: Share["traffic"], blow: Share["blow"]): Promise<Sweep> {
+  const shares = Array.from({ length: PARTS }, (_, part): Share => ({ traffic, blow, part, parts: PARTS }));
+  const sweeps = await Promise.all(shares.map((share): Promise<Sweep> => pool.run(share, { name: "crashSweep" })));
+  // The same traffic in every thread.
+  for (const { effects } of sweeps) expect(effects).toEqual(sweeps[0].effects);
+  return { effects: sweeps[0].effects, differences: sweeps.flatMap(({ differences }) => differences) };
+}
+
+function reaches(effects: readonly string[], names: readonly string[]): void {
+  for (const name of names)
+    expect(
+      effects.some((effect) => effect.endsWith(`: ${name}`)),
+      name,
+    ).toBe(true);
+}
+
+it(
+  "ends the same whichever effect of ingesting, publishing and closing an isolate dies at",
+  async () => {
+    const { effects, differences } = await sweep("reported", "death");
+    expect(differences).toEqual([]);
+    reaches(effects, [
+      "sql INSERT",
+      "transaction",
+      "transaction end",
+      "setAlarm",
+      "kv.put",
+      "after kv.put",
+      "kv.list",
+      "after ingest",
+      "after alarm",
+    ]);
+    expect(effects.length).toBeGreaterThan(300);
+  },
+  TIMEOUT_MS,
+);
+
+it(
+  "ends the same whichever statement of ingesting, publishing and closing fails",
+  async () => {
+    expect((await sweep("reported", "error")).differences).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+it(
+  "keeps every law whichever effect of recommending and registering an isolate dies at",
+  async () => {
+    const { effects, differences } = await sweep("recommended", "death");
+    expect(differences).toEqual([]);
+    reaches(effects, ["call registerShown", "answer registerShown", "after registerShown", "kv.get"]);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,205 @@
+import { surroundWith } from "../support/workerd/globals.ts";
+import type { Blow, Faults, Isolate } from "../support/workerd/isolate.ts";
+import { account, type Books, booksOf, key } from "./account.ts";
+import { Caller, type Reply } from "./caller.ts";
+import { NodeWorld } from "./node-world.ts";
+import { ACTIONS } from "./scene.ts";
+import { type Sale, Shop } from "./shop.ts";
+import { Clock, Dice } from "./world.ts";
+
+const START = 4_102_444_800_000;
+const WINDOW_MS = 60_000;
+const DAY_MS = 86_400_000;
+const CONFIG = { options: { dimension: 4 }, window: { ms: WINDOW_MS }, publish: { ms: 1000 }, retention: { ms: 2 * DAY_MS } };
+
+/** One blow, at the n-th effect of the whole scenario; nothing else goes wrong but what the scenario asks for. */
+class BlowAt implements Faults {
+  readonly effects: string[] = [];
+  learnerIsAway = false;
+  /** Nothing strikes, and nothing is counted. */
+  rest = false;
+  readonly #n: number;
+  readonly #blow: Blow;
+
+  constructor(n: number, blow: Blow) {
+    this.#n = n;
+    this.#blow = blow;
+  }
+
+  strikes({ name }: Isolate, effect: string): Blow | undefined {
+    if (this.rest) return undefined;
+    return this.effects.push(`${name}: ${effect}`) === this.#n ? this.#blow : undefined;
+  }
+
+  call(): "overloaded" | undefined {
+    return this.learnerIsAway ? "overloaded" : undefined;
+  }
+
+  kv(): undefined {
+    return undefined;
+  }
+
+  below(limit: number): number {
+    return limit - 1;
+  }
+
+  async pause(): Promise<void> {}
+}
+
+export interface Sweep {
+  /** Every effect of the scenario, in order. */
+  readonly effects: readonly string[];
+  /** After which blow what was wrong. */
+  readonly differences: readonly string[];
+}
+
+export interface Share {
+  readonly traffic: keyof typeof traffics;
+  /** An isolate dies, or a statement of SQL fails. */
+  readonly blow: Blow;
+  /** Of how many parts this is which one, from 0. */
+  readonly part: number;
+  readonly parts: number;
+}
+
+/**
+ * Plays fixed traffic with a blow at each effect that falls to this part. All laws must hold in the end, and of traffic that
+ * is the same however often it is sent, the outcome must be that of the run that nothing struck.
+ */
+export async function crashSweep({ traffic, blow, part, parts }: Share): Promise<Sweep> {
+  const { repeatable } = traffics[traffic];
+  const steady = await play(traffic, blow, 0);
+  const differences = [...steady.wrong];
+  for (let n = part + 1; n <= steady.effects.length; n += parts) {
+    if (blow === "error" && !steady.effects[n - 1].includes(": sql ")) continue;
+    const { outcome, wrong } = await play(traffic, blow, n).catch((error: Error) => ({
+      outcome: error.stack ?? error.message,
+      wrong: [error.message],
+    }));
+    const where = `${blow} ${n}, at ${steady.effects[n - 1]}`;
+    if (repeatable && outcome !== steady.outcome) differences.push(`${where}: ${outcome} instead of ${steady.outcome}`);
+    differences.push(...wrong.map((each) => `${where}: ${each}`));
+  }
+  return { effects: steady.effects, differences };
+}
+
+async function play(traffic: Share["traffic"], blow: Blow, n: number) {
+  const model = `${traffic}-${blow}-${n}`;
+  const clock = new Clock(START);
+  const dice = new Dice(1);
+  const faults = new BlowAt(n, blow);
+  surroundWith({ now: clock.now, random: dice.unit, wait: () => faults.pause() });
+  const world = new NodeWorld(model, clock, faults);
+  const caller = new Caller(model, world, dice, clock);
+  const shop = new Shop(caller, world, dice, clock, WINDOW_MS);
+  const scene = { clock, faults, world, caller, shop };
+  try {
+    await traffics[traffic].run(scene);
+    await close(scene);
+    const books = await read(scene);
+    return { outcome: outcomeOf(books), effects: faults.effects, wrong: [...(await account(shop, world, books)), ...world.complaints()] };
+  } finally {
+    world.close();
+  }
+}
+
+interface Scene {
+  readonly clock: Clock;
+  readonly faults: BlowAt;
+  readonly world: NodeWorld;
+  readonly caller: Caller;
+  readonly shop: Shop;
+}
+
+/** Registration, orphans, what only KV takes, publication, conflicts, restatements, retractions, lateness. */
+async function reported({ clock, faults, world, caller, shop }: Scene): Promise<void> {
+  // Their ids, before anything can go wrong.
+  const [first, second, third, fourth] = await Promise.all([0, 1, 2, 3].map((i) => shop.show(ACTIONS[i % 3].id, START + i)));
+  const sale = ({ id: impression }: { readonly id: string }, event: string, reward: number | null, seconds: number): Sale => {
+    return { impression, goal: "conversion", event, reward, at: START + seconds * 1000, answers: new Set() };
+  };
+  await create(caller);
+  for (const shown of [first, second, third]) shop.register(shown);
+  clock.time += 20_000;
+  shop.report("a", "conversion", [sale(first, "a 0", 1, 10), sale(second, "a 1", 0.5, 11), sale(fourth, "a 2", 1, 12)]);
+  await shop.sendAll();
+  faults.learnerIsAway = true;
+  shop.report("b", "conversion", [sale(third, "b", 0.25, 20)]);
+  await shop.sendAll();
+  faults.learnerIsAway = false;
+  await world.ring();
+  shop.register(fourth);
+  shop.report("c", "conversion", [sale(first, "c", 0.25, 15)]);
+  shop.report("c", "conversion", [sale(first, "c", 0.75, 15)]);
+  shop.report("d", "conversion.retracted", [sale(second, "d", null, 16)]);
+  await shop.sendAll();
+  clock.time += 90_000;
+  shop.report("e", "conversion", [sale(second, "e", 1, 75)]);
+  await shop.sendAll();
+}
+
+/** Recommendations by an isolate at the edge, which registers them behind its answers, and conversions of what was shown. */
+async function recommended({ clock, faults, world, caller, shop }: Scene): Promise<void> {
+  await create(caller);
+  for (let round = 0; round < 3; round++) {
+    await shop.recommend(0);
+    await world.settle();
+    clock.time += 15_000;
+    shop.buy();
+    await world.ring();
+  }
+  clock.time += 2 * WINDOW_MS;
+  await shop.sendAll();
+  // What could not be registered goes with what an isolate shows next, when nothing strikes it.
+  faults.rest = true;
+  await shop.flush();
+  await world.settle();
+  faults.rest = false;
+}
+
+const traffics = {
+  reported: { run: reported, repeatable: true },
+  recommended: { run: recommended, repeatable: false },
+};
+
+async function create(caller: Caller): Promise<void> {
+  await until(() => caller.ofModel("PUT", "", CONFIG));
+  await until(() => caller.ofModel("PUT", "/actions", { actions: ACTIONS }));
+}
+
+async function until(send: () => Promise<Reply | undefined>): Promise<Reply> {
+  for (let tries = 0; tries < 5; tries++) {
+    const reply = await send();
+    if (reply && reply.status < 300) return reply;
+  }
+  throw new Error("not answered");
+}
+
+/** Alarms ring until the books are audited. */
+async function close({ caller, clock, world }: Scene): Promise<void> {
+  // Starts the object, should it have died.
+  await caller.ofModel("GET");
+  const audited = clock.time + 1.25 * DAY_MS;
+  for (let rings = 0; (world.alarm() ?? audited) < audited; rings++) {
+    if (rings > 50) throw new Error("the alarm never rests");
+    clock.time = Math.max(clock.time, world.alarm() ?? 0);
+    await world.ring();
+  }
+}
+
+async function read({ caller }: Scene): Promise<Books> {
+  const { body: description } = await until(() => caller.ofModel("GET"));
+  const { body: log } = await until(() => caller.ofModel("GET", "/events"));
+  return booksOf(description, log);
+}
+
+/** What must be the same however often something was sent again: not the order of arrival, nor how many repetitions came. */
+function outcomeOf({ description, impressions, conversions }: Books): string {
+  const { duplicate: _, applied, conflict, ...counts } = description.counts;
+  const lines = [
+    ...impressions.map(({ id, state, reward }) => [id, state, reward]),
+    ...conversions.map(({ status, type: _, ...line }) => [key(line), status === "conflict" ? "applied" : status]),
+  ];
+  const sorted = lines.map((line) => JSON.stringify(line)).sort();
+  return JSON.stringify({ digest: description.digest, counts: { ...counts, joined: applied + conflict }, lines: sorted });
+}

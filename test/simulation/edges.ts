@@ -1,0 +1,105 @@
+import { type App, createApp } from "../../worker/app.ts";
+import type { Environment } from "../../worker/environment.ts";
+import { type Faults, Isolate } from "../support/workerd/isolate.ts";
+
+/** A response that has arrived whole. */
+export interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+}
+
+interface Edge {
+  readonly isolate: Isolate;
+  readonly app: App;
+  /** What goes on behind its answers. */
+  readonly background: Set<Promise<unknown>>;
+  /** Of those that ran here before. */
+  readonly deaths: number;
+}
+
+interface Used {
+  readonly app: App;
+  /** Of what it may hold something. */
+  readonly models: Set<string>;
+}
+
+/** What an app holds of the models of other simulations takes memory. */
+const MOST_MODELS = 20;
+const spare: Used[] = [];
+
+/** Isolates at the edge, each with an app of its own; one that dies is replaced at the next request. */
+export class Edges {
+  readonly #model: string;
+  readonly #faults: Faults;
+  readonly #environmentFor: (isolate: Isolate) => Environment;
+  readonly #edges = new Map<number, Edge>();
+  readonly #apps: Used[] = [];
+
+  /** @param environmentFor the bindings, as an isolate's code reaches them. */
+  constructor(model: string, faults: Faults, environmentFor: (isolate: Isolate) => Environment) {
+    this.#model = model;
+    this.#faults = faults;
+    this.#environmentFor = environmentFor;
+  }
+
+  #edge(place: number): Edge {
+    const running = this.#edges.get(place);
+    if (running?.isolate.alive) return running;
+    const isolate = new Isolate(`edge ${place}`, this.#faults);
+    const started = { isolate, app: this.#app(), background: new Set<Promise<unknown>>(), deaths: this.deaths(place) };
+    this.#edges.set(place, started);
+    return started;
+  }
+
+  /** One that knows nothing of this model: to make them all anew would take half of a simulation's time. */
+  #app(): App {
+    const found = spare.findLastIndex(({ models }) => !models.has(this.#model));
+    const [used] = found < 0 ? [{ app: createApp(), models: new Set<string>() }] : spare.splice(found, 1);
+    used.models.add(this.#model);
+    this.#apps.push(used);
+    return used.app;
+  }
+
+  /** @throws {Crash} if the isolate dies before it has answered. */
+  fetch(place: number, request: Request): Promise<Answer> {
+    const { isolate, app, background } = this.#edge(place);
+    const waitUntil = (work: Promise<unknown>): void => {
+      const done = work.catch(() => {}).finally(() => background.delete(done));
+      background.add(done);
+    };
+    const context = { waitUntil, passThroughOnException: () => {} };
+    return isolate.run(async () => {
+      const response = await app.fetch(request, this.#environmentFor(isolate), context as unknown as ExecutionContext);
+      // A body may be a stream, during which it can still die.
+      const text = new TextDecoder().decode(await response.arrayBuffer());
+      isolate.effect("answer");
+      return { status: response.status, type: response.headers.get("content-type") ?? "", text };
+    });
+  }
+
+  /** How many isolates have died at a place. */
+  deaths(place: number): number {
+    const edge = this.#edges.get(place);
+    return edge ? edge.deaths + (edge.isolate.alive ? 0 : 1) : 0;
+  }
+
+  /** The places at which an isolate runs. */
+  get places(): readonly number[] {
+    return Array.from(this.#edges).flatMap(([place, { isolate }]) => (isolate.alive ? place : []));
+  }
+
+  /** Whether something still goes on behind what was answered. */
+  get busy(): boolean {
+    return Array.from(this.#edges.values()).some(({ isolate, background }) => isolate.alive && background.size > 0);
+  }
+
+  kill(place: number): void {
+    this.#edges.get(place)?.isolate.kill();
+  }
+
+  close(): void {
+    for (const { isolate } of this.#edges.values()) isolate.kill();
+    spare.push(...this.#apps.filter(({ models }) => models.size < MOST_MODELS));
+  }
+}

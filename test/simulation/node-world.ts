@@ -1,0 +1,78 @@
+import type { Environment } from "../../worker/environment.ts";
+import worker from "../../worker/index.ts";
+import { Learner } from "../../worker/learner.ts";
+import { DurableObjects } from "../support/workerd/durable-object.ts";
+import { type Faults, Isolate } from "../support/workerd/isolate.ts";
+import { Kv } from "../support/workerd/kv.ts";
+import { Edges } from "./edges.ts";
+import { bindings } from "./scene.ts";
+import type { Clock, World } from "./world.ts";
+
+/** The worker and its surroundings in this thread. */
+export class NodeWorld implements World {
+  readonly edges: Edges;
+  readonly #model: string;
+  readonly #faults: Faults;
+  readonly #kv: Kv;
+  readonly #learners: DurableObjects<Learner>;
+  readonly #complaints: string[] = [];
+
+  constructor(model: string, clock: Clock, faults: Faults) {
+    this.#model = model;
+    this.#faults = faults;
+    this.#kv = new Kv(() => clock.time, faults);
+    this.#learners = new DurableObjects((state, isolate, disk) => {
+      // A message leaves when what was written before it is committed.
+      return new Learner(
+        state,
+        this.#environmentFor(isolate, () => disk.commit()),
+      );
+    }, faults);
+    this.edges = new Edges(model, faults, (isolate) => this.#environmentFor(isolate));
+    console.error = (what: unknown, name?: unknown) => {
+      // Lost calls come as plain errors, and dead code may still complain.
+      if (!["Error", "Outage", "Crash"].includes(String(name))) this.#complaints.push(`${what} ${name}`);
+    };
+  }
+
+  #environmentFor(isolate: Isolate, before?: () => void): Environment {
+    const events = isolate.reach("kv", this.#kv, before) as unknown as KVNamespace;
+    return { ...bindings, LEARNER: this.#learners.bindingFor(isolate), EVENTS: events };
+  }
+
+  killLearner(): void {
+    this.#learners.kill(this.#model);
+  }
+
+  alarm(): number | null {
+    return this.#learners.disk(this.#model).alarm;
+  }
+
+  loseAlarm(): void {
+    this.#learners.disk(this.#model).alarm = null;
+  }
+
+  ring(): Promise<boolean> {
+    return this.#learners.ring(this.#model);
+  }
+
+  async cron(): Promise<void> {
+    const isolate = new Isolate("cron", this.#faults);
+    await isolate.run(() => worker.scheduled({} as ScheduledController, this.#environmentFor(isolate))).catch(() => {});
+  }
+
+  settle(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+
+  complaints(): readonly string[] {
+    return [...this.#complaints, ...this.#learners.unexpected.map((error) => (error as Error).stack ?? String(error))];
+  }
+
+  close(): void {
+    this.#learners.close();
+    this.edges.close();
+  }
+}

@@ -1,0 +1,14 @@
+// What every simulation plays with.
+
+export const bindings = {
+  AFTERCLICK_SECRET_KEY: "simulated-secret-key",
+  AFTERCLICK_PUBLISHABLE_KEY: "simulated-publishable-key",
+  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+  AFTERCLICK_TOKEN_KEY: "simulated-token-key",
+};
+
+export const ACTIONS = [
+  { id: "tent", features: [0.5, 0.25] },
+  { id: "mug", features: [-0.25, 0.5] },
+  { id: "lamp", features: [0.125, -0.5] },
+];

@@ -1,0 +1,224 @@
+import { shownAtOf, TokenSigner, uuidAt } from "../../worker/token.ts";
+import type { Caller } from "./caller.ts";
+import { ACTIONS, bindings } from "./scene.ts";
+import type { Clock, Dice, World } from "./world.ts";
+
+/** An impression as the shop knows it. */
+export interface Shown {
+  readonly id: string;
+  readonly token: string;
+  /** Where it was decided, and how many isolates had died there before. Undefined: not by the worker. */
+  readonly edge?: { readonly place: number; readonly deaths: number };
+  /** Whether the worker has answered that it has it. */
+  registered: boolean;
+  /** Not shown yet, as far as the worker was told. */
+  deferred: boolean;
+}
+
+/** A conversion as it was sent, and every answer to it. */
+export interface Sale {
+  /** Null: of whatever its key leads to. */
+  readonly impression: string | null;
+  readonly key?: string;
+  readonly goal: string;
+  readonly event: string;
+  /** Null: retracted. */
+  readonly reward: number | null;
+  readonly at: number;
+  readonly answers: Set<string>;
+}
+
+/** What is sent until it is answered. */
+interface Letter {
+  readonly due: number;
+  readonly name: string;
+  /** Whether it need not be sent again. */
+  send(): Promise<boolean>;
+}
+
+/** A shop with its customers: asks for recommendations, registers what it showed, reports sales until they are acknowledged. */
+export class Shop {
+  readonly shown: Shown[] = [];
+  readonly sales: Sale[] = [];
+  readonly windowMs: number;
+  /** Impressions that unanswered requests may have made. */
+  unknown = 0;
+  letters: Letter[] = [];
+  #names = 0;
+  readonly #caller: Caller;
+  readonly #world: World;
+  readonly #dice: Dice;
+  readonly #clock: Clock;
+
+  constructor(caller: Caller, world: World, dice: Dice, clock: Clock, windowMs: number) {
+    this.#caller = caller;
+    this.#world = world;
+    this.#dice = dice;
+    this.#clock = clock;
+    this.windowMs = windowMs;
+  }
+
+  async recommend(edge = this.#caller.anyEdge()): Promise<void> {
+    const limit = 1 + this.#dice.below(2);
+    const defer = this.#dice.chance(0.15);
+    const keys = this.#dice.chance(0.3) ? [this.#visitor()] : [];
+    const deaths = this.#world.edges.deaths(edge);
+    const body = { context: [this.#dice.below(9) / 8 - 0.5, 0.5], limit, defer, keys };
+    const reply = await this.#caller.ofModel("POST", "/recommendations", body, { edge });
+    if (reply?.status !== 201) {
+      this.unknown += limit;
+      return;
+    }
+    for (const { impressionId } of reply.body.actions) {
+      const shown = await this.#remember({ token: impressionId, edge: { place: edge, deaths }, registered: false, deferred: defer });
+      if (defer && this.#dice.chance(0.7)) this.#activate(shown);
+    }
+  }
+
+  #visitor(): string {
+    return `visitor ${this.#dice.below(3)}`;
+  }
+
+  async #remember({ token, ...known }: Omit<Shown, "id">): Promise<Shown> {
+    const content = await (await TokenSigner.create(bindings.AFTERCLICK_TOKEN_KEY)).verify(token, Number.MAX_SAFE_INTEGER);
+    if (!content) throw new Error(`${token} is not an impression id`);
+    const shown = { id: content.id, token, ...known };
+    this.shown.push(shown);
+    return shown;
+  }
+
+  #activate(shown: Shown): void {
+    this.#post("activation", this.#dice.below(this.windowMs), async () => {
+      const reply = await this.#caller.call("POST", `/v1/impressions/${shown.token}/activate`);
+      if (reply?.status === 200) [shown.registered, shown.deferred] = [true, false];
+      // Not registered, or its books are closed.
+      return reply?.status === 200 || reply?.status === 404;
+    });
+  }
+
+  /** Something was shown by other means; that is told later, or, as if an isolate had died with it, never. */
+  async showElsewhere(): Promise<void> {
+    const shown = await this.show(this.#dice.pick(ACTIONS).id, this.#clock.now() - this.#dice.below(30_000));
+    if (!this.#dice.chance(0.2)) this.register(shown, this.#dice.below(this.windowMs));
+  }
+
+  /** An impression that only the shop knows of yet. */
+  async show(action: string, shownAt: number): Promise<Shown & { readonly action: string }> {
+    const id = uuidAt(
+      shownAt,
+      Uint8Array.from({ length: 10 }, () => this.#dice.below(256)),
+    );
+    const signer = await TokenSigner.create(bindings.AFTERCLICK_TOKEN_KEY);
+    const token = await signer.sign({ id, model: this.#caller.model, action, modelVersion: 0, windowEndsAt: shownAt + this.windowMs });
+    return Object.assign(await this.#remember({ token, registered: false, deferred: false }), { action });
+  }
+
+  register(shown: Shown & { readonly action: string }, delay = 0): void {
+    const item = { id: shown.token, action: shown.action, context: [0.25, 0.5], shownAt: shownAtOf(shown.id) };
+    this.#post("registration", delay, async () => {
+      const reply = await this.#caller.ofModel("POST", "/impressions", [item]);
+      if (reply?.status === 201) shown.registered = true;
+      // Its window has passed.
+      return reply?.status === 201 || reply?.status === 422;
+    });
+  }
+
+  #post(name: string, delay: number, send: () => Promise<boolean>): void {
+    this.letters.push({ due: this.#clock.time + delay, name, send });
+  }
+
+  /** Customers buy, or give something back, at any time up to just after the window. */
+  buy(): void {
+    if (this.shown.length === 0) return;
+    const size = this.#dice.chance(0.25) ? 2 + this.#dice.below(2) : 1;
+    const type = this.#dice.pick(["conversion", "conversion", "conversion.updated", "conversion.retracted"]);
+    const id = `msg_${++this.#names}`;
+    const sales = Array.from({ length: size }, (_, place) => this.#sale(size > 1 ? `${id} ${place}` : id, type));
+    this.report(id, type, sales, this.#delayOf(sales));
+    // Somebody else uses the same id for something else.
+    if (!this.#dice.chance(0.1)) return;
+    const others = sales.map((sale) => ({ ...sale, reward: this.#reward(), answers: new Set<string>() }));
+    this.report(id, "conversion", others, this.#delayOf(others));
+  }
+
+  #sale(event: string, type: string): Sale {
+    const { id } = this.#dice.pick(this.shown.slice(-12));
+    const within = Array.from({ length: 7 }, () => this.#dice.below(this.windowMs));
+    const at = shownAtOf(id) + this.#dice.pick([0, this.windowMs, this.windowMs + 1, ...within]);
+    const goal = this.#dice.chance(0.8) ? "conversion" : "review";
+    const reward = type === "conversion.retracted" ? null : this.#reward();
+    const whose = this.#dice.chance(0.15) ? { impression: null, key: this.#visitor() } : { impression: id };
+    return { ...whose, goal, event, reward, at, answers: new Set() };
+  }
+
+  #reward(): number {
+    return this.#dice.pick([0, 0.25, 0.5, 1]);
+  }
+
+  /** Nobody reports what has not happened yet. */
+  #delayOf(sales: readonly Sale[]): number {
+    const ready = Math.max(...sales.map(({ at }) => at)) - this.#clock.time;
+    return Math.max(0, ready) + this.#dice.below(this.#dice.pick([1000, 60_000, 400_000]));
+  }
+
+  report(id: string, type: string, sales: readonly Sale[], delay = 0): void {
+    this.sales.push(...sales);
+    const data = sales.map(({ impression, key, goal, reward, at }) => {
+      const whose = impression === null ? { model: this.#caller.model, key } : { impressionId: this.#tokenOf(impression) };
+      return { ...whose, goal, ...(reward !== null && { reward }), timestamp: at };
+    });
+    const body = { type, timestamp: sales[0].at, data: data.length > 1 ? data : data[0] };
+    this.#post(id, delay, async () => {
+      const reply = await this.#caller.webhook(id, body);
+      if (reply?.status === 202) this.#acknowledge(sales, reply.body.conversions);
+      else if (reply?.status === 422) for (const { answers } of sales) answers.add("refused");
+      return reply?.status === 202 || reply?.status === 422;
+    });
+  }
+
+  #acknowledge(sales: readonly Sale[], results: readonly { status: string }[]): void {
+    if (results.length !== sales.length) throw new Error(`expected ${sales.length} results, got ${results.length}`);
+    results.forEach(({ status }, place) => {
+      const { answers, event, impression, key } = sales[place];
+      answers.add(status);
+      this.#caller.note(`${event} of ${impression ?? key}: ${status}`);
+    });
+  }
+
+  #tokenOf(impression: string): string {
+    return (this.shown.find(({ id }) => id === impression) as Shown).token;
+  }
+
+  /** Sends something that is due, in any order. What is not answered is sent again, and some of what is. */
+  async send(): Promise<void> {
+    const due = this.letters.filter(({ due }) => due <= this.#clock.time);
+    if (due.length === 0) return;
+    const letter = this.#dice.pick(due);
+    this.letters.splice(this.letters.indexOf(letter), 1);
+    if ((await letter.send()) && !this.#dice.chance(0.2)) return;
+    this.letters.push({ ...letter, due: this.#clock.time + this.#dice.below(30_000) });
+  }
+
+  /** Sends everything in order, each until it is answered. */
+  async sendAll(): Promise<void> {
+    for (const letter of this.letters.splice(0)) {
+      for (let tries = 1; !(await letter.send()); tries++) if (tries > 5) throw new Error(`${letter.name} is not answered`);
+    }
+  }
+
+  /** Somebody sends an id that is not ours. */
+  async forge(): Promise<void> {
+    if (this.shown.length === 0) return;
+    const { token } = this.#dice.pick(this.shown);
+    const place = this.#dice.below(token.length);
+    const impressionId = `${token.slice(0, place)}${token[place] === "A" ? "B" : "A"}${token.slice(place + 1)}`;
+    const body = { type: "conversion", timestamp: this.#clock.time, data: { impressionId, reward: 1 } };
+    const reply = await this.#caller.webhook(`msg_${++this.#names}`, body);
+    if (reply && reply.status < 300) throw new Error(`a forged id was answered with ${reply.status}`);
+  }
+
+  /** Lets every isolate at the edge register what it still holds. */
+  async flush(): Promise<void> {
+    for (const edge of this.#world.edges.places) await this.recommend(edge);
+  }
+}

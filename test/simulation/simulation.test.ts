@@ -1,0 +1,31 @@
+import { Tinypool } from "tinypool";
+import { afterAll, expect, it } from "vitest";
+import { keptSeeds } from "./kept-seeds.ts";
+import type { Outcome } from "./pool-worker.ts";
+
+// In threads of plain Node: clock, randomness and cryptography are replaced there.
+const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: 2 });
+afterAll(() => pool.destroy());
+
+const SCHEDULES = 300;
+
+async function failuresOf(seeds: readonly number[]): Promise<(string | undefined)[]> {
+  const halves = [seeds.filter((_, i) => i % 2 === 0), seeds.filter((_, i) => i % 2 === 1)];
+  const outcomes: Outcome[] = (await Promise.all(halves.map((half) => pool.run(half)))).flat();
+  expect(outcomes).toHaveLength(seeds.length);
+  return outcomes.flatMap(({ failure }) => failure ?? []);
+}
+
+it("keeps every law under hundreds of schedules of faults", async () => {
+  expect(await failuresOf(Array.from({ length: SCHEDULES }, (_, i) => i + 1))).toEqual([]);
+});
+
+it("keeps every law under the schedules that once broke one", async () => {
+  expect(await failuresOf(keptSeeds)).toEqual([]);
+});
+
+it("takes the same course from the same seed, whatever ran before", async () => {
+  const [once]: Outcome[] = await pool.run([7]);
+  const [, again]: Outcome[] = await pool.run([8, 7]);
+  expect(again).toEqual(once);
+});

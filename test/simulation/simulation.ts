@@ -1,0 +1,249 @@
+import { account, type Books, booksOf } from "./account.ts";
+import { Caller, type Reply } from "./caller.ts";
+import { ACTIONS } from "./scene.ts";
+import { Shop } from "./shop.ts";
+import { Clock, Dice, Weather, type World } from "./world.ts";
+
+// In the year 2100: where time is real, no alarm rings by itself.
+const START = 4_102_444_800_000;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+export interface Setting {
+  readonly model: string;
+  readonly clock: Clock;
+  readonly dice: Dice;
+  readonly weather: Weather;
+}
+
+/** One schedule: a shop's traffic and everything that goes wrong meanwhile, all of it by one seed. */
+export class Simulation {
+  readonly #seed: number;
+  readonly #dice: Dice;
+  readonly #clock = new Clock(START);
+  readonly #weather: Weather;
+  readonly #world: World;
+  readonly #caller: Caller;
+  readonly #shop: Shop;
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #failures: unknown[] = [];
+  #ringing = false;
+
+  constructor(seed: number, worldOf: (setting: Setting) => World) {
+    this.#seed = seed;
+    this.#dice = new Dice(seed);
+    this.#clock.time += this.#dice.below(60 * MINUTE_MS);
+    this.#weather = new Weather(this.#dice);
+    const model = `shop-${seed}`;
+    this.#world = worldOf({ model, clock: this.#clock, dice: this.#dice, weather: this.#weather });
+    this.#caller = new Caller(model, this.#world, this.#dice, this.#clock);
+    const windowMs = this.#dice.pick([1, 4, 10]) * MINUTE_MS;
+    this.#shop = new Shop(this.#caller, this.#world, this.#dice, this.#clock, windowMs);
+  }
+
+  /** All that happened so far. */
+  get trace(): readonly string[] {
+    return this.#caller.trace;
+  }
+
+  /** @throws {Error} with the seed and all that happened, if a law does not hold in the end. */
+  async run(): Promise<void> {
+    try {
+      await this.#open();
+      this.#weather.worsen();
+      const steps = 15 + this.#dice.below(30);
+      for (let step = 0; step < steps; step++) {
+        this.#start(this.#choose());
+        await this.#world.settle();
+        for (let turns = this.#dice.below(6); turns > 0 && this.#weather.release(); turns--) await this.#world.settle();
+      }
+      await this.#settleDown();
+      await this.#close();
+      await this.#check();
+    } catch (error) {
+      throw new Error(`seed ${this.#seed}: ${(error as Error).message}\n${this.trace.join("\n")}`, { cause: error });
+    } finally {
+      this.#world.close();
+    }
+  }
+
+  async #open(): Promise<void> {
+    const [policy, options] = this.#dice.pick([
+      ["otf-lin-ts", {}],
+      ["otf-lin-ucb", {}],
+      ["gp-ucb-sdf", { kernel: { name: "matern52" } }],
+    ]);
+    const body = {
+      policy,
+      options: { dimension: 4, ...options },
+      window: { ms: this.#shop.windowMs },
+      seed: this.#dice.below(100),
+      serving: this.#dice.pick(["edge", "edge", "learner"]),
+      publish: { ms: this.#dice.pick([1000, 60_000]) },
+      retention: { ms: 2 * DAY_MS },
+      ...(this.#dice.chance(0.3) && { goals: { conversion: { weight: 1 }, review: { weight: 0.5 } } }),
+      ...(this.#dice.chance(0.3) && { holdout: 0.25 }),
+    };
+    await this.#finish(() => this.#caller.ofModel("PUT", "", body));
+    await this.#finish(() => this.#caller.ofModel("PUT", "/actions", { actions: ACTIONS }));
+  }
+
+  #choose(): () => Promise<unknown> | unknown {
+    const step = this.#dice.pick(TICKETS);
+    const scene = {
+      caller: this.#caller,
+      shop: this.#shop,
+      world: this.#world,
+      clock: this.#clock,
+      dice: this.#dice,
+      weather: this.#weather,
+    };
+    return () => step({ ...scene, ring: (due) => this.#ring(due) });
+  }
+
+  /** An object's alarm rings at most once at a time. */
+  async #ring(due: boolean): Promise<void> {
+    const alarm = await this.#world.alarm();
+    if (this.#ringing || alarm === null || (due && alarm > this.#clock.now())) return;
+    this.#ringing = true;
+    this.#caller.note(`the alarm of ${alarm} rings at ${this.#clock.now()}`);
+    try {
+      await this.#world.ring();
+    } finally {
+      this.#ringing = false;
+    }
+  }
+
+  #start(work: () => Promise<unknown> | unknown): void {
+    const running = Promise.resolve(work())
+      .catch((error) => this.#failures.push(error))
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  #finish(work: () => Promise<unknown> | unknown): Promise<void> {
+    this.#start(work);
+    return this.#idle();
+  }
+
+  /** Until nothing runs any more. */
+  async #idle(): Promise<void> {
+    for (let turns = 0; this.#running.size > 0 || this.#world.edges.busy; turns++) {
+      if (!this.#weather.release() && turns > 10_000) throw new Error("something waits for ever");
+      await this.#world.settle();
+    }
+    while (this.#weather.release()) await this.#world.settle();
+  }
+
+  /** Faults end, clocks go right, everything is answered. */
+  async #settleDown(): Promise<void> {
+    this.#weather.calm();
+    this.#clock.offset = 0;
+    this.#caller.note("faults end");
+    await this.#idle();
+    await this.#finish(() => this.#shop.flush());
+    for (let tries = 0; this.#shop.letters.length > 0; tries++) {
+      if (tries > 500) throw new Error(`not answered: ${this.#shop.letters.map(({ name }) => name).join(", ")}`);
+      this.#clock.time = Math.max(this.#clock.time, this.#dice.pick(this.#shop.letters).due);
+      if (this.#dice.chance(0.3)) this.#start(() => this.#ring(true));
+      for (const _ of this.#shop.letters) this.#start(() => this.#shop.send());
+      await this.#idle();
+    }
+  }
+
+  /** Lets time pass until all books are closed and audited. An object starts again now and then, and heals a lost alarm. */
+  async #close(): Promise<void> {
+    await this.#world.killLearner();
+    await this.#finish(() => this.#caller.ofModel("GET"));
+    // Alarm by alarm, or at once what an object finds due that was away for hours.
+    if (this.#dice.chance(0.75)) this.#clock.time += DAY_MS / 4;
+    const audited = this.#clock.time + 1.25 * DAY_MS;
+    for (let alarm = await this.#world.alarm(); alarm !== null && alarm <= audited; alarm = await this.#world.alarm()) {
+      this.#clock.time = Math.max(this.#clock.time + 1, alarm);
+      if (this.#clock.time > audited) throw new Error(`an alarm that is due comes again and again, at ${alarm}`);
+      await this.#finish(() => this.#ring(true));
+    }
+    this.#clock.time = audited;
+  }
+
+  async #check(): Promise<void> {
+    const books = booksOf(await this.#read(""), await this.#read("/events"));
+    await this.#world.killLearner();
+    const { digest } = await this.#read<Books["description"]>("");
+    const wrong = await account(this.#shop, this.#world, books);
+    if (digest !== books.description.digest) wrong.push("the digest is another one after a start");
+    wrong.push(...this.#failures.map((error) => (error as Error).stack ?? String(error)), ...this.#world.complaints());
+    if (wrong.length > 0) throw new Error(wrong.join("; "));
+  }
+
+  async #read<T>(path: string): Promise<T> {
+    const replies: (Reply | undefined)[] = [];
+    await this.#finish(async () => replies.push(await this.#caller.ofModel("GET", path)));
+    if (replies[0]?.status !== 200) throw new Error(`GET ${path} was answered with ${replies[0]?.status}`);
+    return replies[0].body;
+  }
+}
+
+interface Scene {
+  readonly caller: Caller;
+  readonly shop: Shop;
+  readonly world: World;
+  readonly clock: Clock;
+  readonly dice: Dice;
+  readonly weather: Weather;
+  ring(due: boolean): Promise<void>;
+}
+
+type Step = (scene: Scene) => Promise<unknown> | unknown;
+
+/** What may happen next, and how often. */
+const STEPS: readonly (readonly [weight: number, step: Step])[] = [
+  [70, ({ shop }) => shop.recommend()],
+  [30, ({ shop }) => shop.showElsewhere()],
+  [60, ({ shop }) => shop.buy()],
+  [120, ({ shop }) => shop.send()],
+  [5, ({ shop }) => shop.forge()],
+  [5, ({ caller }) => caller.ofModel("GET")],
+  [2, ({ caller }) => caller.ofModel("POST", "/rollback", {})],
+  [5, ({ world }) => world.cron()],
+  [60, ({ clock, dice }) => pass(clock, dice.below(30_000))],
+  [15, ({ clock, dice }) => pass(clock, dice.below(6 * MINUTE_MS))],
+  [10, ({ clock, dice }) => setOff(clock, dice.below(50_000) - 25_000)],
+  [40, ({ ring }) => ring(true)],
+  [5, ({ ring }) => ring(false)],
+  [10, fail],
+  [10, recover],
+  [5, loseAlarm],
+  [10, killLearner],
+  [10, ({ world, dice }) => world.edges.kill(dice.below(2))],
+];
+const TICKETS = STEPS.flatMap(([weight, step]) => new Array<Step>(weight).fill(step));
+
+function pass(clock: Clock, ms: number): void {
+  clock.time += ms;
+}
+
+/** The machines' clocks are set, by less than what the worker allows for together with the lag of KV. */
+function setOff(clock: Clock, ms: number): void {
+  clock.offset = ms;
+}
+
+function fail({ caller, dice, weather }: Scene): void {
+  weather.outage = dice.pick(["learner", "kv"]);
+  caller.note(`an outage of ${weather.outage} begins`);
+}
+
+function recover({ caller, weather }: Scene): void {
+  weather.outage = undefined;
+  caller.note("outages end");
+}
+
+function loseAlarm({ caller, world }: Scene): Promise<void> | void {
+  caller.note("the alarm is lost");
+  return world.loseAlarm();
+}
+
+function killLearner({ caller, world }: Scene): Promise<void> | void {
+  caller.note("the learner is killed");
+  return world.killLearner();
+}

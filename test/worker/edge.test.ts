@@ -1,0 +1,397 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { encoder, policies, Recommender } from "afterclick";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createApp } from "../../worker/app.ts";
+import { bucketAt } from "../../worker/bucket.ts";
+import type { Learner } from "../../worker/learner.ts";
+import { TokenSigner } from "../../worker/token.ts";
+import { settings } from "../support/scenario.ts";
+import { type CallOptions, call, convert, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend } from "./client.ts";
+import { counted, down, failing, kv, learners, lost } from "./fault.ts";
+import { bytesIn, FRESH_MS, publicationIn, versionAt } from "./published.ts";
+
+const MINUTE_MS = 60_000;
+
+beforeEach(() => {
+  // Only the clock, and ahead of the real one, so that no alarm rings by itself.
+  vi.useFakeTimers({ toFake: ["Date"], now: bucketAt(Date.now() + HOUR_MS, HOUR_MS) });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
+const edgeModel = (body: object = {}): Promise<string> => createModel({ serving: "edge", ...body });
+const ask = (model: string, options: CallOptions, body: object = {}): Promise<Reply> =>
+  call("POST", `/v1/models/${model}/recommendations`, body, options);
+const statusOf = ({ body }: Reply): string => body.conversions[0].status;
+
+/** Lets something happen to a model, and its alarm publish it. */
+async function learn(model: string): Promise<number> {
+  const { body } = await call("POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }]);
+  await convert({ impressionId: body.impressions[0].impressionId, reward: 1 });
+  later(MINUTE_MS);
+  await runDurableObjectAlarm(learnerOf(model));
+  const { modelVersion, published } = await describeModel(model);
+  expect(published?.version).toBe(modelVersion);
+  return modelVersion;
+}
+
+describe("an isolate", () => {
+  it("decides without its learner, by what KV has", async () => {
+    const model = await edgeModel();
+    const { status, body } = await ask(model, { isolate: createApp(), env: { LEARNER: down.LEARNER } });
+    expect(status).toBe(201);
+    const { modelVersion } = await describeModel(model);
+    expect(body).toMatchObject({ model, modelVersion, policy: "otf-lin-ts", arm: "policy", windowEndsAt: Date.now() + HOUR_MS });
+    expect(["lamp", "mug", "tent"]).toContain(body.actions[0].id);
+  });
+
+  it("goes on by the last snapshot while KV and its learner are both down", async () => {
+    const model = await edgeModel();
+    const isolate = createApp();
+    const version = (await ask(model, { isolate })).body.modelVersion;
+    await learn(model);
+    for (let minute = 0; minute < 3; minute++) {
+      expect(await versionAt(isolate, model, down)).toBe(version);
+      later(MINUTE_MS);
+    }
+    expect(await versionAt(isolate, model)).toBeGreaterThan(version);
+  });
+
+  it("serves by the prior as soon as there is a model", async () => {
+    await call("PUT", "/v1/models/newborn", { window: { ms: HOUR_MS } });
+    const { status, body } = await ask("newborn", { isolate: createApp(), env: { LEARNER: down.LEARNER } }, { actions: [{ id: "a" }] });
+    expect(status).toBe(201);
+    expect(body.actions).toMatchObject([{ id: "a", mean: 0 }]);
+    expect((await publicationIn("newborn")).version).toBe(body.modelVersion);
+  });
+
+  it("asks the learner if it holds nothing and KV is down, and says so if that is down as well", async () => {
+    const model = await edgeModel();
+    const { calls, fault } = counted();
+    const isolate = createApp();
+    const refused = await ask(model, { isolate, env: down });
+    expect(refused).toMatchObject({ status: 503, body: { status: 503 } });
+    expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
+    expect((await ask(model, { isolate, env: { EVENTS: down.EVENTS, LEARNER: learners(fault) } })).status).toBe(201);
+    expect(calls).toEqual(["publication", "registerShown"]);
+  });
+
+  it("forgets a model that was deleted elsewhere", async () => {
+    const model = await edgeModel();
+    const isolate = createApp();
+    await ask(model, { isolate });
+    await call("DELETE", `/v1/models/${model}`);
+    later(FRESH_MS);
+    await ask(model, { isolate });
+    expect((await ask(model, { isolate })).status).toBe(404);
+    expect((await ask("never-there", { isolate })).status).toBe(404);
+  });
+
+  it("looks for a newer snapshot in the background, once in ten seconds, and sooner if its learner has published", async () => {
+    const model = await edgeModel();
+    const isolate = createApp();
+    const { calls, fault } = counted();
+    const options = { isolate, env: { EVENTS: kv(fault) } };
+    const before = (await ask(model, options)).body.modelVersion;
+    const after = await learn(model);
+    later(-MINUTE_MS);
+    expect((await ask(model, options)).body.modelVersion).toBe(before);
+    expect(calls).toEqual(["get"]);
+    // Its registration brought the news.
+    expect((await ask(model, options)).body.modelVersion).toBe(before);
+    expect((await ask(model, options)).body.modelVersion).toBe(after);
+    expect(calls).toEqual(["get", "get"]);
+    later(FRESH_MS);
+    await Promise.all(Array.from({ length: 5 }, () => ask(model, options)));
+    expect(calls).toEqual(["get", "get", "get"]);
+    // A clock that was set back does not keep it from looking.
+    later(-HOUR_MS);
+    await ask(model, options);
+    expect(calls).toHaveLength(4);
+  });
+
+  it("names the snapshot that it decided by, with which the decision can be made again bit for bit", async () => {
+    const model = await edgeModel({ seed: 11 });
+    await learn(model);
+    const { body: config } = await call("GET", `/v1/models/${model}`);
+    const { headers, body: bytes } = await call("GET", `/v1/models/${model}/snapshot`);
+    const version = Number(headers.get("afterclick-version"));
+    const context = { country: "PT", device: "phone" };
+    const reply = await ask(model, { isolate: createApp() }, { context, limit: 3 });
+    expect(reply.body.modelVersion).toBe(version);
+    const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
+    const tokens = await Promise.all(
+      reply.body.actions.map(({ impressionId }: { impressionId: string }) => signer.verify(impressionId, Date.now())),
+    );
+    expect(tokens.map(({ modelVersion }) => modelVersion)).toEqual([version, version, version]);
+
+    const { policy } = await Recommender.restore(new Uint8Array(bytes), { policies });
+    const { encode } = encoder(config.encoder);
+    const ids = ["tent", "mug", "lamp"];
+    const points = Float64Array.from(ids.flatMap((id) => Array.from(encode({ context, action: { id } }))));
+    const { draws } = config;
+    const again = policy.choose({ points, limit: 3, draws, round: policy.impressions + 1, now: Date.now(), decision: tokens[0].id });
+    expect(again.map(({ index, id: _, ...scores }) => ({ id: ids[index], ...scores }))).toEqual(
+      reply.body.actions.map(({ impressionId: _, ...action }: { impressionId: string }) => action),
+    );
+  });
+});
+
+describe("registration", () => {
+  it("is one call for all that comes within a moment", async () => {
+    const model = await edgeModel();
+    const { calls, fault } = counted();
+    const isolate = createApp();
+    const env = { LEARNER: learners(fault) };
+    await ask(model, { isolate, env });
+    calls.length = 0;
+    // The moment lasts until all have been answered.
+    let missing = 20;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    vi.spyOn(scheduler, "wait").mockReturnValue(promise);
+    const answering: CallOptions["isolate"] = {
+      async fetch(...request) {
+        const response = await isolate.fetch(...request);
+        if (--missing === 0) resolve();
+        return response;
+      },
+    };
+    await Promise.all(Array.from({ length: 20 }, () => ask(model, { isolate: answering, env }, { limit: 2 })));
+    expect(calls).toEqual(["registerShown"]);
+    expect((await describeModel(model)).counts).toMatchObject({ impressions: 41, pending: 41 });
+  });
+
+  it("joins conversions that were faster", async () => {
+    const model = await edgeModel();
+    const isolate = createApp();
+    const [impressionId] = await recommend(model, {}, { isolate, env: { LEARNER: learners(failing("registerShown")) } });
+    expect(statusOf(await convert({ impressionId, reward: 1 }))).toBe("orphan");
+    await recommend(model, {}, { isolate });
+    expect((await describeModel(model)).counts).toMatchObject({ impressions: 2, orphan: 0, applied: 1, converted: 1 });
+    expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ status: "converted", reward: 1 });
+  });
+
+  it("gives up the oldest when too many wait, and tells how many", async () => {
+    const model = await edgeModel({
+      policy: "epsilon-greedy",
+      encoder: { dimension: 1024 },
+      options: { kernel: { name: "linear" } },
+      limits: { open: 10 },
+    });
+    const actions = Array.from({ length: 100 }, (_, i) => ({ id: `a${i}`, features: {} }));
+    const isolate = createApp();
+    const overloaded = learners(() => lost({ retryable: true, overloaded: true }));
+    for (let i = 0; i < 20; i++) await ask(model, { isolate, env: { LEARNER: overloaded } }, { actions, limit: 100 });
+    const last = await ask(model, { isolate }, { actions, limit: 100 });
+    const { counts, incidents } = await describeModel(model);
+    expect(counts.impressions).toBe(10);
+    expect(incidents.dropped).toBeGreaterThan(0);
+    expect(incidents.dropped % 100).toBe(0);
+    expect(counts.impressions + incidents.dropped + incidents.refused).toBe(2100);
+    expect((await call("GET", `/v1/impressions/${last.body.actions[0].impressionId}`)).status).toBe(404);
+  });
+
+  it("is given up, and counted, if its learner fails at it twice, and holds up nothing", async () => {
+    const model = await edgeModel();
+    const isolate = createApp();
+    const failed = { isolate, env: { LEARNER: learners(() => lost({})) } };
+    await ask(model, failed, { limit: 2 });
+    await ask(model, failed);
+    await ask(model, { isolate });
+    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { dropped: 2 } });
+  });
+
+  it("is refused and counted if it is of a model that was reset since", async () => {
+    const model = await edgeModel();
+    const isolate = createApp();
+    await ask(model, { isolate });
+    later(1);
+    const { digest } = (await call("POST", `/v1/models/${model}/reset`, {})).body;
+    // By a clock that is ahead of the learner's.
+    later(1000);
+    await ask(model, { isolate }, { limit: 2 });
+    expect(await describeModel(model)).toMatchObject({ digest, counts: { impressions: 0 }, incidents: { refused: 2 } });
+  });
+});
+
+describe("a snapshot", () => {
+  it("of a model created again wins over one of the model before, though its version is lower", async () => {
+    const model = await edgeModel();
+    const isolate = createApp();
+    const before = await learn(model);
+    expect(await versionAt(isolate, model)).toBe(before);
+    const old = await bytesIn(model);
+    await call("DELETE", `/v1/models/${model}`);
+    later(1);
+    await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, defaultAction: "mug" });
+    const { published } = await describeModel(model);
+    expect(published?.version).toBeLessThan(before);
+    expect(await versionAt(isolate, model)).toBe(published?.version);
+    await env.EVENTS.put(`model/${model}`, old);
+    expect(await versionAt(isolate, model)).toBe(published?.version);
+  });
+
+  it.each([
+    ["otf-lin-ts", {}],
+    ["gp-ts-sdf", { kernel: { name: "matern52" } }],
+    ["gp-ucb-sdf", { kernel: { name: "matern52" }, capacity: 2 }],
+  ])("of %s is the same state whatever the order and repetition of the conversions that led to it", async (policy, options) => {
+    const shownAt = Date.now();
+    const run = async (order: readonly number[]): Promise<{ digest: string; bytes: Uint8Array }> => {
+      const model = await edgeModel({ policy, options, seed: 3 });
+      const shown = ["tent", "mug", "lamp", "mug"].map((action, i) => ({ id: `i${i}`, action, shownAt: shownAt + i }));
+      const { body } = await call("POST", `/v1/models/${model}/impressions`, shown);
+      for (const i of order) {
+        await convert(
+          { impressionId: body.impressions[i % 4].impressionId, reward: (i + 1) / 8 },
+          { id: `msg_${i}`, timestamp: shownAt + 10 * i },
+        );
+        // Snapshots on the way, and a start from one of them, leave no trace.
+        if (i % 3 === 0) await call("GET", `/v1/models/${model}/snapshot`);
+        if (i % 3 === 1) await evictDurableObject(learnerOf(model));
+      }
+      await call("GET", `/v1/models/${model}/snapshot`);
+      later(MINUTE_MS);
+      await runDurableObjectAlarm(learnerOf(model));
+      const { parts } = await publicationIn(model);
+      vi.setSystemTime(shownAt);
+      return { digest: (await describeModel(model)).digest, bytes: parts[0] };
+    };
+    const expected = await run([0, 1, 2, 3, 4, 5]);
+    expect(await run([5, 4, 3, 2, 1, 0])).toEqual(expected);
+    expect(await run([3, 3, 0, 5, 1, 0, 4, 2, 5])).toEqual(expected);
+    expect((await run([0, 1, 2, 3])).digest).not.toBe(expected.digest);
+  });
+});
+
+describe("publishing", () => {
+  const spied = () => vi.spyOn(Object.getPrototypeOf(env.EVENTS) as KVNamespace, "put");
+  const published = (model: string, put: ReturnType<typeof spied>): number =>
+    put.mock.calls.filter(([key]) => key === `model/${model}`).length;
+  const ring = async (model: string, ms: number): Promise<void> => {
+    later(ms);
+    await runDurableObjectAlarm(learnerOf(model));
+  };
+
+  it("happens at most as often as configured, and only if something has changed", async () => {
+    const model = await edgeModel({ publish: { ms: 5 * MINUTE_MS } });
+    const put = spied();
+    await ring(model, 4 * MINUTE_MS);
+    await recommend(model);
+    await ring(model, MINUTE_MS - 1);
+    expect(published(model, put)).toBe(0);
+    await ring(model, 1);
+    expect(published(model, put)).toBe(1);
+    await recommend(model);
+    await recommend(model);
+    await ring(model, MINUTE_MS);
+    expect(published(model, put)).toBe(1);
+    await ring(model, 4 * MINUTE_MS);
+    expect(published(model, put)).toBe(2);
+    for (let time = 0; time < 3; time++) await ring(model, 6 * MINUTE_MS);
+    expect(published(model, put)).toBe(2);
+    const { version, publishedAt } = await publicationIn(model);
+    expect(await describeModel(model)).toMatchObject({ modelVersion: version, published: { version, at: publishedAt } });
+  });
+
+  it("is done again while KV fails", async () => {
+    const model = await edgeModel();
+    const before = (await describeModel(model)).published;
+    await recommend(model);
+    const put = spied().mockRejectedValue(new Error("429"));
+    await ring(model, MINUTE_MS);
+    await ring(model, MINUTE_MS);
+    expect(published(model, put)).toBe(2);
+    expect(await describeModel(model)).toMatchObject({ published: before });
+    put.mockRestore();
+    await ring(model, MINUTE_MS);
+    const { modelVersion, published: after } = await describeModel(model);
+    expect(after).toEqual({ version: modelVersion, at: Date.now() });
+    expect((await publicationIn(model)).version).toBe(modelVersion);
+  });
+
+  it.each([
+    ["before KV has it", false],
+    ["after KV has it, before that is noted", true],
+  ])("resumes after a crash between the kept snapshot and its end, %s", async (_, stored) => {
+    const model = await edgeModel();
+    const { published: before } = await describeModel(model);
+    await recommend(model);
+    later(MINUTE_MS);
+    const put = env.EVENTS.put.bind(env.EVENTS);
+    const crashed = runInDurableObject(learnerOf(model), async (learner: Learner, state) => {
+      spied().mockImplementation((async (...given: Parameters<typeof put>) => {
+        if (stored) await put(...given);
+        await state.storage.sync();
+        state.abort("crash");
+      }) as typeof put);
+      await learner.alarm();
+    });
+    await expect(crashed).rejects.toThrow("crash");
+    vi.restoreAllMocks();
+    const { modelVersion, published: crashedAt, kept } = await describeModel(model);
+    expect(crashedAt).toEqual(before);
+    expect(kept[0]).toBe(modelVersion);
+    expect((await publicationIn(model)).version).toBe(stored ? modelVersion : before?.version);
+    await ring(model, 0);
+    // The same one: nothing has happened since.
+    expect(await describeModel(model)).toMatchObject({ modelVersion, kept, published: { version: modelVersion } });
+    expect((await publicationIn(model)).version).toBe(modelVersion);
+  });
+
+  it("ends with the newest if two changes are published at once, however slow KV is", async () => {
+    const model = await edgeModel();
+    const put = env.EVENTS.put.bind(env.EVENTS);
+    const waits = [60, 20, 0];
+    spied().mockImplementation((async (...given: Parameters<typeof put>) => {
+      await scheduler.wait(waits.shift() ?? 0);
+      return put(...given);
+    }) as typeof put);
+    await Promise.all(["a", "b", "c"].map((id) => call("PUT", `/v1/models/${model}/actions`, [{ id }])));
+    const { modelVersion } = await describeModel(model);
+    const { version, actions } = await publicationIn(model);
+    expect(version).toBe(modelVersion);
+    const { body } = await ask(model, { isolate: createApp(), env: { EVENTS: down.EVENTS } });
+    expect(actions).toEqual([{ id: body.actions[0].id }]);
+  });
+
+  it("leaves nothing of a model that is deleted meanwhile", async () => {
+    const model = await edgeModel();
+    const put = env.EVENTS.put.bind(env.EVENTS);
+    spied().mockImplementation((async (...given: Parameters<typeof put>) => {
+      await scheduler.wait(50);
+      return put(...given);
+    }) as typeof put);
+    const [, deleted] = await Promise.all([
+      call("PUT", `/v1/models/${model}/actions`, [{ id: "a" }]),
+      call("DELETE", `/v1/models/${model}`),
+    ]);
+    expect(deleted.status).toBe(204);
+    expect(await env.EVENTS.get(`model/${model}`)).toBeNull();
+    expect((await ask(model, { isolate: createApp() })).status).toBe(404);
+  });
+});
+
+it("serves a policy that decides in sequence by its learner, and refuses it at the edge with the reason", async () => {
+  const sequential = ["bpe", "bpe-delay", "delayed-zooming", "dlpp", "mini-gp-ei", "mini-gp-ucb"];
+  for (const { id } of policies) {
+    const [{ options }] = settings[id];
+    const body = { policy: id, options: id === "uniform" ? {} : options, window: { ms: HOUR_MS } };
+    const { status, body: problem } = await call("PUT", `/v1/models/at-edge-${id}`, { ...body, serving: "edge" });
+    if (!sequential.includes(id)) {
+      expect(status, id).toBe(201);
+      continue;
+    }
+    expect(status, id).toBe(422);
+    expect(problem.detail).toMatch(new RegExp(`^serving: ${id} has to be served by its learner: \\w.+`));
+    const model = `in-sequence-${id}`;
+    expect(await call("PUT", `/v1/models/${model}`, body)).toMatchObject({ status: 201, body: { serving: "learner" } });
+    const { calls, fault } = counted();
+    expect((await ask(model, { isolate: createApp(), env: { LEARNER: learners(fault) } })).status).toBe(201);
+    expect(calls).toEqual(["recommend"]);
+  }
+});

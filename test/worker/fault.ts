@@ -1,0 +1,112 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import type { Learner } from "../../worker/learner.ts";
+
+/** Stands between a caller and what it calls: lets a call pass, fails it before it arrives, or loses its reply. */
+export type Fault = (method: string, call: () => Promise<unknown>) => Promise<unknown>;
+
+/** The real learners, behind a fault. */
+export function learners(fault: Fault): typeof env.LEARNER {
+  const namespace = {
+    idFromName: (name: string) => env.LEARNER.idFromName(name),
+    get: (id: DurableObjectId) => behind(env.LEARNER.get(id), fault),
+  };
+  return namespace as unknown as typeof env.LEARNER;
+}
+
+/** The real KV, behind a fault. */
+export const kv = (fault: Fault): KVNamespace => behind(env.EVENTS, fault);
+
+function behind<Target extends object>(target: Target, fault: Fault): Target {
+  const methods = target as Record<string, (...given: unknown[]) => Promise<unknown>>;
+  // Called in place: a remote method's own properties are remote as well.
+  return new Proxy(target, {
+    get:
+      (_, method: string) =>
+      (...given: unknown[]) =>
+        fault(method, () => methods[method](...given)),
+  });
+}
+
+/** What the platform throws. */
+export const lost = (flags: { readonly retryable?: boolean; readonly overloaded?: boolean } = { retryable: true }): Promise<never> =>
+  Promise.reject(Object.assign(new Error("lost"), flags));
+
+export const down = { LEARNER: learners(() => lost()), EVENTS: kv(() => lost()) };
+
+/** Loses the replies of some methods, or of all. */
+export const replyLost =
+  (...methods: string[]): Fault =>
+  async (method, call) => {
+    const reply = await call();
+    return methods.length === 0 || methods.includes(method) ? lost() : reply;
+  };
+
+/** Fails some methods before they arrive. */
+export const failing =
+  (...methods: string[]): Fault =>
+  (method, call) =>
+    methods.includes(method) ? lost() : call();
+
+/** Lets all pass and remembers which methods were called. */
+export function counted(): { readonly calls: string[]; readonly fault: Fault } {
+  const calls: string[] = [];
+  return {
+    calls,
+    fault(method, call) {
+      calls.push(method);
+      return call();
+    },
+  };
+}
+
+/** Stands before each call of a method, of all objects of that kind. Returns what ends it. */
+function intercept(object: object, method: string, fault: (given: unknown[], call: () => unknown) => unknown): () => void {
+  const kind = Object.getPrototypeOf(object);
+  const original = kind[method];
+  kind[method] = function (...given: unknown[]) {
+    return fault(given, () => original.apply(this, given));
+  };
+  return () => {
+    kind[method] = original;
+  };
+}
+
+/** A statement that changes a learner's tables. */
+const CHANGE = /INSERT|UPDATE|DELETE/;
+
+/** Runs while each of a learner's changes goes through `before`, which may throw. */
+export async function withStatements<T>(stub: DurableObjectStub<Learner>, before: (n: number) => void, run: () => Promise<T>): Promise<T> {
+  let statements = 0;
+  const end = await runInDurableObject(stub, (_, { storage }) =>
+    intercept(storage.sql, "exec", ([statement], call) => {
+      if (CHANGE.test(String(statement))) before(++statements);
+      return call();
+    }),
+  );
+  return run().finally(end);
+}
+
+/** Runs a learner that crashes before its n-th effect on its tables, its alarm or KV; what was not flushed is lost. Whether it did. */
+export async function crashing(n: number, stub: DurableObjectStub<Learner>, run: (learner: Learner) => Promise<unknown>): Promise<boolean> {
+  let effects = 0;
+  const ends: (() => void)[] = [];
+  const done = runInDurableObject(stub, (learner: Learner, state) => {
+    const step = (_: unknown, call: () => unknown) => {
+      if (++effects < n || n === 0) return call();
+      if (effects === n) state.abort("crash");
+      throw new Error("crash");
+    };
+    const { storage } = state;
+    ends.push(
+      intercept(storage.sql, "exec", (given, call) => (CHANGE.test(String(given[0])) ? step(given, call) : call())),
+      ...["setAlarm", "deleteAlarm"].map((method) => intercept(storage, method, step)),
+      ...["put", "list", "delete"].map((method) => intercept(env.EVENTS, method, step)),
+    );
+    return run(learner);
+  });
+  // A learner that has crashed does not come to its own end.
+  await done.catch(() => {});
+  for (const end of ends) end();
+  return n > 0 && effects >= n;
+}

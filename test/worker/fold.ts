@@ -1,0 +1,87 @@
+import { type PolicyFactory, policies, Recommender } from "afterclick";
+import { expect } from "vitest";
+import { call, describeModel } from "./client.ts";
+
+// What a model's event log says, read by rules of its own: against it stands what the worker counts and has learnt.
+
+// biome-ignore lint/suspicious/noExplicitAny: what a test reads of a line, it also checks.
+export type Line = Readonly<Record<string, any>>;
+
+/** All lines of a model's log, or those after a place in it; the first says what it is. */
+export async function logOf(model: string, after = 0): Promise<Line[]> {
+  const { body } = await call("GET", `/v1/models/${model}/events?after=${after}`);
+  return linesOf(body);
+}
+
+export const linesOf = (text: string): Line[] =>
+  text
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+const isLive = ({ type, state }: Line) => type === "impression" && state === "live";
+const counts = ({ type, status }: Line) => type === "conversion" && (status === "applied" || status === "conflict");
+
+/** What conversions come to: 0 and not converted if all is retracted, undefined before the first. */
+function worth(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null) {
+  if (conversions.every(({ reward }) => reward === null)) return undefined;
+  const rank = ({ at, event, reward }: Line) => [at, event, reward ?? Number.NEGATIVE_INFINITY];
+  const before = (a: Line, b: Line) => rank(a).findIndex((value, i) => value !== rank(b)[i]);
+  const winners = Array.from(Map.groupBy(conversions, ({ goal }) => goal).values(), (ofGoal) =>
+    ofGoal.reduce((best, each) => {
+      const place = before(best, each);
+      return place >= 0 && rank(each)[place] > rank(best)[place] ? each : best;
+    }),
+  );
+  const counted = winners.filter(({ reward }) => reward !== null);
+  const total = counted.reduce((sum, { goal, reward }) => sum + Math.trunc((goals?.[goal].weight ?? 1) * reward * 4096) / 4096, 0);
+  return { total, converted: counted.length > 0 };
+}
+
+/** The counts of a description that follow from a log alone. */
+export function countsOf([head, ...lines]: readonly Line[]) {
+  const conversions = Map.groupBy(lines.filter(counts), ({ impression }) => impression);
+  const worths = lines.filter(isLive).map(({ id }) => worth(conversions.get(id) ?? [], head.config.goals));
+  const withStatus = (wanted: string) => lines.filter(({ type, status }) => type === "conversion" && status === wanted).length;
+  return {
+    impressions: worths.length,
+    converted: worths.filter((each) => each?.converted === true).length,
+    retracted: worths.filter((each) => each?.converted === false).length,
+    applied: withStatus("applied"),
+    conflict: withStatus("conflict"),
+    late: withStatus("late"),
+    orphan: withStatus("orphan"),
+  };
+}
+
+/** What a model counts and has learnt is what its log says. */
+export async function expectConsistent(model: string): Promise<void> {
+  const [lines, { digest, counts }] = [await logOf(model), await describeModel(model)];
+  expect(counts).toMatchObject(countsOf(lines));
+  expect(counts.impressions).toBe(counts.pending + counts.converted + counts.retracted + counts.expired);
+  expect(digest).toBe(await foldedDigest(lines));
+}
+
+/** The digest of a recommender that learns, line by line, what a log says. */
+export async function foldedDigest([{ config }, ...lines]: readonly Line[]): Promise<string> {
+  const { policy: id, options, window, reward, seed, goals } = config;
+  const factory = policies.find((each) => each.id === id) as unknown as PolicyFactory<object>;
+  const { policy } = await Recommender.create({ policy: factory(options), window, reward, seed });
+  type Shown = ReturnType<typeof policy.append>;
+  const shown = new Map<string, { impression: Shown; conversions: Line[]; told?: number }>();
+  for (const line of lines) {
+    if (isLive(line)) {
+      const { id, features, round, shownAt: now } = line;
+      shown.set(id, { impression: policy.append({ ...(policy.dimension > 0 && { features }), round, now }), conversions: [] });
+    } else if (counts(line)) {
+      const known = shown.get(line.impression);
+      if (!known) throw new Error(`a conversion that counts stands before its impression ${line.impression}`);
+      known.conversions.push(line);
+      const total = worth(known.conversions, goals)?.total;
+      if (total === undefined || total === known.told) continue;
+      policy.observe({ impression: known.impression, reward: total, ...(known.told !== undefined && { previous: known.told }) });
+      known.told = total;
+    }
+  }
+  return policy.digest();
+}

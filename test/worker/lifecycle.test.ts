@@ -1,0 +1,279 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import { createApp } from "../../worker/app.ts";
+import { closesAt } from "../../worker/bucket.ts";
+import type { Learner } from "../../worker/learner.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, stateOf, statusesOf } from "./client.ts";
+import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
+import { learners, lost } from "./fault.ts";
+import { expectConsistent, foldedDigest, logOf } from "./fold.ts";
+
+useClock();
+
+const unreachable = { LEARNER: learners(() => lost()) };
+
+it("lists what was created", async () => {
+  const model = await createModel({ policy: "otf-lin-ucb" });
+  const { body } = await call("GET", "/v1/models");
+  expect(body.models).toContainEqual(expect.objectContaining({ model, policy: "otf-lin-ucb", serving: "learner" }));
+  expect((await call("GET", "/v1/models/nothing")).status).toBe(404);
+});
+
+it("takes a configuration that concerns no more than how it decides, at any time", async () => {
+  const model = await createModel();
+  const [impressionId] = await show(model, {});
+  const { digest, published } = await describeModel(model);
+  const changes = {
+    serving: "edge",
+    draws: 7,
+    greedy: true,
+    holdout: 0.25,
+    minimumShare: 0.125,
+    defaultAction: "mug",
+    limits: { open: 3, bytes: 5_000_000 },
+    retention: { ms: 2 * DAY_MS },
+    publish: { ms: 5000 },
+  };
+  for (const [name, value] of Object.entries(changes)) {
+    const changed = await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner", [name]: value });
+    expect(changed).toMatchObject({ status: 200, body: { [name]: value, digest } });
+    expect(await describeModel(model)).toMatchObject({ [name]: value });
+  }
+  expect((await describeModel(model)).published?.version).toBeGreaterThan(published?.version as number);
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+  await expectConsistent(model);
+});
+
+it("goes by a changed configuration at once, at the edge as well", async () => {
+  const model = await createModel({ limits: { open: 1 } });
+  const put = (body: object) => call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner", ...body });
+  await recommend(model);
+  expect((await call("POST", `/v1/models/${model}/recommendations`, {})).status).toBe(429);
+  await put({ limits: { open: 100 }, defaultAction: "lamp" });
+  await recommend(model);
+  await put({ serving: "edge", defaultAction: "lamp", holdout: 0.5 });
+  const none = { exclude: ["tent", "mug", "lamp"] };
+  expect((await call("POST", `/v1/models/${model}/recommendations`, none)).body).toMatchObject({
+    arm: "default",
+    actions: [{ id: "lamp" }],
+  });
+  await put({});
+  expect((await call("POST", `/v1/models/${model}/recommendations`, none)).status).toBe(422);
+});
+
+it.each([
+  ["policy", { policy: "otf-lin-ucb" }],
+  ["options", { options: { exploration: 2 } }],
+  ["dimension", { encoder: { dimension: 32 } }],
+  ["window", { window: { ms: 2 * HOUR_MS } }],
+  ["reward", { reward: { min: 0, max: 2 } }],
+  ["seed", { seed: 1 }],
+  ["goals", { goals: { conversion: { weight: 1 } } }],
+  ["shadows", { shadows: [{ name: "other", policy: "otf-lin-ucb" }] }],
+])("keeps the %s that it has learnt under, and what is pending", async (_, change) => {
+  const model = await createModel();
+  const [impressionId] = await show(model, {});
+  const before = await describeModel(model);
+  const refused = await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner", ...change });
+  expect(refused).toMatchObject({ status: 409, body: { title: "Conflict" } });
+  expect(await describeModel(model)).toEqual(before);
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+  expect((await describeModel(model)).counts).toMatchObject({ converted: 1, pending: 0 });
+});
+
+it.each([
+  ["the same configuration", {}, 64],
+  ["another dimension", { window: { ms: HOUR_MS }, serving: "learner", encoder: { dimension: 16 } }, 16],
+])("begins from scratch after a reset with %s", async (_, body, dimension) => {
+  const model = await createModel();
+  const fresh = await describeModel(model);
+  const [pending, converted] = await show(model, {}, {});
+  await convert({ impressionId: converted, reward: 1 }, { id: "msg_converted" });
+  await convert({ impressionId: pending, reward: 1 }, { id: "msg_journal", env: unreachable });
+  tick();
+  const reset = await call("POST", `/v1/models/${model}/reset`, body);
+  expect(reset).toMatchObject({ status: 200, body: { encoder: { dimension }, actions: 3, counts: { impressions: 0, applied: 0 } } });
+  expect(reset.body.modelVersion).toBeGreaterThan(fresh.modelVersion);
+  const { digest } = reset.body;
+  if (dimension === 64) expect(digest).toBe(fresh.digest);
+  // What was shown before is over.
+  expect((await call("GET", `/v1/impressions/${pending}`)).status).toBe(404);
+  expect(
+    statusesOf(
+      await convert([
+        { impressionId: pending, reward: 1 },
+        { impressionId: converted, reward: 1 },
+      ]),
+    ),
+  ).toEqual(["late", "late"]);
+  expect(await describeModel(model)).toMatchObject({ digest, counts: { late: 2, orphan: 0, applied: 0 } });
+  const late = { action: "mug", shownAt: Date.now() - 1 };
+  expect((await call("POST", `/v1/models/${model}/impressions`, [late])).status).toBe(422);
+  // What is shown after it is learnt, also when that is closed, with what the journal still has of before.
+  const [impressionId] = await recommend(model);
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+  const learnt = await stateOf(model);
+  await evictDurableObject(learnerOf(model));
+  expect(await stateOf(model)).toEqual(learnt);
+  await ring(model, closesAt(Date.now(), timing));
+  await ring(model, Date.now() + DAY_MS);
+  expect(await describeModel(model)).toMatchObject({ digest: learnt.digest, counts: { applied: 1, late: 2 }, incidents: { missed: 0 } });
+  expect(await foldedDigest(await logOf(model))).toBe(learnt.digest);
+});
+
+it("is another model after each reset, whatever the clock says", async () => {
+  const model = await createModel();
+  const generation = async () => (await logOf(model))[0].generation;
+  const generations = [await generation()];
+  for (const ms of [0, 0, -MINUTE_MS]) {
+    tick(ms);
+    await call("POST", `/v1/models/${model}/reset`, {});
+    generations.push(await generation());
+  }
+  expect(generations).toEqual(generations.toSorted((a, b) => a - b));
+  expect(new Set(generations).size).toBe(4);
+  // The clock stands before the reset: what is shown now is of after it.
+  const [impressionId] = await recommend(model);
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+});
+
+it.each([
+  ["the same configuration", {}],
+  ["another dimension", { window: { ms: HOUR_MS }, encoder: { dimension: 16 } }],
+])("refuses and counts what isolates show by a model that is over, after a reset with %s", async (_, body) => {
+  const model = await createModel({ serving: "edge" });
+  const isolate = createApp();
+  await recommend(model, {}, { isolate });
+  expect((await describeModel(model)).counts.impressions).toBe(1);
+  tick();
+  await call("POST", `/v1/models/${model}/reset`, body);
+  tick();
+  const [stale] = await recommend(model, {}, { isolate });
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 0 }, incidents: { refused: 1 } });
+  expect(statusesOf(await convert({ impressionId: stale, reward: 1 }))).toEqual(["orphan"]);
+  // Soon it has looked for something newer.
+  tick(15_000);
+  await recommend(model, {}, { isolate });
+  const [current] = await recommend(model, {}, { isolate });
+  expect(statusesOf(await convert({ impressionId: current, reward: 1 }))).toEqual(["applied"]);
+  await expectConsistent(model);
+});
+
+it("is not mixed up with what was on its way when it was reset or reconfigured", async () => {
+  const model = await createModel({ policy: "otf-lin-ucb" });
+  await show(model, ...Array.from({ length: 50 }, () => ({})));
+  const body = { window: { ms: HOUR_MS }, serving: "learner", policy: "otf-lin-ucb" } as const;
+  const request = { limit: 1, exclude: [], defer: false, keys: [] };
+  const changes = [
+    (learner: Learner) => learner.reset({ ...body, encoder: { dimension: 16 } }),
+    (learner: Learner) => learner.configure(model, { ...body, encoder: { dimension: 16 }, holdout: 0.1 }),
+    (learner: Learner) => learner.reset({ ...body, encoder: { dimension: 8 } }),
+  ];
+  for (const change of changes) {
+    tick();
+    await evictDurableObject(learnerOf(model));
+    await runInDurableObject(learnerOf(model), async (learner: Learner) => {
+      const asked = () => [learner.recommend(request), learner.snapshot(), learner.describe()];
+      const answers = await Promise.all([...asked(), change(learner), ...asked()]);
+      // Some are told to come again, or that they do not fit; nothing fails.
+      for (const answer of answers) if ("problem" in answer) expect([422, 503]).toContain(answer.problem.status);
+    });
+    tick();
+    await recommend(model);
+    const state = await stateOf(model);
+    await evictDurableObject(learnerOf(model));
+    expect(await stateOf(model)).toEqual(state);
+    await expectConsistent(model);
+  }
+});
+
+it("leaves nothing of a model that is deleted", async () => {
+  const model = await createModel({ serving: "edge" });
+  const [impressionId] = await recommend(model, { keys: ["ana"] });
+  await convert({ impressionId, reward: 1 });
+  await keep(model);
+  const before = await describeModel(model);
+  expect((await call("DELETE", `/v1/models/${model}`)).status).toBe(204);
+  const calls = [
+    ["GET", ""],
+    ["DELETE", ""],
+    ["POST", "/reset", {}],
+    ["POST", "/reset", { window: { ms: HOUR_MS } }],
+    ["POST", "/rollback", {}],
+    ["GET", "/snapshot"],
+    ["GET", "/metrics"],
+    ["GET", "/events"],
+    ["POST", "/events", "{}"],
+    ["PUT", "/actions", []],
+    ["POST", "/recommendations", {}],
+    ["POST", "/impressions", [{ action: "mug", shownAt: Date.now() }]],
+    ["DELETE", "/keys/ana"],
+  ] as const;
+  for (const [method, path, body] of calls) {
+    const { status } = await call(method, `/v1/models/${model}${path}`, body);
+    expect([method, path, status]).toEqual([method, path, method === "POST" && path === "/events" ? 400 : 404]);
+  }
+  for (const [method, path] of [
+    ["GET", ""],
+    ["POST", "/activate"],
+    ["DELETE", ""],
+  ]) {
+    expect((await call(method, `/v1/impressions/${impressionId}${path}`)).status).toBe(404);
+  }
+  expect((await call("GET", "/v1/models")).body.models.map(({ model }: { model: string }) => model)).not.toContain(model);
+  expect((await env.EVENTS.list({ prefix: `model/${model}` })).keys).toEqual([]);
+  expect(await runDurableObjectAlarm(learnerOf(model))).toBe(false);
+  expect(
+    statusesOf(
+      await convert([
+        { impressionId, reward: 1 },
+        { model, key: "ana", reward: 1 },
+      ]),
+    ),
+  ).toEqual(["unknown", "unknown"]);
+  const tables = await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) =>
+    sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_%' ESCAPE '\\'").toArray(),
+  );
+  expect(tables).toEqual([]);
+
+  tick();
+  expect((await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS } })).status).toBe(201);
+  const after = await describeModel(model);
+  expect(after).toMatchObject({ actions: 0, counts: { impressions: 0, applied: 0 }, kept: [expect.any(Number)] });
+  expect(after.modelVersion).toBeLessThan(before.modelVersion);
+  expect((await logOf(model))[0].generation).toBe(Date.now());
+});
+
+it("keeps many models apart", async () => {
+  const kinds = [
+    {},
+    { policy: "otf-lin-ucb" },
+    { encoder: { dimension: 16 } },
+    { serving: "edge" },
+    { policy: "gp-ts-sdf", options: { kernel: { name: "matern52" } } },
+  ];
+  const story = async (model: string, n: number, step: number) => {
+    const shown = { action: ["tent", "mug", "lamp"][(n + step) % 3], keys: ["order 1"], shownAt: Date.now() };
+    const [impressionId] = await show(model, shown);
+    if (step % 2 === 0) await convert({ impressionId, reward: ((n + step) % 8) / 8 }, { id: `msg_${step}` });
+    else await convert({ model, key: "order 1", reward: n / 16 }, { id: `msg_${step}` });
+  };
+  const [alone, beside] = [[] as string[], [] as string[]];
+  for (const [n, kind] of kinds.entries()) {
+    alone.push(await createModel(kind));
+    for (let step = 0; step < 4; step++) {
+      tick();
+      await story(alone[n], n, step);
+    }
+    beside.push(await createModel(kind));
+  }
+  for (let step = 0; step < 4; step++) {
+    tick();
+    await Promise.all(beside.map((model, n) => story(model, n, step)));
+  }
+  expect(await Promise.all(beside.map(stateOf))).toEqual(await Promise.all(alone.map(stateOf)));
+  await call("DELETE", `/v1/models/${beside[0]}`);
+  await call("POST", `/v1/models/${beside[1]}/reset`, {});
+  expect(await Promise.all(beside.slice(2).map(stateOf))).toEqual(await Promise.all(alone.slice(2).map(stateOf)));
+}, 20_000);

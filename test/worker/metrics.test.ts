@@ -1,0 +1,276 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createApp } from "../../worker/app.ts";
+import { bucketAt, bucketEnd, bucketMs, closesAt } from "../../worker/bucket.ts";
+import { graceMs } from "../../worker/environment.ts";
+import { type Arm, type Bar, liftOf, type Metrics } from "../../worker/metrics.ts";
+import { stream } from "../support/scenario.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, statusesOf } from "./client.ts";
+import { learners } from "./fault.ts";
+
+const MINUTE_MS = 60_000;
+const timing = { windowMs: HOUR_MS, graceMs: graceMs(env) };
+const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
+
+beforeEach(() => {
+  // Only the clock, and ahead of the real one, so that alarms ring by hand alone.
+  vi.useFakeTimers({ toFake: ["Date"], now: bucketAt(Date.now() + 48 * HOUR_MS, HOUR_MS) });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const metricsOf = async (model: string): Promise<Metrics> => (await call("GET", `/v1/models/${model}/metrics`)).body;
+
+/** What a shop knows of an impression by itself. */
+interface Known {
+  readonly impressionId: string;
+  readonly shownAt: number;
+  readonly arm: Arm;
+  readonly action: string;
+  readonly modelVersion: number;
+  reward: number | null;
+  told: boolean;
+}
+
+/** Shows something every minute or two, and lets some of it convert, twice, late, not at all, or be taken back. */
+async function history(model: string): Promise<{ shown: Known[]; delays: number[] }> {
+  const random = stream(5);
+  const shown: Known[] = [];
+  const delays: number[] = [];
+  for (let i = 0; i < 60; i++) {
+    later(Math.floor(random() * 2 * MINUTE_MS));
+    const { body } = await call("POST", `/v1/models/${model}/recommendations`, i % 20 === 7 ? { exclude: ["tent", "mug", "lamp"] } : {});
+    const { arm, modelVersion } = body;
+    const [{ impressionId, id: action }] = body.actions;
+    const impression: Known = { impressionId, action, arm, modelVersion, shownAt: Date.now(), reward: null, told: false };
+    shown.push(impression);
+    if (random() < 0.5) continue;
+    const reward = Math.ceil(random() * 8) / 8;
+    const delay = Math.floor(2 ** (random() * 22));
+    const timestamp = impression.shownAt + delay;
+    // Told ahead of its time: what matters is the event's own.
+    if (delay > 5 * MINUTE_MS) continue;
+    expect(statusesOf(await convert({ impressionId, reward }, { id: `msg_${i}`, timestamp }))).toEqual(["applied"]);
+    delays.push(delay);
+    Object.assign(impression, { reward, told: true });
+    if (i % 3 === 0) await convert({ impressionId, reward }, { id: `msg_${i}`, timestamp });
+    if (i % 4 === 0) {
+      await convert({ impressionId }, { type: "conversion.retracted", timestamp: timestamp + 1 });
+      impression.reward = null;
+    }
+  }
+  return { shown, delays };
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** Bars that hold each value by its own bounds. */
+function filled(bars: readonly Bar[], values: readonly number[]): Bar[] {
+  return bars.map((bar) => ({
+    ...bar,
+    count: values.filter((value) => value >= bar.fromMs && value < (bar.toMs ?? Number.POSITIVE_INFINITY)).length,
+  }));
+}
+
+/** What was shown, by bucket and arm, as the shop knows it. */
+function bucketsOf(shown: readonly Known[], watermark: number) {
+  const groups = Map.groupBy(shown, ({ shownAt, arm }) => `${bucketAt(shownAt, HOUR_MS)} ${arm}`);
+  const buckets = Array.from(groups.values(), (group) => {
+    const start = bucketAt(group[0].shownAt, HOUR_MS);
+    const rewards = group.map(({ reward }) => reward ?? 0);
+    const converted = group.filter(({ reward }) => reward !== null).length;
+    return { start, arm: group[0].arm, impressions: group.length, converted, reward: sum(rewards), closed: start < watermark };
+  });
+  return buckets.sort((a, b) => a.start - b.start || (a.arm < b.arm ? -1 : 1));
+}
+
+it("counts what a shop counts by itself, before and after books are closed", async () => {
+  const model = await createModel({ holdout: 0.4, defaultAction: "mug" });
+  const start = Date.now();
+  const { shown, delays } = await history(model);
+  expect(new Set(shown.map(({ arm }) => arm))).toEqual(new Set(["policy", "holdout", "default"]));
+
+  for (const now of [Date.now() + MINUTE_MS, closesAt(bucketEnd(start, HOUR_MS), timing)]) {
+    vi.setSystemTime(now);
+    await runDurableObjectAlarm(learnerOf(model));
+    const metrics = await metricsOf(model);
+    const { counts } = await describeModel(model);
+    // The last time it closes two buckets of those there are.
+    const watermark = now === Date.now() && now >= closesAt(start, timing) ? bucketEnd(bucketEnd(start, HOUR_MS), HOUR_MS) : start;
+    const pending = shown.filter(({ shownAt, told }) => now - shownAt <= HOUR_MS && !told);
+    const converted = shown.filter(({ reward }) => reward !== null);
+    const retracted = shown.filter(({ reward, told }) => reward === null && told);
+    expect(metrics).toMatchObject({
+      model,
+      policy: "otf-lin-ts",
+      serving: "learner",
+      now,
+      windowMs: HOUR_MS,
+      bucketMs: bucketMs(HOUR_MS),
+      counts,
+    });
+    expect(counts).toMatchObject({
+      impressions: shown.length,
+      pending: pending.length,
+      converted: converted.length,
+      retracted: retracted.length,
+      expired: shown.length - pending.length - converted.length - retracted.length,
+    });
+    expect(metrics.buckets).toEqual(bucketsOf(shown, watermark));
+    expect(metrics.buckets.some(({ closed }) => closed)).toBe(watermark > start);
+    expect(metrics.pendingByAge).toHaveLength(24);
+    const ages = pending.map(({ shownAt }) => now - shownAt);
+    expect(metrics.pendingByAge).toEqual(filled(metrics.pendingByAge, ages));
+    expect(sum(metrics.pendingByAge.map(({ count }) => count))).toBe(pending.length);
+    expect(metrics.delays).toEqual(filled(metrics.delays, delays));
+    expect(sum(metrics.delays.map(({ count }) => count))).toBe(delays.length);
+    expect(metrics.lift).toEqual(liftAmong(shown.filter(({ shownAt }) => shownAt < watermark)));
+    expect(metrics.recent).toEqual(recentOf(shown, now));
+  }
+});
+
+/** The lift by its textbook formula, over single impressions. */
+function liftAmong(shown: readonly Known[]) {
+  const [policy, holdout] = ["policy", "holdout"].map((arm) => shown.filter((each) => each.arm === arm).map(({ reward }) => reward ?? 0));
+  if (policy.length === 0 || holdout.length === 0) return null;
+  const mean = (values: readonly number[]) => sum(values) / values.length;
+  const error = (values: readonly number[]) => sum(values.map((value) => (value - mean(values)) ** 2)) / values.length ** 2;
+  const difference = mean(policy) - mean(holdout);
+  const margin = 1.959963984540054 * Math.sqrt(error(policy) + error(holdout));
+  const close = (value: number) => expect.closeTo(value, 12);
+  return {
+    policy: { impressions: policy.length, mean: close(mean(policy)) },
+    holdout: { impressions: holdout.length, mean: close(mean(holdout)) },
+    difference: close(difference),
+    interval: [close(difference - margin), close(difference + margin)],
+    relative: mean(holdout) === 0 ? null : close(difference / mean(holdout)),
+  };
+}
+
+function recentOf(shown: readonly Known[], now: number) {
+  return shown
+    .slice(-20)
+    .reverse()
+    .map(({ impressionId, action, shownAt, modelVersion, reward, told }) => ({
+      impressionId,
+      action,
+      shownAt,
+      modelVersion,
+      probability: expect.any(Number),
+      status: reward !== null ? "converted" : told ? "retracted" : now - shownAt > HOUR_MS ? "expired" : "pending",
+    }));
+}
+
+describe("the lift's interval", () => {
+  it("covers the true difference about as often as it says", () => {
+    const random = stream(29);
+    const arm = (impressions: number, rate: number) => {
+      let reward = 0;
+      for (let i = 0; i < impressions; i++) reward += Number(random() < rate);
+      return { impressions, reward, square: reward };
+    };
+    const repeats = 1000;
+    let covered = 0;
+    for (let time = 0; time < repeats; time++) {
+      const { interval } = liftOf(arm(1800, 0.12), arm(200, 0.1));
+      if (interval[0] <= 0.02 && 0.02 <= interval[1]) covered++;
+    }
+    // 95 %, give or take four standard errors of this many repeats.
+    expect(Math.abs(covered / repeats - 0.95)).toBeLessThan(4 * Math.sqrt((0.95 * 0.05) / repeats));
+  });
+
+  it("is there once both arms have closed impressions, and says nothing relative to nothing", async () => {
+    const model = await createModel({ holdout: 0.5 });
+    const start = Date.now();
+    for (let i = 0; i < 20; i++) await recommend(model);
+    expect((await metricsOf(model)).lift).toBeNull();
+    vi.setSystemTime(closesAt(start, timing));
+    await runDurableObjectAlarm(learnerOf(model));
+    expect((await metricsOf(model)).lift).toMatchObject({ difference: 0, interval: [0, 0], relative: null });
+  });
+});
+
+it("tells the age of the published snapshot, and how far registration lags behind", async () => {
+  const model = await createModel({ serving: "edge" });
+  expect((await metricsOf(model)).lagMs).toBeNull();
+  const slow = learners((_, call) => {
+    later(3000);
+    return call();
+  });
+  await recommend(model, {}, { isolate: createApp(), env: { LEARNER: slow } });
+  later(7000);
+  const { snapshot, lagMs } = await metricsOf(model);
+  const { published } = await describeModel(model);
+  expect(lagMs).toBe(3000);
+  expect(snapshot).toEqual({ version: published?.version, publishedAt: published?.at, ageMs: 10_000 });
+  await recommend(model, {}, { isolate: createApp() });
+  expect((await metricsOf(model)).lagMs).toBe(0);
+});
+
+describe("an impression", () => {
+  const explained = async (impressionId: string) => (await call("GET", `/v1/impressions/${impressionId}`)).body;
+
+  it("is explained: how it was decided, what the model thinks of it and of the catalogue now, what has arrived", async () => {
+    const model = await createModel();
+    const context = { country: "PT" };
+    const { body } = await call("POST", `/v1/models/${model}/recommendations`, { context, limit: 2 });
+    const [{ impressionId, id: action, ...scores }] = body.actions;
+    const shownAt = Date.now();
+    const first = await explained(impressionId);
+    expect(first).toMatchObject({
+      model,
+      status: "pending",
+      action,
+      arm: "policy",
+      shownAt,
+      windowEndsAt: shownAt + HOUR_MS,
+      modelVersion: body.modelVersion,
+      decision: { ...scores, place: 0, candidates: 3 },
+      context,
+      conversions: [],
+      reward: null,
+    });
+    expect(first.candidates.map(({ id }: { id: string }) => id).sort()).toEqual(["lamp", "mug", "tent"]);
+    await convert({ impressionId, reward: 0.5 }, { timestamp: shownAt + 1 });
+    await convert({ impressionId, reward: 1, goal: "review" }, { timestamp: shownAt + 2 });
+    await convert({ impressionId, reward: 1 }, { timestamp: shownAt + HOUR_MS + 1 }).then(({ status }) => expect(status).toBe(422));
+    const second = await explained(impressionId);
+    expect(second).toMatchObject({
+      status: "converted",
+      decision: first.decision,
+      reward: 1.5,
+      conversions: [
+        { goal: "conversion", reward: 0.5, at: shownAt + 1, status: "applied" },
+        { goal: "review", reward: 1, at: shownAt + 2, status: "applied" },
+      ],
+    });
+    expect(second.now.mean).toBeGreaterThan(first.now.mean);
+    const own = second.candidates.find(({ id }: { id: string }) => id === action);
+    expect({ mean: own.mean, width: own.width }).toEqual(second.now);
+    const scored = second.candidates.map(({ score }: { score: number }) => score);
+    expect(scored).toEqual(scored.toSorted((a: number, b: number) => b - a));
+    later(HOUR_MS + 1);
+    expect((await explained(body.actions[1].impressionId)).status).toBe("expired");
+  });
+
+  it("is explained without the catalogue, if its context does not go with that any more", async () => {
+    const model = await createModel({ options: { dimension: 3 } });
+    const { body } = await call("POST", `/v1/models/${model}/recommendations`, {
+      context: [0.5],
+      actions: [{ id: "a", features: [0.25, 0.5] }],
+    });
+    const [{ impressionId }] = body.actions;
+    await call("PUT", `/v1/models/${model}/actions`, [{ id: "a", features: [0.25, 0.5, 0.75] }]);
+    expect(await explained(impressionId)).toMatchObject({ action: "a", candidates: null, now: { mean: 0 } });
+    await call("PUT", `/v1/models/${model}/actions`, [{ id: "a", features: [0.25, 0.5] }]);
+    expect(await explained(impressionId)).toMatchObject({ candidates: [{ id: "a" }] });
+  });
+
+  it("in a domain of the policy's own is explained by its decision", async () => {
+    const model = await createModel({ policy: "gp-ucb", options: { domain: { points: [[0], [0.5], [1]] } } });
+    const [impressionId] = await recommend(model);
+    expect(await explained(impressionId)).toMatchObject({ decision: { place: 0, candidates: null }, now: null, candidates: null });
+  });
+});

@@ -1,0 +1,190 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import type { ClientResponse } from "hono/client";
+import type { JSONValue } from "hono/utils/types";
+import * as v from "valibot";
+import { beforeAll, describe, expect, expectTypeOf, it } from "vitest";
+import served from "../../build/openapi.json";
+import { app } from "../../worker/app.ts";
+import type { Afterclick } from "../../worker/client.ts";
+import type { Environment } from "../../worker/environment.ts";
+import { document } from "../../worker/openapi/document.ts";
+import { type Operation, operations, type Story } from "../../worker/openapi/operations.ts";
+import { type SchemaName, schemas } from "../../worker/openapi/schemas.ts";
+import { type CallOptions, call, createModel, HOUR_MS, learnerOf, type Reply, recommend, sign } from "./client.ts";
+
+const keys = { secret: env.AFTERCLICK_SECRET_KEY, publishable: env.AFTERCLICK_PUBLISHABLE_KEY, signature: null };
+const WEEK_MS = 7 * 24 * HOUR_MS;
+
+let messages = 0;
+
+/** Calls a route as its description asks for. */
+function ask(
+  route: string,
+  { id = "unknown", ...names }: Record<string, string>,
+  body?: unknown,
+  options: CallOptions = {},
+): Promise<Reply> {
+  const [method, path] = route.split(" ");
+  const { key } = operations[route];
+  const filled = path.replaceAll(/:(\w+)/g, (_, name) => ({ id, model: "shop", key: "visitor-7", ...names })[name as "id"]);
+  const text = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
+  const headers = key === "signature" ? sign(`msg_openapi_${++messages}`, text ?? "") : {};
+  return call(method, filled, text, { key: key ? keys[key] : null, ...options, headers: { ...headers, ...options.headers } });
+}
+
+/** Fails unless the answer is of the form that the description gives for its status. */
+function expectDescribed(route: string, reply: Reply): void {
+  const answer = operations[route].answers[reply.status];
+  expect(answer, `${route} answered ${reply.status}: ${JSON.stringify(reply.body)}`).toBeDefined();
+  const media = answer.schema ? "application/json" : answer.media;
+  expect(reply.headers.get("content-type")?.split(";")[0], route).toBe(media);
+  if (answer.schema) expectForm(answer.schema, reply.body, route);
+  else if (!media) expect(reply.body).toBe("");
+}
+
+function expectForm(name: SchemaName, value: unknown, route: string): void {
+  const { issues = [] } = v.safeParse(schemas[name] as v.GenericSchema, value);
+  expect(
+    issues.map((issue) => `${v.getDotPath(issue)}: ${issue.message}`),
+    `${route} as ${name}`,
+  ).toEqual([]);
+}
+
+it("describes the routes that there are", () => {
+  const routes = app.routes.filter(({ method, path }) => method !== "ALL" && !path.startsWith("/demo"));
+  expect(new Set(Object.keys(operations))).toEqual(new Set(routes.map(({ method, path }) => `${method} ${path}`)));
+});
+
+it("serves the description that its schemas make", async () => {
+  const { body } = await call("GET", "/openapi.json", undefined, { key: null });
+  expect(body).toEqual(JSON.parse(JSON.stringify(document(body.info.version))));
+  expect(served).toEqual(body);
+});
+
+it("answers every example of the description as it says, in its order", async () => {
+  const story = { now: 0, impressionId: "unknown" };
+  for (const [route, operation] of Object.entries(operations)) {
+    story.now = Date.now();
+    for (const [name, body] of Object.entries<unknown>(operation.examples?.(story) ?? { none: undefined })) {
+      // Its examples configure models of their own; all others are about the shop.
+      const model = operation.id === "configureModel" ? name : "shop";
+      const reply = await ask(route, { model, id: story.impressionId }, body);
+      expectDescribed(route, reply);
+      if (operation.id === "recommend" && name !== "deferred") story.impressionId = reply.body.actions[0].impressionId;
+      if (operation.id === "reportConversions") {
+        for (const { status } of reply.body.conversions) expect([name, status]).toEqual([name, "applied"]);
+      }
+    }
+  }
+});
+
+it("describes what holdouts, shadows, probabilities and closed books add to an answer", async () => {
+  const shadows = [{ name: "other", policy: "otf-lin-ucb" }];
+  const model = await createModel({ holdout: 0.5, shadows, goals: { purchase: { weight: 1 } } });
+  const past = Date.now() - 3 * HOUR_MS;
+  const lines = Array.from({ length: 4 }, (_, i) => [
+    { type: "impression", id: `past-${i}`, action: "mug", shownAt: past + i, probability: 0.5 },
+    { type: "conversion", impression: `past-${i}`, goal: "purchase", reward: 0.5, at: past + 1000 },
+  ]);
+  const log = lines.flat().map((line) => JSON.stringify(line));
+  expectDescribed("POST /v1/models/:model/events", await ask("POST /v1/models/:model/events", { model }, log.join("\n")));
+  const ids = await recommend(model, { context: { country: "PT" }, limit: 3 });
+  for (const id of ids) expectDescribed("GET /v1/impressions/:id", await ask("GET /v1/impressions/:id", { id }));
+  for (const route of ["GET /v1/models/:model", "GET /v1/models/:model/metrics"]) expectDescribed(route, await ask(route, { model }));
+});
+
+/** A learner and a KV that cannot be reached. */
+const unreachable: Partial<Environment> = {
+  LEARNER: {
+    idFromName: () => "",
+    get: () => {
+      throw Object.assign(new Error("overloaded"), { overloaded: true });
+    },
+  } as never,
+  EVENTS: { get: () => Promise.reject(new Error()), put: () => Promise.reject(new Error()) } as never,
+};
+
+/** How each problem comes about, where it can: the request that an operation then refuses. */
+const provocations: Record<number, (route: string, operation: Operation, story: Story) => Promise<Reply>> = {
+  async 400(route, { query }) {
+    return query ? call("GET", "/v1/models/shop/events?after=1&after=2") : ask(route, {}, "{");
+  },
+  async 401(route) {
+    return ask(route, {}, undefined, { key: null, headers: { "webhook-signature": "v1,none" } });
+  },
+  async 404(route, operation, story) {
+    return ask(route, { model: "nobody" }, bodyOf(operation, story));
+  },
+  async 409(route) {
+    const model = await createModel();
+    if (route === "PUT /v1/models/:model") return ask(route, { model }, { window: { ms: WEEK_MS } });
+    await runInDurableObject(learnerOf(model), (_, { storage }) => void storage.sql.exec("DELETE FROM snapshots"));
+    return ask(route, { model }, {});
+  },
+  async 413(route) {
+    return ask(route, {}, "x".repeat(8 * 1024 * 1024 + 1));
+  },
+  async 422(route, operation, story) {
+    return ask(route, { model: "-" }, bodyOf(operation, { ...story, now: story.now + HOUR_MS }));
+  },
+  async 429(route, operation, story) {
+    if (operation.key === "publishable") {
+      const over = { limit: async () => ({ success: false }) };
+      return ask(route, {}, bodyOf(operation, story), { headers: { "cf-connecting-ip": "192.0.2.1" }, env: { RATE_LIMIT: over } });
+    }
+    const model = await createModel({ limits: { open: 1 } });
+    const shown = { action: "mug", shownAt: story.now };
+    return ask(route, { model }, [shown, shown]);
+  },
+  async 503(route, operation, story) {
+    return ask(route, { id: story.impressionId, model: "unseen" }, bodyOf(operation, story), { env: unreachable });
+  },
+};
+
+function bodyOf({ examples }: Operation, story: Story): unknown {
+  return examples && Object.values(examples(story))[0];
+}
+
+describe("the problems that are described", () => {
+  const story = { now: Date.now(), impressionId: "" };
+
+  beforeAll(async () => {
+    [story.impressionId] = await recommend(await createModel());
+  });
+
+  const described = Object.entries(operations).flatMap(([route, { problems }]) => problems.map((status) => [route, status] as const));
+  it.each(described)("%s answers %i", async (route, status) => {
+    const reply = await provocations[status](route, operations[route], story);
+    expect(reply, JSON.stringify(reply.body)).toMatchObject({ status, body: { status } });
+    expect(reply.headers.get("content-type")).toBe("application/problem+json");
+    expect(reply.headers.has("retry-after")).toBe(status === 429 || status === 503);
+    expectForm("Problem", reply.body, route);
+  });
+});
+
+/** A type without its intersections, and read-only throughout; what is unknown is some JSON. */
+type Plain<T> = [JSONValue] extends [T] ? JSONValue : T extends object ? { readonly [K in keyof T]: Plain<T[K]> } : T;
+type Described<Name extends SchemaName> = Plain<v.InferOutput<(typeof schemas)[Name]>>;
+type Given<Method extends (...args: never[]) => Promise<ClientResponse<unknown, number>>, Status extends number = 200 | 201 | 202> = Plain<
+  Awaited<ReturnType<Method>> extends infer Answer ? (Answer extends ClientResponse<infer Body, Status> ? Body : never) : never
+>;
+
+it("gives answers the types that the worker gives them", () => {
+  type Client = Afterclick["v1"];
+  type Model = Client["models"][":model"];
+  expectTypeOf<Given<Client["models"]["$get"]>>().toEqualTypeOf<Described<"Models">>();
+  expectTypeOf<Given<Model["$put"]>>().toEqualTypeOf<Described<"Model">>();
+  expectTypeOf<Given<Model["$get"]>>().toEqualTypeOf<Described<"Model">>();
+  expectTypeOf<Given<Model["reset"]["$post"]>>().toEqualTypeOf<Described<"Model">>();
+  expectTypeOf<Given<Model["rollback"]["$post"]>>().toEqualTypeOf<Described<"Rollback">>();
+  expectTypeOf<Given<Model["actions"]["$put"]>>().toEqualTypeOf<Described<"Catalogue">>();
+  expectTypeOf<Given<Model["metrics"]["$get"]>>().toEqualTypeOf<Described<"Metrics">>();
+  expectTypeOf<Given<Model["events"]["$post"]>>().toEqualTypeOf<Described<"Imported">>();
+  expectTypeOf<Given<Model["keys"][":key"]["$delete"]>>().toEqualTypeOf<Described<"Erased">>();
+  expectTypeOf<Given<Model["recommendations"]["$post"]>>().toEqualTypeOf<Described<"Recommendations">>();
+  expectTypeOf<Given<Model["impressions"]["$post"]>>().toEqualTypeOf<Described<"Impressions">>();
+  expectTypeOf<Given<Client["conversions"]["$post"]>>().toEqualTypeOf<Described<"Conversions">>();
+  expectTypeOf<Given<Client["impressions"][":id"]["$get"]>>().toEqualTypeOf<Described<"Impression">>();
+  expectTypeOf<Given<Client["impressions"][":id"]["activate"]["$post"]>>().toEqualTypeOf<Described<"Activated">>();
+});

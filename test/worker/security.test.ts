@@ -1,0 +1,319 @@
+import { env as bindings } from "cloudflare:workers";
+import { Hono } from "hono";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type Environment, remembered } from "../../worker/environment.ts";
+import { type Keyed, type KeyName, keys, plainKey } from "../../worker/keys.ts";
+import { crossOrigin } from "../../worker/origin.ts";
+import { Problem, problemResponse } from "../../worker/problem.ts";
+import { rateLimit } from "../../worker/rate-limit.ts";
+
+const SECRET = "sk_0123456789-of-the-tests";
+const PUBLISHABLE = "pk_0123456789-of-the-tests";
+const OLD = "pk_old-key-of-the-tests";
+const URL_ = "https://worker.example/models/shop";
+const SHOP = "https://shop.example";
+
+const env = {
+  AFTERCLICK_SECRET_KEY: SECRET,
+  AFTERCLICK_PUBLISHABLE_KEY: PUBLISHABLE,
+  AFTERCLICK_ALLOWED_ORIGINS: `${SHOP} http://localhost:3000`,
+};
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+// Routes as the worker guards them.
+const app = new Hono<Keyed>();
+app.onError(problemResponse);
+app.use("/models/:model", crossOrigin);
+app.post("/models/:model", keys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY"), rateLimit, (c) => c.text(c.get("keyName")));
+app.get("/admin", keys("AFTERCLICK_SECRET_KEY"), (c) => c.text(c.get("keyName")));
+app.get("/unavailable", () => Promise.reject(new Problem(503, "not now")));
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Posts with a key to where any key may pass. */
+async function post(key: string | null, variables: Partial<Environment> = {}, headers: Fields = {}): Promise<Response> {
+  const fields = { ...(key !== null && { authorization: `Bearer ${key}` }), ...headers };
+  return app.request(URL_, { method: "POST", headers: fields }, { ...env, ...variables });
+}
+
+async function getAdmin(key: string, variables: Partial<Environment> = {}): Promise<Response> {
+  return app.request("https://worker.example/admin", { headers: { authorization: `Bearer ${key}` } }, { ...env, ...variables });
+}
+
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+const sharesWith = (response: Response) => response.headers.get("access-control-allow-origin");
+const corsHeaders = (response: Response) => [...response.headers.keys()].filter((name) => name.startsWith("access-control"));
+
+describe("keys", () => {
+  it("tell which variable holds the request's key", async () => {
+    expect(await (await post(SECRET)).text()).toBe("AFTERCLICK_SECRET_KEY");
+    expect(await (await post(PUBLISHABLE)).text()).toBe("AFTERCLICK_PUBLISHABLE_KEY");
+    expect(await (await getAdmin(SECRET)).text()).toBe("AFTERCLICK_SECRET_KEY");
+    expect((await getAdmin(PUBLISHABLE)).status).toBe(401);
+  });
+
+  it("all pass while they are rotated, and one that was dropped no longer does", async () => {
+    const rotated = { AFTERCLICK_PUBLISHABLE_KEY: ` ${PUBLISHABLE}\n${OLD} `, AFTERCLICK_SECRET_KEY: `${SECRET} sk_second-of-the-tests` };
+    for (const key of [PUBLISHABLE, OLD, SECRET, "sk_second-of-the-tests"]) expect((await post(key, rotated)).status).toBe(200);
+    for (const key of [OLD, "sk_second-of-the-tests"]) expect((await post(key)).status).toBe(401);
+    expect((await getAdmin(OLD, rotated)).status).toBe(401);
+    expect((await getAdmin("sk_second-of-the-tests", rotated)).status).toBe(200);
+  });
+
+  it("may be stored as hashes, which are no keys themselves", async () => {
+    const hash = await sha256(SECRET);
+    const hashed = {
+      AFTERCLICK_SECRET_KEY: `sha256:${hash}`,
+      AFTERCLICK_PUBLISHABLE_KEY: `sha256:${(await sha256(OLD)).toUpperCase()} ${PUBLISHABLE}`,
+    };
+    for (const key of [SECRET, OLD, PUBLISHABLE]) expect((await post(key, hashed)).status).toBe(200);
+    for (const key of [hash, `sha256:${hash}`, await sha256(hash)]) expect((await post(key, hashed)).status).toBe(401);
+  });
+
+  it("refuse every cause with the same answer", async () => {
+    const refusals = [
+      await post(null),
+      await post(""),
+      await post(null, {}, { authorization: "Basic c2s6" }),
+      await post("a b"),
+      await post("wrong-key-of-the-tests"),
+      await post(SECRET.slice(0, -1)),
+      await post(`${SECRET}0`),
+      await post(SECRET.toUpperCase()),
+      await post(`${SECRET}%20${PUBLISHABLE}`),
+      await post(PUBLISHABLE, {}, { origin: "https://other.example" }),
+      await getAdmin(PUBLISHABLE),
+    ];
+    const answers = await Promise.all(refusals.map(async (each) => [each.status, [...each.headers], await each.text()]));
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    expect(answers[0][0]).toBe(401);
+  });
+
+  it("are all compared, in constant time, whichever fits", async () => {
+    const rotated = { AFTERCLICK_PUBLISHABLE_KEY: `${PUBLISHABLE} ${OLD}` };
+    await post(SECRET, rotated);
+    const compare = vi.spyOn(crypto.subtle, "timingSafeEqual");
+    for (const key of [PUBLISHABLE, OLD, SECRET, "wrong-key-of-the-tests"]) {
+      compare.mockClear();
+      await post(key, rotated);
+      expect(compare).toHaveBeenCalledTimes(3);
+    }
+  });
+
+  it("that passed before are not hashed again, others are each time", async () => {
+    await post(PUBLISHABLE);
+    await post("wrong-key-of-the-tests");
+    const digest = vi.spyOn(crypto.subtle, "digest");
+    expect((await post(PUBLISHABLE)).status).toBe(200);
+    expect(digest).not.toHaveBeenCalled();
+    expect((await post("wrong-key-of-the-tests")).status).toBe(401);
+    expect(digest).toHaveBeenCalledTimes(1);
+  });
+
+  it.each<[string, Partial<Environment>, KeyName[]]>([
+    ["a missing secret key", { AFTERCLICK_SECRET_KEY: undefined }, ["AFTERCLICK_SECRET_KEY"]],
+    ["an empty publishable key", { AFTERCLICK_PUBLISHABLE_KEY: "" }, ["AFTERCLICK_PUBLISHABLE_KEY"]],
+    ["nothing but whitespace", { AFTERCLICK_PUBLISHABLE_KEY: " \n" }, ["AFTERCLICK_PUBLISHABLE_KEY"]],
+    ["a key of fifteen characters", { AFTERCLICK_SECRET_KEY: "fifteen-letters" }, ["AFTERCLICK_SECRET_KEY"]],
+    ["a short one of several", { AFTERCLICK_PUBLISHABLE_KEY: `${PUBLISHABLE} short` }, ["AFTERCLICK_PUBLISHABLE_KEY"]],
+    ["a key that no header can bear", { AFTERCLICK_SECRET_KEY: "a:key:with:colons" }, ["AFTERCLICK_SECRET_KEY"]],
+    ["a hash that is none", { AFTERCLICK_SECRET_KEY: `sha256:${"0".repeat(63)}` }, ["AFTERCLICK_SECRET_KEY"]],
+    ["one value for both", { AFTERCLICK_PUBLISHABLE_KEY: `${OLD} ${SECRET}` }, ["AFTERCLICK_SECRET_KEY", "AFTERCLICK_PUBLISHABLE_KEY"]],
+  ])("are refused as a configuration error that names the variable: %s", async (_, variables, names) => {
+    for (const key of [SECRET, PUBLISHABLE, "wrong-key-of-the-tests"]) {
+      const response = await post(key, variables);
+      expect(response.status).toBe(500);
+      const { detail } = await response.json<{ detail: string }>();
+      for (const name of names) expect(detail).toContain(name);
+      expect(detail).not.toMatch(/of-the-tests|fifteen|colons|000/);
+    }
+  });
+
+  it("may not be a secret one and, as a hash, a publishable one", async () => {
+    const response = await getAdmin(SECRET, { AFTERCLICK_PUBLISHABLE_KEY: `sha256:${await sha256(SECRET)}` });
+    expect(response.status).toBe(500);
+    expect(await response.text()).toMatch(/AFTERCLICK_SECRET_KEY and AFTERCLICK_PUBLISHABLE_KEY/);
+  });
+
+  it("of an unused variable may be missing", async () => {
+    expect((await getAdmin(SECRET, { AFTERCLICK_PUBLISHABLE_KEY: undefined })).status).toBe(200);
+  });
+
+  it("for a page are the first that is no hash", async () => {
+    const hash = `sha256:${await sha256(SECRET)}`;
+    const plain = (text?: string) => plainKey({ AFTERCLICK_PUBLISHABLE_KEY: text } as Environment, "AFTERCLICK_PUBLISHABLE_KEY");
+    expect(plain(`${hash} ${PUBLISHABLE} ${OLD}`)).toBe(PUBLISHABLE);
+    for (const text of [hash, undefined]) expect(() => plain(text)).toThrow("AFTERCLICK_PUBLISHABLE_KEY");
+  });
+});
+
+describe("origins", () => {
+  const preflight = (origin: string, variables: Partial<Environment> = {}) =>
+    app.request(
+      URL_,
+      {
+        method: "OPTIONS",
+        headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": "authorization" },
+      },
+      { ...env, ...variables },
+    );
+
+  it.each([SHOP, "http://localhost:3000"])("that are listed may call and read: %s", async (origin) => {
+    const asked = await preflight(origin);
+    expect(asked.status).toBe(204);
+    expect(sharesWith(asked)).toBe(origin);
+    expect(asked.headers.get("access-control-allow-methods")).toBe("POST");
+    expect(asked.headers.get("access-control-allow-headers")?.toLowerCase().split(",").sort()).toEqual(["authorization", "content-type"]);
+    expect(asked.headers.get("access-control-max-age")).toBe("7200");
+    expect(asked.headers.get("vary")).toMatch(/origin/i);
+    const answered = await post(PUBLISHABLE, {}, { origin });
+    expect(answered.status).toBe(200);
+    expect(sharesWith(answered)).toBe(origin);
+    expect(answered.headers.get("vary")).toMatch(/origin/i);
+    expect(answered.headers.get("access-control-allow-credentials")).toBeNull();
+  });
+
+  it("that are listed may read refusals, and when to come back", async () => {
+    const refused = await post("wrong-key-of-the-tests", {}, { origin: SHOP });
+    expect([refused.status, sharesWith(refused)]).toEqual([401, SHOP]);
+    const over = await post(
+      PUBLISHABLE,
+      { RATE_LIMIT: { limit: async () => ({ success: false }) } },
+      { origin: SHOP, "cf-connecting-ip": "::1" },
+    );
+    expect([over.status, sharesWith(over)]).toEqual([429, SHOP]);
+    expect(over.headers.get("access-control-expose-headers")).toBe("Retry-After");
+  });
+
+  it.each([
+    "https://other.example",
+    "http://shop.example",
+    "https://shop.example:8443",
+    "https://shop.example.evil.example",
+    "https://evilshop.example",
+    "https://a.shop.example",
+    "https://shop.example.",
+    "https://shop.example/",
+    "HTTPS://SHOP.EXAMPLE",
+    `${SHOP} http://localhost:3000`,
+    "http://worker.example",
+    "null",
+    "*",
+    "",
+  ])("that are not listed get the same refusal and no header: %j", async (origin) => {
+    expect(corsHeaders(await preflight(origin))).toEqual([]);
+    const response = await post(PUBLISHABLE, {}, { origin });
+    expect(response.status).toBe(401);
+    expect(corsHeaders(response)).toEqual([]);
+    expect(await response.text()).toBe(await (await post("wrong-key-of-the-tests")).text());
+  });
+
+  it("do not matter to a secret key, nor does their absence to a publishable one", async () => {
+    expect((await post(SECRET, {}, { origin: "https://other.example" })).status).toBe(200);
+    expect((await post(PUBLISHABLE)).status).toBe(200);
+    expect((await post(PUBLISHABLE, { AFTERCLICK_ALLOWED_ORIGINS: undefined }, { origin: SHOP })).status).toBe(401);
+  });
+
+  it("include the worker's own, which needs no header", async () => {
+    for (const allowed of [undefined, "", env.AFTERCLICK_ALLOWED_ORIGINS]) {
+      const response = await post(PUBLISHABLE, { AFTERCLICK_ALLOWED_ORIGINS: allowed }, { origin: "https://worker.example" });
+      expect(response.status).toBe(200);
+      expect(corsHeaders(response)).toEqual([]);
+    }
+  });
+
+  it.each(["https://other.example", "null"])("are all allowed by a star: %s", async (origin) => {
+    const any = { AFTERCLICK_ALLOWED_ORIGINS: " * " };
+    expect(sharesWith(await preflight(origin, any))).toBe(origin);
+    const response = await post(PUBLISHABLE, any, { origin });
+    expect([response.status, sharesWith(response)]).toEqual([200, origin]);
+  });
+
+  it.each([
+    "shop.example",
+    "https://shop.example/",
+    "https://shop.example/path",
+    "https://Shop.example",
+    "https://shop.example:443",
+    "https://*.shop.example",
+    "ftp://shop.example",
+    "null",
+    `${SHOP},https://other.example`,
+    `* ${SHOP}`,
+  ])("that are none are a configuration error that names the variable: %s", async (text) => {
+    for (const origin of [undefined, SHOP]) {
+      const response = await post(PUBLISHABLE, { AFTERCLICK_ALLOWED_ORIGINS: text }, origin ? { origin } : {});
+      expect(response.status).toBe(500);
+      expect(await response.text()).toContain("AFTERCLICK_ALLOWED_ORIGINS");
+    }
+  });
+});
+
+describe("the rate limit", () => {
+  const from = (address: string) => ({ "cf-connecting-ip": address });
+
+  it("is asked by address and model, for publishable keys only", async () => {
+    const limit = vi.fn(async () => ({ success: true }));
+    expect((await post(PUBLISHABLE, { RATE_LIMIT: { limit } }, from("192.0.2.7"))).status).toBe(200);
+    expect(limit.mock.calls).toEqual([[{ key: "192.0.2.7 shop" }]]);
+    await post(SECRET, { RATE_LIMIT: { limit } }, from("192.0.2.7"));
+    await post("wrong-key-of-the-tests", { RATE_LIMIT: { limit } }, from("192.0.2.7"));
+    expect(limit).toHaveBeenCalledTimes(1);
+  });
+
+  it("answers with when to come back", async () => {
+    const RATE_LIMIT = { limit: async () => ({ success: false }) };
+    const response = await post(PUBLISHABLE, { RATE_LIMIT }, from("192.0.2.7"));
+    expect(response.status).toBe(429);
+    expect(response.headers.get("retry-after")).toBe("10");
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    expect(await response.json()).toMatchObject({ status: 429, title: "Too many requests" });
+    expect((await post(SECRET, { RATE_LIMIT }, from("192.0.2.7"))).status).toBe(200);
+  });
+
+  it("lets pass where there is no limiter, no address, or the limiter fails", async () => {
+    const log = vi.spyOn(console, "error").mockReturnValue();
+    const limiters = [undefined, { limit: () => Promise.reject(new Error("down")) }, {} as RateLimit];
+    for (const RATE_LIMIT of limiters) expect((await post(PUBLISHABLE, { RATE_LIMIT }, from("192.0.2.7"))).status).toBe(200);
+    expect(log).toHaveBeenCalledTimes(2);
+    const never = { limit: async () => ({ success: false }) };
+    expect((await post(PUBLISHABLE, { RATE_LIMIT: never })).status).toBe(200);
+  });
+
+  it("of the platform refuses one address and not another", async () => {
+    const { RATE_LIMIT } = bindings;
+    const statuses: number[] = [];
+    // Three a period: of seven requests at least one is over, even if a period ends between them.
+    for (let i = 0; i < 7; i++) statuses.push((await post(PUBLISHABLE, { RATE_LIMIT }, from("192.0.2.8"))).status);
+    expect(statuses.slice(0, 3)).toEqual([200, 200, 200]);
+    expect(statuses).toContain(429);
+    expect((await post(PUBLISHABLE, { RATE_LIMIT }, from("2001:db8::8"))).status).toBe(200);
+  });
+});
+
+it("asks to come back after five seconds where nothing was stored", async () => {
+  const response = await app.request("https://worker.example/unavailable", {}, env);
+  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
+});
+
+it("remembers what was made of the latest texts, not of all, and no failure", async () => {
+  const make = vi.fn(async (text: string) => {
+    if (text === "bad") throw new Error(text);
+    return text.length;
+  });
+  const made = remembered(make, 2);
+  for (const text of ["a", "b", "a", "b"]) await made(text);
+  expect(make).toHaveBeenCalledTimes(2);
+  // A third one makes room for itself by forgetting the others.
+  for (const text of ["c", "c", "a"]) await made(text);
+  expect(make).toHaveBeenCalledTimes(4);
+  for (let i = 0; i < 2; i++) await expect(made("bad")).rejects.toThrow("bad");
+  expect(make).toHaveBeenCalledTimes(6);
+});

@@ -1,0 +1,17 @@
+import { encodeBase64Url } from "hono/utils/encode";
+import { firstIdAt } from "./token.ts";
+
+/** A key such as an order number, as it is stored: a hash that tells nothing and is of one model alone. */
+export async function hashOfKey(model: string, key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${key}`));
+  return encodeBase64Url(digest.slice(0, 16)).replaceAll("=", "");
+}
+
+/** The name under which what came with a key waits for an impression. */
+export function waitingFor(hash: string, at: number): string {
+  return `${firstIdAt(at)}-${hash}`;
+}
+
+export function hashesOfKeys(model: string, keys: readonly string[]): Promise<string[]> {
+  return Promise.all(keys.map((key) => hashOfKey(model, key)));
+}

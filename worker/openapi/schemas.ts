@@ -1,0 +1,115 @@
+import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
+import type * as v from "valibot";
+import {
+  actionsBody,
+  conversionsBody,
+  impressionsBody,
+  type ModelBody,
+  modelBody,
+  pastLine,
+  recommendationsBody,
+  resetBody,
+  rollbackBody,
+} from "../schema.ts";
+import * as answers from "./answers.ts";
+import { modelOptions } from "./model-options.ts";
+
+const { shownAt } = impressionsBody.item.entries;
+const { item: action } = recommendationsBody.entries.actions.wrapped;
+const [reported, retracted] = conversionsBody.options.map(({ entries }) => entries.data.getter(undefined));
+
+/** Every schema that the description names. */
+export const schemas = {
+  // A pipe is known by what it begins with.
+  Timestamp: shownAt.pipe[0],
+  Features: recommendationsBody.entries.context.wrapped,
+  Action: action,
+  ModelBody: modelBody,
+  ResetBody: resetBody,
+  RollbackBody: rollbackBody,
+  ActionsBody: actionsBody,
+  RecommendationsBody: recommendationsBody,
+  ImpressionsBody: impressionsBody,
+  ConversionItem: reported,
+  RetractionItem: retracted,
+  ConversionsBody: conversionsBody,
+  PastLine: pastLine,
+  Health: answers.health,
+  Models: answers.models,
+  Counts: answers.model.entries.counts,
+  Model: answers.model,
+  Catalogue: answers.catalogue,
+  Recommendations: answers.recommendations,
+  Impressions: answers.impressions,
+  Conversions: answers.conversions,
+  Impression: answers.impression,
+  Activated: answers.activated,
+  Metrics: answers.metrics,
+  Imported: answers.imported,
+  Rollback: answers.rollback,
+  Erased: answers.erased,
+  Problem: answers.problem,
+} satisfies Readonly<Record<string, v.GenericSchema>>;
+
+export type SchemaName = keyof typeof schemas;
+
+const names = new Map<v.GenericSchema, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
+
+export const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+/** Inputs that bring out every form a lazy schema has: it decides by list or object, by emptiness, or by a key. */
+const PROBES = [[], {}, { key: "" }];
+
+/**
+ * The schema as JSON Schema 2020-12, with references to those that have a name.
+ * @throws {Error} if there is something in it that JSON Schema cannot say.
+ */
+export function jsonSchemaOf(schema: v.GenericSchema): JsonSchema {
+  const {
+    $schema: _,
+    $defs: __,
+    ...json
+  } = toJsonSchema(schema, {
+    target: "draft-2020-12",
+    typeMode: "input",
+    errorMode: "throw",
+    // JSON has no other numbers than finite ones; a check is code.
+    ignoreActions: ["finite", "check"],
+    overrideSchema: ({ valibotSchema }) => {
+      if (valibotSchema !== schema && names.has(valibotSchema)) return referenceOrSchema(valibotSchema);
+      if (valibotSchema.type !== "lazy") return undefined;
+      const { getter } = valibotSchema as v.LazySchema<v.GenericSchema>;
+      return { anyOf: Array.from(new Set(PROBES.map(getter)), referenceOrSchema) };
+    },
+  });
+  return json;
+}
+
+function referenceOrSchema(schema: v.GenericSchema): JsonSchema {
+  const name = names.get(schema);
+  return name ? reference(name) : jsonSchemaOf(schema);
+}
+
+/** The description's schemas by name. */
+export function components(): Record<string, JsonSchema> {
+  const converted = Object.entries(schemas).map(([name, schema]) => [name, jsonSchemaOf(schema)] as const);
+  const { Timestamp: _, ModelBody, ...others } = Object.fromEntries(converted) as Record<SchemaName, JsonSchema>;
+  return { Timestamp: timestamp, ModelBody: described(ModelBody), ...others };
+}
+
+/** The converter stops where a pipe transforms: what comes after that is said here. */
+const timestamp: JsonSchema = {
+  description: "Milliseconds since 1970, or ISO 8601.",
+  anyOf: [
+    { type: "integer", minimum: 0, maximum: 2 ** 47 },
+    { type: "string", format: "date-time" },
+  ],
+};
+
+function described({ properties = {}, ...schema }: JsonSchema): JsonSchema {
+  const entries = Object.entries(properties) as [keyof ModelBody, JsonSchema][];
+  return {
+    ...schema,
+    properties: Object.fromEntries(entries.map(([name, option]) => [name, { description: modelOptions[name], ...option }])),
+  };
+}

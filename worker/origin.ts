@@ -1,0 +1,49 @@
+import type { HonoRequest } from "hono";
+import { cors } from "hono/cors";
+import { createMiddleware } from "hono/factory";
+import { type Environment, remembered, valuesOf } from "./environment.ts";
+import { Problem } from "./problem.ts";
+
+/** Chromium keeps the answer to a preflight no longer than this, in seconds. */
+const PREFLIGHT_S = 7200;
+
+const originsOf = remembered(async (text: string): Promise<ReadonlySet<string>> => {
+  const origins = new Set(valuesOf(text));
+  if (origins.size === 1 && origins.has("*")) return origins;
+  for (const origin of origins) {
+    // As browsers write it: lower case, no path, no default port; a star inside would stand for nothing.
+    if (/^https?:[^*]+$/.test(origin) && URL.parse(origin)?.origin === origin) continue;
+    throw new Problem(500, "AFTERCLICK_ALLOWED_ORIGINS: expected origins such as https://shop.example, or * alone");
+  }
+  return origins;
+});
+
+async function isListed(origin: string | undefined, env: Environment): Promise<boolean> {
+  const origins = await originsOf(env.AFTERCLICK_ALLOWED_ORIGINS ?? "");
+  return origin !== undefined && (origins.has(origin) || origins.has("*"));
+}
+
+/**
+ * Whether the request comes from where a publishable key may be used: a listed origin, the worker's own, or none, as from
+ * a server. A browser names its page's origin truthfully; who is no browser can name any.
+ *
+ * @throws {Problem} 500 naming the variable, if an entry is no origin.
+ */
+export async function allowsOrigin(request: HonoRequest, env: Environment): Promise<boolean> {
+  const origin = request.header("origin");
+  return (await isListed(origin, env)) || origin === undefined || origin === new URL(request.url).origin;
+}
+
+const share = cors({
+  origin: (origin) => origin,
+  allowMethods: ["POST"],
+  allowHeaders: ["Authorization", "Content-Type"],
+  exposeHeaders: ["Retry-After"],
+  maxAge: PREFLIGHT_S,
+});
+
+/** Answers preflights of listed origins and lets their pages read the answers; others get no CORS header at all. */
+export const crossOrigin = createMiddleware<{ Bindings: Environment }>(async (c, next) => {
+  if (await isListed(c.req.header("origin"), c.env)) return share(c, next);
+  await next();
+});

@@ -1,0 +1,154 @@
+import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import uPlot from "uplot";
+
+/** What a chart shows, in words and numbers as well as lines. */
+export interface ChartProps {
+  readonly id: string;
+  readonly title: string;
+  /** What there is to see, in a sentence. */
+  readonly summary: string;
+  /** One colour and name per line. */
+  readonly legend?: readonly { readonly mark: string; readonly name: string }[];
+  /** Series, scales and axes; read when the chart first appears. */
+  readonly plot: () => Omit<uPlot.Options, "width" | "height">;
+  readonly data: uPlot.AlignedData;
+  /** What is at a place along x, in a line. */
+  readonly describe: (index: number) => string;
+  /** The same numbers as a table, newest or first row first. */
+  readonly table: () => { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
+}
+
+const FONT = "12px system-ui, sans-serif";
+
+/** A CSS colour as a canvas takes it, in the present colour scheme. */
+export function colour(chart: uPlot, css: string): string {
+  // A custom property is handed out as it was written; only a real property is worked out.
+  chart.root.style.color = css;
+  return getComputedStyle(chart.root).color;
+}
+
+/** An axis in the colours of the page. */
+function axis(options: uPlot.Axis): uPlot.Axis {
+  const line = { stroke: (chart: uPlot) => colour(chart, "var(--line)"), width: 1 };
+  return { stroke: (chart) => colour(chart, "var(--quiet)"), grid: line, ticks: { ...line, size: 4 }, font: FONT, gap: 4, ...options };
+}
+
+/** The axis along x. */
+export function below(options: uPlot.Axis): uPlot.Axis {
+  return axis({ size: 26, ...options });
+}
+
+/** The axis of a quantity, from zero up. */
+export function upwards(write: (value: number) => string): uPlot.Axis {
+  return axis({ size: 44, space: 36, values: (_, ticks) => ticks.map(write), ticks: { show: false } });
+}
+
+function sizeOf({ clientWidth: width, clientHeight: height }: HTMLElement): { width: number; height: number } {
+  return { width, height };
+}
+
+function Table({ table }: Pick<ChartProps, "table">) {
+  const { columns, rows } = table();
+  return (
+    <table>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th key={column} scope="col">
+              {column}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([first, ...rest], row) => (
+          <tr key={row}>
+            <th scope="row">{first}</th>
+            {rest.map((cell, column) => (
+              <td key={column}>{cell}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The same for every chart: no title or legend of its own, no zoom by dragging. */
+const fixed = {
+  // To the right there is room for half a label.
+  padding: [8, 24, 0, 0],
+  legend: { show: false },
+  cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
+} satisfies Partial<uPlot.Options>;
+
+/** Draws in a place of the page and keeps up with its size, its data and the colour scheme; also says where the pointer is. */
+function useDrawing({ plot, data }: Pick<ChartProps, "plot" | "data">) {
+  const place = useRef<HTMLDivElement>(null);
+  const drawn = useRef<uPlot | null>(null);
+  const latest = useRef(data);
+  latest.current = data;
+  const [pointed, point] = useState<number | null>(null);
+
+  // Layout effects, here as elsewhere in the page: a mere effect runs twice if the component is drawn again before it ran.
+  useLayoutEffect(() => {
+    const element = place.current as HTMLDivElement;
+    const make = (): uPlot => {
+      const options = plot();
+      const hooks = { ...options.hooks, setCursor: [({ cursor }: uPlot) => point(cursor.idx ?? null)] };
+      return new uPlot({ ...fixed, ...options, hooks, ...sizeOf(element) }, latest.current as uPlot.AlignedData, element);
+    };
+    // It is told of the first size too, once there is one.
+    const sized = new ResizeObserver(() => {
+      if (drawn.current) drawn.current.setSize(sizeOf(element));
+      else drawn.current = make();
+    });
+    sized.observe(element);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const recolour = () => drawn.current?.redraw(false, true);
+    dark.addEventListener("change", recolour);
+    return () => {
+      sized.disconnect();
+      dark.removeEventListener("change", recolour);
+      drawn.current?.destroy();
+    };
+  }, []);
+  useLayoutEffect(() => drawn.current?.setData(data), [data]);
+  return { place, pointed };
+}
+
+/** A drawing that fills its place, with its summary, what is under the pointer, and its numbers as a table. */
+export function Chart(props: ChartProps) {
+  const { id, title, summary, legend = [], data, describe, table } = props;
+  const { place, pointed } = useDrawing(props);
+  const [open, setOpen] = useState(false);
+  return (
+    <figure aria-labelledby={id}>
+      <figcaption>
+        <h2 id={id}>{title}</h2>
+        <p class="quiet">{summary}</p>
+      </figcaption>
+      {legend.length > 0 && (
+        <ul class="legend">
+          {legend.map(({ mark, name }) => (
+            <li key={name}>
+              <i class={`mark ${mark}`} /> {name}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="chart">
+        <div class="drawing" role="img" aria-label={`${title}. ${summary}`} ref={place} />
+        <p class="pointed quiet" aria-hidden="true">
+          {pointed !== null && pointed < data[0].length ? describe(pointed) : ""}
+        </p>
+      </div>
+      <details class="numbers" open={open} onToggle={(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
+        <summary>
+          Numbers<span class="unseen"> of {title}</span>
+        </summary>
+        {open && <Table table={table} />}
+      </details>
+    </figure>
+  );
+}

@@ -1,0 +1,72 @@
+/** A Durable Object's row holds 2 MB at most. */
+const CHUNK_BYTES = 1_500_000;
+const MOST_KEPT = 8;
+
+export interface StoredSnapshot {
+  /** Of the state after this row. */
+  readonly seq: number;
+  /** One per policy. */
+  readonly parts: Uint8Array[];
+}
+
+/** Snapshots of a model: the newest one, to start from, and the last eight that were kept, to go back to. */
+export class SnapshotStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+  }
+
+  /** Versions of those that are kept, newest first. */
+  versions(): number[] {
+    const rows = this.#sql.exec<{ seq: number }>("SELECT DISTINCT seq FROM snapshots WHERE kept = 1 ORDER BY seq DESC");
+    return Array.from(rows, ({ seq }) => seq);
+  }
+
+  newest(): StoredSnapshot | undefined {
+    return this.#read("(SELECT max(seq) FROM snapshots)");
+  }
+
+  kept(version: number): StoredSnapshot | undefined {
+    return this.#read("? AND kept = 1", version);
+  }
+
+  #read(seq: string, ...bindings: number[]): StoredSnapshot | undefined {
+    const rows = this.#sql
+      .exec<{ seq: number; part: number; bytes: ArrayBuffer }>(
+        `SELECT seq, part, bytes FROM snapshots WHERE seq = ${seq} ORDER BY part, chunk`,
+        ...bindings,
+      )
+      .toArray();
+    const chunks = Map.groupBy(rows, ({ part }) => part);
+    return rows.length === 0
+      ? undefined
+      : { seq: rows[0].seq, parts: Array.from(chunks.values(), (of) => joined(of.map(({ bytes }) => bytes))) };
+  }
+
+  /** Those that are not needed any more go. */
+  write({ seq, parts }: StoredSnapshot, kept: boolean): void {
+    parts.forEach((bytes, part) => {
+      for (let chunk = 0; chunk * CHUNK_BYTES < bytes.length; chunk++) {
+        const buffer = bytes.slice(chunk * CHUNK_BYTES, (chunk + 1) * CHUNK_BYTES).buffer;
+        this.#sql.exec("INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)", seq, part, chunk, Number(kept), buffer);
+      }
+    });
+    const oldest = this.versions()[MOST_KEPT - 1] ?? 0;
+    this.#sql.exec("DELETE FROM snapshots WHERE seq < ? OR (kept = 0 AND seq < ?)", oldest, seq);
+  }
+
+  deleteAfter(version: number): void {
+    this.#sql.exec("DELETE FROM snapshots WHERE seq > ?", version);
+  }
+}
+
+function joined(chunks: readonly ArrayBuffer[]): Uint8Array {
+  const bytes = new Uint8Array(chunks.reduce((length, { byteLength }) => length + byteLength, 0));
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(new Uint8Array(chunk), offset);
+    offset += chunk.byteLength;
+  }
+  return bytes;
+}
