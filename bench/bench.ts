@@ -1,0 +1,109 @@
+// Measures workloads beside their peers in one run on one machine, and prints ratios.
+import { parseArgs } from "node:util";
+import { Presets, SingleBar } from "cli-progress";
+import { gaussianProcessWorkloads } from "./gaussian-process.ts";
+import { gridWorkloads } from "./grid.ts";
+import { longRunWorkloads } from "./long-run.ts";
+import { otfLinUcbWorkloads } from "./otf-lin-ucb.ts";
+import { restartWorkloads } from "./restart.ts";
+import { ridgeWorkloads } from "./ridge.ts";
+import { workerWorkloads } from "./worker.ts";
+import { type Comparison, measure, short, type Workload } from "./workload.ts";
+
+const workloads: readonly Workload[] = [
+  ...ridgeWorkloads,
+  ...otfLinUcbWorkloads,
+  ...gaussianProcessWorkloads,
+  ...gridWorkloads,
+  ...longRunWorkloads,
+  ...restartWorkloads,
+  ...workerWorkloads,
+];
+
+const USAGE = `Usage: npm run bench [-- --json] [--only NAME]
+
+Measures each workload and its peers in turns, and prints medians, the 10th and 90th percentile, and the ratio to the peer;
+then which targets were reached. Times are processor time of the thread that does the work; that of a cold start is by the clock.
+
+  --json        prints [{ workload, variant, unit, median, p10, p90, runs }] and nothing else
+  --only NAME   one workload, may be repeated:
+${workloads.map(({ name }) => `                  ${name}`).join("\n")}`;
+
+class UsageError extends Error {}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      json: { type: "boolean", default: false },
+      only: { type: "string", multiple: true },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
+  const chosen = choose(values.only);
+  const comparisons: Comparison[] = [];
+  for (const workload of chosen) {
+    const comparison = await measureWithBar(workload);
+    comparisons.push(comparison);
+    if (!values.json) console.log(table(workload, comparison));
+  }
+  if (values.json) console.log(JSON.stringify(comparisons.flatMap(({ results }) => results)));
+  else console.log(targets(chosen, comparisons));
+}
+
+function choose(names: readonly string[] | undefined): readonly Workload[] {
+  const unknown = names?.find((name) => workloads.every((workload) => workload.name !== name));
+  if (unknown !== undefined) throw new UsageError(`--only: expected one of the workloads below, got ${JSON.stringify(unknown)}`);
+  return names ? workloads.filter(({ name }) => names.includes(name)) : workloads;
+}
+
+/** Progress goes to the terminal only, as results may go to a file. */
+async function measureWithBar(workload: Workload): Promise<Comparison> {
+  const format = `{bar} ${workload.name} | {value}/{total} rounds | {duration_formatted}`;
+  const bar = new SingleBar({ format, stream: process.stderr, hideCursor: true, clearOnComplete: true }, Presets.rect);
+  bar.start(workload.rounds, 0);
+  try {
+    return await measure(workload, (done) => bar.update(done));
+  } finally {
+    bar.stop();
+  }
+}
+
+function table({ name, unit, peer }: Workload, { results, ratios, missing }: Comparison): string {
+  const absent = Object.entries(missing).map(([variant, why]) => `\n  ${variant}: ${why}`);
+  const rows = results.map(({ variant, median, p10, p90, runs }) => [
+    variant,
+    short(median),
+    `${short(p10)} to ${short(p90)}`,
+    String(runs),
+    variant === peer || !ratios.has(variant) ? "" : `${short(ratios.get(variant) as number)} x ${peer}`,
+  ]);
+  return `\n${name} (${unit})\n${aligned([["", "median", "p10 to p90", "runs", ""], ...rows])}${absent.join("")}`;
+}
+
+/** A line for every target of the workloads that ran. */
+function targets(ran: readonly Workload[], comparisons: readonly Comparison[]): string {
+  const rows = comparisons.flatMap(({ findings }, i) => findings.map(({ text, met }) => [`${met ? "yes" : "no "}  ${ran[i].name}`, text]));
+  return rows.length === 0 ? "" : `\ntargets\n${aligned(rows)}`;
+}
+
+/** The first column to the left, the others to the right. */
+function aligned(lines: readonly (readonly string[])[]): string {
+  const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
+  const text = lines.map((line) =>
+    line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]))).join("  "),
+  );
+  return text.map((line) => `  ${line.trimEnd()}`).join("\n");
+}
+
+try {
+  await main();
+} catch (error) {
+  const { message, stack, code } = error as NodeJS.ErrnoException;
+  const misused = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS");
+  console.error(misused ? `${message}\n\n${USAGE}` : stack);
+  process.exit(1);
+}

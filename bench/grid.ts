@@ -1,0 +1,143 @@
+import { gpTsSdf, gpUcbSdf, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import { stream } from "../experiments/environment.ts";
+import { compileCore } from "./core.ts";
+import { playGrid } from "./peers/typescript/grid.ts";
+import { programs } from "./program.ts";
+import { cpuTime, local, type Missing, prepared, type Variant } from "./variant.ts";
+import { type Finding, short, type Target, type Workload } from "./workload.ts";
+
+// Whole runs of GP-UCB-SDF and GP-TS-SDF over 1,000 fixed points.
+
+export interface GridInputs {
+  readonly dimension: number;
+  /** Row-major. */
+  readonly points: Float64Array;
+  /** The reward at each point. */
+  readonly values: Float64Array;
+  readonly rounds: number;
+  /** Rounds in which a conversion counts, and after which each comes. */
+  readonly window: number;
+  readonly delay: number;
+  readonly lengthscale: number;
+  readonly noiseVariance: number;
+  readonly beta: number;
+}
+
+const COUNT = 1000;
+/** A run as in the paper; in a longer one peers that refit, or that are slow, would take minutes. */
+const SHORT = 150;
+/** Rounds whose cost is taken together. */
+const BLOCK = 50;
+/** Linear, but for what a fit is off. */
+const LINEAR = 1.05;
+
+export const gridWorkloads: readonly Workload[] = [
+  optimistic(SHORT, 9, [
+    { variant: "afterclick", atMost: 10 },
+    { variant: "afterclick", peer: "numpy", atLeast: 40 },
+  ]),
+  optimistic(1000, 3, []),
+  {
+    name: `gp-ts-sdf-grid points=${COUNT} rounds=${SHORT}`,
+    unit: "s",
+    rounds: 3,
+    warmUps: 0,
+    peer: "afterclick",
+    async prepare() {
+      const inputs = inputsOf(SHORT);
+      const module = await compileCore();
+      const policy = gpTsSdf(options(inputs));
+      const run = async (): Promise<number> => {
+        const { blocks } = await recommended(policy, inputs, module);
+        return blocks.reduce((sum, block) => sum + block, 0);
+      };
+      return prepared("s", { afterclick: { run } });
+    },
+  },
+];
+
+/** Points in the unit square at random: on a lattice many scores would be equal but for rounding. */
+function inputsOf(rounds: number): GridInputs {
+  const random = stream("bench", "grid");
+  const points = Float64Array.from({ length: 2 * COUNT }, random);
+  const values = Float64Array.from(
+    { length: COUNT },
+    (_, i) => 0.5 + 0.25 * (Math.sin(9 * points[2 * i]) + Math.cos(7 * points[2 * i + 1])),
+  );
+  return { dimension: 2, points, values, rounds, window: 20, delay: 10, lengthscale: 0.2, noiseVariance: 0.01, beta: 1 };
+}
+
+function options({ points, lengthscale, noiseVariance, beta }: GridInputs) {
+  const domain = { points: Array.from({ length: COUNT }, (_, i) => [points[2 * i], points[2 * i + 1]]) };
+  return { domain, kernel: squaredExponential({ lengthscale }), noiseVariance, beta };
+}
+
+function optimistic(rounds: number, runs: number, targets: readonly Target[]): Workload {
+  return {
+    name: `gp-ucb-sdf-grid points=${COUNT} rounds=${rounds}`,
+    unit: "ms",
+    rounds: runs,
+    warmUps: 1,
+    peer: "afterclick",
+    targets,
+    async prepare() {
+      const inputs = inputsOf(rounds);
+      const module = await compileCore();
+      const policy = gpUcbSdf(options(inputs));
+      const { answer } = await recommended(policy, inputs, module);
+      const costs: Float64Array[] = [];
+      const run = async (times: number): Promise<number> => {
+        let seconds = 0;
+        for (let i = 0; i < times; i++) {
+          const { blocks } = await recommended(policy, inputs, module);
+          costs.push(blocks);
+          seconds += blocks.reduce((sum, block) => sum + block, 0);
+        }
+        return seconds;
+      };
+      const variants = await prepared("ms", { afterclick: { run, answer }, ...(await peers(inputs)) });
+      return { ...variants, findings: () => (rounds > SHORT ? [growth(costs)] : []) };
+    },
+  };
+}
+
+async function peers(inputs: GridInputs): Promise<Record<string, Variant | Missing>> {
+  const { dimension, points, values, rounds, window, delay, lengthscale, noiseVariance, beta } = inputs;
+  const numbers = [dimension, COUNT, rounds, window, delay];
+  const arrays = [Float64Array.of(lengthscale, noiseVariance, beta), points, values];
+  const program = { workload: "gp-ucb-sdf-grid", numbers, arrays };
+  if (rounds > SHORT) return programs(program, ["c"]);
+  return { ...(await programs(program)), typescript: local(() => playGrid(inputs), playGrid(inputs)) };
+}
+
+/** A run of a facade that is made beforehand: each round's choice and score, and the seconds of each block of rounds. */
+async function recommended(policy: PolicyDescriptor, { values, rounds, window, delay }: GridInputs, module: WebAssembly.Module) {
+  const recommender = await Recommender.create({ policy, window: { rounds: window }, seed: 1, module });
+  const answer = new Float64Array(2 * rounds);
+  const blocks = new Float64Array(rounds / BLOCK);
+  const ids: string[] = [];
+  let before = cpuTime();
+  for (let round = 1; round <= rounds; round++) {
+    const { action } = recommender.recommend({});
+    ids.push(action.impressionId);
+    answer[2 * round - 2] = action.index;
+    answer[2 * round - 1] = action.score;
+    const due = round - delay;
+    if (due > 0) recommender.convert({ impressionId: ids[due - 1], reward: values[answer[2 * due - 2]] });
+    if (round % BLOCK > 0) continue;
+    const now = cpuTime();
+    blocks[round / BLOCK - 1] = now - before;
+    before = now;
+  }
+  return { answer, blocks };
+}
+
+/** The exponent of a round's cost over the rounds so far: the slope of the blocks' logarithms, each a median over runs. */
+function growth(costs: readonly Float64Array[]): Finding {
+  const x = Array.from(costs[0], (_, block) => Math.log((block + 0.5) * BLOCK));
+  const y = x.map((_, block) => Math.log(costs.map((blocks) => blocks[block]).sort((a, b) => a - b)[costs.length >> 1]));
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const deviations = x.map((each) => each - mean(x));
+  const slope = mean(deviations.map((each, i) => each * y[i])) / mean(deviations.map((each) => each ** 2));
+  return { text: `afterclick: a round costs n^${short(slope)}, wanted n^1`, met: slope <= LINEAR };
+}

@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+export interface Load {
+  readonly port: number;
+  /** Whole requests as they go over the line, taken in turn. */
+  readonly requests: readonly Buffer[];
+  readonly connections: number;
+  readonly milliseconds: number;
+}
+
+/**
+ * Requests answered per second with one under way on each connection. The bytes are made beforehand and of an answer only
+ * its status and length are read, so that the generator needs far less than the worker.
+ *
+ * @throws {Error} if an answer is not a 201.
+ */
+export async function requestsPerSecond({ port, requests, connections, milliseconds }: Load): Promise<number> {
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
+  let answered = 0;
+  let sent = 0;
+  const start = performance.now();
+  const end = start + milliseconds;
+  const next = () => (performance.now() < end ? requests[sent++ % requests.length] : undefined);
+  try {
+    await Promise.all(sockets.map((socket) => converse(socket, next, () => answered++)));
+    // Until the last answer: requests that were under way at the end are in both counts.
+    return (answered / (performance.now() - start)) * 1000;
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
+}
+
+/** One request after the other over a connection, until `next` has none. */
+function converse(socket: Socket, next: () => Buffer | undefined, answered: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let pending: Buffer | undefined;
+    const send = () => {
+      const request = next();
+      if (request) socket.write(request);
+      else resolve();
+    };
+    socket.on("error", reject);
+    socket.on("close", () => reject(new Error("the worker closed a connection")));
+    socket.on("data", (data) => {
+      pending = pending ? Buffer.concat([pending, data]) : data;
+      const length = answerLength(pending);
+      if (length === undefined || pending.length < length) return;
+      if (pending.toString("latin1", 9, 12) !== "201") reject(new Error(`expected a 201, got ${pending}`));
+      pending = undefined;
+      answered();
+      send();
+    });
+    send();
+  });
+}
+
+/** Bytes of an answer with its headers; undefined while they are not all there. */
+function answerLength(answer: Buffer): number | undefined {
+  const end = answer.indexOf("\r\n\r\n");
+  if (end === -1) return undefined;
+  const length = /content-length: (\d+)/i.exec(answer.toString("latin1", 0, end))?.[1];
+  if (length === undefined) throw new Error(`expected an answer with its length, got ${answer}`);
+  return end + 4 + Number(length);
+}
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  await once(socket, "connect");
+  return socket;
+}

@@ -1,0 +1,21 @@
+import type { ScoringInputs } from "../ridge.ts";
+
+/**
+ * Means and norms of the candidates, as one would write it with ml-matrix: a product with the inverse of V, which is three
+ * times as fast there as solving by its Cholesky factor. Undefined if it is not installed.
+ */
+export async function mlMatrixScoring({ d, k, n, shown, rewards, candidates }: ScoringInputs): Promise<(() => Float64Array) | undefined> {
+  const library = await import("ml-matrix").catch(() => undefined);
+  if (!library) return undefined;
+  const { Matrix, inverse } = library;
+  const features = Matrix.from1DArray(n, d, Array.from(shown));
+  const transposed = features.transpose();
+  const inverted = inverse(transposed.mmul(features).add(Matrix.eye(d, d)));
+  const theta = inverted.mmul(transposed.mmul(Matrix.columnVector(Array.from(rewards))));
+  const xs = Matrix.from1DArray(k, d, Array.from(candidates));
+  return () => {
+    const means = xs.mmul(theta).to1DArray();
+    const squares = xs.mmul(inverted).mul(xs).sum("row");
+    return Float64Array.from([...means, ...squares.map(Math.sqrt)]);
+  };
+}

@@ -1,0 +1,62 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
+import { stream } from "../experiments/environment.ts";
+import { compileCore } from "./core.ts";
+import { cpuTime, prepared } from "./variant.ts";
+import type { Workload } from "./workload.ts";
+
+// What a process pays that goes on where another stopped, or that starts from nothing.
+
+const WITHIN_MS = 5;
+const DELAY = 20;
+
+const execute = promisify(execFile);
+
+export const restartWorkloads: readonly Workload[] = [
+  restoring("snapshot-restore ridge d=128", otfLinUcb({ dimension: 128 }), otfLinUcb),
+  restoring("snapshot-restore gp n=1000", gpUcbSdf({ dimension: 8, norms: "buffered" }), gpUcbSdf),
+  {
+    name: "cold-start node",
+    unit: "ms",
+    rounds: 11,
+    warmUps: 1,
+    peer: "afterclick",
+    targets: [{ variant: "afterclick", atMost: WITHIN_MS }],
+    async prepare() {
+      const script = fileURLToPath(new URL("cold-start.ts", import.meta.url));
+      return { variants: { afterclick: async () => Number((await execute(process.execPath, [script])).stdout) } };
+    },
+  },
+];
+
+/** A snapshot after 1,000 impressions, of which the ledger remembers all, and a recommender that goes on from it. */
+function restoring(name: string, policy: PolicyDescriptor, factory: PolicyFactory): Workload {
+  return {
+    name,
+    unit: "ms",
+    rounds: 15,
+    peer: "afterclick",
+    targets: [{ variant: "afterclick", atMost: WITHIN_MS }],
+    async prepare() {
+      const module = await compileCore();
+      const recommender = await Recommender.create({ policy, window: { rounds: 500 }, seed: 1, module });
+      const random = stream("bench", name);
+      const d = recommender.policy.dimension;
+      for (let i = 0; i < 1000; i++) {
+        recommender.register({ impressionId: `impression-${i}`, features: Array.from({ length: d }, random) });
+        if (i >= DELAY) recommender.convert({ impressionId: `impression-${i - DELAY}`, reward: random() });
+      }
+      const restore = async (): Promise<Recommender> => Recommender.restore(recommender.snapshot(), { policies: [factory], module });
+      if ((await restore()).digest() !== recommender.digest()) throw new Error(`${name}: what was restored has learnt something else`);
+      return prepared("ms", { afterclick: { run: (times) => repeated(restore, times) } });
+    },
+  };
+}
+
+async function repeated(work: () => Promise<unknown>, times: number): Promise<number> {
+  const start = cpuTime();
+  for (let i = 0; i < times; i++) await work();
+  return cpuTime() - start;
+}

@@ -1,0 +1,26 @@
+import { DurableObject } from "cloudflare:workers";
+import { Hono } from "hono";
+
+// What a decision by a learner costs at least: parse the request, have a Durable Object write one row, answer.
+
+export class Writer extends DurableObject {
+  constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
+    super(ctx, env);
+    ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS rows (seq INTEGER PRIMARY KEY, content TEXT NOT NULL)");
+  }
+
+  write(content: unknown): number {
+    return this.ctx.storage.sql.exec<{ seq: number }>("INSERT INTO rows (content) VALUES (?) RETURNING seq", JSON.stringify(content)).one()
+      .seq;
+  }
+}
+
+const app = new Hono<{ Bindings: { readonly WRITER: DurableObjectNamespace<Writer> } }>();
+
+app.post("/v1/models/:model/recommendations", async (c) => {
+  const { WRITER } = c.env;
+  const row = await WRITER.get(WRITER.idFromName(c.req.param("model"))).write(await c.req.json());
+  return c.json({ row }, 201);
+});
+
+export default app;

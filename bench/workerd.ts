@@ -1,0 +1,153 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { build, type Plugin } from "esbuild";
+
+/** A worker of one process of the runtime. */
+export interface Service {
+  readonly name: string;
+  /** Its source, which is bundled as for a deployment. */
+  readonly entry: string;
+  /** Text bindings by name. */
+  readonly vars?: Readonly<Record<string, string>>;
+  /** Its Durable Objects, by binding; each is a class that the entry exports, with SQLite on disk. */
+  readonly objects?: Readonly<Record<string, string>>;
+  /** KV namespaces by binding: the service that holds them. */
+  readonly namespaces?: Readonly<Record<string, string>>;
+}
+
+export interface Runtime {
+  /** Where each service listens on the loopback interface. */
+  readonly ports: ReadonlyMap<string, number>;
+  /** Ends the process and removes what it stored. */
+  close(): Promise<void>;
+}
+
+const STARTED_WITHIN_MS = 30_000;
+
+// The runtime that wrangler brings is the one that `npm start` runs.
+const fromWrangler = createRequire(createRequire(import.meta.url).resolve("wrangler"));
+
+/**
+ * Starts bare workerd with these services, each on a port of its own, without wrangler's proxy before it.
+ * @throws {Error} if it ends before all of them listen.
+ */
+export async function startWorkerd(services: readonly Service[]): Promise<Runtime> {
+  const folder = await mkdtemp(join(tmpdir(), "afterclick-bench-"));
+  try {
+    const runtime = await start(services, folder);
+    return {
+      ports: runtime.ports,
+      async close() {
+        await runtime.close();
+        await rm(folder, { recursive: true });
+      },
+    };
+  } catch (error) {
+    await rm(folder, { recursive: true });
+    throw error;
+  }
+}
+
+/** Starts it with what it needs and stores in a folder. */
+async function start(services: readonly Service[], folder: string): Promise<Runtime> {
+  await mkdir(join(folder, "objects"));
+  const date = /"compatibility_date": "([\d-]+)"/.exec(await readFile("wrangler.jsonc", "utf8"))?.[1] as string;
+  const modules = await Promise.all(services.map((service) => bundle(service, folder)));
+  const workers = services.map((service, i) => workerConfig(service, modules[i], date));
+  const config = join(folder, "config.capnp");
+  await writeFile(config, configuration(services, workers, join(folder, "objects")));
+
+  const executable = fromWrangler.resolve("workerd/bin/workerd");
+  const runtime = spawn(executable, ["serve", "--control-fd=3", config], { stdio: ["ignore", "inherit", "inherit", "pipe"] });
+  const ended = once(runtime, "exit");
+  const kill = () => runtime.kill("SIGKILL");
+  process.once("exit", kill);
+  const close = async () => {
+    process.off("exit", kill);
+    kill();
+    await ended;
+  };
+  try {
+    const died = ended.then(() => Promise.reject(new Error("workerd ended before it listened")));
+    return { ports: await Promise.race([listening(runtime.stdio[3] as Readable, services.length), died]), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Reads the runtime's messages until so many sockets listen. */
+async function listening(messages: Readable, count: number): Promise<Map<string, number>> {
+  const ports = new Map<string, number>();
+  for await (const line of createInterface({ input: messages, signal: AbortSignal.timeout(STARTED_WITHIN_MS) })) {
+    const { event, socket, port } = JSON.parse(line);
+    if (event === "listen") ports.set(socket, port);
+    if (ports.size === count) return ports;
+  }
+  throw new Error(`workerd listens for ${ports.size} of ${count} services`);
+}
+
+/** WebAssembly stays a module of its own, as the runtime wants it. */
+const keepWasm: Plugin = {
+  name: "keep-wasm",
+  setup({ onResolve }) {
+    onResolve({ filter: /\.wasm$/ }, () => ({ path: "./core.wasm", external: true }));
+  },
+};
+
+/** Bundles a service. Returns its modules as the configuration lists them. */
+async function bundle({ name, entry }: Service, folder: string): Promise<string> {
+  const { metafile } = await build({
+    entryPoints: [entry],
+    outfile: join(folder, `${name}.js`),
+    bundle: true,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*", "node:*"],
+    plugins: [keepWasm],
+    metafile: true,
+    logLevel: "warning",
+  });
+  const usesCore = Object.values(metafile.outputs).some(({ imports }) => imports.some(({ path }) => path.endsWith(".wasm")));
+  if (!usesCore) return `(name = "${name}.js", esModule = embed "${name}.js")`;
+  await writeFile(join(folder, "core.wasm"), await readFile("dist/core.wasm"));
+  return `(name = "${name}.js", esModule = embed "${name}.js"), (name = "core.wasm", wasm = embed "core.wasm")`;
+}
+
+function workerConfig({ name, vars = {}, objects = {}, namespaces = {} }: Service, modules: string, date: string): string {
+  const bindings = [
+    ...Object.entries(vars).map(([binding, value]) => `(name = "${binding}", text = ${JSON.stringify(value)})`),
+    ...Object.entries(objects).map(([binding, className]) => `(name = "${binding}", durableObjectNamespace = "${className}")`),
+    ...Object.entries(namespaces).map(([binding, service]) => `(name = "${binding}", kvNamespace = "${service}")`),
+  ];
+  const classes = Object.values(objects).map(
+    (className) => `(className = "${className}", uniqueKey = "${name}-${className}", enableSql = true)`,
+  );
+  return `(
+    compatibilityDate = "${date}",
+    modules = [${modules}],
+    bindings = [${bindings.join(", ")}],
+    durableObjectNamespaces = [${classes.join(", ")}],
+    durableObjectStorage = (localDisk = "objects"),
+  )`;
+}
+
+function configuration(services: readonly Service[], workers: readonly string[], objects: string): string {
+  const sockets = services.map(({ name }) => `(name = "${name}", address = "127.0.0.1:0", http = (), service = "${name}")`);
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "objects", disk = (path = "${objects}", writable = true)),
+    ${services.map(({ name }, i) => `(name = "${name}", worker = ${workers[i]})`).join(",\n    ")}
+  ],
+  sockets = [${sockets.join(", ")}]
+);
+`;
+}
