@@ -158,7 +158,7 @@ export class Shop {
   /** Nobody reports what has not happened yet. */
   #delayOf(sales: readonly Sale[]): number {
     const ready = Math.max(...sales.map(({ at }) => at)) - this.#clock.time;
-    return Math.max(0, ready) + this.#dice.below(this.#dice.pick([1000, 60_000, 400_000]));
+    return Math.max(0, ready) + this.#dice.below(this.#dice.pick([1000, 60_000, 400_000, this.windowMs / 4]));
   }
 
   report(id: string, type: string, sales: readonly Sale[], delay = 0): void {

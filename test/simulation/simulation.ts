@@ -7,7 +7,10 @@ import { Clock, Dice, Weather, type World } from "./world.ts";
 // In the year 2100: where time is real, no alarm rings by itself.
 const START = 4_102_444_800_000;
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** Much less than the day for which KV keeps what a learner may have missed. */
+const MOST_PASS_MS = 6 * HOUR_MS;
 
 export interface Setting {
   readonly model: string;
@@ -32,12 +35,13 @@ export class Simulation {
   constructor(seed: number, worldOf: (setting: Setting) => World) {
     this.#seed = seed;
     this.#dice = new Dice(seed);
-    this.#clock.time += this.#dice.below(60 * MINUTE_MS);
+    this.#clock.time += this.#dice.below(HOUR_MS);
     this.#weather = new Weather(this.#dice);
     const model = `shop-${seed}`;
     this.#world = worldOf({ model, clock: this.#clock, dice: this.#dice, weather: this.#weather });
     this.#caller = new Caller(model, this.#world, this.#dice, this.#clock);
-    const windowMs = this.#dice.pick([1, 4, 10]) * MINUTE_MS;
+    // A bucket is a quarter of the window, an hour at most: with a short window, a day takes hundreds of them to close.
+    const windowMs = this.#dice.chance(0.02) ? 10 * MINUTE_MS : this.#dice.pick([2, 4]) * HOUR_MS;
     this.#shop = new Shop(this.#caller, this.#world, this.#dice, this.#clock, windowMs);
   }
 
@@ -80,7 +84,7 @@ export class Simulation {
       seed: this.#dice.below(100),
       serving: this.#dice.pick(["edge", "edge", "learner"]),
       publish: { ms: this.#dice.pick([1000, 60_000]) },
-      retention: { ms: 2 * DAY_MS },
+      retention: { ms: 30 * DAY_MS },
       ...(this.#dice.chance(0.3) && { goals: { conversion: { weight: 1 }, review: { weight: 0.5 } } }),
       ...(this.#dice.chance(0.3) && { holdout: 0.25 }),
     };
@@ -142,28 +146,30 @@ export class Simulation {
     this.#caller.note("faults end");
     await this.#idle();
     await this.#finish(() => this.#shop.flush());
+    // An object starts again now and then, and heals a lost alarm.
+    await this.#world.killLearner();
+    await this.#finish(() => this.#caller.ofModel("GET"));
     for (let tries = 0; this.#shop.letters.length > 0; tries++) {
       if (tries > 500) throw new Error(`not answered: ${this.#shop.letters.map(({ name }) => name).join(", ")}`);
-      this.#clock.time = Math.max(this.#clock.time, this.#dice.pick(this.#shop.letters).due);
-      if (this.#dice.chance(0.3)) this.#start(() => this.#ring(true));
+      const { due } = this.#dice.pick(this.#shop.letters);
+      this.#clock.time = Math.min(Math.max(this.#clock.time, due), this.#clock.time + MOST_PASS_MS);
+      this.#start(() => this.#ring(true));
       for (const _ of this.#shop.letters) this.#start(() => this.#shop.send());
       await this.#idle();
     }
   }
 
-  /** Lets time pass until all books are closed and audited. An object starts again now and then, and heals a lost alarm. */
+  /** Lets time pass until all books are closed, and sometimes audited: alarm by alarm, or an object was away for hours. */
   async #close(): Promise<void> {
-    await this.#world.killLearner();
-    await this.#finish(() => this.#caller.ofModel("GET"));
-    // Alarm by alarm, or at once what an object finds due that was away for hours.
-    if (this.#dice.chance(0.75)) this.#clock.time += DAY_MS / 4;
-    const audited = this.#clock.time + 1.25 * DAY_MS;
-    for (let alarm = await this.#world.alarm(); alarm !== null && alarm <= audited; alarm = await this.#world.alarm()) {
-      this.#clock.time = Math.max(this.#clock.time + 1, alarm);
-      if (this.#clock.time > audited) throw new Error(`an alarm that is due comes again and again, at ${alarm}`);
+    const audited = this.#dice.chance(0.2) ? DAY_MS : 0;
+    const over = this.#clock.time + this.#shop.windowMs + 2 * HOUR_MS + audited;
+    const away = this.#dice.chance(0.75) ? MOST_PASS_MS : 0;
+    for (let rings = 0; this.#clock.time < over; rings++) {
+      const alarm = (await this.#world.alarm()) ?? over;
+      this.#clock.time = Math.min(Math.max(this.#clock.time, alarm) + away, over);
+      if (rings > 1000) throw new Error(`an alarm that is due comes again and again, at ${alarm}`);
       await this.#finish(() => this.#ring(true));
     }
-    this.#clock.time = audited;
   }
 
   async #check(): Promise<void> {
@@ -206,8 +212,9 @@ const STEPS: readonly (readonly [weight: number, step: Step])[] = [
   [5, ({ caller }) => caller.ofModel("GET")],
   [2, ({ caller }) => caller.ofModel("POST", "/rollback", {})],
   [5, ({ world }) => world.cron()],
-  [60, ({ clock, dice }) => pass(clock, dice.below(30_000))],
-  [15, ({ clock, dice }) => pass(clock, dice.below(6 * MINUTE_MS))],
+  [40, ({ clock, dice }) => pass(clock, dice.below(30_000))],
+  [20, ({ clock, dice, shop }) => pass(clock, dice.below(shop.windowMs / 10))],
+  [15, ({ clock, dice, shop }) => pass(clock, dice.below(Math.min(shop.windowMs, MOST_PASS_MS)))],
   [10, ({ clock, dice }) => setOff(clock, dice.below(50_000) - 25_000)],
   [40, ({ ring }) => ring(true)],
   [5, ({ ring }) => ring(false)],
