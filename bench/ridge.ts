@@ -74,7 +74,7 @@ async function variants(inputs: ScoringInputs): Promise<Record<string, Variant |
   const core = await CoreRidge.create(d, features, k);
   const scores = scored(core, inputs);
   const plain = scored(new Ridge(d, features, k), inputs);
-  const library = await mlMatrixScoring(inputs);
+  const library = mlMatrixScoring(inputs);
   const copied = (): readonly Float64Array[] => {
     core.features.set(candidates, n * d);
     core.score(n, k);
@@ -85,7 +85,7 @@ async function variants(inputs: ScoringInputs): Promise<Record<string, Variant |
     "afterclick-copied": local(copied),
     ...(await programs({ workload: "ridge-score", numbers: [d, k, n], arrays: [shown, rewards, candidates] })),
     typescript: plain,
-    "ml-matrix": library ? local(library, library()) : { missing: "not installed" },
+    "ml-matrix": local(library, library()),
   };
 }
 

@@ -1,13 +1,11 @@
+import { inverse, Matrix } from "ml-matrix";
 import type { ScoringInputs } from "../ridge.ts";
 
 /**
  * Means and norms of the candidates, as one would write it with ml-matrix: a product with the inverse of V, which is three
- * times as fast there as solving by its Cholesky factor. Undefined if it is not installed.
+ * times as fast there as solving by its Cholesky factor.
  */
-export async function mlMatrixScoring({ d, k, n, shown, rewards, candidates }: ScoringInputs): Promise<(() => Float64Array) | undefined> {
-  const library = await import("ml-matrix").catch(() => undefined);
-  if (!library) return undefined;
-  const { Matrix, inverse } = library;
+export function mlMatrixScoring({ d, k, n, shown, rewards, candidates }: ScoringInputs): () => Float64Array {
   const features = Matrix.from1DArray(n, d, Array.from(shown));
   const transposed = features.transpose();
   const inverted = inverse(transposed.mmul(features).add(Matrix.eye(d, d)));

@@ -140,7 +140,10 @@ async function reported({ clock, faults, world, caller, shop }: Scene): Promise<
 
 /** Recommendations by an isolate at the edge, which registers them behind its answers, and conversions of what was shown. */
 async function recommended({ clock, faults, world, caller, shop }: Scene): Promise<void> {
+  // What strikes the creation is among what was reported.
+  faults.rest = true;
   await create(caller);
+  faults.rest = false;
   for (let round = 0; round < 3; round++) {
     await shop.recommend(0);
     await world.settle();

@@ -6,7 +6,8 @@ import type { Outcome } from "./pool-worker.ts";
 const HELP = `npm run simulate -- [--schedules N] [--seed S]
 
 Plays N (default 10000) schedules of a shop's traffic and of faults against the worker's own classes, from seed S (default 1) on,
-and checks its laws at the end of each. A schedule that fails is printed with all that happened; its seed alone repeats it.`;
+and checks its laws at the end of each. A schedule that fails is printed with all that happened; --schedules 1 --seed with
+its seed plays it again, step by step the same.`;
 
 /** Schedules that a thread takes at a time. */
 const CHUNK = 25;

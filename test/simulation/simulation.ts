@@ -169,6 +169,7 @@ export class Simulation {
       this.#clock.time = Math.min(Math.max(this.#clock.time, alarm) + away, over);
       if (rings > 1000) throw new Error(`an alarm that is due comes again and again, at ${alarm}`);
       await this.#finish(() => this.#ring(true));
+      await this.#finish(() => this.#world.cron());
     }
   }
 
@@ -210,7 +211,7 @@ const STEPS: readonly (readonly [weight: number, step: Step])[] = [
   [120, ({ shop }) => shop.send()],
   [5, ({ shop }) => shop.forge()],
   [5, ({ caller }) => caller.ofModel("GET")],
-  [2, ({ caller }) => caller.ofModel("POST", "/rollback", {})],
+  [6, ({ caller }) => caller.ofModel("POST", "/rollback", {})],
   [5, ({ world }) => world.cron()],
   [40, ({ clock, dice }) => pass(clock, dice.below(30_000))],
   [20, ({ clock, dice, shop }) => pass(clock, dice.below(shop.windowMs / 10))],
