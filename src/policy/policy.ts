@@ -63,6 +63,9 @@ export interface Choice {
   readonly features?: Float64Array;
 }
 
+/** What a choice is drawn with. */
+type Draw = ProposeRequest & { readonly draws: number; readonly greedy: boolean };
+
 /** A running policy: the research loop of choose, append, observe and predict. */
 export class Policy {
   readonly id: string;
@@ -106,14 +109,35 @@ export class Policy {
    * @throws {TypeError | RangeError} if candidates are missing, malformed or of another dimension.
    */
   choose(request: ChooseRequest): Choice[] {
+    const limit = wholeNumber("limit", request.limit ?? 1, 1);
+    const draw = this.#draw(request);
+    return this.#rule.propose ? this.#propose(request, limit, draw) : this.#rank(request, limit, draw);
+  }
+
+  /**
+   * Chance of each candidate to come first, where the policy knows it: what `choose` says of its first choice, of them all.
+   * **Shapes:** k.
+   *
+   * @throws {UnsupportedError} code `no-probability`; a policy that samples knows it if there are `draws`.
+   * @throws {TypeError | RangeError} as `choose`.
+   */
+  chances(request: ChooseRequest): Float64Array {
+    if (this.#rule.propose) throw new UnsupportedError("no-probability", `${this.id} does not choose among candidates`);
+    const { count, own, shares, known } = this.#scored(request, 1, this.#draw(request));
+    const chance = known ?? (this.deterministic ? (index: number) => Number(own[0] === index) : undefined);
+    if (!chance && shares.uniform < 1)
+      throw new UnsupportedError("no-probability", `${this.id} does not know its probabilities without draws`);
+    return Float64Array.from({ length: count }, (_, index) => mixed(shares.uniform, count, chance?.(index, 0)));
+  }
+
+  #draw(request: ChooseRequest): Draw {
     const { round, now, normals, uniforms, decision = `round ${round}` } = request;
     const { core, seed } = this.#context;
     const trial = this.#impressions + 1;
-    const limit = wholeNumber("limit", request.limit ?? 1, 1);
     const greedy = flag("greedy", request.greedy ?? false);
     const draws = wholeNumber("draws", request.draws ?? 0, 0, DRAWS_LIMIT);
     if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
-    const draw = {
+    return {
       trial,
       round: wholeNumber("round", round, 1),
       now,
@@ -122,8 +146,9 @@ export class Policy {
         return core.normals(seed, draws > 0 ? `trial ${trial}` : decision, count);
       },
       uniforms: (count: number) => (uniforms ? given("uniforms", uniforms, count) : core.uniforms(seed, decision, count)),
+      draws,
+      greedy,
     };
-    return this.#rule.propose ? this.#propose(request, limit, draw) : this.#rank(request, limit, { ...draw, draws, greedy });
   }
 
   #propose(request: ChooseRequest, limit: number, draw: ProposeRequest): Choice[] {
@@ -139,21 +164,11 @@ export class Policy {
     if (points !== undefined) throw wrongType("points", `none, as this ${this.id} has its own domain`, points);
   }
 
-  #rank(request: ChooseRequest, limit: number, draw: ProposeRequest & { draws: number; greedy: boolean }): Choice[] {
-    const { domain, score: rule } = this.#rule as Required<Rule>;
-    if (domain) this.#refuseCandidates(request);
+  #rank(request: ChooseRequest, limit: number, draw: Draw): Choice[] {
+    const { domain, count, score, own, shares, known, momentsOf } = this.#scored(request, limit, draw);
     const { candidates } = request;
-    const points = domain?.points ?? this.#points(request);
-    const count = domain?.count ?? candidates?.length ?? points.length / this.dimension;
-    const scores = rule({ ...draw, points, count });
-    const greedy = draw.greedy && scores.moments !== undefined;
-    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean : scores.score;
-    const own = best(score, limit);
-    const shares = this.#shares(request, count, own.length);
     const ranked = shares.order ?? own;
-    const certain = greedy || (shares.uniform > 0 && this.deterministic);
-    const known = certain ? (index: number, place: number) => Number(own[place] === index) : scores.probability;
-    const moments = scores.moments?.(ranked);
+    const moments = momentsOf?.(ranked);
     return ranked.map((index, place) => ({
       index,
       id: candidates?.[index].id ?? String(index),
@@ -161,10 +176,24 @@ export class Policy {
       score: score[index],
       mean: moments?.mean[place] ?? 0,
       width: moments?.width[place] ?? 0,
-      ...((known || shares.uniform === 1) && {
-        probability: shares.uniform / count + (1 - shares.uniform) * (known?.(index, place) ?? 0),
-      }),
+      ...((known || shares.uniform === 1) && { probability: mixed(shares.uniform, count, known?.(index, place)) }),
     }));
+  }
+
+  /** The candidates' scores, the ranking by them, and what is known of its chances. */
+  #scored(request: ChooseRequest, limit: number, draw: Draw) {
+    const { domain, score: rule } = this.#rule as Required<Rule>;
+    if (domain) this.#refuseCandidates(request);
+    const points = domain?.points ?? this.#points(request);
+    const count = domain?.count ?? request.candidates?.length ?? points.length / this.dimension;
+    const scores = rule({ ...draw, points, count });
+    const greedy = draw.greedy && scores.moments !== undefined;
+    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean : scores.score;
+    const own = best(score, limit);
+    const shares = this.#shares(request, count, own.length);
+    const certain = greedy || (shares.uniform > 0 && this.deterministic);
+    const known = certain ? (index: number, place: number) => Number(own[place] === index) : scores.probability;
+    return { domain, count, score, own, shares, known, momentsOf: scores.moments };
   }
 
   /** With which chance a decision ranks at random, and, if this one does, in which order. */
@@ -278,6 +307,11 @@ export class Policy {
     this.#rule.state.load(reader);
     this.#impressions = reader.header.impressions;
   }
+}
+
+/** A chance, where with chance `uniform` all `count` candidates are equally likely instead. */
+function mixed(uniform: number, count: number, chance = 0): number {
+  return uniform / count + (1 - uniform) * chance;
 }
 
 function given(name: string, values: ArrayLike<number>, count: number): Float64Array {
