@@ -206,7 +206,8 @@ export class Learner extends DurableObject<Environment> {
       const now = Date.now();
       const oldest = this.#oldestOpen(now);
       const arrived = batch.flatMap(({ rows, ...of }) => rows.map((row) => ({ row, shownAt: shownAtOf(row.id), ...of })));
-      const unknown = arrived.filter(({ row }) => !this.#store.impressions.find(row.id));
+      const known = this.#store.impressions.known(arrived.map(({ row }) => row.id));
+      const unknown = arrived.filter(({ row }) => !known.has(row.id));
       const timely = unknown.filter(({ row, shownAt, generation }) => {
         const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
         return generation === this.#store.generation && inTime && isCountable(team, row);
@@ -214,7 +215,7 @@ export class Learner extends DurableObject<Environment> {
       const fitting = timely.slice(0, Math.max(0, this.#room()));
       for (const deferred of [false, true]) {
         const rows = fitting.flatMap((each) => (each.deferred === deferred ? [each.row] : []));
-        this.#opened(replica.add(team, rows, { deferred }));
+        if (rows.length > 0) this.#opened(replica.add(team, rows, { deferred }));
       }
       const shown = fitting.map(({ shownAt }) => shownAt);
       this.#store.transact(() => {

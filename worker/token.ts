@@ -36,6 +36,9 @@ const LEAST_KEY_LENGTH = 16;
 /** Actions whose hashes are kept; a catalogue has at most a thousand. */
 const MOST_ACTIONS = 4096;
 
+const DASH = 0x2d;
+const LETTERS = 0x40;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -73,7 +76,7 @@ export class TokenSigner {
     const view = new DataView(bytes.buffer);
     view.setUint8(0, VERSION);
     view.setUint16(1, key.id);
-    setUuid(view, 3, impression.id);
+    setUuid(bytes, 3, impression.id);
     setUint48(view, 19, impression.windowEndsAt);
     view.setUint32(25, hash32(impression.action));
     view.setFloat32(29, impression.probability ?? Number.NaN);
@@ -162,9 +165,15 @@ function decode(token: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-function setUuid(view: DataView, offset: number, id: string): void {
-  const hex = id.replaceAll("-", "");
-  for (let word = 0; word < 4; word++) view.setUint32(offset + 4 * word, Number.parseInt(hex.slice(8 * word, 8 * word + 8), 16));
+function setUuid(bytes: Uint8Array, offset: number, id: string): void {
+  for (let i = 0, digits = 0; i < id.length; i++) {
+    const code = id.charCodeAt(i);
+    if (code === DASH) continue;
+    // A letter's last five bits count from 1.
+    const digit = code < LETTERS ? code & 0xf : (code & 0x1f) + 9;
+    bytes[offset + (digits >> 1)] |= digits & 1 ? digit : digit << 4;
+    digits++;
+  }
 }
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
