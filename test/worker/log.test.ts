@@ -132,11 +132,14 @@ it("says first what it is the log of", async () => {
     generation: before,
     horizon: 0,
     modelVersion,
+    after: 0,
+    lines: 5,
     config: { policy: "otf-lin-ts", window: { ms: HOUR_MS } },
   });
-  expect(lines.map(({ type, mark }) => mark ?? type)).toEqual(["snapshot", "snapshot", "impression"]);
-  expect(await logOf(model, modelVersion - 1)).toEqual([head, lines.at(-1)]);
-  expect(await logOf(model, modelVersion)).toEqual([head]);
+  expect(lines.map(({ type, mark }) => mark ?? type)).toEqual(["configuration", "snapshot", "actions", "snapshot", "impression"]);
+  const part = (after: number, lines: number) => ({ ...head, after, lines, exportedAt: Date.now() });
+  expect(await logOf(model, modelVersion - 1)).toEqual([part(modelVersion - 1, 1), lines.at(-1)]);
+  expect(await logOf(model, modelVersion)).toEqual([part(modelVersion, 0)]);
   expect((await call("GET", `/v1/models/${model}/events?after=-1`)).status).toBe(422);
   expect((await call("GET", "/v1/models/nothing/events")).status).toBe(404);
 });
