@@ -1,5 +1,4 @@
 // What a policy would have earned on a log of decisions of another one.
-import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { type Estimate, type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
 import { Presets, SingleBar } from "cli-progress";
@@ -111,7 +110,7 @@ function descriptorOf(id: string, options: Record<string, unknown>, { dimension 
   if ("dimension" in options) return factory(options);
   try {
     return factory({ dimension, ...options });
-  } catch (error) {
+  } catch {
     // It takes none, or what is wrong is wrong without it too.
     return factory(options);
   }

@@ -25,8 +25,8 @@ export interface Decision {
 
 /** What a request may restrict a decision by. */
 export interface Asked {
-  readonly actions?: readonly Action[];
-  readonly exclude?: readonly string[];
+  readonly actions?: Action[];
+  readonly exclude?: string[];
   readonly greedy?: boolean;
 }
 
