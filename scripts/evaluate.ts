@@ -29,7 +29,7 @@ async function main(args: string[]): Promise<void> {
   const settings = parseSettings(args);
   if (!settings) return;
   const { file, asOf, split, draws, seed, json } = settings;
-  const source = await sourceOf(file);
+  const source = await sourceOf(file, asOf);
   const policy = settings.action === undefined ? descriptorOf(settings.policy, settings.options, source) : always(settings.action, source);
   const { window, reward, decisions: log } = source;
   const bar = barOf("evaluated");
@@ -95,9 +95,9 @@ function numberIn(option: string, text: string, min: number, max: number): numbe
   throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
 }
 
-async function sourceOf(file: string): Promise<Source> {
+async function sourceOf(file: string, asOf: number | undefined): Promise<Source> {
   const bar = barOf("read");
-  const source = await (/\.csv(\.gz)?$/.test(file) ? banditSource : eventSource)(file, bar.update).finally(bar.stop);
+  const source = await (/\.csv(\.gz)?$/.test(file) ? banditSource : eventSource)(file, { asOf, progress: bar.update }).finally(bar.stop);
   if (source.decisions.length > 0) return source;
   const reasons = Array.from(source.leftOut, ([why, count]) => `${count} ${why}`).join(", ");
   throw new SourceError(`${file} has no decision that can be weighed${reasons && `: ${reasons}`}`);
@@ -158,11 +158,10 @@ function barOf(what: string) {
     { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, clearOnComplete: true },
     Presets.rect,
   );
-  let begun = false;
   return {
     update(done: number, all: number) {
-      if (!begun) bar.start(all, done);
-      begun = true;
+      if (!bar.isActive) bar.start(all, done);
+      bar.setTotal(all);
       bar.update(done);
     },
     stop: () => bar.stop(),

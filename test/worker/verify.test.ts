@@ -108,7 +108,7 @@ function altered(value: unknown, [name, ...rest]: readonly string[], by: (value:
 }
 
 const another = (value: unknown): unknown => {
-  if (typeof value === "number") return value + 1;
+  if (typeof value === "number") return -value - 1;
   if (typeof value === "boolean") return !value;
   return typeof value === "string" ? `${value}x` : 1;
 };
@@ -130,9 +130,10 @@ it("finds each field of each kind of line that was altered, by its receipt, and 
   expect(places.size).toBeGreaterThan(9);
   for (const place of places.values()) {
     const { receipt, ...line } = JSON.parse(log[place]);
-    for (const path of [...pathsOf(line), ["receipt"]].slice(0, 60)) {
+    const paths = pathsOf(line).filter(([name, index]) => name !== "features" || Number(index) < 2);
+    for (const path of [...paths, ["receipt"]]) {
       const text = JSON.stringify(altered({ ...line, receipt }, path, path[0] === "receipt" ? () => "A".repeat(22) : another));
-      const refusal = await refusalOf(log.with(place, text));
+      const refusal = await refusalOf([...log.slice(0, place), text]);
       if (path[0] !== "type") expect(refusal, path.join(".")).toMatch(new RegExp(`^line ${place + 1} |^the head|^event ${line.seq}, `));
     }
   }
