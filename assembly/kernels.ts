@@ -1,8 +1,8 @@
 // Covariance functions k(x, x') = variance c(r), r = |(x - x') / lengthscale|, and the linear one.
 
 import { LINEAR, MATERN12, MATERN32, OK, OUT_OF_MEMORY, SQUARED_EXPONENTIAL } from "./abi";
-import { LANES, packPanel, PANEL_ROW } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
+import { copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
 
 /** A kernel with its parameters. The reciprocals of its `dimension` lengthscales follow it in memory. */
 @unmanaged export class Kernel {
@@ -127,12 +127,10 @@ export function kernelMatrix(id: i32, params: usize, d: usize, xs: usize, n: usi
   const panel = candidates + d * PANEL_ROW;
   if (candidates) {
     for (let start: usize = 0; start < k; start += LANES) {
-      const bytes = min(LANES, k - start) << 3;
-      packPanel(ys + (start * d << 3), min(LANES, k - start), d, candidates);
+      const count = min(LANES, k - start);
+      packPanel(ys + (start * d << 3), count, d, candidates);
       kernelPanel(kernel, xs, n, candidates, panel);
-      for (let i: usize = 0; i < n; i++) {
-        memory.copy(out + ((i * k + start) << 3), panel + i * PANEL_ROW, bytes);
-      }
+      for (let i: usize = 0; i < n; i++) copyLanes(out + ((i * k + start) << 3), panel + i * PANEL_ROW, count);
     }
   }
   release(candidates);
