@@ -77,8 +77,8 @@ function solveGroups(gp: GaussianProcess, group: usize, groups: usize): void {
 
 /**
  * Writes what `gpScore` writes for the watched candidates, to the bit. Status as there, or OUT_OF_MEMORY.
- * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k n more if a sum or a
- * count before the newest row changed.
+ * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k times the rows from the
+ * oldest on whose sum or count changed since the last time but one; k n if that was before those of the last time.
  */
 export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usize): i32 {
   const d = gp.dimension;
@@ -89,8 +89,10 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
   const z = whitened(gp);
   const reduced = gp.reducedRows;
   const summed = gp.summedRows;
-  // The newest row is kept apart: it is the one that changes.
+  // The newest row is kept apart: it is the one that changes. So are rows of which a reward came since the last time: the next
+  // one will be of about the same age.
   const settled = max(n, 1) - 1;
+  const kept = max(summed, min(settled, gp.changedRow));
   const rest = n - settled;
   for (let group: usize = 0; group < groups; group++) {
     if (group % PANELS == 0) solveGroups(gp, group, groups);
@@ -103,9 +105,9 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
     const count = min(LANES, k - start);
 
     if (!summed) clearRows(sums, 1);
-    addProducts(panel + summed * PANEL_ROW, z + (summed << 3), settled - summed, sums);
+    addProducts(panel + summed * PANEL_ROW, z + (summed << 3), kept - summed, sums);
     copyRow(gp.work, sums);
-    addProducts(newest, z + (settled << 3), rest, gp.work);
+    addProducts(panel + kept * PANEL_ROW, z + (kept << 3), n - kept, gp.work);
     copyLanes(means + (start << 3), gp.work, count);
 
     if (!reduced) kernelDiagonal(gp.kernel, candidates, remaining);
@@ -116,6 +118,7 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
   }
   gp.solvedRows = n;
   gp.reducedRows = settled;
-  gp.summedRows = settled;
+  gp.summedRows = kept;
+  gp.changedRow = n;
   return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
 }
