@@ -4,8 +4,9 @@
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { GaussianProcess, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import { addProducts, allFinite, LANES, packPanel, PANEL_ROW, PANELS, solvePanel, solveRowAcross } from "./linalg";
+import { addProducts, allFinite, PANELS, solvePanel, solveRowAcross } from "./linalg";
 import { allocateDoubles, release } from "./memory";
+import { clearRows, copyLanes, copyRow, LANES, packPanel, PANEL_ROW } from "./panel";
 import { reduceVariances, writeVariances } from "./posterior";
 
 // A group of four watched candidates has a block in `gp.domain`, (d + 2) x 4: the candidates, then their prior variances less
@@ -76,8 +77,8 @@ function solveGroups(gp: GaussianProcess, group: usize, groups: usize): void {
 
 /**
  * Writes what `gpScore` writes for the watched candidates, to the bit. Status as there, or OUT_OF_MEMORY.
- * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k n more if a sum or a
- * count before the newest row changed.
+ * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k times the rows from the
+ * oldest on whose sum or count changed since the last time but one; k n if that was before those of the last time.
  */
 export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usize): i32 {
   const d = gp.dimension;
@@ -88,8 +89,10 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
   const z = whitened(gp);
   const reduced = gp.reducedRows;
   const summed = gp.summedRows;
-  // The newest row is kept apart: it is the one that changes.
+  // The newest row is kept apart: it is the one that changes. So are rows of which a reward came since the last time: the next
+  // one will be of about the same age.
   const settled = max(n, 1) - 1;
+  const kept = max(summed, min(settled, gp.changedRow));
   const rest = n - settled;
   for (let group: usize = 0; group < groups; group++) {
     if (group % PANELS == 0) solveGroups(gp, group, groups);
@@ -101,20 +104,21 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
     const start = group * LANES;
     const count = min(LANES, k - start);
 
-    if (!summed) memory.fill(sums, 0, PANEL_ROW);
-    addProducts(panel + summed * PANEL_ROW, z + (summed << 3), settled - summed, sums);
-    memory.copy(gp.work, sums, PANEL_ROW);
-    addProducts(newest, z + (settled << 3), rest, gp.work);
-    memory.copy(means + (start << 3), gp.work, count << 3);
+    if (!summed) clearRows(sums, 1);
+    addProducts(panel + summed * PANEL_ROW, z + (summed << 3), kept - summed, sums);
+    copyRow(gp.work, sums);
+    addProducts(panel + kept * PANEL_ROW, z + (kept << 3), n - kept, gp.work);
+    copyLanes(means + (start << 3), gp.work, count);
 
     if (!reduced) kernelDiagonal(gp.kernel, candidates, remaining);
     reduceVariances(panel + reduced * PANEL_ROW, settled - reduced, remaining);
-    memory.copy(gp.work, remaining, PANEL_ROW);
+    copyRow(gp.work, remaining);
     reduceVariances(newest, rest, gp.work);
     writeVariances(gp.work, count, variances + (start << 3));
   }
   gp.solvedRows = n;
   gp.reducedRows = settled;
-  gp.summedRows = settled;
+  gp.summedRows = kept;
+  gp.changedRow = n;
   return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
 }

@@ -41,8 +41,13 @@ export interface JointPosterior {
 
 /** The upper confidence rule: `mean` plus a bonus of `multiplier` standard deviations, which is the `width`. */
 export function upperConfidence({ mean, deviation }: Moments, multiplier: number): KnownScores {
-  const width = deviation.map((each) => multiplier * each);
-  return { score: mean.map((each, i) => each + width[i]), moments: known(mean, width) };
+  const width = new Float64Array(mean.length);
+  const score = new Float64Array(mean.length);
+  for (let i = 0; i < mean.length; i++) {
+    width[i] = multiplier * deviation[i];
+    score[i] = mean[i] + width[i];
+  }
+  return { score, moments: known(mean, width) };
 }
 
 /** The Thompson rule: a joint draw of the candidates' rewards, with `multiplier` standard deviations, which are the `width`. */

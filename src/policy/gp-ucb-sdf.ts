@@ -52,8 +52,10 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
       delayOffset: 1,
       state,
       score({ points, ...moment }) {
+        // Before the open impressions are: in a fixed domain their deviations are then known.
+        const moments = posterior.moments(points);
         const nu = rewardBound * state.openWidth(moment) + beta;
-        return upperConfidence(posterior.moments(points), exploration * nu);
+        return upperConfidence(moments, exploration * nu);
       },
     };
   },
