@@ -40,7 +40,8 @@ export {
   ridgeState,
   ridgeTouch,
 } from "./ridge";
-export { ridgeDraw, ridgeDrawScores, ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
+export { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "./ridge-draws";
+export { ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
 
 /** e^x, within 0.52 units in the last place. */
 export function exp(x: f64): f64 {

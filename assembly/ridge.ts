@@ -19,8 +19,12 @@ import { solve, solveTransposed } from "./vector";
   reciprocals: usize;
   theta: usize;
   panel: usize;
-  /** Owned: what `ridgeDraw` drew, four to a panel (d x 4). */
+  /** Owned: what `ridgeDraw` drew, in groups (d x 8). */
   draws: usize;
+  /** Owned: scores by those draws (k x `scoreStride`), and how many there is room for. */
+  scores: usize;
+  scoreStride: usize;
+  scoreRoom: usize;
 }
 
 /** Starts with nothing seen: V = ridge I, ridge > 0. Returns a handle, which the caller owns until `ridgeRelease`, or 0. */
@@ -42,6 +46,8 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
   model.theta = model.reciprocals + vector;
   model.panel = model.theta + vector;
   model.draws = 0;
+  model.scores = 0;
+  model.scoreRoom = 0;
   memory.fill(gram, 0, model.reciprocals - gram);
   for (let i: usize = 0; i < dimension; i++) store<f64>(factorRow(model.factor, i) + (i << 3), sqrt(ridge));
   ridgeTouch(model);
@@ -50,6 +56,7 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
 
 export function ridgeRelease(model: Ridge): void {
   release(model.draws);
+  release(model.scores);
   release(model.gram);
   release(changetype<usize>(model));
 }

@@ -188,12 +188,18 @@ export class Core {
     check(this.#exports.ridgeDraw(h.pointer, z, m));
   }
 
-  /** Scores of `xs` (k x d) by each of `samples` parameters, two to a kept draw: samples x k. */
-  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number): Float64Array {
+  /** Scores `xs` (k x d) by each of `samples` parameters, two to a kept draw. Returns the scores by the one that is `taken`. */
+  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number, taken: number): Float64Array {
     const k = rows(xs, h.dimension);
-    const [points, scores] = this.#memory.place([xs], [samples * k]);
-    check(this.#exports.ridgeDrawScores(h.pointer, points, k, scale, samples, scores));
-    return this.#memory.copy(scores, samples * k);
+    const [points, scores] = this.#memory.place([xs], [k]);
+    check(this.#exports.ridgeDrawScores(h.pointer, points, k, scale, samples));
+    this.#exports.ridgeDrawn(h.pointer, k, taken, scores);
+    return this.#memory.copy(scores, k);
+  }
+
+  /** How many of the samples that `ridgeDrawScores` scored k candidates by last put one of them at a place. */
+  ridgeDrawHits(h: RidgeHandle, k: number, samples: number, candidate: number, place: number): number {
+    return this.#exports.ridgeDrawHits(h.pointer, k, samples, candidate, place);
   }
 
   ridgeLogDeterminant(h: RidgeHandle): number {

@@ -27,7 +27,9 @@ export interface CoreExports {
   ridgeTouch(h: Pointer): void;
 
   ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;
-  ridgeDrawScores(h: Pointer, xs: Pointer, k: number, scale: number, samples: number, scores: Pointer): Status;
+  ridgeDrawHits(h: Pointer, k: number, m: number, candidate: number, place: number): number;
+  ridgeDrawn(h: Pointer, k: number, sample: number, scores: Pointer): void;
+  ridgeDrawScores(h: Pointer, xs: Pointer, k: number, scale: number, m: number): Status;
   ridgeProducts(h: Pointer, xs: Pointer, k: number, parameter: Pointer, scores: Pointer): Status;
   ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
   ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;

@@ -38,16 +38,22 @@ export interface SampleRequest {
   uniforms(count: number): Float64Array;
 }
 
+/** Which of its draws a decision takes. */
+export function taken({ draws, uniforms }: Pick<SampleRequest, "draws" | "uniforms">): number {
+  // A given uniform may be 1.
+  return Math.min(Math.floor(uniforms(1)[0] * draws), draws - 1);
+}
+
 /**
  * Scores by sampling: `samples` is 1 x k, or draws x k, of which a uniform takes one. Which one is all that is left to chance
  * then, so a candidate's chance of a place is the share of the samples that put it there, exactly.
  */
-export function sampled(samples: Float64Array, { count, draws, uniforms }: SampleRequest): Scores {
+export function sampled(samples: Float64Array, request: SampleRequest): Scores {
+  const { count, draws } = request;
   if (draws === 0) return { score: samples };
-  // A given uniform may be 1.
-  const taken = Math.min(Math.floor(uniforms(1)[0] * draws), draws - 1);
+  const start = taken(request) * count;
   return {
-    score: samples.subarray(taken * count, (taken + 1) * count),
+    score: samples.subarray(start, start + count),
     probability(index, place) {
       let hits = 0;
       for (let start = 0; start < samples.length; start += count) {

@@ -1,6 +1,7 @@
 import type { Core, RidgeHandle } from "../core/core.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { AppendedPoint, Moments, Posterior } from "./posterior.ts";
+import { type SampleRequest, type Scores, taken } from "./ranking.ts";
 
 /**
  * Ridge regression of rewards on features, theta = V^-1 B with V = ridge I + sum x x^T and B = sum reward x.
@@ -45,17 +46,22 @@ export class Ridge implements Posterior {
   }
 
   /**
-   * The same for `samples` parameters, in opposite pairs: samples x k. What does not depend on points, L^-T z, is kept until V
-   * changes, so `normals` has to give the same numbers until then, and fewer as the first of many.
-   * **Cost:** O(samples k d), and O(samples d^2) once.
+   * The same for as many parameters as the request wants draws, in opposite pairs, of which the decision takes one. What does
+   * not depend on points, L^-T z, is kept until V changes, so the request's normals have to be the same until then, and fewer
+   * as the first of many. Probabilities are known until the next call.
+   * **Cost:** O(draws) for each feature that is not zero, and O(draws d^2) once.
    */
-  drawScores(points: Float64Array, normals: (count: number) => Float64Array, scale: number, samples: number): Float64Array {
-    const pairs = Math.ceil(samples / 2);
+  drawScores(request: SampleRequest, scale: number): Scores {
+    const { points, count, draws, normals } = request;
+    const pairs = Math.ceil(draws / 2);
     if (this.#pairs < pairs) {
       this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
       this.#pairs = pairs;
     }
-    return this.#core.ridgeDrawScores(this.#handle, points, scale, samples);
+    return {
+      score: this.#core.ridgeDrawScores(this.#handle, points, scale, draws, taken(request)),
+      probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
+    };
   }
 
   /** Rebuilds L from V. **Cost:** O(d^3). */
