@@ -12,11 +12,13 @@ export interface Candidates {
 export class Catalogue {
   readonly actions: readonly Action[];
   readonly #places: ReadonlyMap<string, number>;
+  readonly #all: Candidates;
 
   /** @throws {Problem} 422 if an id is there twice. */
   constructor(actions: readonly Action[]) {
     this.actions = actions;
     this.#places = placesOf(actions);
+    this.#all = { actions, places: Array.from(actions.keys()) };
   }
 
   get size(): number {
@@ -42,6 +44,7 @@ export class Catalogue {
 
   /** The given actions, or all of the catalogue, without the excluded ones; possibly none. */
   candidates(given: readonly Action[] | undefined, exclude: readonly string[]): Candidates {
+    if (given === undefined && exclude.length === 0) return this.#all;
     const excluded = new Set(exclude);
     if (given === undefined) {
       const places = Array.from(this.actions.keys()).filter((place) => !excluded.has(this.actions[place].id));

@@ -82,6 +82,12 @@ export class ImpressionStore {
     return this.find(id) ?? (name === null ? undefined : this.#first("SELECT * FROM impressions WHERE name = ?", name));
   }
 
+  /** Which of these ids it has. */
+  known(ids: readonly string[]): ReadonlySet<string> {
+    const query = "SELECT id FROM impressions WHERE id IN (SELECT value FROM json_each(?))";
+    return new Set(this.#store.query<{ id: string }>(query, JSON.stringify(ids)).map(({ id }) => id));
+  }
+
   at(seq: number): StoredImpression | undefined {
     return this.#first("SELECT * FROM impressions WHERE seq = ?", seq);
   }

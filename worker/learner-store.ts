@@ -85,6 +85,12 @@ export class LearnerStore {
     this.#deltas.set(name, (this.#deltas.get(name) ?? 0) + delta);
   }
 
+  /** The count of a name with what this transaction adds to it. */
+  counted(name: CounterName): number {
+    const [row] = this.query<{ value: number }>("SELECT value FROM counters WHERE name = ?", name);
+    return (row?.value ?? 0) + (this.#deltas.get(name) ?? 0);
+  }
+
   /** Whether a model was ever configured; the tables of a mere name are not made. */
   get exists(): boolean {
     return this.#row !== undefined || this.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'model'").length > 0;

@@ -35,9 +35,10 @@ const timestamp = v.pipe(
 );
 
 const category = v.pipe(v.string(), v.maxLength(256));
+// Categories first: what a union tries in vain costs the most.
 const features = listOr(
   v.pipe(v.array(finite), v.maxLength(4096)),
-  v.pipe(v.record(text(64), v.union([finite, category, v.boolean(), v.pipe(v.array(category), v.maxLength(64))])), v.maxEntries(256)),
+  v.pipe(v.record(text(64), v.union([category, finite, v.boolean(), v.pipe(v.array(category), v.maxLength(64))])), v.maxEntries(256)),
 );
 const action = v.strictObject({ id: actionId, features: v.optional(features) });
 const actions = v.pipe(v.array(action), v.maxLength(1000));
