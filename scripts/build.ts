@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 await mkdir("dist", { recursive: true });
 await copyFile("build/core.wasm", "dist/core.wasm");
-for (const platform of ["node", "workerd", "browser"]) {
+for (const platform of ["node", "workerd", "browser", "slim"]) {
   await build({
     entryPoints: ["src/index.ts"],
     outfile: `dist/${platform}.js`,

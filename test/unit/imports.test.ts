@@ -13,7 +13,7 @@ const allowed: [part: RegExp, imports: RegExp][] = [
   [/^src\/policy\//, /^(src\/model\/|src\/argument|src\/policy\/rule)/],
   [/^src\/recommender\.ts/, /^(#core-module|src\/(argument|core|errors|model|pending|snapshot)|src\/policy\/(policy|rule))/],
   [/^src\/pending\.ts/, /^src\/(model\/(posterior|window)|snapshot)/],
-  [/^src\/entry\//, /^\.\/core\.wasm|^src\/entry/],
+  [/^src\/entry\//, /^(\.\/core\.wasm|src\/entry|src\/errors)/],
   [/^src\//, /^(src\/|#core-module)/],
   [/^(worker|scripts|bench|experiments)\//, /^(afterclick|build\/page|worker\/|scripts\/|bench\/|experiments\/)/],
 ];
