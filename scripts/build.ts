@@ -19,4 +19,16 @@ for (const platform of ["node", "workerd", "browser", "slim"]) {
     logLevel: "warning",
   });
 }
+await build({
+  entryPoints: ["local/index.ts"],
+  outfile: "dist/local.js",
+  bundle: true,
+  format: "esm",
+  target: "es2023",
+  platform: "neutral",
+  mainFields: ["module"],
+  external: ["afterclick"],
+  sourcemap: true,
+  logLevel: "warning",
+});
 execFileSync("tsc", ["-p", "tsconfig.types.json"], { stdio: "inherit" });

@@ -74,6 +74,7 @@ export const modelBody = v.strictObject({
   ),
   retention: v.optional(v.strictObject({ ms: wholeNumber(DAY_MS, YEAR_MS) })),
   publish: v.optional(v.strictObject({ ms: wholeNumber(1000, DAY_MS) })),
+  local: v.optional(v.boolean()),
 });
 
 /** A list of actions, or an object with one. */
