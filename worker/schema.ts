@@ -1,4 +1,5 @@
 import { sValidator } from "@hono/standard-validator";
+import type { MiddlewareHandler } from "hono";
 import * as v from "valibot";
 import { Problem } from "./problem.ts";
 
@@ -74,6 +75,7 @@ export const modelBody = v.strictObject({
   ),
   retention: v.optional(v.strictObject({ ms: wholeNumber(DAY_MS, YEAR_MS) })),
   publish: v.optional(v.strictObject({ ms: wholeNumber(1000, DAY_MS) })),
+  local: v.optional(v.boolean()),
 });
 
 /** A list of actions, or an object with one. */
@@ -133,7 +135,14 @@ export const resetBody = v.lazy((input: unknown): typeof nothing | typeof modelB
 );
 
 export const logQuery = v.object({
-  after: v.optional(v.pipe(v.string(), v.regex(/^\d{1,15}$/, "expected a whole number"), v.transform(Number)), "0"),
+  after: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^\d{1,15}$/, "expected a whole number"),
+      v.transform((digits) => Number(digits)),
+    ),
+    "0",
+  ),
 });
 
 const keyHash = v.pipe(v.string(), v.regex(/^[\w-]{22}$/, "expected a hash as an export has it"));
@@ -181,8 +190,16 @@ export type ConversionsBody = v.InferOutput<typeof conversionsBody>;
 export type PastItem = v.InferOutput<typeof pastLine>;
 export type ConversionItem = v.InferOutput<typeof rewarded> | v.InferOutput<typeof retracted>;
 
+interface Valid<Target extends string, Schema extends v.GenericSchema> {
+  readonly in: { [Part in Target]: v.InferInput<Schema> };
+  readonly out: { [Part in Target]: v.InferOutput<Schema> };
+}
+
 /** Checks a part of a request: 400 if its form is wrong, 422 if a value is out of range. */
-export function valid<Target extends "json" | "param" | "query", Schema extends v.GenericSchema>(target: Target, schema: Schema) {
+export function valid<Target extends "json" | "param" | "query", Schema extends v.GenericSchema>(
+  target: Target,
+  schema: Schema,
+): MiddlewareHandler<object, string, Valid<Target, Schema>> {
   return sValidator(target, schema, (result) => {
     if (!result.success) throw refused(result.error as readonly v.BaseIssue<unknown>[]);
   });

@@ -1,0 +1,13 @@
+import { type Decision, encoder, otfLinTs, Recommender, type UnsupportedError } from "afterclick";
+import * as slim from "afterclick/slim";
+
+export async function decide(): Promise<Decision> {
+  const { encode } = encoder({ dimension: 8 });
+  const recommender = await Recommender.create({ policy: otfLinTs({ dimension: 8 }), window: { ms: 1000 } });
+  // @ts-expect-error: no such option.
+  otfLinTs({ dimensions: 8 });
+  return recommender.recommend({ candidates: [{ id: "a", features: encode({ action: { brand: "Acme" } }) }], now: 0 });
+}
+
+export const factories: readonly slim.PolicyFactory[] = slim.policies;
+export const code = (error: UnsupportedError): string => error.code;
