@@ -23,7 +23,6 @@ export {
   gpTouch,
 } from "./gaussian-process";
 export { kernelMatrix } from "./kernels";
-export { bounded } from "./linalg";
 export { gpFind, gpNearest } from "./lookup";
 export { allocate, release } from "./memory";
 export { improvement, logImprovement } from "./normal";

@@ -39,27 +39,33 @@ export interface Registration {
  * slowly still counts, one that happened too late is called late. After that it is forgotten, and its id unknown.
  */
 export class Pending {
-  readonly #window: Window;
-  readonly #delayOffset: 0 | 1;
-  readonly #byId = new Map<string, Impression>();
+  readonly #inMs: boolean;
+  /** How long after its impression a conversion counts, and how long after it the impression is remembered. */
+  readonly #span: number;
+  readonly #memory: number;
+  /** What is added to an age in rounds. */
+  readonly #delayOffset: number;
+  /** Also of those in [0, forgotten) of the queue. */
+  #byId = new Map<string, Impression>();
   // In order of time, so that windows close from the front: [0, closed) are expired or settled, the rest open.
   #queue: Impression[] = [];
   #closed = 0;
   #forgotten = 0;
-  #now: Moment = { round: 0, now: Number.MIN_SAFE_INTEGER };
+  /** The latest round and time seen; they never go back. */
+  #round = 0;
+  #now = Number.MIN_SAFE_INTEGER;
 
   constructor(window: Window, delayOffset: 0 | 1) {
-    this.#window = window;
-    this.#delayOffset = delayOffset;
-  }
-
-  /** The latest moment seen; it never goes back. */
-  get now(): Moment {
-    return this.#now;
+    const span = window === "none" ? Number.MAX_VALUE : "ms" in window ? window.ms : window.rounds;
+    this.#inMs = window !== "none" && "ms" in window;
+    this.#span = span;
+    this.#memory = span + (window === "none" ? 0 : (window.grace ?? span));
+    this.#delayOffset = this.#inMs ? 0 : delayOffset;
   }
 
   get(id: string): Impression | undefined {
-    return this.#byId.get(id);
+    const impression = this.#byId.get(id);
+    return impression && this.#age(impression) <= this.#memory ? impression : undefined;
   }
 
   /** Impressions by status, over those still remembered. **Cost:** linear in them. */
@@ -72,32 +78,21 @@ export class Pending {
   status(impression: Impression): ImpressionStatus {
     if (rewardOf(impression.conversions) !== undefined) return "converted";
     if (impression.reward !== undefined) return "retracted";
-    return this.#age(impression, this.#now) > this.#span() ? "expired" : "pending";
-  }
-
-  #span(): number {
-    if (this.#window === "none") return Number.MAX_VALUE;
-    return "ms" in this.#window ? this.#window.ms : this.#window.rounds;
-  }
-
-  #grace(): number {
-    return this.#window === "none" ? 0 : (this.#window.grace ?? this.#span());
-  }
-
-  get #inMs(): boolean {
-    return typeof this.#window === "object" && "ms" in this.#window;
+    return this.#age(impression) > this.#span ? "expired" : "pending";
   }
 
   #time(moment: Moment): number {
     return this.#inMs ? (moment.now as number) : moment.round;
   }
 
-  #age(impression: Impression, at: Moment): number {
-    return this.#time(at) - this.#time(impression) + (this.#inMs ? 0 : this.#delayOffset);
+  #age(impression: Impression, at = this.#inMs ? this.#now : this.#round): number {
+    return at - this.#time(impression) + this.#delayOffset;
   }
 
-  add(impression: Impression): void {
-    this.#byId.set(impression.id, impression);
+  add(id: string, { features, slot, round, now }: AppendedImpression, conversions: Conversion[] = [], reward?: number): void {
+    const impression =
+      now === undefined ? { id, features, slot, round, conversions, reward } : { id, features, slot, round, now, conversions, reward };
+    this.#byId.set(id, impression);
     this.#insert(impression);
   }
 
@@ -112,48 +107,50 @@ export class Pending {
 
   /** Moves the clock on, closes windows and forgets what is past memory. Returns how many windows it closed unconverted. */
   advance(moment: Moment): number {
-    this.#now = {
-      round: Math.max(moment.round, this.#now.round),
-      now: Math.max(moment.now ?? Number.MIN_SAFE_INTEGER, this.#now.now as number),
-    };
-    const span = this.#span();
-    const memory = span + this.#grace();
+    this.#round = Math.max(moment.round, this.#round);
+    this.#now = Math.max(moment.now ?? Number.MIN_SAFE_INTEGER, this.#now);
     let expired = 0;
-    for (; this.#closed < this.#queue.length && this.#age(this.#queue[this.#closed], this.#now) > span; this.#closed++) {
+    for (; this.#closed < this.#queue.length && this.#age(this.#queue[this.#closed]) > this.#span; this.#closed++) {
       if (this.#queue[this.#closed].reward === undefined) expired++;
     }
-    for (; this.#forgotten < this.#closed && this.#age(this.#queue[this.#forgotten], this.#now) > memory; this.#forgotten++) {
-      this.#byId.delete(this.#queue[this.#forgotten].id);
-    }
-    if (this.#forgotten > 1024 && 2 * this.#forgotten > this.#queue.length) {
-      this.#queue = this.#queue.slice(this.#forgotten);
-      this.#closed -= this.#forgotten;
-      this.#forgotten = 0;
-    }
+    for (; this.#forgotten < this.#closed && this.#age(this.#queue[this.#forgotten]) > this.#memory; ) this.#forgotten++;
+    if (this.#forgotten > 1024 && 2 * this.#forgotten > this.#queue.length) this.#compact();
     return expired;
+  }
+
+  /**
+   * Lets go of what is forgotten. A new map, not deletions: a map that is added to and deleted from replaces its table again and
+   * again, each holds on to the next, and through them all impressions outlive many collections of garbage.
+   */
+  #compact(): void {
+    this.#queue = this.#queue.slice(this.#forgotten);
+    this.#byId = new Map(this.#queue.map((impression) => [impression.id, impression]));
+    this.#closed -= this.#forgotten;
+    this.#forgotten = 0;
   }
 
   /** Takes a conversion. Whatever the order in which the same conversions come, the rewards end up the same. */
   convert(id: string, conversion: Conversion): Registration {
-    const impression = this.#byId.get(id);
+    const impression = this.get(id);
     if (!impression) return { status: "unknown" };
     const previous = impression.reward;
-    const when = this.#inMs ? { round: 0, now: conversion.at } : this.#now;
-    if (this.#age(impression, when) > this.#span()) return { status: "late", previous, reward: previous };
-    const same = impression.conversions.filter(({ goal, eventId }) => goal === conversion.goal && eventId === conversion.eventId);
-    if (same.some(({ at, reward }) => at === conversion.at && reward === conversion.reward)) {
-      return { status: "duplicate", previous, reward: previous };
+    if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#span) return { status: "late", previous, reward: previous };
+    let conflict = false;
+    for (const { goal, eventId, at, reward } of impression.conversions) {
+      if (goal !== conversion.goal || eventId !== conversion.eventId) continue;
+      if (at === conversion.at && reward === conversion.reward) return { status: "duplicate", previous, reward: previous };
+      conflict = true;
     }
     impression.conversions.push(conversion);
     impression.conversions.sort(compare);
     // A retraction that comes before what it retracts leaves the impression as it was.
     impression.reward = rewardOf(impression.conversions) ?? (previous === undefined ? undefined : 0);
-    return { status: same.length > 0 ? "conflict" : "applied", previous, reward: impression.reward };
+    return { status: conflict ? "conflict" : "applied", previous, reward: impression.reward };
   }
 
   save(writer: SnapshotWriter): void {
     const kept = this.#queue.slice(this.#forgotten);
-    writer.numbers([this.#now.round, this.#now.now as number]);
+    writer.numbers([this.#round, this.#now]);
     writer.json(
       kept.map((impression) => {
         const { id, slot, round, now, conversions } = impression;
@@ -173,19 +170,19 @@ export class Pending {
     const [round, now] = reader.numbers(2);
     const kept = reader.json() as [string, number, number, number | null, Conversion[], 0?][];
     const features = reader.numbers(kept.length * dimension);
-    this.#now = { round, now };
     kept.forEach(([id, slot, shownRound, shownAt, conversions, retracted], i) => {
       if (this.#byId.has(id) || (this.#inMs && shownAt === null)) throw malformed();
       const own = features.slice(i * dimension, (i + 1) * dimension);
       const reward = rewardOf(conversions.sort(compare)) ?? retracted;
-      this.add({ id, slot, round: shownRound, ...(shownAt !== null && { now: shownAt }), features: own, conversions, reward });
+      this.add(id, { features: own, slot, round: shownRound, now: shownAt ?? undefined }, conversions, reward);
     });
-    this.advance(this.#now);
+    this.advance({ round, now });
   }
 }
 
 /** Sum over goals of the rewards of the events that count, each the last of its goal; undefined if there is none. */
 function rewardOf(conversions: readonly Conversion[]): number | undefined {
+  if (conversions.length === 1) return conversions[0].reward ?? undefined;
   const rewards: number[] = [];
   conversions.forEach(({ goal, reward }, i) => {
     if (reward !== null && conversions[i + 1]?.goal !== goal) rewards.push(reward);

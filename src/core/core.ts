@@ -49,6 +49,7 @@ export async function instantiate(module: WebAssembly.Module): Promise<Core> {
   return new Core(instance.exports as unknown as CoreExports);
 }
 
+const NOTHING = new Float64Array(0);
 const triangle = (n: number): number => (n * (n + 1)) / 2;
 /** 2^32, as a literal: `src/` takes no powers. */
 const WORD = 4294967296;
@@ -95,19 +96,19 @@ export class Core {
     return this.#memory.bytes;
   }
 
-  /** Whether each of `values` is a number of at most `limit` in size. */
-  bounded(values: Float64Array, limit: number): boolean {
-    const [pointer] = this.#memory.place([values]);
-    return this.#exports.bounded(pointer, values.length, limit) !== 0;
-  }
-
   /** The 64-bit digest of `bytes` in 16 hex digits. Finds damage, not forgery. */
   digest(bytes: Uint8Array): string {
     const [input, out] = this.#memory.place([], [Math.ceil(bytes.length / 8), 1]);
     this.#memory.writeBytes(input, bytes);
     this.#exports.digest(input, bytes.length, out);
-    const [low, high] = [out, out + 4].map((word) => this.#memory.word(word).toString(16).padStart(8, "0"));
-    return high + low;
+    return this.#memory.hexadecimal(out);
+  }
+
+  /** `digest` of a text's UTF-8 bytes. */
+  digestText(text: string): string {
+    const out = this.#memory.put(NOTHING, 1 + Math.ceil((3 * text.length) / 8));
+    this.#exports.digest(out + 8, this.#memory.writeText(out + 8, text), out);
+    return this.#memory.hexadecimal(out);
   }
 
   /** `count` numbers in (0, 1) from place `first` on of the sequence that (seed, id) names; `seed` is a safe integer. */
@@ -150,20 +151,32 @@ export class Core {
   }
 
   ridgeAppend(h: RidgeHandle, x: Float64Array): void {
-    const [point] = this.#memory.place([exactly(x, h.dimension)]);
-    check(this.#exports.ridgeAppend(h.pointer, point));
+    check(this.#exports.ridgeAppend(h.pointer, this.#memory.put(exactly(x, h.dimension))));
   }
 
   ridgeReward(h: RidgeHandle, x: Float64Array, delta: number): void {
-    const [point] = this.#memory.place([exactly(x, h.dimension)]);
-    check(this.#exports.ridgeReward(h.pointer, point, delta));
+    check(this.#exports.ridgeReward(h.pointer, this.#memory.put(exactly(x, h.dimension)), delta));
   }
 
-  ridgeScore(h: RidgeHandle, xs: Float64Array): { mean: Float64Array; width: Float64Array } {
+  /** Writes the means and the widths of `xs` (k x d) into `mean` and `width` (k). */
+  ridgeScore(h: RidgeHandle, xs: Float64Array, mean: Float64Array, width: Float64Array): void {
     const k = rows(xs, h.dimension);
-    const [points, mean, width] = this.#memory.place([xs], [k, k]);
-    check(this.#exports.ridgeScore(h.pointer, points, k, mean, width));
-    return { mean: this.#memory.copy(mean, k), width: this.#memory.copy(width, k) };
+    exactly(mean, k);
+    exactly(width, k);
+    const points = this.#memory.put(xs, 2 * k);
+    const means = points + 8 * xs.length;
+    const widths = means + 8 * k;
+    check(this.#exports.ridgeScore(h.pointer, points, k, means, widths));
+    this.#memory.read(means, mean);
+    this.#memory.read(widths, width);
+  }
+
+  /** The width of one point, with the bits that `ridgeScore` gives it. */
+  ridgeWidth(h: RidgeHandle, x: Float64Array): number {
+    const point = this.#memory.put(exactly(x, h.dimension), 2);
+    const out = point + 8 * x.length;
+    check(this.#exports.ridgeScore(h.pointer, point, 1, out, out + 8));
+    return this.#memory.number(out + 8);
   }
 
   ridgeEstimate(h: RidgeHandle): Float64Array {

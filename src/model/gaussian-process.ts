@@ -173,6 +173,10 @@ export class GaussianProcess implements Posterior, JointPosterior {
     return this.#known;
   }
 
+  deviation(features: Float64Array): number {
+    return this.moments(features).deviation[0];
+  }
+
   /** What is known of these points, which scoring them would give to the bit; null if nothing is, or not of all. */
   #lookUp(points: Float64Array): Moments | null {
     if (!this.domain || !this.#known) return null;
