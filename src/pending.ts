@@ -32,6 +32,9 @@ export interface Registration {
   readonly reward?: number;
 }
 
+/** Before all time. */
+const NEVER = Number.MIN_SAFE_INTEGER;
+
 /**
  * The impressions whose conversions may still come, by id. It alone decides what is late, twice or unknown.
  *
@@ -53,7 +56,7 @@ export class Pending {
   #forgotten = 0;
   /** The latest round and time seen; they never go back. */
   #round = 0;
-  #now = Number.MIN_SAFE_INTEGER;
+  #now = NEVER;
 
   constructor(window: Window, delayOffset: 0 | 1) {
     const span = window === "none" ? Number.MAX_VALUE : "ms" in window ? window.ms : window.rounds;
@@ -108,7 +111,7 @@ export class Pending {
   /** Moves the clock on, closes windows and forgets what is past memory. Returns how many windows it closed unconverted. */
   advance(moment: Moment): number {
     this.#round = Math.max(moment.round, this.#round);
-    this.#now = Math.max(moment.now ?? Number.MIN_SAFE_INTEGER, this.#now);
+    this.#now = Math.max(moment.now ?? NEVER, this.#now);
     let expired = 0;
     for (; this.#closed < this.#queue.length && this.#age(this.#queue[this.#closed]) > this.#span; this.#closed++) {
       if (this.#queue[this.#closed].reward === undefined) expired++;
@@ -150,14 +153,25 @@ export class Pending {
 
   save(writer: SnapshotWriter): void {
     const kept = this.#queue.slice(this.#forgotten);
+    const places = new Map<string, number>();
+    const place = (name: string): number => {
+      if (!places.has(name)) places.set(name, places.size);
+      return places.get(name) as number;
+    };
+    const shown: number[] = [];
+    const events: number[] = [];
+    kept.forEach((impression, i) => {
+      // Only of a retracted one it does not follow from the conversions that the policy was told of it.
+      shown.push(impression.slot, impression.round, impression.now ?? NEVER, Number(this.status(impression) === "retracted"));
+      for (const { goal, eventId, at, reward } of impression.conversions) {
+        events.push(i, place(goal), place(eventId), at, reward ?? 0, Number(reward === null));
+      }
+    });
     writer.numbers([this.#round, this.#now]);
-    writer.json(
-      kept.map((impression) => {
-        const { id, slot, round, now, conversions } = impression;
-        // Only of a retracted one it does not follow from the conversions that the policy was told of it.
-        return [id, slot, round, now ?? null, conversions, ...(this.status(impression) === "retracted" ? [0] : [])];
-      }),
-    );
+    writer.json(kept.map(({ id }) => id));
+    writer.numbers(shown);
+    writer.json([...places.keys()]);
+    writer.numbers(events);
     const dimension = kept[0]?.features.length ?? 0;
     const features = new Float64Array(kept.length * dimension);
     kept.forEach((impression, i) => {
@@ -168,16 +182,31 @@ export class Pending {
 
   load(reader: SnapshotReader, dimension: number): void {
     const [round, now] = reader.numbers(2);
-    const kept = reader.json() as [string, number, number, number | null, Conversion[], 0?][];
-    const features = reader.numbers(kept.length * dimension);
-    kept.forEach(([id, slot, shownRound, shownAt, conversions, retracted], i) => {
-      if (this.#byId.has(id) || (this.#inMs && shownAt === null)) throw malformed();
-      const own = features.slice(i * dimension, (i + 1) * dimension);
-      const reward = rewardOf(conversions.sort(compare)) ?? retracted;
-      this.add(id, { features: own, slot, round: shownRound, now: shownAt ?? undefined }, conversions, reward);
+    const ids = reader.json() as string[];
+    const shown = reader.numbers(4 * ids.length);
+    const names = reader.json() as string[];
+    const conversions = conversionsOf(reader.view(), names, ids.length);
+    const features = reader.numbers(ids.length * dimension);
+    ids.forEach((id, i) => {
+      const [slot, shownRound, shownAt, retracted] = shown.subarray(4 * i, 4 * i + 4);
+      if (this.#byId.has(id) || (this.#inMs && shownAt === NEVER)) throw malformed();
+      const own = features.subarray(i * dimension, (i + 1) * dimension);
+      const reward = rewardOf(conversions[i].sort(compare)) ?? (retracted ? 0 : undefined);
+      this.add(id, { features: own, slot, round: shownRound, now: shownAt === NEVER ? undefined : shownAt }, conversions[i], reward);
     });
     this.advance({ round, now });
   }
+}
+
+/** The conversions of each of `count` impressions, from rows of impression, goal, event, time, reward, and whether it is none. */
+function conversionsOf(events: Float64Array, names: readonly string[], count: number): Conversion[][] {
+  const conversions = Array.from({ length: count }, (): Conversion[] => []);
+  for (let row = 0; row < events.length; row += 6) {
+    const [goal, eventId] = [names[events[row + 1]], names[events[row + 2]]];
+    if (goal === undefined || eventId === undefined) throw malformed();
+    conversions[events[row]].push({ goal, eventId, at: events[row + 3], reward: events[row + 5] ? null : events[row + 4] });
+  }
+  return conversions;
 }
 
 /** Sum over goals of the rewards of the events that count, each the last of its goal; undefined if there is none. */

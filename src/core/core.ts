@@ -50,6 +50,9 @@ export async function instantiate(module: WebAssembly.Module): Promise<Core> {
 }
 
 const NOTHING = new Float64Array(0);
+const FOUR_ZEROS = new Float64Array(4);
+/** Bytes that go through the core's memory at once: few enough to stay in the processor's cache. */
+const PIECE = 32768;
 const triangle = (n: number): number => (n * (n + 1)) / 2;
 /** 2^32, as a literal: `src/` takes no powers. */
 const WORD = 4294967296;
@@ -101,6 +104,22 @@ export class Core {
     const [input, out] = this.#memory.place([], [Math.ceil(bytes.length / 8), 1]);
     this.#memory.writeBytes(input, bytes);
     this.#exports.digest(input, bytes.length, out);
+    return this.#memory.hexadecimal(out);
+  }
+
+  /** A digest of parts of a multiple of 8 bytes each: another one than `digest`, and faster where they are long. */
+  checksum(...parts: readonly Uint8Array[]): string {
+    const states = this.#memory.put(FOUR_ZEROS, 1 + PIECE / 8);
+    const out = states + 32;
+    const piece = out + 8;
+    for (const part of parts) {
+      for (let start = 0; start < part.length; start += PIECE) {
+        const bytes = part.subarray(start, start + PIECE);
+        this.#memory.writeBytes(piece, bytes);
+        this.#exports.absorb(piece, bytes.length, states);
+      }
+    }
+    this.#exports.digest(states, 32, out);
     return this.#memory.hexadecimal(out);
   }
 
@@ -217,11 +236,12 @@ export class Core {
     check(this.#exports.ridgeRefactor(h.pointer));
   }
 
+  /** Views that hold until the next call. */
   ridgeState(h: RidgeHandle): RidgeState {
     const d = h.dimension;
-    const state = this.#memory.copy(this.#exports.ridgeState(h.pointer), 2 * triangle(d) + d);
+    const state = this.#memory.view(this.#exports.ridgeState(h.pointer), 2 * triangle(d) + d);
     const moment = triangle(d);
-    return { gram: state.slice(0, moment), moment: state.slice(moment, moment + d), factor: state.slice(moment + d) };
+    return { gram: state.subarray(0, moment), moment: state.subarray(moment, moment + d), factor: state.subarray(moment + d) };
   }
 
   ridgeLoad(h: RidgeHandle, state: RidgeState): void {
@@ -354,13 +374,14 @@ export class Core {
     check(this.#exports.gpRefactor(h.pointer));
   }
 
+  /** Views that hold until the next call. */
   gpState(h: GaussianProcessHandle): GaussianProcessState {
     const n = this.gpSize(h);
     return {
-      points: this.#memory.copy(this.#exports.gpPoints(h.pointer), n * h.dimension),
-      counts: this.#memory.copy(this.#exports.gpCounts(h.pointer), n),
-      sums: this.#memory.copy(this.#exports.gpSums(h.pointer), n),
-      factor: this.#memory.copy(this.#exports.gpFactor(h.pointer), triangle(n)),
+      points: this.#memory.view(this.#exports.gpPoints(h.pointer), n * h.dimension),
+      counts: this.#memory.view(this.#exports.gpCounts(h.pointer), n),
+      sums: this.#memory.view(this.#exports.gpSums(h.pointer), n),
+      factor: this.#memory.view(this.#exports.gpFactor(h.pointer), triangle(n)),
       squares: this.#exports.gpSquares(h.pointer),
     };
   }

@@ -83,9 +83,16 @@ export class LinearMemory {
     this.#renew();
     const start = (pointer >>> 0) / 8;
     const { length } = target;
-    if (length > SHORT) target.set(this.#view.subarray(start, start + length));
+    if (length > SHORT) target.set(this.view(pointer, length));
     else for (let i = 0; i < length; i++) target[i] = this.#view[start + i];
     return target;
+  }
+
+  /** A view, which holds until the core changes what it shows or memory grows. */
+  view(pointer: number, length: number): Float64Array {
+    this.#renew();
+    const start = (pointer >>> 0) / 8;
+    return this.#view.subarray(start, start + length);
   }
 
   /** The number at `pointer`. */

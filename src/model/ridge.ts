@@ -84,9 +84,9 @@ export class Ridge implements Posterior {
 
   load(reader: SnapshotReader): void {
     const triangle = (this.dimension * (this.dimension + 1)) / 2;
-    const gram = reader.numbers(triangle);
-    const moment = reader.numbers(this.dimension);
-    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.numbers(triangle) });
+    const gram = reader.view(triangle);
+    const moment = reader.view(this.dimension);
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle) });
     this.#pairs = 0;
   }
 
