@@ -45,17 +45,6 @@ export function allFinite(values: usize, count: usize): bool {
   return defect == 0;
 }
 
-/** True if each of `count` doubles is at most `limit` in size; false if one is NaN. */
-export function bounded(values: usize, count: usize, limit: f64): bool {
-  const bound = f64x2.splat(limit);
-  let inside = i64x2.splat(-1);
-  let i = values;
-  for (const end = values + (count >> 1 << 4); i < end; i += 16) {
-    inside = v128.and(inside, f64x2.le(f64x2.abs(v128.load(i)), bound));
-  }
-  return i64x2.all_true(inside) && (!(count & 1) || abs(load<f64>(i)) <= limit);
-}
-
 /**
  * Solves L Y = P for rows [from, n) of a panel P (n x 4), in place; rows before `from` hold Y already.
  *

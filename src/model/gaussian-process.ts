@@ -122,7 +122,8 @@ export class GaussianProcess implements Posterior, JointPosterior {
   /** Merges the rows of each point of the domain, in order of first appearance, and builds the factor anew. */
   #merge(domain: Domain): void {
     const d = this.dimension;
-    const state = this.#core.gpState(this.#handle);
+    const { points: x, counts: c, sums: s, factor: l, squares } = this.#core.gpState(this.#handle);
+    const state = { points: x.slice(), counts: c.slice(), sums: s.slice(), factor: l.slice(), squares };
     const rowOf = new Int32Array(domain.count).fill(-1);
     const points = new Float64Array(this.#unique * d);
     const counts = new Float64Array(this.#unique);
@@ -140,7 +141,7 @@ export class GaussianProcess implements Posterior, JointPosterior {
     });
     const factor = new Float64Array((rows * (rows + 1)) / 2);
     try {
-      this.#core.gpLoad(this.#handle, { points, counts, sums, squares: state.squares, factor });
+      this.#core.gpLoad(this.#handle, { points, counts, sums, squares, factor });
       this.#core.gpRefactor(this.#handle);
     } catch (error) {
       this.#core.gpLoad(this.#handle, state);
@@ -171,6 +172,10 @@ export class GaussianProcess implements Posterior, JointPosterior {
     if (points !== this.domain?.points) return this.#lookUp(points) ?? withDeviation(this.#core.gpScore(this.#handle, points));
     this.#known ??= withDeviation(this.#core.gpScoreWatched(this.#handle));
     return this.#known;
+  }
+
+  deviation(features: Float64Array): number {
+    return this.moments(features).deviation[0];
   }
 
   /** What is known of these points, which scoring them would give to the bit; null if nothing is, or not of all. */
@@ -262,8 +267,8 @@ export class GaussianProcess implements Posterior, JointPosterior {
     if ((!this.domain && n > this.#capacity) || !(variance > 0) || !lengthscale.every((value) => value > 0)) throw malformed();
     if (!counts.every((count) => Number.isSafeInteger(count) && count > 0)) throw malformed();
     const sums = reader.numbers(n);
-    const points = reader.numbers(n * this.dimension);
-    const factor = reader.numbers((n * (n + 1)) / 2);
+    const points = reader.view(n * this.dimension);
+    const factor = reader.view((n * (n + 1)) / 2);
     this.adopt({ variance, lengthscale });
     this.#core.gpLoad(this.#handle, { points, counts, sums, squares, factor });
     this.#impressions = impressions;

@@ -21,7 +21,10 @@ export interface AppendedImpression extends AppendedPoint, Moment {}
 /** What can be learnt from impressions and rewards, whatever policy asks. Points are k x d, row-major. */
 export interface Posterior {
   readonly dimension: number;
+  /** Not to be changed by whoever asks, nor to be kept beyond the next call. */
   moments(points: Float64Array): Moments;
+  /** The deviation of `moments` at one point. */
+  deviation(features: Float64Array): number;
   /** Counts an impression and returns its slot. */
   append(features: Float64Array): number;
   /** Replaces the reward `previous` of an impression by `reward`. */

@@ -51,10 +51,10 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
       deterministic: true,
       delayOffset: 1,
       state,
-      score({ points, ...moment }) {
+      score(request) {
         // Before the open impressions are: in a fixed domain their deviations are then known.
-        const moments = posterior.moments(points);
-        const nu = rewardBound * state.openWidth(moment) + beta;
+        const moments = posterior.moments(request.points);
+        const nu = rewardBound * state.openWidth(request) + beta;
         return upperConfidence(moments, exploration * nu);
       },
     };
