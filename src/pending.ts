@@ -146,8 +146,8 @@ export class Pending {
     }
     impression.conversions.push(conversion);
     impression.conversions.sort(compare);
-    // A retraction that comes before what it retracts leaves the impression as it was.
-    impression.reward = rewardOf(impression.conversions) ?? (previous === undefined ? undefined : 0);
+    // A retraction that comes first waits for what it retracts; that is then told as worth 0, as in the other order.
+    impression.reward = rewardOf(impression.conversions) ?? (impression.conversions.some(({ reward }) => reward !== null) ? 0 : undefined);
     return { status: same.length > 0 ? "conflict" : "applied", previous, reward: impression.reward };
   }
 
@@ -157,7 +157,7 @@ export class Pending {
     writer.json(
       kept.map((impression) => {
         const { id, slot, round, now, conversions } = impression;
-        // Only of a retracted one it does not follow from the conversions that the policy was told of it.
+        // Of a retracted one the policy was told; in snapshots of earlier versions that does not follow from the conversions.
         return [id, slot, round, now ?? null, conversions, ...(this.status(impression) === "retracted" ? [0] : [])];
       }),
     );
