@@ -146,8 +146,7 @@ export class Pending {
     }
     impression.conversions.push(conversion);
     impression.conversions.sort(compare);
-    // A retraction that comes before what it retracts leaves the impression as it was.
-    impression.reward = rewardOf(impression.conversions) ?? (previous === undefined ? undefined : 0);
+    impression.reward = toldOf(impression.conversions);
     return { status: conflict ? "conflict" : "applied", previous, reward: impression.reward };
   }
 
@@ -161,8 +160,7 @@ export class Pending {
     const shown: number[] = [];
     const events: number[] = [];
     kept.forEach((impression, i) => {
-      // Only of a retracted one it does not follow from the conversions that the policy was told of it.
-      shown.push(impression.slot, impression.round, impression.now ?? NEVER, Number(this.status(impression) === "retracted"));
+      shown.push(impression.slot, impression.round, impression.now ?? NEVER);
       for (const { goal, eventId, at, reward } of impression.conversions) {
         events.push(i, place(goal), place(eventId), at, reward ?? 0, Number(reward === null));
       }
@@ -183,15 +181,15 @@ export class Pending {
   load(reader: SnapshotReader, dimension: number): void {
     const [round, now] = reader.numbers(2);
     const ids = reader.json() as string[];
-    const shown = reader.numbers(4 * ids.length);
+    const shown = reader.numbers(3 * ids.length);
     const names = reader.json() as string[];
     const conversions = conversionsOf(reader.view(), names, ids.length);
     const features = reader.numbers(ids.length * dimension);
     ids.forEach((id, i) => {
-      const [slot, shownRound, shownAt, retracted] = shown.subarray(4 * i, 4 * i + 4);
+      const [slot, shownRound, shownAt] = shown.subarray(3 * i, 3 * i + 3);
       if (this.#byId.has(id) || (this.#inMs && shownAt === NEVER)) throw malformed();
       const own = features.subarray(i * dimension, (i + 1) * dimension);
-      const reward = rewardOf(conversions[i].sort(compare)) ?? (retracted ? 0 : undefined);
+      const reward = toldOf(conversions[i].sort(compare));
       this.add(id, { features: own, slot, round: shownRound, now: shownAt === NEVER ? undefined : shownAt }, conversions[i], reward);
     });
     this.advance({ round, now });
@@ -217,6 +215,14 @@ function rewardOf(conversions: readonly Conversion[]): number | undefined {
     if (reward !== null && conversions[i + 1]?.goal !== goal) rewards.push(reward);
   });
   return rewards.length === 0 ? undefined : rewards.sort((a, b) => a - b).reduce((sum, reward) => sum + reward, 0);
+}
+
+/**
+ * What the policy is told of them: 0 when all are retracted. A retraction that comes first waits for what it retracts; that is
+ * then told as worth 0, as in the other order.
+ */
+function toldOf(conversions: readonly Conversion[]): number | undefined {
+  return rewardOf(conversions) ?? (conversions.some(({ reward }) => reward !== null) ? 0 : undefined);
 }
 
 /** By goal, time, event id and reward, no reward being the least: an order that does not depend on that of arrival. */

@@ -413,11 +413,10 @@ export class Learner extends DurableObject<Environment> {
     });
   }
 
-  /** The state of the served policy as bytes: of the newest kept snapshot, made now if there was a change. */
+  /** The state of the served policy as bytes. Reading it takes no place among the snapshots to go back to. */
   snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
     return answer(async () => {
-      await this.#known().replica.snapshot();
-      const { seq, parts } = this.#store.snapshots.newest() as { seq: number; parts: Uint8Array[] };
+      const { seq, parts } = await this.#known().replica.newest();
       return { version: seq, bytes: parts[0] };
     });
   }

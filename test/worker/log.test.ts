@@ -4,7 +4,7 @@ import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { expect, it, vi } from "vitest";
 import { bucketAt, closesAt } from "../../worker/bucket.ts";
 import { uuidAt } from "../../worker/token.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
 import { countsOf, foldedDigest, type Line, linesOf, logOf } from "./fold.ts";
 
@@ -44,7 +44,7 @@ async function lived(config: object, seed: number): Promise<string> {
     else if (kind < 0.8) await convert({ model, key: `order ${n + 5}`, goal, reward });
     else if (kind < 0.9) await convert({ impressionId: deferred.at(-1) ?? impressionId, goal, reward }, { id: `msg_${model}_${n % 3}` });
     else if (deferred.length > 1) await call("POST", `/v1/impressions/${deferred[0]}/activate`);
-    if (n === 30) version = Number((await call("GET", `/v1/models/${model}/snapshot`)).headers.get("afterclick-version"));
+    if (n === 30) version = await keep(model);
     if (n === 45) expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
     if (n === 50) tick(50 * MINUTE_MS);
   }
