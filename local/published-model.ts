@@ -1,6 +1,7 @@
 import { type PolicyFactory, Recommender, UnsupportedError } from "afterclick";
+import { shopCarrier, workerCarrier } from "./carriers.ts";
 import { Clock } from "./clock.ts";
-import { type Carrier, type Letter, Outbox } from "./outbox.ts";
+import { type Letter, Outbox } from "./outbox.ts";
 import { type Action, type Features, featurizer, type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
@@ -55,12 +56,12 @@ interface Held {
   readonly publication: Publication;
   readonly recommender: Recommender;
   readonly etag: string;
+  /** The vectors of the catalogue's actions in a context. */
+  readonly vectorsIn: ReturnType<typeof featurizer>;
 }
 
 const IMPRESSIONS = "impressions";
 const CONVERSIONS = "conversions";
-/** What a page may have under way when it goes, all together, is 64 kB. */
-const MOST_AT_ONCE = 50;
 
 /**
  * A worker's model, by whose published snapshots a page decides itself, without a round trip and without a network.
@@ -70,21 +71,26 @@ const MOST_AT_ONCE = 50;
  */
 export class PublishedModel {
   readonly #options: PublishedModelOptions;
+  readonly #report: Report;
   readonly #shelf: Shelf;
   readonly #outbox: Outbox;
   readonly #clock = new Clock();
-  readonly #features = new WeakMap<readonly Action[], (context: Features | undefined) => Float64Array>();
   #held!: Held;
+  #refreshing?: Promise<boolean>;
 
   private constructor(options: PublishedModelOptions) {
     const { url, model, report = () => {} } = options;
-    this.#options = { ...options, report };
+    this.#options = options;
+    this.#report = report;
     this.#shelf = new Shelf(`${new URL(url).href} ${model}`, report);
-    this.#outbox = new Outbox(this.#shelf, this.#carriers(), { now: () => this.#clock.now(), report });
+    const toShop = options.conversions !== undefined && { [CONVERSIONS]: shopCarrier(options.conversions) };
+    const carriers = { [IMPRESSIONS]: workerCarrier(this.#address("impressions"), options.key), ...toShop };
+    this.#outbox = new Outbox(this.#shelf, carriers, { now: () => this.#clock.now(), report });
   }
 
   /**
-   * Opens a model: with the newest snapshot if the worker answers, otherwise with the one kept from an earlier visit.
+   * Opens a model: at once if an earlier visit has kept a snapshot, and looks for a newer one meanwhile; otherwise when the worker
+   * has answered.
    *
    * @throws {UnsupportedError} if the host cannot run the core; code `no-publication`: there is no snapshot to decide by.
    * @throws {SnapshotError} code `version` or `policy`: the only one there is asks for a newer version, or another policy.
@@ -94,12 +100,11 @@ export class PublishedModel {
     const kept = await model.#shelf.get<Kept>("publication");
     if (kept) {
       model.#clock.passed(kept.at);
-      await model.#take(kept).catch(model.#options.report);
+      await model.#take(kept).catch(model.#report);
     }
-    await model.refresh().catch((error) => {
-      if (!model.#held) throw error;
-      model.#options.report?.(error);
-    });
+    const refreshed = model.refresh();
+    if (model.#held) refreshed.catch(model.#report);
+    else await refreshed;
     await model.#outbox.open();
     return model;
   }
@@ -118,10 +123,17 @@ export class PublishedModel {
    * Takes a newer snapshot, if there is one; whether there was.
    * @throws {UnsupportedError | SnapshotError} as `open`; it goes on with what it has then.
    */
-  async refresh(): Promise<boolean> {
-    const { url, model, key } = this.#options;
+  refresh(): Promise<boolean> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<boolean> {
+    const { url, key } = this.#options;
     const headers = { authorization: `Bearer ${key}`, ...(this.#held && { "if-none-match": this.#held.etag }) };
-    const response = await fetch(`${url.replace(/\/$/, "")}/v1/models/${model}/published`, { headers }).catch((error: Error) => {
+    const response = await fetch(this.#address("published"), { headers }).catch((error: Error) => {
       throw new UnsupportedError("no-publication", `${url} does not answer: ${error.message}`);
     });
     const date = Date.parse(response.headers.get("date") ?? "");
@@ -134,11 +146,16 @@ export class PublishedModel {
     return true;
   }
 
+  #address(path: string): string {
+    const { url, model } = this.#options;
+    return `${url.replace(/\/$/, "")}/v1/models/${model}/${path}`;
+  }
+
   async #take({ etag, bytes }: Kept): Promise<void> {
     const publication = await readPublication(bytes);
     const { policies, module } = this.#options;
     const recommender = await Recommender.restore(publication.snapshot, { policies, module });
-    this.#held = { publication, recommender, etag };
+    this.#held = { publication, recommender, etag, vectorsIn: featurizer(publication.config, publication.actions) };
   }
 
   /**
@@ -147,34 +164,29 @@ export class PublishedModel {
    * @throws {TypeError | RangeError} naming the argument.
    */
   recommend({ context, actions, limit = 1 }: LocalRequest = {}): LocalRecommendation {
-    const { publication, recommender } = this.#held;
+    const { publication, recommender, vectorsIn } = this.#held;
     const { config, version } = publication;
+    const { draws, greedy, minimumShare } = config;
+    const { policy } = recommender;
     const offered = actions ? this.#found(actions) : publication.actions;
     if (offered.length === 0) throw new RangeError("actions: expected at least one, as there is no catalogue");
+    const points = (actions ? featurizer(config, offered) : vectorsIn)(context);
     const now = this.#clock.now();
-    const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID());
-    const { policy } = recommender;
-    const { draws, greedy, minimumShare } = config;
+    const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID() as string);
     const choices = policy.choose({
-      ...(policy.dimension > 0 ? { points: this.#vectors(offered, context) } : { candidates: offered.map(() => ({})) }),
+      ...(policy.dimension > 0 ? { points } : { candidates: offered.map(() => ({})) }),
       ...{ round: policy.impressions + 1, now, decision: ids[0], limit, draws, greedy, minimumShare },
     });
-    const shown = choices.map(({ index, score, mean, width, probability }, place) => {
-      const known = policy.deterministic && minimumShare === 0 ? 1 : probability;
-      return {
-        impressionId: ids[place] as string,
-        id: offered[index].id,
-        score,
-        mean,
-        width,
-        ...(known !== undefined && { probability: known }),
-      };
+    const shown = choices.map(({ index, score, mean, width, probability = policy.deterministic ? 1 : undefined }, place) => {
+      const known = probability !== undefined && { probability };
+      return { impressionId: ids[place], id: offered[index].id, score, mean, width, ...known };
     });
     const windowEndsAt = now + config.window.ms;
-    const letters = shown.map(({ impressionId: id, id: action, probability }): Letter => {
-      const given =
-        actions?.find((each) => each.id === action)?.features === undefined ? action : offered.find((each) => each.id === action);
-      const item = { id, action: given, context, shownAt: now, keys: [id], ...(probability && { probability }) };
+    const letters = shown.map(({ impressionId: id, probability }, place): Letter => {
+      const { index } = choices[place];
+      // The worker knows the features of its own catalogue.
+      const action = offered[index] === actions?.[index] ? offered[index] : offered[index].id;
+      const item = { id, action, context, shownAt: now, keys: [id], ...(probability && { probability }) };
       return { id, to: IMPRESSIONS, until: windowEndsAt, item };
     });
     void this.#outbox.put(letters);
@@ -185,20 +197,11 @@ export class PublishedModel {
   #found(actions: readonly Action[]): readonly Action[] {
     const { publication } = this.#held;
     return actions.map((action) => {
-      const known = publication.actions.find(({ id }) => id === action.id);
       if (action.features !== undefined || publication.actions.length === 0) return action;
+      const known = publication.actions.find(({ id }) => id === action.id);
       if (!known) throw new RangeError(`actions: ${action.id} has no features and is not in the catalogue`);
       return known;
     });
-  }
-
-  #vectors(actions: readonly Action[], context: Features | undefined): Float64Array {
-    let features = this.#features.get(actions);
-    if (!features) {
-      features = featurizer(this.#held.publication.config, actions);
-      this.#features.set(actions, features);
-    }
-    return features(context);
   }
 
   /**
@@ -235,29 +238,6 @@ export class PublishedModel {
   async forget(): Promise<void> {
     this.close();
     await this.#shelf.clear();
-  }
-
-  #carriers(): Record<string, Carrier> {
-    const { url, model, key, conversions } = this.#options;
-    const address = `${url.replace(/\/$/, "")}/v1/models/${model}/impressions`;
-    const json = { "content-type": "application/json" };
-    const impressions = (items: readonly unknown[]) => {
-      const init = { method: "POST", headers: { ...json, authorization: `Bearer ${key}` }, body: JSON.stringify(items), keepalive: true };
-      return { url: address, init };
-    };
-    const toWorker: Carrier = {
-      most: MOST_AT_ONCE,
-      request: impressions,
-      // A beacon cannot bear a key.
-      beacon: (items) => void fetch(address, impressions(items).init).catch(() => {}),
-    };
-    if (conversions === undefined) return { [IMPRESSIONS]: toWorker };
-    const toShop: Carrier = {
-      most: MOST_AT_ONCE,
-      request: (items) => ({ url: conversions, init: { method: "POST", headers: json, body: JSON.stringify(items) } }),
-      beacon: (items) => void navigator.sendBeacon(conversions, new Blob([JSON.stringify(items)], { type: "application/json" })),
-    };
-    return { [IMPRESSIONS]: toWorker, [CONVERSIONS]: toShop };
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build as esbuild } from "esbuild";
 import type { Browser } from "playwright-core";
+import { publint } from "publint";
 import { build as viteBuild, createServer as viteServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
@@ -52,6 +53,7 @@ describe("the package", () => {
     expect(manifest).toMatchObject({ type: "module", sideEffects: false, publishConfig: { provenance: true }, license: "MIT" });
     expect(manifest.dependencies).toBeUndefined();
     expect(manifest.repository.url).toMatch(/^git\+https:/);
+    expect((await publint({ pkgDir: join(root, "node_modules/afterclick"), strict: true })).messages).toEqual([]);
   });
 
   it.each(["browser", "slim", "local"])("does nothing when %s.js is imported, whatever its manifest promises", async (name) => {
