@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium)("the playground's page", () => {
     await page.getByRole("button", { name: "Stop" }).press("Enter");
     await expect
       .poll(() => page.getByRole("status").innerText(), soon)
-      .toMatch(/^Stopped after [\d,]+ rounds\. Missed so far: OTFLinTS, narrow/);
+      .toMatch(/^Stopped after [\d,]+ rounds\. Missed: OTFLinTS, narrow/);
     const stopped = await standings();
     await page.waitForTimeout(400);
     expect(await standings()).toEqual(stopped);

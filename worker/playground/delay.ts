@@ -24,7 +24,7 @@ function heavyTail(median: number): DelayLaw {
   };
 }
 
-/** By how they stand in an address. */
+/** By how they stand in an address. Logarithms differ between hosts in their last bit, which whole rounds all but never show. */
 export const delays = {
   geometric: { name: "Geometric", typical: "mean", law: geometric },
   uniform: { name: "Uniform", typical: "mean", law: uniformDelay },

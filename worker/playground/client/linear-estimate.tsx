@@ -1,4 +1,4 @@
-import { decimal } from "../../page/client/notation.ts";
+import { column } from "../../page/client/notation.ts";
 import type { MatchReport } from "../match.ts";
 
 /** Half a band, in posterior standard deviations. */
@@ -17,6 +17,7 @@ export function LinearEstimate({ report, place }: { report: MatchReport; place: 
   const { estimate, name } = players[place];
   if (!estimate) return <p class="quiet empty">{name} learns nothing, so there is no estimate.</p>;
   const id = `estimate-${place}`;
+  const write = column([1]);
   return (
     <div class="estimate">
       <h3 id={id}>Weights of the features</h3>
@@ -49,9 +50,9 @@ export function LinearEstimate({ report, place }: { report: MatchReport; place: 
                   </div>
                 </td>
                 <td class="number">
-                  {decimal(mean)} <small>± {decimal(half)}</small>
+                  {write(mean)} <small>± {write(half)}</small>
                 </td>
-                <td class="unseen">{decimal(value)}</td>
+                <td class="unseen">{write(value)}</td>
               </tr>
             );
           })}

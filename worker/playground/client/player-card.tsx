@@ -44,6 +44,7 @@ function Ranks({ report, place }: CardProps) {
         axes: [
           below({
             incrs: [1],
+            space: 14,
             grid: { show: false },
             values: (_, ticks) => ticks.map((tick) => (tick >= 1 && tick <= 10 ? String(tick) : "")),
           }),

@@ -16,7 +16,7 @@ interface StatusProps {
 
 function missed({ players }: MatchReport): string {
   const told = players.map(({ name, regret }) => `${name} ${decimal(regret.at(-1) as number)}`);
-  return `Missed so far: ${told.join(", ")}.`;
+  return `Missed: ${told.join(", ")}.`;
 }
 
 /** What is read out: not every report, only each quarter and the end. */
