@@ -17,6 +17,7 @@ export interface Conversion {
   readonly reward: number | null;
 }
 
+/** An impression that is remembered, with its features and its conversions. */
 export interface Impression extends AppendedImpression {
   readonly id: string;
   /** Every distinct event so far, by goal, time, event id and reward: the last of each goal counts. */

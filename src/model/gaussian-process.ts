@@ -249,6 +249,7 @@ export class GaussianProcess implements Posterior, JointPosterior {
     this.#kernel = kernel;
   }
 
+  /** Writes its state into a snapshot. */
   save(writer: SnapshotWriter): void {
     const { points, counts, sums, squares, factor } = this.#core.gpState(this.#handle);
     writer.numbers([this.#kernel.variance, squares, this.#impressions]);
@@ -259,6 +260,7 @@ export class GaussianProcess implements Posterior, JointPosterior {
     writer.numbers(factor);
   }
 
+  /** Takes its state from a snapshot. */
   load(reader: SnapshotReader): void {
     const [variance, squares, impressions] = reader.numbers(3);
     const lengthscale = reader.numbers(this.dimension);

@@ -16,6 +16,7 @@ export interface AppendedPoint {
   readonly slot: number;
 }
 
+/** An impression as a policy counted it, which is handed back with its rewards. */
 export interface AppendedImpression extends AppendedPoint, Moment {}
 
 /** What can be learnt from impressions and rewards, whatever policy asks. Points are k x d, row-major. */

@@ -11,6 +11,7 @@ import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProc
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `gpUcbSdf`. */
 export interface GpUcbSdfOptions extends GaussianProcessSettings {
   /** Exploration beside what is pending, in standard deviations, default 1. */
   readonly beta?: number;

@@ -9,6 +9,7 @@ import { known } from "../model/ranking.ts";
 import { Ridge } from "../model/ridge.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `otfLinUcb`. */
 export interface OtfLinUcbOptions {
   /** Features per candidate (d). */
   readonly dimension: number;

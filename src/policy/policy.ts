@@ -11,12 +11,14 @@ import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule
 /** Above it a share is told apart better than any use of it could tell, and the samples fill the memory. */
 const DRAWS_LIMIT = 10_000;
 
+/** What may be chosen. */
 export interface Candidate {
   readonly id?: string;
   /** `dimension` numbers. */
   readonly features?: ArrayLike<number>;
 }
 
+/** What a policy is asked; it changes nothing. */
 export interface ChooseRequest {
   /** Absent for a policy with its own domain. */
   readonly candidates?: readonly Candidate[];
@@ -48,6 +50,7 @@ export interface ChooseRequest {
   readonly decision?: string;
 }
 
+/** What was chosen for a place, and why. */
 export interface Choice {
   /** Place in the list of candidates, or in the policy's own domain. */
   readonly index: number;
@@ -286,10 +289,12 @@ export class Policy {
     this.#rule.state.refactor?.();
   }
 
+  /** Writes its state into a snapshot. */
   save(writer: SnapshotWriter): void {
     this.#rule.state.save(writer);
   }
 
+  /** Takes its state from a snapshot. */
   load(reader: SnapshotReader): void {
     this.#rule.state.load(reader);
     this.#impressions = reader.header.impressions;
