@@ -62,3 +62,21 @@ function placesOf(actions: readonly Action[]): ReadonlyMap<string, number> {
   if (places.size < actions.length) throw new Problem(422, "actions: expected each id once");
   return places;
 }
+
+/** How a catalogue became another one: how many actions it has now, and those that are not what they were at their place. */
+export interface CatalogueChange {
+  readonly size: number;
+  readonly changed: readonly (readonly [place: number, action: Action])[];
+}
+
+export function changeBetween(before: readonly Action[], after: readonly Action[]): CatalogueChange {
+  const texts = before.map((action) => JSON.stringify(action));
+  const changed = after.flatMap((action, place) => (JSON.stringify(action) === texts[place] ? [] : [[place, action] as const]));
+  return { size: after.length, changed };
+}
+
+export function changedBy(before: readonly Action[], { size, changed }: CatalogueChange): Action[] {
+  const after = before.slice(0, size);
+  for (const [place, action] of changed) after[place] = action;
+  return after;
+}

@@ -2,7 +2,7 @@ import type { Policy } from "afterclick";
 import type { LearnerStore } from "./learner-store.ts";
 import type { Arm } from "./metrics.ts";
 import type { Worth } from "./reward.ts";
-import type { Features } from "./schema.ts";
+import type { Action, Features } from "./schema.ts";
 import { firstIdAt, shownAtOf } from "./token.ts";
 
 /** How an impression was decided. */
@@ -17,6 +17,17 @@ export interface Decision {
   readonly candidates: number | null;
   /** What each shadow would have shown first, by its name. */
   readonly shadows?: Readonly<Record<string, string>>;
+  /** Below the first place of a list: the id of its first impression, by which all of it was drawn. */
+  readonly first?: string;
+  /** What the request asked for other than all of the catalogue. With it, and with the version, the decision can be made again. */
+  readonly asked?: Asked;
+}
+
+/** What a request may restrict a decision by. */
+export interface Asked {
+  readonly actions?: Action[];
+  readonly exclude?: string[];
+  readonly greedy?: boolean;
 }
 
 export interface ImpressionRow {

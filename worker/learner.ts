@@ -333,9 +333,11 @@ export class Learner extends DurableObject<Environment> {
   /** Lines of the log after a row, in order, and how the log begins. */
   log(after: number): Promise<Message.Answer<{ readonly model: Message.LogHead; readonly lines: readonly LogRow[] }>> {
     return answer(async () => {
-      const { config } = this.#known();
-      const { name: model, generation, horizon, seq } = this.#store;
-      return { model: { model, generation, horizon, modelVersion: seq, config }, lines: this.#store.log.page(after) };
+      const { config, replica } = this.#known();
+      const [{ policy }] = await replica.start();
+      const { name: model, generation, horizon, seq: modelVersion } = this.#store;
+      const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after) };
+      return { model: { ...head, exportedAt: Date.now(), digest: policy.digest() }, lines: this.#store.log.page(after) };
     });
   }
 

@@ -120,13 +120,27 @@ export class Policy {
    * @throws {TypeError | RangeError} if candidates are missing, malformed or of another dimension.
    */
   choose(request: ChooseRequest): Choice[] {
-    const { draws = 0, normals, round } = request;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
-    flag("greedy", request.greedy ?? false);
-    wholeNumber("draws", draws, 0, DRAWS_LIMIT);
-    if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
-    wholeNumber("round", round, 1);
+    checkDraws(request);
     return this.#rule.propose ? this.#propose(request, limit) : this.#rank(request, limit);
+  }
+
+  /**
+   * Chance of each candidate to come first, where the policy knows it: what `choose` says of its first choice, of them all.
+   * **Shapes:** k.
+   *
+   * @throws {UnsupportedError} code `no-probability`; a policy that samples knows it if there are `draws`.
+   * @throws {TypeError | RangeError} as `choose`.
+   */
+  chances(request: ChooseRequest): Float64Array {
+    if (this.#rule.propose) throw new UnsupportedError("no-probability", `${this.id} does not choose among candidates`);
+    checkDraws(request);
+    const { count, own, shares, known } = this.#scored(request, 1);
+    const chance = known ?? (this.deterministic ? (index: number) => Number(own[0] === index) : undefined);
+    if (!chance && shares.uniform < 1) {
+      throw new UnsupportedError("no-probability", `${this.id} does not know its probabilities without draws`);
+    }
+    return Float64Array.from({ length: count }, (_, index) => mixed(shares.uniform, count, chance?.(index, 0)));
   }
 
   /** What a rule is told that has not been asked yet. One object with all of it: a decision among few candidates takes no longer than a few copies would. */
@@ -164,30 +178,34 @@ export class Policy {
   }
 
   #rank(request: ChooseRequest, limit: number): Choice[] {
-    const { domain, score: rule } = this.#rule as Required<Rule>;
-    if (domain) this.#refuseCandidates(request);
+    const { domain, count, score, own, shares, known, momentsOf } = this.#scored(request, limit);
     const { candidates } = request;
-    const points = domain?.points ?? this.#points(request);
-    const count = domain?.count ?? candidates?.length ?? points.length / this.dimension;
-    const scores = rule(this.#asked(request, points, count));
-    const greedy = request.greedy === true && scores.moments !== undefined;
-    // Copied, as the moments are asked for again below.
-    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean.slice() : scores.score;
-    const own = best(score, limit);
-    const shares = this.#shares(request, count, own.length);
     const ranked = shares.order ?? own;
-    const certain = greedy || (shares.uniform > 0 && this.deterministic);
-    const known = certain ? (index: number, place: number) => Number(own[place] === index) : scores.probability;
-    const moments = scores.moments?.(ranked);
+    const moments = momentsOf?.(ranked);
     return ranked.map((index, place) => {
       const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
       const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: score[index], mean, width };
       if (domain) choice.features = domain.at(index);
-      if (known || shares.uniform === 1) {
-        choice.probability = shares.uniform / count + (1 - shares.uniform) * (known?.(index, place) ?? 0);
-      }
+      if (known || shares.uniform === 1) choice.probability = mixed(shares.uniform, count, known?.(index, place));
       return choice;
     });
+  }
+
+  /** The candidates' scores, the ranking by them, and what is known of its chances. */
+  #scored(request: ChooseRequest, limit: number) {
+    const { domain, score: rule } = this.#rule as Required<Rule>;
+    if (domain) this.#refuseCandidates(request);
+    const points = domain?.points ?? this.#points(request);
+    const count = domain?.count ?? request.candidates?.length ?? points.length / this.dimension;
+    const scores = rule(this.#asked(request, points, count));
+    const greedy = request.greedy === true && scores.moments !== undefined;
+    // Copied, as the moments may be asked for again.
+    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean.slice() : scores.score;
+    const own = best(score, limit);
+    const shares = this.#shares(request, count, own.length);
+    const certain = greedy || (shares.uniform > 0 && this.deterministic);
+    const known = certain ? (index: number, place: number) => Number(own[place] === index) : scores.probability;
+    return { domain, count, score, own, shares, known, momentsOf: scores.moments };
   }
 
   #shares({ minimumShare = 0, round, decision }: ChooseRequest, count: number, places: number): Shares {
@@ -299,6 +317,19 @@ export class Policy {
     this.#rule.state.load(reader);
     this.#impressions = reader.header.impressions;
   }
+}
+
+/** @throws {TypeError | RangeError} if what a choice is drawn with is malformed. */
+function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest): void {
+  flag("greedy", greedy);
+  wholeNumber("draws", draws, 0, DRAWS_LIMIT);
+  if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
+  wholeNumber("round", round, 1);
+}
+
+/** A chance, where with chance `uniform` all `count` candidates are equally likely instead. */
+function mixed(uniform: number, count: number, chance = 0): number {
+  return uniform / count + (1 - uniform) * chance;
 }
 
 function given(name: string, values: ArrayLike<number>, count: number): Float64Array {

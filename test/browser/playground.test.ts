@@ -177,9 +177,7 @@ describe.skipIf(!hasChromium)("the playground's page", () => {
     await open(queryOf({ ...short, rounds: 2000, pace: "slow" }));
     await expect.poll(() => page.getByRole("progressbar").evaluate((bar) => (bar as HTMLProgressElement).value), soon).toBeGreaterThan(50);
     await page.getByRole("button", { name: "Stop" }).press("Enter");
-    await expect
-      .poll(() => page.getByRole("status").innerText(), soon)
-      .toMatch(/^Stopped after [\d,]+ rounds\. Missed: OTFLinTS, narrow/);
+    await expect.poll(() => page.getByRole("status").innerText(), soon).toMatch(/^Stopped after [\d,]+ rounds\. Missed: OTFLinTS, narrow/);
     const stopped = await standings();
     await page.waitForTimeout(400);
     expect(await standings()).toEqual(stopped);
