@@ -2,6 +2,7 @@
 
 export { absorb, digest } from "./digest";
 export { gpScoreWatched, gpWatch } from "./domain";
+export { exponential as exp } from "./exponential";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
 export {
   gpAppend,
@@ -41,11 +42,6 @@ export {
 } from "./ridge";
 export { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "./ridge-draws";
 export { ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
-
-/** e^x, within 0.52 units in the last place. */
-export function exp(x: f64): f64 {
-  return Math.exp(x);
-}
 
 /** The natural logarithm, within 0.52 units in the last place. */
 export function log(x: f64): f64 {
