@@ -46,7 +46,14 @@ it("is not given of a model that is not open to pages, nor are impressions taken
 it("takes what a page has shown once, and joins conversions by its id, in whatever order they come", async () => {
   const model = await createModel({ local: true });
   const now = Date.now();
-  const items = ["a", "b"].map((id) => ({ id, action: "mug", context: { country: "PT" }, shownAt: now - 1000, keys: [id], probability: 0.5 }));
+  const items = ["a", "b"].map((id) => ({
+    id,
+    action: "mug",
+    context: { country: "PT" },
+    shownAt: now - 1000,
+    keys: [id],
+    probability: 0.5,
+  }));
   const json = { type: "conversion", timestamp: now, data: { model, key: "b", reward: 1 } };
   const convert = () =>
     call("POST", "/v1/conversions", JSON.stringify(json), { key: null, headers: sign("msg_page", JSON.stringify(json)) });
@@ -69,7 +76,10 @@ it("takes a hundred impressions of a page at once, and no more", async () => {
 });
 
 it.each([
-  ["a policy that keeps every impression's features", { policy: "gp-ucb-sdf", options: { dimension: 8, kernel: { name: "linear", variance: 1, bias: 0 } } }],
+  [
+    "a policy that keeps every impression's features",
+    { policy: "gp-ucb-sdf", options: { dimension: 8, kernel: { name: "linear", variance: 1, bias: 0 } } },
+  ],
   ["a holdout", { holdout: 0.1 }],
   ["shadows", { shadows: [{ name: "other", policy: "otf-lin-ucb" }] }],
 ])("is refused with %s", async (_, body) => {
