@@ -1,6 +1,6 @@
 // The exports of core.wasm. Handles and pointers are u32, arrays are of f64; src/core/core.ts is the only caller.
 
-export { digest } from "./digest";
+export { absorb, digest } from "./digest";
 export { gpScoreWatched, gpWatch } from "./domain";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
 export {
@@ -23,7 +23,6 @@ export {
   gpTouch,
 } from "./gaussian-process";
 export { kernelMatrix } from "./kernels";
-export { bounded } from "./linalg";
 export { gpFind, gpNearest } from "./lookup";
 export { allocate, release } from "./memory";
 export { improvement, logImprovement } from "./normal";
@@ -40,7 +39,8 @@ export {
   ridgeState,
   ridgeTouch,
 } from "./ridge";
-export { ridgeDraw, ridgeDrawScores, ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
+export { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "./ridge-draws";
+export { ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
 
 /** e^x, within 0.52 units in the last place. */
 export function exp(x: f64): f64 {

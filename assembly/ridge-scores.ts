@@ -1,14 +1,14 @@
 // What a ridge posterior says about k candidates, four at a time: means, widths, and samples.
 
-import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { addProducts, allFinite, LANES, packLane, packPanel, PANEL_ROW, solvePanel, subtractProducts } from "./linalg";
-import { allocateDoubles, release } from "./memory";
+import { NOT_FINITE, OK } from "./abi";
+import { addProducts, allFinite, solvePanel } from "./linalg";
+import { clearRows, copyLanes, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
 import { estimate, Ridge } from "./ridge";
 import { solve, solveTransposed } from "./vector";
 
 /** lanes[c] = <x_c, parameter> for the four candidates of a panel (d x 4). */
 function products(panel: usize, d: usize, parameter: usize, lanes: usize): void {
-  memory.fill(lanes, 0, PANEL_ROW);
+  clearRows(lanes, 1);
   addProducts(panel, parameter, d, lanes);
 }
 
@@ -43,10 +43,10 @@ export function ridgeScore(model: Ridge, xs: usize, k: usize, means: usize, widt
     }
     packPanel(xs + at * d, count, d, panel);
     products(panel, d, theta, lanes);
-    memory.copy(means + at, lanes, count << 3);
+    copyLanes(means + at, lanes, count);
     solvePanel(model.factor, model.reciprocals, 0, d, panel);
     panelNorms(panel, d, lanes);
-    memory.copy(widths + at, lanes, count << 3);
+    copyLanes(widths + at, lanes, count);
   }
   return allFinite(means, k) && allFinite(widths, k) ? OK : NOT_FINITE;
 }
@@ -55,7 +55,7 @@ export function ridgeScore(model: Ridge, xs: usize, k: usize, means: usize, widt
 function scoreOne(model: Ridge, x: usize, mean: usize, width: usize): void {
   const bytes = model.dimension << 3;
   const y = model.panel;
-  memory.copy(y, x, bytes);
+  copyVector(y, x, model.dimension);
   solve(model.factor, model.reciprocals, model.dimension, y);
   let sum: f64 = 0;
   let square: f64 = 0;
@@ -71,7 +71,7 @@ function scoreOne(model: Ridge, x: usize, mean: usize, width: usize): void {
 export function ridgeSample(model: Ridge, normals: usize, scale: f64, out: usize): i32 {
   const d = model.dimension;
   const theta = estimate(model);
-  memory.copy(out, normals, d << 3);
+  copyVector(out, normals, d);
   solveTransposed(model.factor, model.reciprocals, d, out);
   for (let j: usize = 0; j < d << 3; j += 8) {
     store<f64>(out + j, load<f64>(theta + j) + scale * load<f64>(out + j));
@@ -113,66 +113,4 @@ function fourProducts(xs: usize, parameter: usize, bytes: usize, out: usize): vo
   store<f64>(out, sum1, 8);
   store<f64>(out, sum2, 16);
   store<f64>(out, sum3, 24);
-}
-
-/**
- * Keeps w = L^-T z for each of m rows z of `normals` (m x d), instead of those kept before, for `ridgeDrawScores`. They
- * belong to the present factor: whoever changes that draws again. Returns OK, or OUT_OF_MEMORY, nothing changed.
- * **Cost:** m d^2 / 2.
- */
-export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
-  const d = model.dimension;
-  const groups = (m + LANES - 1) / LANES;
-  const draws = allocateDoubles(<u64>groups * d * LANES);
-  if (!draws) return OUT_OF_MEMORY;
-  memory.fill(draws, 0, groups * d * PANEL_ROW);
-  const vector = model.panel;
-  for (let s: usize = 0; s < m; s++) {
-    memory.copy(vector, normals + (s * d << 3), d << 3);
-    solveTransposed(model.factor, model.reciprocals, d, vector);
-    packLane(vector, d, draws + s / LANES * d * PANEL_ROW, s % LANES);
-  }
-  release(model.draws);
-  model.draws = draws;
-  return OK;
-}
-
-/**
- * Scores of m samples in opposite pairs: scores[2 s k + c] = <x_c, theta> + scale <x_c, w_s> for each w_s that `ridgeDraw`
- * kept, and scores[(2 s + 1) k + c] the same with a minus, which costs no more.
- *
- * `ridgeDraw` has kept at least m / 2. `xs`: k x d, row-major; `scores`: m x k; they may not overlap.
- * Returns OK or NOT_FINITE. **Cost:** m k d / 2.
- */
-export function ridgeDrawScores(model: Ridge, xs: usize, k: usize, scale: f64, m: usize, scores: usize): i32 {
-  const d = model.dimension;
-  const theta = estimate(model);
-  const lanes = model.panel;
-  const panel = lanes + LANES * PANEL_ROW;
-  // Four draws by four candidates.
-  const block = panel + d * PANEL_ROW;
-  for (let start: usize = 0; start < k; start += LANES) {
-    const count = min(LANES, k - start);
-    packPanel(xs + (start * d << 3), count, d, panel);
-    products(panel, d, theta, lanes);
-    for (let s: usize = 0; s < m; s += 2 * LANES) {
-      memory.fill(block, 0, LANES * PANEL_ROW);
-      subtractProducts(model.draws + s * d * 4, panel, d, block);
-      const out = scores + ((s * k + start) << 3);
-      for (let a: usize = 0; a < 2 * LANES && s + a < m; a++) {
-        // The block holds the products with a minus.
-        writeScores(lanes, block + (a >> 1) * PANEL_ROW, a & 1 ? scale : -scale, count, out + ((a * k) << 3));
-      }
-    }
-  }
-  return allFinite(scores, m * k) ? OK : NOT_FINITE;
-}
-
-/** out[c] = means[c] + scale products[c] for `count` <= 4 lanes; behind the means' lanes is room for four more. */
-function writeScores(means: usize, products: usize, scale: f64, count: usize, out: usize): void {
-  const factor = f64x2.splat(scale);
-  const target = count == LANES ? out : means + PANEL_ROW;
-  v128.store(target, f64x2.add(v128.load(means), f64x2.mul(factor, v128.load(products))));
-  v128.store(target, f64x2.add(v128.load(means, 16), f64x2.mul(factor, v128.load(products, 16))), 16);
-  if (target != out) memory.copy(out, target, count << 3);
 }

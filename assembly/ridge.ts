@@ -2,8 +2,9 @@
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { factorise, invertDiagonal, update, ZERO_COLUMN } from "./factor";
-import { allFinite, factorRow, LANES, triangle } from "./linalg";
+import { addMultiple, allFinite, factorRow, triangle } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
+import { copyVector, LANES } from "./panel";
 import { solve, solveTransposed } from "./vector";
 
 @unmanaged export class Ridge {
@@ -18,8 +19,12 @@ import { solve, solveTransposed } from "./vector";
   reciprocals: usize;
   theta: usize;
   panel: usize;
-  /** Owned: what `ridgeDraw` drew, four to a panel (d x 4). */
+  /** Owned: what `ridgeDraw` drew, in groups (d x 8). */
   draws: usize;
+  /** Owned: scores by those draws (k x `scoreStride`), and how many there is room for. */
+  scores: usize;
+  scoreStride: usize;
+  scoreRoom: usize;
 }
 
 /** Starts with nothing seen: V = ridge I, ridge > 0. Returns a handle, which the caller owns until `ridgeRelease`, or 0. */
@@ -41,6 +46,8 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
   model.theta = model.reciprocals + vector;
   model.panel = model.theta + vector;
   model.draws = 0;
+  model.scores = 0;
+  model.scoreRoom = 0;
   memory.fill(gram, 0, model.reciprocals - gram);
   for (let i: usize = 0; i < dimension; i++) store<f64>(factorRow(model.factor, i) + (i << 3), sqrt(ridge));
   ridgeTouch(model);
@@ -49,6 +56,7 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
 
 export function ridgeRelease(model: Ridge): void {
   release(model.draws);
+  release(model.scores);
   release(model.gram);
   release(changetype<usize>(model));
 }
@@ -79,7 +87,7 @@ export function ridgeAppend(model: Ridge, x: usize): i32 {
   for (let i: usize = 0; i < d; i++) {
     const row = factorRow(model.gram, i);
     const value = load<f64>(x + (i << 3));
-    for (let j: usize = 0; j <= i << 3; j += 8) store<f64>(row + j, load<f64>(row + j) + value * load<f64>(x + j));
+    addMultiple(row, x, i + 1, value);
   }
   update(model.factor, model.reciprocals, d, x, model.panel);
   model.fresh = false;
@@ -104,7 +112,7 @@ export function ridgeReward(model: Ridge, x: usize, delta: f64): i32 {
 export function estimate(model: Ridge): usize {
   if (!model.fresh) {
     const d = model.dimension;
-    memory.copy(model.theta, model.moment, d << 3);
+    copyVector(model.theta, model.moment, d);
     solve(model.factor, model.reciprocals, d, model.theta);
     solveTransposed(model.factor, model.reciprocals, d, model.theta);
     model.fresh = true;

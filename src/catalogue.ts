@@ -1,11 +1,14 @@
 import { checkCount, HashedSum } from "./hashed-sum.ts";
 import { hashBytes, placeOf, type Term, type Terms } from "./terms.ts";
 
+/** Places that are remembered, four bytes each: of 256 terms of contexts where a thousand actions have a name of their own. */
+const MOST_PLACES = 262_144;
+
 /** Terms in arrays, feature by feature. */
 interface Columns {
   readonly list: readonly Term[];
-  readonly values: Float64Array;
-  readonly places: Int32Array;
+  readonly values: readonly number[];
+  readonly places: readonly number[];
   /** Where the terms of each feature end. */
   readonly ends: readonly number[];
 }
@@ -21,8 +24,11 @@ export class Catalogue {
   readonly #stemOf: Int32Array;
   readonly #stems: readonly Uint8Array[];
   readonly #dimension: number;
+  readonly #sum: HashedSum;
   /** Terms of the action that has most. */
   readonly #most: number;
+  /** By the hash's state behind a context's term, on which alone they depend: the places of its products with the distinct names. */
+  readonly #places = new Map<number, Int32Array>();
 
   constructor(actions: readonly Terms[], dimension: number) {
     const utf8 = new TextEncoder();
@@ -40,6 +46,7 @@ export class Catalogue {
     this.#stemOf = Int32Array.from(distinct.values(), ({ stem }) => stems.get(stem) as number);
     this.#stems = Array.from(stems.keys(), (stem) => utf8.encode(stem));
     this.#dimension = dimension;
+    this.#sum = new HashedSum(dimension);
     this.#most = this.#actions.reduce((most, { list }) => Math.max(most, list.length), 0);
   }
 
@@ -47,13 +54,13 @@ export class Catalogue {
   vectorsIn(context: Terms): Float64Array {
     const left = columnsOf(context);
     checkCount(left.list.length + this.#most + left.list.length * this.#most);
-    const products = this.#productPlaces(left.list);
+    const products = left.list.map(({ prefix }) => this.#productPlaces(prefix));
     const vectors = new Float64Array(this.#actions.length * this.#dimension);
-    const sum = new HashedSum(this.#dimension);
+    const sum = this.#sum;
     for (let i = 0; i < this.#actions.length; i++) {
       const right = this.#actions[i];
-      addTerms(sum, left);
-      addTerms(sum, right);
+      sum.addAll(left.places, left.values);
+      sum.addAll(right.places, right.values);
       this.#addProducts(sum, left, right, products, this.#names[i]);
       sum.moveInto(vectors, i * this.#dimension);
     }
@@ -61,51 +68,44 @@ export class Catalogue {
   }
 
   /** Feature by feature, as of an action alone: in another order a component's terms would add up to other bits. */
-  #addProducts(sum: HashedSum, left: Columns, right: Columns, places: Int32Array, names: Int32Array): void {
-    const stride = this.#ends.length;
-    const addRow = (a: number, from: number, to: number): void => {
-      const value = left.values[a];
-      for (let b = from; b < to; b++) sum.add(places[a * stride + names[b]], value * right.values[b]);
-    };
+  #addProducts(sum: HashedSum, left: Columns, right: Columns, products: readonly Int32Array[], names: Int32Array): void {
+    const { values, ends } = right;
     for (let l = 0, first = 0; l < left.ends.length; first = left.ends[l++]) {
       // One term meets one feature after another.
-      if (left.ends[l] === first + 1) addRow(first, 0, right.values.length);
+      if (left.ends[l] === first + 1) sum.addPicked(products[first], names, values, left.values[first], 0, values.length);
       else {
-        for (let r = 0, from = 0; r < right.ends.length; from = right.ends[r++]) {
-          for (let a = first; a < left.ends[l]; a++) addRow(a, from, right.ends[r]);
+        for (let r = 0, from = 0; r < ends.length; from = ends[r++]) {
+          for (let a = first; a < left.ends[l]; a++) sum.addPicked(products[a], names, values, left.values[a], from, ends[r]);
         }
       }
     }
   }
 
-  /** The places of the products of each term of a context with each distinct name: terms x names. */
-  #productPlaces(context: readonly Term[]): Int32Array {
+  /** The places of the products of a context's term with each distinct name; remembered, as contexts are much alike. */
+  #productPlaces(prefix: number): Int32Array {
+    const known = this.#places.get(prefix);
+    if (known) return known;
     const [rests, ends, stemOf] = [this.#rests, this.#ends, this.#stemOf];
-    const places = new Int32Array(context.length * ends.length);
-    let at = 0;
-    for (const { prefix } of context) {
-      const states = this.#stems.map((stem) => hashBytes(prefix, stem));
-      for (let i = 0, from = 0; i < ends.length; from = ends[i++]) {
-        places[at++] = placeOf(hashBytes(states[stemOf[i]], rests, from, ends[i]), this.#dimension);
-      }
+    const places = new Int32Array(ends.length);
+    const states = this.#stems.map((stem) => hashBytes(prefix, stem));
+    for (let i = 0, from = 0; i < ends.length; from = ends[i++]) {
+      places[i] = placeOf(hashBytes(states[stemOf[i]], rests, from, ends[i]), this.#dimension);
     }
+    if ((this.#places.size + 1) * places.length > MOST_PLACES) this.#places.clear();
+    this.#places.set(prefix, places);
     return places;
   }
 }
 
 function columnsOf(terms: Terms): Columns {
-  const list = Array.from(terms.values()).flat();
-  const values = new Float64Array(list.length);
-  const places = new Int32Array(list.length);
-  for (let i = 0; i < list.length; i++) {
-    values[i] = list[i].value;
-    places[i] = list[i].place;
+  const [list, values, places, ends]: [Term[], number[], number[], number[]] = [[], [], [], []];
+  for (const feature of terms.values()) {
+    for (const term of feature) {
+      list.push(term);
+      values.push(term.value);
+      places.push(term.place);
+    }
+    ends.push(list.length);
   }
-  const ends: number[] = [];
-  for (const { length } of terms.values()) ends.push((ends.at(-1) ?? 0) + length);
   return { list, values, places, ends };
-}
-
-function addTerms(sum: HashedSum, { places, values }: Columns): void {
-  for (let i = 0; i < places.length; i++) sum.add(places[i], values[i]);
 }

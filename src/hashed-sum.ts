@@ -8,11 +8,14 @@ export class HashedSum {
   readonly #components: Float64Array;
   /** A bit for each component that was added to. */
   readonly #touched: Int32Array;
+  /** Room for those components, in order. */
+  readonly #list: Int32Array;
 
   constructor(dimension: number) {
     this.dimension = dimension;
     this.#components = new Float64Array(dimension);
     this.#touched = new Int32Array(Math.ceil(dimension / 32));
+    this.#list = new Int32Array(dimension);
   }
 
   /** Adds at a place, or subtracts at ~ a place: without a branch, as it would go either way at random. */
@@ -23,6 +26,24 @@ export class HashedSum {
     this.#touched[component >> 5] |= 1 << component;
   }
 
+  /** Adds each value at its place. */
+  addAll(places: readonly number[], values: readonly number[]): void {
+    for (let i = 0; i < places.length; i++) this.add(places[i], values[i]);
+  }
+
+  /** Adds `weight` times the values [from, to), each at the one of `places` that `picks` names for it. */
+  addPicked(places: Int32Array, picks: Int32Array, values: readonly number[], weight: number, from: number, to: number): void {
+    const components = this.#components;
+    const touched = this.#touched;
+    for (let i = from; i < to; i++) {
+      const place = places[picks[i]];
+      const sign = place >> 31;
+      const component = place ^ sign;
+      components[component] += (sign | 1) * (weight * values[i]);
+      touched[component >> 5] |= 1 << component;
+    }
+  }
+
   /**
    * Writes the sum, scaled to length 1 if it is longer, then rounded towards zero, which never makes it longer, to `target`, which
    * is zero from `offset` on; and begins anew.
@@ -30,29 +51,27 @@ export class HashedSum {
   moveInto(target: Float64Array, offset: number): void {
     const components = this.#components;
     const touched = this.#touched;
+    const list = this.#list;
+    let count = 0;
     let square = 0;
     for (let word = 0; word < touched.length; word++) {
       for (let bits = touched[word]; bits !== 0; bits &= bits - 1) {
-        const component = components[lowest(word, bits)];
-        square += component * component;
-      }
-    }
-    const scale = square > 1 ? 1 / Math.sqrt(square) : 1;
-    for (let word = 0; word < touched.length; word++) {
-      for (let bits = touched[word]; bits !== 0; bits &= bits - 1) {
-        const j = lowest(word, bits);
-        // The reciprocal of a power of two is exact, and a product quicker than a quotient; + 0 makes -0 a 0.
-        target[offset + j] = Math.trunc(components[j] * scale * RESOLUTION) * (1 / RESOLUTION) + 0;
-        components[j] = 0;
+        // The component that the lowest bit set stands for.
+        const j = (word << 5) + 31 - Math.clz32(bits & -bits);
+        square += components[j] * components[j];
+        list[count++] = j;
       }
       touched[word] = 0;
     }
+    // The reciprocal of a power of two is exact, and a product quicker than a quotient.
+    const scale = square > 1 ? 1 / Math.sqrt(square) : 1;
+    for (let i = 0; i < count; i++) {
+      const j = list[i];
+      // + 0 makes -0 a 0.
+      target[offset + j] = Math.trunc(components[j] * scale * RESOLUTION) * (1 / RESOLUTION) + 0;
+      components[j] = 0;
+    }
   }
-}
-
-/** The component that the lowest bit set in a word stands for. */
-function lowest(word: number, bits: number): number {
-  return (word << 5) + 31 - Math.clz32(bits & -bits);
 }
 
 /** @throws {RangeError} if a vector would be the sum of too many terms. */

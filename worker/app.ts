@@ -2,7 +2,6 @@ import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ApplyGlobalResponse } from "hono/client";
 import { createMiddleware } from "hono/factory";
-import { secureHeaders } from "hono/secure-headers";
 import * as v from "valibot";
 import openapi from "../build/openapi.json";
 import { takeConversions } from "./conversions.ts";
@@ -57,8 +56,20 @@ const signed = createMiddleware<{ Bindings: Environment; Variables: { event: str
   await next();
 });
 
-const limited = (maxSize: number) =>
-  bodyLimit({ maxSize, onError: () => Promise.reject(new Problem(413, `the body may have ${maxSize} bytes`)) });
+/** What an answer needs that no browser shows; the page has all the others. */
+const apiHeaders = createMiddleware(async (c, next) => {
+  await next();
+  c.res.headers.set("x-content-type-options", "nosniff");
+});
+
+const limited = (maxSize: number) => {
+  const counted = bodyLimit({ maxSize, onError: () => Promise.reject(new Problem(413, `the body may have ${maxSize} bytes`)) });
+  return createMiddleware((c, next) => {
+    // Who says how long the body is, and says so truthfully or is cut off by the platform, need not have a stream made of it.
+    const stated = Number(c.req.header("content-length") ?? Number.NaN);
+    return stated <= maxSize && !c.req.raw.headers.has("transfer-encoding") ? next() : counted(c, next);
+  });
+};
 
 /** The worker's routes. Each app is an isolate of its own: it holds the snapshots it serves by and what it has not registered yet. */
 export function createApp() {
@@ -66,7 +77,7 @@ export function createApp() {
   const base = new Hono<{ Bindings: Environment }>();
   base.onError(problemResponse);
   base.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
-  base.use(secureHeaders());
+  base.use(apiHeaders);
   const body = limited(MAX_BODY_BYTES);
   const log = limited(MAX_LOG_BYTES);
   base.use("/v1/*", (c, next) => (c.req.path.endsWith("/events") ? log(c, next) : body(c, next)));
@@ -114,12 +125,12 @@ export function createApp() {
     .get("/v1/models/:model/metrics", secretKey, model, async (c) => {
       const { model } = c.req.valid("param");
       const { recent, ...metrics } = await learner(c.env, model, (stub) => stub.metrics());
-      const signer = await tokens(c.env);
-      const named = recent.map(async (impression) => {
+      const signer = tokens(c.env);
+      const named = recent.map((impression) => {
         const { impressionId: id, shownAt } = impression;
-        return { ...impression, impressionId: await signer.sign({ ...impression, id, model, windowEndsAt: shownAt + metrics.windowMs }) };
+        return { ...impression, impressionId: signer.sign({ ...impression, id, model, windowEndsAt: shownAt + metrics.windowMs }) };
       });
-      return c.json({ ...metrics, recent: await Promise.all(named) }, 200);
+      return c.json({ ...metrics, recent: named }, 200);
     })
     .put("/v1/models/:model/actions", secretKey, model, valid("json", actionsBody), async (c) => {
       const { model } = c.req.valid("param");
@@ -134,7 +145,7 @@ export function createApp() {
     })
     .post("/v1/models/:model/events", secretKey, model, async (c) => {
       const { model } = c.req.valid("param");
-      const lines = await pastLines(await c.req.text(), model, await tokens(c.env));
+      const lines = await pastLines(await c.req.text(), model, tokens(c.env));
       return c.json(await learner(c.env, model, (stub) => stub.importLog(lines)), 200);
     })
     .delete("/v1/models/:model/keys/:key", secretKey, modelAndKey, async (c) => {
@@ -146,18 +157,18 @@ export function createApp() {
     .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, valid("json", recommendationsBody), async (c) => {
       const { model } = c.req.valid("param");
       const request = c.req.valid("json");
-      const signer = await tokens(c.env);
+      const signer = tokens(c.env);
       const keys = request.keys.length > 0 ? await hashesOfKeys(model, request.keys) : [];
       const decided = await edge.recommend(c.env, c.executionCtx, model, request, keys);
       // Made once: a learner that was asked before and whose answer was lost would show another list.
       const { actions, ...decision } =
         decided ?? (await learner(c.env, model, (stub) => stub.recommend({ ...request, keys }), { retry: false }));
-      const ranking = actions.map(async ({ id, action, ...scores }: Recommended) => ({
-        impressionId: await signer.sign({ ...decision, id, model, action, probability: scores.probability }),
+      const ranking = actions.map(({ id, action, ...scores }: Recommended) => ({
+        impressionId: signer.sign({ ...decision, id, model, action, probability: scores.probability }),
         id: action,
         ...scores,
       }));
-      return c.json({ model, ...decision, actions: await Promise.all(ranking) }, 201);
+      return c.json({ model, ...decision, actions: ranking }, 201);
     })
     .use("/v1/models/:model/published", crossOriginRead)
     .get("/v1/models/:model/published", anyKey, model, rateLimit, async (c) => {
@@ -170,15 +181,12 @@ export function createApp() {
     .post("/v1/models/:model/impressions", anyKey, model, rateLimit, valid("json", impressionsBody), async (c) => {
       const { model } = c.req.valid("param");
       const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
-      const signer = await tokens(c.env);
+      const signer = tokens(c.env);
       const shown = await registrationsOf(c.req.valid("json"), model, signer);
       if (byPage && shown.length > MAX_OF_PAGE) throw new Problem(413, `a page may register ${MAX_OF_PAGE} impressions at once`);
       const registered = await learner(c.env, model, (stub) => stub.register(shown, { byPage }));
-      const impressions = registered.map(async ({ status, ...impression }) => ({
-        impressionId: await signer.sign({ model, ...impression }),
-        status,
-      }));
-      return c.json({ impressions: await Promise.all(impressions) }, 201);
+      const impressions = registered.map(({ status, ...impression }) => ({ impressionId: signer.sign({ model, ...impression }), status }));
+      return c.json({ impressions }, 201);
     })
     .get("/v1/impressions/:id", secretKey, async (c) => {
       const impressionId = c.req.param("id");
@@ -220,13 +228,13 @@ async function describe(env: Environment, model: string): Promise<Described> {
   return (await learner(env, model, (stub) => stub.describe())) as Described;
 }
 
-function tokens(env: Environment): Promise<TokenSigner> {
+function tokens(env: Environment): TokenSigner {
   return TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
 }
 
 /** What a learner knows of an impression. @throws {Problem} 404 if it is not one of ours, or nothing is known of it. */
 async function known<T>(env: Environment, impressionId: string, ask: (token: TokenContent) => Promise<T | null | false>): Promise<T> {
-  const token = await (await tokens(env)).verify(impressionId, Date.now());
+  const token = tokens(env).verify(impressionId, Date.now());
   const answer = token && (await ask(token));
   if (answer === undefined || answer === null || answer === false) throw new Problem(404, "there is no such impression");
   return answer;

@@ -12,11 +12,13 @@ export interface Candidates {
 export class Catalogue {
   readonly actions: readonly Action[];
   readonly #places: ReadonlyMap<string, number>;
+  readonly #all: Candidates;
 
   /** @throws {Problem} 422 if an id is there twice. */
   constructor(actions: readonly Action[]) {
     this.actions = actions;
     this.#places = placesOf(actions);
+    this.#all = { actions, places: Array.from(actions.keys()) };
   }
 
   get size(): number {
@@ -42,6 +44,7 @@ export class Catalogue {
 
   /** The given actions, or all of the catalogue, without the excluded ones; possibly none. */
   candidates(given: readonly Action[] | undefined, exclude: readonly string[]): Candidates {
+    if (given === undefined && exclude.length === 0) return this.#all;
     const excluded = new Set(exclude);
     if (given === undefined) {
       const places = Array.from(this.actions.keys()).filter((place) => !excluded.has(this.actions[place].id));
@@ -58,4 +61,22 @@ function placesOf(actions: readonly Action[]): ReadonlyMap<string, number> {
   const places = new Map(actions.map(({ id }, place) => [id, place]));
   if (places.size < actions.length) throw new Problem(422, "actions: expected each id once");
   return places;
+}
+
+/** How a catalogue became another one: how many actions it has now, and those that are not what they were at their place. */
+export interface CatalogueChange {
+  readonly size: number;
+  readonly changed: readonly (readonly [place: number, action: Action])[];
+}
+
+export function changeBetween(before: readonly Action[], after: readonly Action[]): CatalogueChange {
+  const texts = before.map((action) => JSON.stringify(action));
+  const changed = after.flatMap((action, place) => (JSON.stringify(action) === texts[place] ? [] : [[place, action] as const]));
+  return { size: after.length, changed };
+}
+
+export function changedBy(before: readonly Action[], { size, changed }: CatalogueChange): Action[] {
+  const after = before.slice(0, size);
+  for (const [place, action] of changed) after[place] = action;
+  return after;
 }

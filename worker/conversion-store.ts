@@ -83,6 +83,8 @@ export class ConversionStore {
 
   /** Takes out what waits for an impression, by its id or by one of its keys, to be added again as what it is now. */
   removeOrphans({ id, action }: Pick<StoredImpression, "id" | "action">, windowMs: number): ConversionEvent[] {
+    // Most wait for nothing. What is deleted otherwise stays in the count, which is then looked at in vain.
+    if (this.#store.counted("orphan") === 0) return [];
     const shownAt = shownAtOf(id);
     const orphans = this.#store.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR

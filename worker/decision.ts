@@ -1,13 +1,13 @@
 import type { Choice, ChooseRequest, Policy } from "afterclick";
 import type { Candidates, Catalogue } from "./catalogue.ts";
-import type { Decision, ImpressionRow } from "./impression-store.ts";
+import type { Asked, Decision, ImpressionRow } from "./impression-store.ts";
 import type { Recommended } from "./message.ts";
 import type { Arm } from "./metrics.ts";
 import { acceptable, type Featurizer, type ModelConfig } from "./model.ts";
 import { Problem } from "./problem.ts";
 import type { Team } from "./replica.ts";
 import type { Action, Features, RecommendationsBody } from "./schema.ts";
-import { uuidAt } from "./token.ts";
+import { shownAtOf, uuidAt } from "./token.ts";
 
 /** What a decision is made with: a model at one version, in a learner or in an isolate at the edge. */
 export interface Served {
@@ -44,19 +44,30 @@ const MANY = 8;
  * @throws {Problem} 422 if the request is not of the model's kind, or nothing is left to choose among.
  */
 export function decide(served: Served, request: DecisionRequest, keys: readonly string[], shownAt: number): Decided {
+  return decideAs((count) => idsAt(shownAt, count), served, request, keys);
+}
+
+/** Makes a decision of these impressions: a new one, or the one that they were of. @see decide */
+export function decideAs(
+  idsOf: (count: number) => readonly string[],
+  served: Served,
+  request: DecisionRequest,
+  keys: readonly string[],
+): Decided {
   const { config, team, version } = served;
   const [{ policy }] = team;
   const { arm: free, ...offer } = policy.hasDomain ? ownDomain(config, request) : offered(served, request);
   const { actions, points } = offer;
   const candidates = points ? actions.length : null;
-  const ids = idsAt(shownAt, points ? Math.min(request.limit, actions.length) : request.limit);
+  const ids = idsOf(points ? Math.min(request.limit, actions.length) : request.limit);
   const arm = free === "policy" && holdoutDraw(ids[0]) < config.holdout ? "holdout" : free;
-  const draw = { round: policy.impressions + 1, now: shownAt, decision: ids[0], draws: config.draws };
+  const draw = { round: policy.impressions + 1, now: shownAtOf(ids[0]), decision: ids[0], draws: config.draws };
   const greedy = request.greedy ?? config.greedy;
   // With a share of 1 for each, all orders are equally likely.
   const minimumShare = arm === "holdout" ? 1 : config.minimumShare;
   const choices = acceptable(() => policy.choose({ ...draw, ...among(policy, offer), limit: ids.length, minimumShare, greedy }));
   const shadows = shadowsOf(served, offer, draw);
+  const asked = askedOf(request);
   const rows = choices.map(({ index, id, features, ...scores }, place): ImpressionRow => {
     return {
       id: ids[place],
@@ -66,11 +77,25 @@ export function decide(served: Served, request: DecisionRequest, keys: readonly 
       context: request.context ?? null,
       arm,
       version,
-      decision: { ...(policy.deterministic && { probability: 1 }), ...scores, place, candidates, ...(shadows && { shadows }) },
+      decision: {
+        ...(policy.deterministic && { probability: 1 }),
+        ...scores,
+        place,
+        candidates,
+        ...(shadows && { shadows }),
+        ...(place > 0 && { first: ids[0] }),
+        ...asked,
+      },
       keys,
     };
   });
   return { arm, rows, actions: choices.map((choice, place) => answerOf(choice, rows[place])) };
+}
+
+/** What of a request the catalogue, the context and the configuration do not say. */
+function askedOf({ actions, exclude, greedy }: DecisionRequest): { readonly asked?: Asked } {
+  if (actions === undefined && exclude.length === 0 && greedy === undefined) return {};
+  return { asked: { ...(actions && { actions }), ...(exclude.length > 0 && { exclude }), ...(greedy !== undefined && { greedy }) } };
 }
 
 function ownDomain({ policy }: ModelConfig, { context, actions, exclude }: DecisionRequest): Offer & { readonly arm: Arm } {

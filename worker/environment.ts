@@ -47,15 +47,18 @@ const MOST_TEXTS = 16;
  * Remembers what `make` gave for a text: importing a key or hashing it costs more than all the rest of a request may.
  * What is kept are results, never promises, which belong to the request that made them. When it is full it starts again.
  */
-export function remembered<T>(make: (text: string) => Promise<T>, most = MOST_TEXTS): (text: string) => Promise<T> {
-  const made = new Map<string, T>();
-  return async (text) => {
-    const known = made.get(text);
-    if (known !== undefined) return known;
-    const value = await make(text);
+export function remembered<T>(make: (text: string) => T, most = MOST_TEXTS): (text: string) => T | Awaited<T> {
+  const made = new Map<string, Awaited<T>>();
+  const keep = (text: string, value: Awaited<T>): Awaited<T> => {
     if (made.size >= most) made.clear();
     made.set(text, value);
     return value;
+  };
+  return (text) => {
+    const known = made.get(text);
+    if (known !== undefined) return known;
+    const value = make(text);
+    return value instanceof Promise ? (value.then((result) => keep(text, result)) as T) : keep(text, value as Awaited<T>);
   };
 }
 

@@ -2,7 +2,7 @@ import type { Policy } from "afterclick";
 import type { LearnerStore } from "./learner-store.ts";
 import type { Arm } from "./metrics.ts";
 import type { Worth } from "./reward.ts";
-import type { Features } from "./schema.ts";
+import type { Action, Features } from "./schema.ts";
 import { firstIdAt, shownAtOf } from "./token.ts";
 
 /** How an impression was decided. */
@@ -17,6 +17,17 @@ export interface Decision {
   readonly candidates: number | null;
   /** What each shadow would have shown first, by its name. */
   readonly shadows?: Readonly<Record<string, string>>;
+  /** Below the first place of a list: the id of its first impression, by which all of it was drawn. */
+  readonly first?: string;
+  /** What the request asked for other than all of the catalogue. With it, and with the version, the decision can be made again. */
+  readonly asked?: Asked;
+}
+
+/** What a request may restrict a decision by. */
+export interface Asked {
+  readonly actions?: Action[];
+  readonly exclude?: string[];
+  readonly greedy?: boolean;
 }
 
 export interface ImpressionRow {
@@ -80,6 +91,12 @@ export class ImpressionStore {
   /** The impression of that id, or registered under that name. */
   registered(id: string, name: string | null): StoredImpression | undefined {
     return this.find(id) ?? (name === null ? undefined : this.#first("SELECT * FROM impressions WHERE name = ?", name));
+  }
+
+  /** Which of these ids it has. */
+  known(ids: readonly string[]): ReadonlySet<string> {
+    const query = "SELECT id FROM impressions WHERE id IN (SELECT value FROM json_each(?))";
+    return new Set(this.#store.query<{ id: string }>(query, JSON.stringify(ids)).map(({ id }) => id));
   }
 
   at(seq: number): StoredImpression | undefined {

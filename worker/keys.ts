@@ -48,7 +48,7 @@ export function keys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> {
           if (crypto.subtle.timingSafeEqual(given, known)) match = name;
         }
       }
-      if (!match || (match === "AFTERCLICK_PUBLISHABLE_KEY" && !(await allowsOrigin(c.req, c.env)))) return false;
+      if (!match || (match === "AFTERCLICK_PUBLISHABLE_KEY" && !allowsOrigin(c.req, c.env))) return false;
       keyring.passed.set(token, given);
       c.set("keyName", match);
       return true;

@@ -1,3 +1,4 @@
+import { changeBetween, changedBy } from "./catalogue.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { ImpressionStore } from "./impression-store.ts";
 import { LogStore } from "./log-store.ts";
@@ -85,6 +86,12 @@ export class LearnerStore {
     this.#deltas.set(name, (this.#deltas.get(name) ?? 0) + delta);
   }
 
+  /** The count of a name with what this transaction adds to it. */
+  counted(name: CounterName): number {
+    const [row] = this.query<{ value: number }>("SELECT value FROM counters WHERE name = ?", name);
+    return (row?.value ?? 0) + (this.#deltas.get(name) ?? 0);
+  }
+
   /** Whether a model was ever configured; the tables of a mere name are not made. */
   get exists(): boolean {
     return this.#row !== undefined || this.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'model'").length > 0;
@@ -102,6 +109,7 @@ export class LearnerStore {
         generation,
         watermark,
       );
+      this.transact(() => this.#mark("configuration", config));
     });
   }
 
@@ -120,7 +128,7 @@ export class LearnerStore {
   reconfigure(config: ModelConfig): void {
     this.transact(() => {
       this.#set("config = ?", JSON.stringify(config));
-      this.next();
+      this.#mark("configuration", config);
     });
   }
 
@@ -216,11 +224,11 @@ export class LearnerStore {
   }
 
   replaceActions(actions: readonly Action[]): void {
+    this.#mark("actions", changeBetween(this.actions(), actions));
     this.query("DELETE FROM actions");
     actions.forEach((action, place) => {
       this.query("INSERT INTO actions VALUES (?, ?, ?)", place, action.id, JSON.stringify(action));
     });
-    this.next();
   }
 
   /** Time of the oldest impression that something is stored of, shown at a time or later. */
@@ -257,8 +265,25 @@ export class LearnerStore {
     this.query("DELETE FROM conversions WHERE impression < ?", first);
     this.impressions.delete("", first);
     const left = ["impressions", "conversions", "snapshots"].map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
-    this.query(`DELETE FROM marks WHERE seq < (SELECT min(seq) FROM (${left}))`);
+    const [{ seq }] = this.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);
+    this.#pruneMarks(seq ?? 0);
     this.#set("horizon = max(horizon, ?)", time);
+  }
+
+  /** Forgets the marks before a row, but for what configuration and catalogue were then. */
+  #pruneMarks(before: number): void {
+    const marks = this.query<{ seq: number; type: string; content: string }>("SELECT * FROM marks WHERE seq < ? ORDER BY seq", before);
+    this.query("DELETE FROM marks WHERE seq < ?", before);
+    const keep = (type: string, content: (all: string[]) => string): void => {
+      const of = marks.filter((mark) => mark.type === type);
+      const last = of.at(-1);
+      if (last) this.query("INSERT INTO marks VALUES (?, ?, ?)", last.seq, type, content(of.map((mark) => mark.content)));
+    };
+    keep("configuration", (all) => all[all.length - 1]);
+    keep("actions", (all) => {
+      const changed = all.reduce((actions: readonly Action[], each) => changedBy(actions, JSON.parse(each)), []);
+      return JSON.stringify(changeBetween([], changed));
+    });
   }
 
   /** Takes what is known of an impression away; that it was there stays. */

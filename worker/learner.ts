@@ -1,7 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
-import { auditedAt, bucketAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "./bucket.ts";
+import { bucketAt } from "./bucket.ts";
 import { Catalogue } from "./catalogue.ts";
-import { auditDue, closeDue } from "./closing.ts";
 import { decide, type Served } from "./decision.ts";
 import { type Environment, graceMs } from "./environment.ts";
 import { type ConversionEvent, EventStore, type KeyedEvent } from "./event-store.ts";
@@ -18,9 +17,7 @@ import { encodePublication, PublicationStore, publicationOf } from "./publicatio
 import { type Addition, type PastRow, Replica, type Team } from "./replica.ts";
 import type { Action, Features, ModelBody } from "./schema.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "./token.ts";
-
-/** After something that failed and is tried again. */
-const RETRY_MS = 30_000;
+import { Upkeep } from "./upkeep.ts";
 
 interface Model {
   readonly config: ModelConfig;
@@ -36,16 +33,16 @@ export class Learner extends DurableObject<Environment> {
   #store: LearnerStore;
   #model?: Model;
   #catalogue?: Catalogue;
-  #alarmAt?: number;
   /** Impressions whose books are not closed; counted when it is needed first. */
   #open?: number;
-  #turn = Promise.resolve();
+  readonly #upkeep: Upkeep;
 
   constructor(ctx: DurableObjectState, env: Environment) {
     super(ctx, env);
     this.#store = new LearnerStore(ctx.storage);
+    this.#upkeep = new Upkeep(ctx.storage, env, () => ({ ...this.#known(), store: this.#store }));
     void ctx.blockConcurrencyWhile(async () => {
-      if (this.#store.exists) await this.#arm().catch(report);
+      if (this.#store.exists) await this.#upkeep.start();
     });
   }
 
@@ -68,7 +65,7 @@ export class Learner extends DurableObject<Environment> {
         return { created };
       }
       this.#retire();
-      await this.#publishNow();
+      await this.#upkeep.publishNow();
       return { created };
     });
   }
@@ -80,7 +77,7 @@ export class Learner extends DurableObject<Environment> {
       const config = body ? (await prepareModel(body)).config : known.config;
       this.#store.reset(config, Math.max(Date.now(), this.#store.generation + 1));
       this.#forgetMemory();
-      await this.#publishNow();
+      await this.#upkeep.publishNow();
       return null;
     });
   }
@@ -93,7 +90,7 @@ export class Learner extends DurableObject<Environment> {
       const to = version ?? kept[1] ?? kept[0];
       if (to === undefined) throw new Problem(409, "there is no kept snapshot to go back to yet");
       await replica.rollBack(to);
-      await this.#publishNow();
+      await this.#upkeep.publishNow();
       return { restored: to, modelVersion: this.#store.seq, kept };
     });
   }
@@ -101,7 +98,7 @@ export class Learner extends DurableObject<Environment> {
   /** Deletes the model and all that is stored of it; what KV's journal has of it expires. */
   remove(): Promise<Message.Answer<null>> {
     return answer(async () => {
-      await this.#inTurn(async () => {
+      await this.#upkeep.inTurn(async () => {
         this.#known();
         await new PublicationStore(this.env.EVENTS).delete(this.#store.name);
         await this.ctx.storage.deleteAlarm();
@@ -123,7 +120,7 @@ export class Learner extends DurableObject<Environment> {
     this.#retire();
     this.#catalogue = undefined;
     this.#open = undefined;
-    this.#alarmAt = undefined;
+    this.#upkeep.disarm();
   }
 
   /** Configuration, counts and digest. */
@@ -169,7 +166,7 @@ export class Learner extends DurableObject<Environment> {
       for (const action of actions) featurize.vector(undefined, action);
       this.#store.transact(() => this.#store.replaceActions(actions));
       this.#catalogue = catalogue;
-      await this.#publishNow();
+      await this.#upkeep.publishNow();
       return { actions: actions.length };
     });
   }
@@ -185,7 +182,7 @@ export class Learner extends DurableObject<Environment> {
       const { arm, rows, actions } = decide(this.#served(team), request, request.keys, shownAt);
       const modelVersion = this.#store.seq;
       this.#opened(replica.add(team, rows, { deferred: request.defer }));
-      await this.#arm(shownAt);
+      await this.#upkeep.arm(shownAt);
       return { modelVersion, policy: config.policy, arm, windowEndsAt: shownAt + config.window.ms, actions };
     });
   }
@@ -206,7 +203,8 @@ export class Learner extends DurableObject<Environment> {
       const now = Date.now();
       const oldest = this.#oldestOpen(now);
       const arrived = batch.flatMap(({ rows, ...of }) => rows.map((row) => ({ row, shownAt: shownAtOf(row.id), ...of })));
-      const unknown = arrived.filter(({ row }) => !this.#store.impressions.find(row.id));
+      const known = this.#store.impressions.known(arrived.map(({ row }) => row.id));
+      const unknown = arrived.filter(({ row }) => !known.has(row.id));
       const timely = unknown.filter(({ row, shownAt, generation }) => {
         const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
         return generation === this.#store.generation && inTime && isCountable(team, row);
@@ -214,7 +212,7 @@ export class Learner extends DurableObject<Environment> {
       const fitting = timely.slice(0, Math.max(0, this.#room()));
       for (const deferred of [false, true]) {
         const rows = fitting.flatMap((each) => (each.deferred === deferred ? [each.row] : []));
-        this.#opened(replica.add(team, rows, { deferred }));
+        if (rows.length > 0) this.#opened(replica.add(team, rows, { deferred }));
       }
       const shown = fitting.map(({ shownAt }) => shownAt);
       this.#store.transact(() => {
@@ -223,14 +221,14 @@ export class Learner extends DurableObject<Environment> {
         this.#store.count("keptOut", keptOut);
         if (shown.length > 0) this.#store.setLag(Math.max(0, now - Math.max(...shown)));
       });
-      if (shown.length > 0) await this.#arm(Math.min(...shown));
+      if (shown.length > 0) await this.#upkeep.arm(Math.min(...shown));
       return { newest: this.#store.published.version };
     });
   }
 
   /** What was shown before it is not taken any more. */
   #oldestOpen(now: number): number {
-    const { windowMs, graceMs } = this.#timing();
+    const { windowMs, graceMs } = this.#upkeep.timing();
     return Math.max(now - windowMs - graceMs, this.#store.watermark, this.#store.horizon);
   }
 
@@ -247,7 +245,7 @@ export class Learner extends DurableObject<Environment> {
       this.#admit(rows.filter(({ id, name }) => !this.#store.impressions.registered(id, name)).length);
       const added = replica.add(team, rows);
       this.#opened(added);
-      await this.#arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
+      await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
       return added.map(({ row: { id, action, decision, version }, status }) => {
         const probability = decision?.probability;
         const windowEndsAt = shownAtOf(id) + config.window.ms;
@@ -288,7 +286,7 @@ export class Learner extends DurableObject<Environment> {
       if (!this.#store.exists) return events.map(() => ({ status: "unknown" as const }));
       const intakes = this.#known().replica.enter(events);
       if (events.length > 0) {
-        await this.#arm(Math.min(...events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at))));
+        await this.#upkeep.arm(Math.min(...events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at))));
       }
       return intakes;
     });
@@ -310,7 +308,7 @@ export class Learner extends DurableObject<Environment> {
       if (rows.length > 0) {
         const oldest = Math.min(...rows.map((row) => shownAtOf("features" in row ? row.id : row.event.impression)));
         this.#store.transact(() => this.#store.summarise(bucketAt(oldest, config.window.ms), this.#store.watermark));
-        await this.#arm();
+        await this.#upkeep.arm();
       }
       return imported;
     });
@@ -335,9 +333,11 @@ export class Learner extends DurableObject<Environment> {
   /** Lines of the log after a row, in order, and how the log begins. */
   log(after: number): Promise<Message.Answer<{ readonly model: Message.LogHead; readonly lines: readonly LogRow[] }>> {
     return answer(async () => {
-      const { config } = this.#known();
-      const { name: model, generation, horizon, seq } = this.#store;
-      return { model: { model, generation, horizon, modelVersion: seq, config }, lines: this.#store.log.page(after) };
+      const { config, replica } = this.#known();
+      const [{ policy }] = await replica.start();
+      const { name: model, generation, horizon, seq: modelVersion } = this.#store;
+      const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after) };
+      return { model: { ...head, exportedAt: Date.now(), digest: policy.digest() }, lines: this.#store.log.page(after) };
     });
   }
 
@@ -360,7 +360,7 @@ export class Learner extends DurableObject<Environment> {
       if (!impression || impression.state === "void") return null;
       if (impression.state === "live") return "duplicate";
       replica.activate(team, impression);
-      await this.#arm(shownAtOf(id));
+      await this.#upkeep.arm(shownAtOf(id));
       return "activated";
     });
   }
@@ -385,7 +385,7 @@ export class Learner extends DurableObject<Environment> {
     await replica.start();
     const known = ids.filter((id) => this.#store.impressions.find(id)?.erased === false);
     if (known.length === 0) return 0;
-    const journal = new EventStore(this.env.EVENTS, this.#store.name, this.#timing());
+    const journal = new EventStore(this.env.EVENTS, this.#store.name, this.#upkeep.timing());
     await Promise.all(known.map((id) => journal.erase(id)));
     await replica.snapshotAnd(() => {
       for (const id of known) this.#store.erase(id);
@@ -415,119 +415,28 @@ export class Learner extends DurableObject<Environment> {
     });
   }
 
-  /** The state of the served policy as bytes: of the newest kept snapshot, made now if there was a change. */
+  /** The state of the served policy as bytes. Reading it takes no place among the snapshots to go back to. */
   snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
     return answer(async () => {
-      await this.#known().replica.snapshot();
-      const { seq, parts } = this.#store.snapshots.newest() as { seq: number; parts: Uint8Array[] };
+      const { seq, parts } = await this.#known().replica.newest();
       return { version: seq, bytes: parts[0] };
     });
   }
 
-  /**
-   * Sets the alarm again, should it have been lost, and closes what no row of its own would wake it for: KV may know of
-   * conversions whose impressions were never registered.
-   */
+  /** @see Upkeep.heal */
   heal(): Promise<Message.Answer<null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
-      this.#alarmAt = undefined;
-      await this.#close({ whenRowsAreDue: false }).catch(report);
-      await this.#arm();
+      await this.#upkeep.heal();
+      this.#open = undefined;
       return null;
     });
   }
 
-  /** Publishes, closes, audits and forgets what is due. It never throws: an alarm that fails six times would not come again. */
   override async alarm(): Promise<void> {
-    this.#alarmAt = undefined;
-    let notBefore = 0;
-    for (const task of [() => this.#publishIfDue(), () => this.#close({ whenRowsAreDue: true }), () => this.#forget()]) {
-      try {
-        await task();
-      } catch (error) {
-        report(error);
-        notBefore = Date.now() + RETRY_MS;
-      }
-    }
-    try {
-      await this.#arm(undefined, notBefore);
-    } catch (error) {
-      report(error);
-      // What is due could not be read: then it is looked at again.
-      await this.ctx.storage.setAlarm(Date.now() + RETRY_MS);
-    }
-  }
-
-  async #close(options: { readonly whenRowsAreDue: boolean }): Promise<void> {
-    const { replica } = this.#known();
-    const timing = this.#timing();
-    const journal = new EventStore(this.env.EVENTS, this.#store.name, timing);
-    await closeDue(this.#store, journal, timing, (events) => replica.enter(events), options);
-    await auditDue(this.#store, journal, timing);
+    await this.#upkeep.run();
+    // Closing has moved what counts as open.
     this.#open = undefined;
-  }
-
-  async #forget(): Promise<void> {
-    const { config, replica } = this.#known();
-    const before = Math.min(this.#store.audited, forgottenBefore(Date.now(), this.#timing(), config.retention.ms));
-    if ((this.#store.oldestSince(0) ?? before) < before) await replica.snapshotAnd(() => this.#store.prune(before));
-  }
-
-  /** When something is due next: a publication, a closing, an audit, or rows to forget. */
-  #nextDue(): number | undefined {
-    const { config } = this.#known();
-    const timing = this.#timing();
-    const due: number[] = [];
-    const { version, at } = this.#store.published;
-    if (version < this.#store.seq) due.push((at ?? 0) + config.publish.ms);
-    const open = this.#store.oldestSince(this.#store.watermark);
-    if (open !== undefined) due.push(closesAt(open, timing));
-    const unaudited = this.#store.oldestSince(this.#store.audited);
-    if (unaudited !== undefined && unaudited < this.#store.watermark) due.push(auditedAt(unaudited, timing));
-    const oldest = this.#store.oldestSince(0);
-    if (oldest !== undefined) due.push(forgottenAt(oldest, timing, config.retention.ms));
-    return due.length > 0 ? Math.min(...due) : undefined;
-  }
-
-  /** Sets the alarm for what is due next; given a time shown, only if that could move it. */
-  async #arm(shownAt?: number, notBefore = 0): Promise<void> {
-    const overdue = this.#alarmAt !== undefined && this.#alarmAt < Date.now() - RETRY_MS;
-    const soonest = shownAt === undefined ? 0 : Math.min(closesAt(shownAt, this.#timing()), Date.now() + this.#known().config.publish.ms);
-    if (shownAt !== undefined && this.#alarmAt !== undefined && !overdue && this.#alarmAt <= soonest) return;
-    const due = this.#nextDue();
-    if (due === undefined) return;
-    this.#alarmAt = Math.max(notBefore, due);
-    await this.ctx.storage.setAlarm(this.#alarmAt);
-  }
-
-  async #publishIfDue(): Promise<void> {
-    const { config } = this.#known();
-    const { version, at } = this.#store.published;
-    if (version < this.#store.seq && Date.now() >= (at ?? 0) + config.publish.ms) await this.#publish();
-  }
-
-  /** Publishes a change at once; if KV fails, the alarm does it again. */
-  async #publishNow(): Promise<void> {
-    await this.#publish().catch(report);
-    await this.#arm();
-  }
-
-  /** A snapshot is kept, then put into KV, then noted as published: stopped anywhere, it goes on from there. */
-  #publish(): Promise<void> {
-    return this.#inTurn(async () => {
-      await this.#known().replica.snapshot();
-      const publication = publicationOf(this.#store, Date.now());
-      await new PublicationStore(this.env.EVENTS).put(await encodePublication(publication), publication);
-      this.#store.transact(() => this.#store.setPublished(publication.version, publication.publishedAt));
-    });
-  }
-
-  /** What writes to KV's publication goes one after the other: KV keeps what is written last. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
-    return done;
   }
 
   /** @throws {Problem} 429 if there is no room for more impressions. */
@@ -546,10 +455,6 @@ export class Learner extends DurableObject<Environment> {
 
   #opened(added: readonly Addition[]): void {
     if (this.#open !== undefined) this.#open += added.filter(({ status }) => status === "registered").length;
-  }
-
-  #timing(): Timing {
-    return { windowMs: this.#known().config.window.ms, graceMs: graceMs(this.env) };
   }
 
   #known(): Model {
@@ -581,11 +486,6 @@ function isCountable(team: Team, { features }: ImpressionRow): boolean {
   } catch {
     return false;
   }
-}
-
-// The name only: a message may hold what a caller sent.
-function report(error: unknown): void {
-  console.error("an alarm's task failed", error instanceof Error ? error.name : typeof error);
 }
 
 async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {

@@ -34,10 +34,16 @@ export class LogStore {
     const lines: LogRow[] = [];
     for (let bytes = 0; lines.length < sequence.length && bytes < PAGE_BYTES; ) {
       const line = this.#line(sequence[lines.length]);
-      if (line.type === "impression") bytes += line.features.byteLength + JSON.stringify(line.context).length;
+      if (line.type === "impression") bytes += line.features.byteLength + JSON.stringify([line.context, line.decision]).length;
+      if (line.type === "mark") bytes += line.content.length;
       lines.push(line);
     }
     return lines;
+  }
+
+  countAfter(seq: number): number {
+    const counts = ["impressions", "conversions", "marks"].map((table) => `(SELECT count(*) FROM ${table} WHERE seq > ?1)`);
+    return this.#store.query<{ count: number }>(`SELECT ${counts.join(" + ")} AS count`, seq)[0].count;
   }
 
   #line({ seq, type }: { readonly seq: number; readonly type: LogRow["type"] }): LogRow {

@@ -4,6 +4,7 @@ import { learner } from "./learner-client.ts";
 import type { LogRow } from "./log-store.ts";
 import type { PastConversion, PastImpression, PastLine } from "./message.ts";
 import { located, Problem } from "./problem.ts";
+import { receipted } from "./receipt.ts";
 import { registrationOf } from "./registration.ts";
 import { type PastItem, parsed, pastLine } from "./schema.ts";
 import { CLOCK_TOLERANCE_MS, firstIdAt, shownAtOf, type TokenSigner } from "./token.ts";
@@ -12,15 +13,25 @@ const MOST_LINES = 20_000;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * The log of a model as JSON lines: first what it is the log of, then what happened after a place in it, in order.
+ * The log of a model as JSON lines, each with a receipt: first what it is the log of, then what happened after a place in it, in
+ * order, up to the version that the first line names.
  * @throws {Problem} 404 if there is no such model.
  */
 export async function exported(env: Environment, model: string, after: number): Promise<ReadableStream<Uint8Array>> {
   const page = (seq: number) => learner(env, model, (stub) => stub.log(seq));
   const encoder = new TextEncoder();
-  const written = (values: readonly object[]) => encoder.encode(values.map((value) => `${JSON.stringify(value)}\n`).join(""));
+  let last = "";
+  const written = (values: readonly object[]) => {
+    const texts = values.map((value) => {
+      const { text, receipt } = receipted(value, last);
+      last = receipt;
+      return `${text}\n`;
+    });
+    return encoder.encode(texts.join(""));
+  };
   const first = await page(after);
-  let lines = first.lines;
+  const upTo = (rows: readonly LogRow[]) => rows.filter(({ seq }) => seq <= first.model.modelVersion);
+  let lines = upTo(first.lines);
   return new ReadableStream({
     start(controller) {
       controller.enqueue(written([{ type: "model", ...first.model }]));
@@ -28,7 +39,7 @@ export async function exported(env: Environment, model: string, after: number): 
     async pull(controller) {
       if (lines.length === 0) return controller.close();
       controller.enqueue(written(lines.map(lineOf)));
-      ({ lines } = await page(lines[lines.length - 1].seq));
+      lines = upTo((await page(lines[lines.length - 1].seq)).lines);
     },
   });
 }

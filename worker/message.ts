@@ -137,6 +137,13 @@ export interface LogHead {
   readonly horizon: number;
   readonly modelVersion: number;
   readonly config: ModelConfig;
+  /** The line after which it goes on: 0 if it is whole. */
+  readonly after: number;
+  /** How many lines follow. */
+  readonly lines: number;
+  readonly exportedAt: number;
+  /** Of what has been learnt up to the model's version. */
+  readonly digest: string;
 }
 
 export interface Rollback {

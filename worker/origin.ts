@@ -7,7 +7,7 @@ import { Problem } from "./problem.ts";
 /** Chromium keeps the answer to a preflight no longer than this, in seconds. */
 const PREFLIGHT_S = 7200;
 
-const originsOf = remembered(async (text: string): Promise<ReadonlySet<string>> => {
+const originsOf = remembered((text: string): ReadonlySet<string> => {
   const origins = new Set(valuesOf(text));
   if (origins.size === 1 && origins.has("*")) return origins;
   for (const origin of origins) {
@@ -18,8 +18,8 @@ const originsOf = remembered(async (text: string): Promise<ReadonlySet<string>> 
   return origins;
 });
 
-async function isListed(origin: string | undefined, env: Environment): Promise<boolean> {
-  const origins = await originsOf(env.AFTERCLICK_ALLOWED_ORIGINS ?? "");
+function isListed(origin: string | undefined, env: Environment): boolean {
+  const origins = originsOf(env.AFTERCLICK_ALLOWED_ORIGINS ?? "");
   return origin !== undefined && (origins.has(origin) || origins.has("*"));
 }
 
@@ -29,9 +29,9 @@ async function isListed(origin: string | undefined, env: Environment): Promise<b
  *
  * @throws {Problem} 500 naming the variable, if an entry is no origin.
  */
-export async function allowsOrigin(request: HonoRequest, env: Environment): Promise<boolean> {
+export function allowsOrigin(request: HonoRequest, env: Environment): boolean {
   const origin = request.header("origin");
-  return (await isListed(origin, env)) || origin === undefined || origin === new URL(request.url).origin;
+  return isListed(origin, env) || origin === undefined || origin === new URL(request.url).origin;
 }
 
 interface Shared {
@@ -49,10 +49,7 @@ const crossOriginOf = ({ method, sends, reads }: Shared) => {
     exposeHeaders: [...reads, "Retry-After"],
     maxAge: PREFLIGHT_S,
   });
-  return createMiddleware<{ Bindings: Environment }>(async (c, next) => {
-    if (await isListed(c.req.header("origin"), c.env)) return share(c, next);
-    await next();
-  });
+  return createMiddleware<{ Bindings: Environment }>((c, next) => (isListed(c.req.header("origin"), c.env) ? share(c, next) : next()));
 };
 
 export const crossOrigin = crossOriginOf({ method: "POST", sends: "Content-Type", reads: [] });

@@ -20,11 +20,13 @@ export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
 });
 
 async function isOver(c: Context<Keyed>): Promise<boolean> {
+  const limiter = c.env.RATE_LIMIT;
+  if (!limiter) return false;
   const address = c.req.header("cf-connecting-ip");
   // Without an address all callers would share one allowance, and one could use up the others'.
-  if (!c.env.RATE_LIMIT || address === undefined) return false;
+  if (address === undefined) return false;
   try {
-    const { success } = await c.env.RATE_LIMIT.limit({ key: `${address} ${c.req.param("model")}` });
+    const { success } = await limiter.limit({ key: `${address} ${c.req.param("model")}` });
     return !success;
   } catch (error) {
     console.error("rate limit", error instanceof Error ? error.name : typeof error);

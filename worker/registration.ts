@@ -16,9 +16,9 @@ export async function registrationOf(item: ImpressionItem, model: string, signer
   const { id, context, shownAt, probability } = item;
   const action = typeof item.action === "string" ? { id: item.action } : item.action;
   const shown = { action, context, probability, keys: await hashesOfKeys(model, item.keys) };
-  const token = id === undefined ? undefined : await signer.verify(id, Date.now());
+  const token = id === undefined ? undefined : signer.verify(id, Date.now());
   if (token) {
-    const same = token.model === model && shownAtOf(token.id) === shownAt && token.actionHash === (await hash32(action.id));
+    const same = token.model === model && shownAtOf(token.id) === shownAt && token.actionHash === hash32(action.id);
     if (!same) throw new Problem(422, "id: is of another model, action or time");
     return { ...shown, id: token.id, name: null };
   }

@@ -11,7 +11,8 @@ import {
   ridgeState,
   ridgeTouch,
 } from "../ridge";
-import { ridgeDraw, ridgeDrawScores, ridgeProducts, ridgeSample, ridgeScore } from "../ridge-scores";
+import { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "../ridge-draws";
+import { ridgeProducts, ridgeSample, ridgeScore } from "../ridge-scores";
 import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
 
 const D = 7;
@@ -169,21 +170,51 @@ describe("ridge", () => {
     const z = noise(6, 6 * D);
     const samples = 11;
     const k = 10;
-    const scores = zeros(samples * k);
+    const scores = zeros(k);
     const parameter = zeros(D);
     const expected = zeros(k);
     expect<i32>(ridgeDraw(model, z, 6)).toBe(OK);
-    expect<i32>(ridgeDrawScores(model, candidates, k, 0.5, samples, scores)).toBe(OK);
     for (let s = 0; s < samples; s++) {
+      expect<i32>(ridgeDrawScores(model, candidates, k, 0.5, samples)).toBe(OK);
+      ridgeDrawn(model, k, s, scores);
       ridgeSample(model, z + (s >> 1) * D * 8, s & 1 ? -0.5 : 0.5, parameter);
       ridgeProducts(model, candidates, k, parameter, expected);
-      expect<f64>(distance(scores + s * k * 8, expected, k)).toBeLessThan(1e-14);
+      expect<f64>(distance(scores, expected, k)).toBeLessThan(1e-14);
+      for (let c = 0; c < k; c++) {
+        ridgeDrawScores(model, candidates + c * D * 8, 1, 0.5, samples);
+        ridgeDrawn(model, 1, s, parameter);
+        expect<f64>(get(parameter, 0)).toBe(get(scores, c));
+      }
     }
-    const alone = zeros(samples);
+    ridgeRelease(model);
+  });
+
+  it("counts how many draws put a candidate at a place, of equal scores the first one first", () => {
+    const model = learnt(false);
+    const samples = 11;
+    // The last two are the same.
+    const k = 5;
+    const xs = zeros(k * D);
+    memory.copy(xs, candidates, 4 * D << 3);
+    memory.copy(xs + 4 * D * 8, candidates + 3 * D * 8, D << 3);
+    const counts = zeros(k * k);
+    const scores = zeros(k);
+    ridgeDraw(model, noise(6, 6 * D), 6);
+    ridgeDrawScores(model, xs, k, 0.5, samples);
+    for (let s = 0; s < samples; s++) {
+      ridgeDrawn(model, k, s, scores);
+      for (let c = 0; c < k; c++) {
+        let place = 0;
+        for (let i = 0; i < k; i++) {
+          if (get(scores, i) > get(scores, c) || (get(scores, i) == get(scores, c) && i < c)) place++;
+        }
+        put(counts, c * k + place, get(counts, c * k + place) + 1);
+      }
+    }
     for (let c = 0; c < k; c++) {
-      ridgeDrawScores(model, candidates + c * D * 8, 1, 0.5, samples, alone);
-      for (let s = 0; s < samples; s++) expect<f64>(get(alone, s)).toBe(get(scores, s * k + c));
+      for (let place = 0; place < k; place++) expect<i32>(ridgeDrawHits(model, k, samples, c, place)).toBe(<i32>get(counts, c * k + place));
     }
+    ridgeRelease(model);
   });
 
   it("knows log det V", () => {

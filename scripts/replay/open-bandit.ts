@@ -19,6 +19,9 @@ export interface LoggedRow {
   readonly item: string;
   readonly clicked: boolean;
   readonly context: NamedFeatures;
+  /** In ms since 1970, and the chance with which it was shown; each if the file has it. */
+  readonly shownAt?: number;
+  readonly probability?: number;
 }
 
 export interface Log {
@@ -84,7 +87,15 @@ function rowOf(file: string, columns: Columns, index: number): LoggedRow {
   const { item_id: item, click } = columns;
   if (!(`${AFFINITY}${item}` in columns)) throw new LogError(`${file}, row ${index + 1}: item_id ${item} has no affinity column`);
   if (click !== "0" && click !== "1") throw new LogError(`${file}, row ${index + 1}: expected click to be 0 or 1, got ${click}`);
-  return { index, item, clicked: click === "1", context: contextOf(columns) };
+  const { timestamp, propensity_score } = columns;
+  return {
+    index,
+    item,
+    clicked: click === "1",
+    context: contextOf(columns),
+    ...(!Number.isNaN(Date.parse(timestamp)) && { shownAt: Date.parse(timestamp) }),
+    ...(Number(propensity_score) > 0 && { probability: Number(propensity_score) }),
+  };
 }
 
 /** The user's categories, and the items that he has an affinity to: nearly all of the 46 affinities are 0. */

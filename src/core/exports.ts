@@ -10,7 +10,7 @@ export interface CoreExports {
   log(x: number): number;
   improvement(u: number): number;
   logImprovement(u: number): number;
-  bounded(values: Pointer, count: number, limit: number): number;
+  absorb(pointer: Pointer, bytes: number, states: Pointer): void;
   digest(pointer: Pointer, bytes: number, out: Pointer): void;
   uniforms(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
   normals(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
@@ -27,7 +27,9 @@ export interface CoreExports {
   ridgeTouch(h: Pointer): void;
 
   ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;
-  ridgeDrawScores(h: Pointer, xs: Pointer, k: number, scale: number, samples: number, scores: Pointer): Status;
+  ridgeDrawHits(h: Pointer, k: number, m: number, candidate: number, place: number): number;
+  ridgeDrawn(h: Pointer, k: number, sample: number, scores: Pointer): void;
+  ridgeDrawScores(h: Pointer, xs: Pointer, k: number, scale: number, m: number): Status;
   ridgeProducts(h: Pointer, xs: Pointer, k: number, parameter: Pointer, scores: Pointer): Status;
   ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
   ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;

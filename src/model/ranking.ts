@@ -1,6 +1,6 @@
 import { NumericalError } from "../errors.ts";
 
-/** What a rule says of k candidates: a score for each, and what stands behind it for those that are asked about. */
+/** What a rule says of k candidates until its next choice: a score for each, and what stands behind it for those asked about. */
 export interface Scores {
   /** k entries; the greatest comes first. */
   readonly score: Float64Array;
@@ -14,7 +14,13 @@ export type KnownScores = Required<Pick<Scores, "score" | "moments">>;
 
 /** The moments of a rule that knew those of all candidates before it could score any. */
 export function known(mean: Float64Array, width: Float64Array): KnownScores["moments"] {
-  return (indices) => ({ mean: rowsAt(mean, 1, indices), width: rowsAt(width, 1, indices) });
+  return (indices) => ({ mean: entriesAt(mean, indices), width: entriesAt(width, indices) });
+}
+
+function entriesAt(values: Float64Array, indices: readonly number[]): Float64Array {
+  const entries = new Float64Array(indices.length);
+  for (let i = 0; i < indices.length; i++) entries[i] = values[indices[i]];
+  return entries;
 }
 
 /** The rows of a matrix (row-major, `columns` wide) at these indices: a view if it is one row, or else a copy. */
@@ -38,16 +44,22 @@ export interface SampleRequest {
   uniforms(count: number): Float64Array;
 }
 
+/** Which of its draws a decision takes. */
+export function taken({ draws, uniforms }: Pick<SampleRequest, "draws" | "uniforms">): number {
+  // A given uniform may be 1.
+  return Math.min(Math.floor(uniforms(1)[0] * draws), draws - 1);
+}
+
 /**
  * Scores by sampling: `samples` is 1 x k, or draws x k, of which a uniform takes one. Which one is all that is left to chance
  * then, so a candidate's chance of a place is the share of the samples that put it there, exactly.
  */
-export function sampled(samples: Float64Array, { count, draws, uniforms }: SampleRequest): Scores {
+export function sampled(samples: Float64Array, request: SampleRequest): Scores {
+  const { count, draws } = request;
   if (draws === 0) return { score: samples };
-  // A given uniform may be 1.
-  const taken = Math.min(Math.floor(uniforms(1)[0] * draws), draws - 1);
+  const start = taken(request) * count;
   return {
-    score: samples.subarray(taken * count, (taken + 1) * count),
+    score: samples.subarray(start, start + count),
     probability(index, place) {
       let hits = 0;
       for (let start = 0; start < samples.length; start += count) {

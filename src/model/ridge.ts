@@ -1,6 +1,7 @@
 import type { Core, RidgeHandle } from "../core/core.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { AppendedPoint, Moments, Posterior } from "./posterior.ts";
+import { type SampleRequest, type Scores, taken } from "./ranking.ts";
 
 /**
  * Ridge regression of rewards on features, theta = V^-1 B with V = ridge I + sum x x^T and B = sum reward x.
@@ -12,6 +13,8 @@ export class Ridge implements Posterior {
   readonly dimension: number;
   readonly #core: Core;
   readonly #handle: RidgeHandle;
+  /** The moments that were asked for last. */
+  #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
   /** Pairs of draws that the core keeps for the present V. */
   #pairs = 0;
 
@@ -33,10 +36,19 @@ export class Ridge implements Posterior {
     this.#core.ridgeReward(this.#handle, features, reward - previous);
   }
 
-  /** The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. **Cost:** O(k d^2). */
+  /**
+   * The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. They hold until the next call.
+   * **Cost:** O(k d^2).
+   */
   moments(points: Float64Array): Moments {
-    const { mean, width } = this.#core.ridgeScore(this.#handle, points);
-    return { mean, deviation: width };
+    const count = points.length / this.dimension;
+    if (this.#moments.mean.length !== count) this.#moments = { mean: new Float64Array(count), deviation: new Float64Array(count) };
+    this.#core.ridgeScore(this.#handle, points, this.#moments.mean, this.#moments.deviation);
+    return this.#moments;
+  }
+
+  deviation(features: Float64Array): number {
+    return this.#core.ridgeWidth(this.#handle, features);
   }
 
   /** Scores <x, theta + scale L^-T z> of `points` (k x d) with z = `normals` (d) and L L^T = V. **Cost:** O(d^2 + k d). */
@@ -45,17 +57,22 @@ export class Ridge implements Posterior {
   }
 
   /**
-   * The same for `samples` parameters, in opposite pairs: samples x k. What does not depend on points, L^-T z, is kept until V
-   * changes, so `normals` has to give the same numbers until then, and fewer as the first of many.
-   * **Cost:** O(samples k d), and O(samples d^2) once.
+   * The same for as many parameters as the request wants draws, in opposite pairs, of which the decision takes one. What does
+   * not depend on points, L^-T z, is kept until V changes, so the request's normals have to be the same until then, and fewer
+   * as the first of many. Probabilities are known until the next call.
+   * **Cost:** O(draws) for each feature that is not zero, and O(draws d^2) once.
    */
-  drawScores(points: Float64Array, normals: (count: number) => Float64Array, scale: number, samples: number): Float64Array {
-    const pairs = Math.ceil(samples / 2);
+  drawScores(request: SampleRequest, scale: number): Scores {
+    const { points, count, draws, normals } = request;
+    const pairs = Math.ceil(draws / 2);
     if (this.#pairs < pairs) {
       this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
       this.#pairs = pairs;
     }
-    return this.#core.ridgeDrawScores(this.#handle, points, scale, samples);
+    return {
+      score: this.#core.ridgeDrawScores(this.#handle, points, scale, draws, taken(request)),
+      probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
+    };
   }
 
   /** Rebuilds L from V. **Cost:** O(d^3). */
@@ -73,9 +90,9 @@ export class Ridge implements Posterior {
 
   load(reader: SnapshotReader): void {
     const triangle = (this.dimension * (this.dimension + 1)) / 2;
-    const gram = reader.numbers(triangle);
-    const moment = reader.numbers(this.dimension);
-    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.numbers(triangle) });
+    const gram = reader.view(triangle);
+    const moment = reader.view(this.dimension);
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle) });
     this.#pairs = 0;
   }
 

@@ -5,10 +5,11 @@
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { DelayedPosterior } from "../model/delayed-posterior.ts";
-import { rowsAt, sampled } from "../model/ranking.ts";
+import { rowsAt } from "../model/ranking.ts";
 import { Ridge } from "../model/ridge.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `otfLinTs`. */
 export interface OtfLinTsOptions {
   /** Features per candidate (d). */
   readonly dimension: number;
@@ -64,10 +65,10 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
         // same number, is this one: the choice is the same, and the mean stays an estimate of the reward.
         const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
         const multiplier = exploration * Math.min(Math.sqrt(beta), widthCap);
-        const samples =
-          draws > 0 ? posterior.drawScores(points, normals, multiplier, draws) : posterior.sampleScores(points, normals(d), multiplier);
+        const scores =
+          draws > 0 ? posterior.drawScores(request, multiplier) : { score: posterior.sampleScores(points, normals(d), multiplier) };
         return {
-          ...sampled(samples, request),
+          ...scores,
           moments(indices) {
             const { mean, deviation: norm } = posterior.moments(rowsAt(points, d, indices));
             return { mean, width: norm.map((each) => multiplier * each) };

@@ -65,7 +65,8 @@ export class Caller {
     { headers = {}, edge = this.anyEdge() }: CallOptions = {},
   ): Promise<Reply | undefined> {
     const authorization = `Bearer ${bindings.AFTERCLICK_SECRET_KEY}`;
-    const all = { authorization, "content-type": "application/json", ...headers };
+    const length = String(new TextEncoder().encode(body).length);
+    const all = { authorization, "content-type": "application/json", "content-length": length, ...headers };
     const name = `${method} ${path} at edge ${edge}`;
     try {
       const request = new Request(`http://worker${path}`, { method, headers: all, body });

@@ -17,7 +17,10 @@ export const linesOf = (text: string): Line[] =>
   text
     .split("\n")
     .filter(Boolean)
-    .map((line) => JSON.parse(line));
+    .map((line) => {
+      const { receipt: _, ...fields } = JSON.parse(line);
+      return fields;
+    });
 
 const isLive = ({ type, state }: Line) => type === "impression" && state === "live";
 const counts = ({ type, status }: Line) => type === "conversion" && (status === "applied" || status === "conflict");

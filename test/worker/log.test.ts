@@ -1,58 +1,17 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { uniformInt } from "pure-rand/distribution/uniformInt";
-import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { expect, it, vi } from "vitest";
 import { bucketAt, closesAt } from "../../worker/bucket.ts";
 import { uuidAt } from "../../worker/token.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
 import { countsOf, foldedDigest, type Line, linesOf, logOf } from "./fold.ts";
+import { GOALS, lived } from "./lived.ts";
 
 useClock();
 
 const textOf = (lines: readonly object[]) => lines.map((line) => JSON.stringify(line)).join("\n");
 const imported = (model: string, lines: readonly object[] | string) =>
   call("POST", `/v1/models/${model}/events`, typeof lines === "string" ? lines : textOf(lines));
-
-const GOALS = { order: { weight: 1 }, review: { weight: 0.25 } };
-
-/** A model to which all happened that can happen to one, by a seed. */
-async function lived(config: object, seed: number): Promise<string> {
-  const random = xoroshiro128plus(seed);
-  const chance = () => uniformInt(random, 0, 9999) / 10_000;
-  // Ids as well, by which policies draw.
-  vi.spyOn(crypto, "getRandomValues").mockImplementation((bytes) => (bytes as Uint8Array).map(() => uniformInt(random, 0, 255)) as never);
-  const model = await createModel({ ...config, goals: GOALS, holdout: 0.2, serving: "learner" });
-  const shown: string[] = [];
-  const deferred: string[] = [];
-  const start = Date.now();
-  let version = 0;
-  for (let n = 0; n < 60; n++) {
-    tick(1 + Math.floor(chance() * 30_000));
-    shown.push(...(await recommend(model, { context: { country: chance() < 0.5 ? "PT" : "DK" }, limit: 2, keys: [`order ${n}`] })));
-    if (chance() < 0.1) deferred.push(...(await recommend(model, { defer: true })));
-    const impressionId = shown[Math.floor(chance() * shown.length)];
-    const [goal, reward, timestamp] = [
-      chance() < 0.7 ? "order" : "review",
-      Math.floor(chance() * 8) / 8,
-      Date.now() - Math.floor(chance() * 9000),
-    ];
-    const kind = chance();
-    if (kind < 0.5) await convert({ impressionId, goal, reward }, { timestamp: Math.max(timestamp, start) });
-    else if (kind < 0.65) await convert({ impressionId, goal }, { type: "conversion.retracted" });
-    else if (kind < 0.75) await convert({ model, key: `order ${n}`, goal, reward });
-    else if (kind < 0.8) await convert({ model, key: `order ${n + 5}`, goal, reward });
-    else if (kind < 0.9) await convert({ impressionId: deferred.at(-1) ?? impressionId, goal, reward }, { id: `msg_${model}_${n % 3}` });
-    else if (deferred.length > 1) await call("POST", `/v1/impressions/${deferred[0]}/activate`);
-    if (n === 30) version = Number((await call("GET", `/v1/models/${model}/snapshot`)).headers.get("afterclick-version"));
-    if (n === 45) expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
-    if (n === 50) tick(50 * MINUTE_MS);
-  }
-  await convert({ impressionId: shown[0], goal: "order", reward: 1 });
-  for (const reward of [0.5, 0.25]) await convert({ impressionId: shown.at(-1), goal: "order", reward }, { id: `msg_${model}_twice` });
-  vi.mocked(crypto.getRandomValues).mockRestore();
-  return model;
-}
 
 const kinds = [
   ["otf-lin-ts", {}],
@@ -132,11 +91,14 @@ it("says first what it is the log of", async () => {
     generation: before,
     horizon: 0,
     modelVersion,
+    after: 0,
+    lines: 5,
     config: { policy: "otf-lin-ts", window: { ms: HOUR_MS } },
   });
-  expect(lines.map(({ type, mark }) => mark ?? type)).toEqual(["snapshot", "snapshot", "impression"]);
-  expect(await logOf(model, modelVersion - 1)).toEqual([head, lines.at(-1)]);
-  expect(await logOf(model, modelVersion)).toEqual([head]);
+  expect(lines.map(({ type, mark }) => mark ?? type)).toEqual(["configuration", "snapshot", "actions", "snapshot", "impression"]);
+  const part = (after: number, lines: number) => ({ ...head, after, lines, exportedAt: Date.now() });
+  expect(await logOf(model, modelVersion - 1)).toEqual([part(modelVersion - 1, 1), lines.at(-1)]);
+  expect(await logOf(model, modelVersion)).toEqual([part(modelVersion, 0)]);
   expect((await call("GET", `/v1/models/${model}/events?after=-1`)).status).toBe(422);
   expect((await call("GET", "/v1/models/nothing/events")).status).toBe(404);
 });

@@ -119,6 +119,12 @@ export const impressions = v.strictObject({
 });
 
 const feature = v.union([number, v.string(), v.boolean(), v.array(v.string())]);
+const features = v.union([v.array(number), v.record(v.string(), feature)]);
+const asked = v.strictObject({
+  actions: v.optional(v.array(v.strictObject({ id: v.string(), features: v.optional(features) }))),
+  exclude: v.optional(v.array(v.string())),
+  greedy: v.optional(v.boolean()),
+});
 export const impression = v.strictObject({
   impressionId,
   model: v.string(),
@@ -137,11 +143,15 @@ export const impression = v.strictObject({
         place: count,
         candidates: v.nullable(count),
         shadows: v.optional(v.pipe(v.record(v.string(), v.string()), v.description("What each shadow would have shown first."))),
+        first: v.optional(
+          v.pipe(v.string(), v.description("Below the first place: the first impression of the list, in the log's words.")),
+        ),
+        asked: v.optional(v.pipe(asked, v.description("What the request asked for other than all of the catalogue."))),
       }),
     ),
     v.description("Null if it was decided elsewhere."),
   ),
-  context: v.nullable(v.union([v.array(number), v.record(v.string(), feature)])),
+  context: v.nullable(features),
   conversions: v.array(
     v.strictObject({
       goal: v.string(),

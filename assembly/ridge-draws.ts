@@ -1,0 +1,164 @@
+// Many samples of a ridge posterior at once: how each ranks k candidates, of whose features most may be zero.
+
+import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { allFinite, splat } from "./linalg";
+import { allocateDoubles, release } from "./memory";
+import { copyVector } from "./panel";
+import { estimate, Ridge } from "./ridge";
+import { solveTransposed } from "./vector";
+
+/** Draws that are scored together: two to each of four sums, so that none waits for its own last addition. */
+const GROUP: usize = 8;
+/** Bytes of a feature's row of a group. */
+const GROUP_ROW: usize = GROUP << 3;
+
+/**
+ * Keeps w = L^-T z for each of m rows z of `normals` (m x d), instead of those kept before, for `ridgeDrawScores`. They
+ * belong to the present factor: whoever changes that draws again. Returns OK, or OUT_OF_MEMORY, nothing changed.
+ * **Cost:** m d^2 / 2.
+ */
+export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
+  const d = model.dimension;
+  const groups = (m + GROUP - 1) / GROUP;
+  const draws = allocateDoubles(<u64>groups * d * GROUP);
+  if (!draws) return OUT_OF_MEMORY;
+  memory.fill(draws, 0, groups * d * GROUP_ROW);
+  const vector = model.panel;
+  for (let s: usize = 0; s < m; s++) {
+    copyVector(vector, normals + (s * d << 3), d);
+    solveTransposed(model.factor, model.reciprocals, d, vector);
+    let out = draws + s / GROUP * d * GROUP_ROW + (s % GROUP << 3);
+    for (let j: usize = 0; j < d; j++, out += GROUP_ROW) store<f64>(out, load<f64>(vector + (j << 3)));
+  }
+  release(model.draws);
+  model.draws = draws;
+  return OK;
+}
+
+/**
+ * Scores of m samples in opposite pairs, kept in `model.scores`: k rows, of which entry 2 s is <x_c, theta> + scale <x_c, w_s>
+ * for each w_s that `ridgeDraw` kept, and entry 2 s + 1 the same with a minus, which costs no more.
+ *
+ * `ridgeDraw` has kept at least m / 2. `xs`: k x d, row-major. Returns OK, OUT_OF_MEMORY or NOT_FINITE.
+ * **Cost:** m / 2 for each feature that is not zero.
+ */
+export function ridgeDrawScores(model: Ridge, xs: usize, k: usize, scale: f64, m: usize): i32 {
+  const d = model.dimension;
+  const theta = estimate(model);
+  const groups = (m + 2 * GROUP - 1) / (2 * GROUP);
+  const stride = groups * 2 * GROUP;
+  if (!reserve(model, <u64>k * stride)) return OUT_OF_MEMORY;
+  model.scoreStride = stride;
+  const features = model.panel;
+  const row = d << 3;
+  let out = model.scores;
+  for (const end = xs + k * row; xs < end; xs += row) {
+    const last = listFeatures(xs, d, features);
+    let mean: f64 = 0;
+    for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(theta + load<usize>(f, 8) / GROUP);
+    for (let g: usize = 0; g < groups; g++, out += 2 * GROUP_ROW) {
+      scoreGroup(features, last, model.draws + g * d * GROUP_ROW, mean, scale, out);
+    }
+  }
+  return allFinite(model.scores, k * stride) ? OK : NOT_FINITE;
+}
+
+/** Makes room for so many scores. */
+function reserve(model: Ridge, count: u64): bool {
+  if (count <= <u64>model.scoreRoom) return true;
+  const scores = allocateDoubles(count);
+  if (!scores) return false;
+  release(model.scores);
+  model.scores = scores;
+  model.scoreRoom = <usize>count;
+  return true;
+}
+
+/** Writes the scores of k candidates by one of the samples that `ridgeDrawScores` has scored them by. */
+export function ridgeDrawn(model: Ridge, k: usize, sample: usize, out: usize): void {
+  const stride = model.scoreStride << 3;
+  let score = model.scores + (sample << 3);
+  for (const end = out + (k << 3); out < end; out += 8, score += stride) store<f64>(out, load<f64>(score));
+}
+
+/**
+ * How many of the m samples that `ridgeDrawScores` has scored k candidates by put one of them at a place, from 0: of equal
+ * scores the first candidate comes first. **Cost:** m k.
+ */
+export function ridgeDrawHits(model: Ridge, k: usize, m: usize, candidate: usize, place: usize): i32 {
+  const row = model.scoreStride << 3;
+  const wanted = i64x2.splat(place);
+  let hits = 0;
+  for (let s: usize = 0; s < m; s += 4) {
+    const column = model.scores + (s << 3);
+    const own = column + candidate * row;
+    const lower = v128.load(own);
+    const upper = v128.load(own, 16);
+    let before0 = i64x2.splat(0);
+    let before1 = i64x2.splat(0);
+    let other = column;
+    // A comparison that holds is -1.
+    for (; other < own; other += row) {
+      before0 = i64x2.sub(before0, f64x2.ge(v128.load(other), lower));
+      before1 = i64x2.sub(before1, f64x2.ge(v128.load(other, 16), upper));
+    }
+    for (const end = column + k * row; other < end; other += row) {
+      before0 = i64x2.sub(before0, f64x2.gt(v128.load(other), lower));
+      before1 = i64x2.sub(before1, f64x2.gt(v128.load(other, 16), upper));
+    }
+    const here = i64x2.bitmask(i64x2.eq(before0, wanted)) | (i64x2.bitmask(i64x2.eq(before1, wanted)) << 2);
+    hits += popcnt(m - s < 4 ? here & ((1 << <i32>(m - s)) - 1) : here);
+  }
+  return hits;
+}
+
+/** Lists the features that are not zero, 16 bytes each: the value, and where its row begins in a group. Returns the list's end. */
+function listFeatures(x: usize, d: usize, list: usize): usize {
+  for (let first: usize = 0; first < d; first += 64) {
+    // First which ones, then those alone: a branch at each would go either way at random.
+    for (let mask = maskOf(x + (first << 3), min(64, d - first)); mask != 0; mask &= mask - 1, list += 16) {
+      const j = first + <usize>ctz(mask);
+      store<f64>(list, load<f64>(x + (j << 3)));
+      store<usize>(list, j * GROUP_ROW, 8);
+    }
+  }
+  return list;
+}
+
+/** A bit for each of n <= 64 values that is not zero. */
+function maskOf(values: usize, n: usize): u64 {
+  let mask: u64 = 0;
+  let i: usize = 0;
+  for (; i + 2 <= n; i += 2) mask |= <u64>i64x2.bitmask(f64x2.ne(v128.load(values + (i << 3)), f64x2.splat(0))) << i;
+  return i < n ? mask | (<u64>(load<f64>(values + (i << 3)) != 0) << i) : mask;
+}
+
+/** Writes mean + scale <x, w> and mean - scale <x, w> in turn, for each draw w of a group. */
+function scoreGroup(feature: usize, last: usize, group: usize, mean: f64, scale: f64, out: usize): void {
+  let sum0 = f64x2.splat(0);
+  let sum1 = f64x2.splat(0);
+  let sum2 = f64x2.splat(0);
+  let sum3 = f64x2.splat(0);
+  for (; feature < last; feature += 16) {
+    const value = splat(feature);
+    const draws = group + load<usize>(feature, 8);
+    sum0 = f64x2.add(sum0, f64x2.mul(value, v128.load(draws)));
+    sum1 = f64x2.add(sum1, f64x2.mul(value, v128.load(draws, 16)));
+    sum2 = f64x2.add(sum2, f64x2.mul(value, v128.load(draws, 32)));
+    sum3 = f64x2.add(sum3, f64x2.mul(value, v128.load(draws, 48)));
+  }
+  writePairs(sum0, mean, scale, out);
+  writePairs(sum1, mean, scale, out + 32);
+  writePairs(sum2, mean, scale, out + 64);
+  writePairs(sum3, mean, scale, out + 96);
+}
+
+// @ts-ignore: decorator
+@inline function writePairs(products: v128, mean: f64, scale: f64, out: usize): void {
+  const means = f64x2.splat(mean);
+  const bonus = f64x2.mul(f64x2.splat(scale), products);
+  const above = f64x2.add(means, bonus);
+  const below = f64x2.sub(means, bonus);
+  v128.store(out, v128.shuffle<f64>(above, below, 0, 2));
+  v128.store(out, v128.shuffle<f64>(above, below, 1, 3), 16);
+}

@@ -1,0 +1,19 @@
+import type { LoggedDecision } from "afterclick";
+
+/** A log that a policy can be evaluated on. */
+export interface Source {
+  readonly decisions: readonly (LoggedDecision & { readonly ids: readonly string[] })[];
+  /** Decisions that cannot be used, by why. */
+  readonly leftOut: ReadonlyMap<string, number>;
+  /** Features per candidate. */
+  readonly dimension: number;
+  readonly window: { readonly ms: number } | "none";
+  readonly reward: { readonly min: number; readonly max: number };
+  /** When the log ends, in ms since 1970. */
+  readonly end: number;
+}
+
+/** A file that is not what it should be; the message says how. */
+export class SourceError extends Error {
+  override readonly name = "SourceError";
+}

@@ -1,0 +1,105 @@
+import type { CatalogueChange } from "../../worker/catalogue.ts";
+import type { RowStatus } from "../../worker/conversion-store.ts";
+import type { Decision, ImpressionState } from "../../worker/impression-store.ts";
+import type { LogHead } from "../../worker/message.ts";
+import type { Arm } from "../../worker/metrics.ts";
+import type { ModelConfig } from "../../worker/model.ts";
+import { receiptIn } from "../../worker/receipt.ts";
+import type { Features } from "../../worker/schema.ts";
+
+/** An impression as an export has it. */
+export interface ImpressionLine {
+  readonly type: "impression";
+  readonly seq: number;
+  readonly id: string;
+  readonly state: ImpressionState;
+  readonly arm: Arm;
+  readonly action: string;
+  readonly features: readonly number[];
+  readonly context: Features | null;
+  readonly round: number | null;
+  readonly version: number;
+  readonly decision: Decision | null;
+  readonly reward: number | null;
+  readonly converted: boolean;
+  readonly shownAt: number;
+}
+
+export interface ConversionLine {
+  readonly type: "conversion";
+  readonly seq: number;
+  readonly impression: string;
+  readonly goal: string;
+  readonly event: string;
+  readonly reward: number | null;
+  readonly at: number;
+  readonly status: RowStatus;
+}
+
+interface Mark<Name extends string, Content> {
+  readonly type: "mark";
+  readonly seq: number;
+  readonly mark: Name;
+  readonly content: Content;
+}
+
+export type MarkLine =
+  | Mark<"configuration", ModelConfig>
+  | Mark<"actions", CatalogueChange>
+  | Mark<"snapshot", { readonly digest: string }>
+  | Mark<"rollback", { readonly to: number }>
+  | Mark<"erasure", { readonly impression: string }>;
+
+export interface ErasedLine {
+  readonly type: "erased";
+  readonly seq: number;
+  readonly id: string;
+}
+
+export type EventLine = ImpressionLine | ConversionLine | MarkLine | ErasedLine;
+export type HeadLine = { readonly type: "model" } & LogHead;
+
+/** A log that is not as a worker has written it; the message says where, and how. */
+export class LogMismatch extends Error {
+  override readonly name = "LogMismatch";
+}
+
+/** A log, line by line. */
+export type Texts = Iterable<string> | AsyncIterable<string>;
+
+/** The lines of an exported log; with `receipts` each is held against its receipt. */
+export async function* linesOf(texts: Texts, { receipts }: { readonly receipts: boolean }): AsyncGenerator<HeadLine | EventLine> {
+  let number = 0;
+  let begun = false;
+  let before = "";
+  for await (const text of texts) {
+    number++;
+    if (text.trim() === "") continue;
+    const line = parsed(text, number);
+    if (!begun && line.type !== "model") throw new LogMismatch(`line ${number}: expected the head of an exported log, got ${line.type}`);
+    begun = true;
+    if (receipts) {
+      const found = receiptIn(text, before);
+      if (!found) throw new LogMismatch(`line ${number} (${nameOf(line)}): has no receipt`);
+      if (!found.follows)
+        throw new LogMismatch(`line ${number} (${nameOf(line)}): is not what its receipt is of, or the line before is not`);
+      before = found.receipt;
+    }
+    yield line;
+  }
+  if (!begun) throw new LogMismatch("the log is empty");
+}
+
+function parsed(text: string, number: number): HeadLine | EventLine {
+  try {
+    const line = JSON.parse(text);
+    if (["model", "impression", "conversion", "mark", "erased"].includes(line?.type)) return line;
+  } catch {}
+  throw new LogMismatch(`line ${number}: is no line of an exported log`);
+}
+
+export function nameOf(line: HeadLine | EventLine): string {
+  if (line.type === "model") return "the head";
+  if (line.type === "mark") return `event ${line.seq}, ${line.mark}`;
+  return `event ${line.seq}, ${line.type} ${line.type === "conversion" ? `of ${line.impression}` : line.id}`;
+}

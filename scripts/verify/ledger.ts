@@ -1,0 +1,85 @@
+import type { ModelConfig } from "../../worker/model.ts";
+import type { Team } from "../../worker/replica.ts";
+import { counting, type Worth, worthOf } from "../../worker/reward.ts";
+import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
+
+type Appended = ReturnType<Team[number]["policy"]["append"]>;
+
+interface Known {
+  readonly line: ImpressionLine;
+  /** What each policy made of it; undefined while it is deferred. */
+  readonly shown?: readonly Appended[];
+  state: ImpressionLine["state"];
+  conversions: ConversionLine[];
+  worth: Worth | null;
+}
+
+/** The impressions so far, what was learnt of each, and what their conversions come to. */
+export class Ledger {
+  readonly #known = new Map<string, Known>();
+
+  /** @throws {LogMismatch} if it is there already, or has not the round that it must have. */
+  show(team: Team, line: ImpressionLine): void {
+    if (this.#known.has(line.id)) throw new LogMismatch("stands there twice");
+    const { features, round, shownAt: now } = line;
+    if (round === null) {
+      this.#known.set(line.id, { line, state: line.state, conversions: [], worth: null });
+      return;
+    }
+    const expected = team[0].policy.impressions + 1;
+    if (round !== expected) throw new LogMismatch(`round is ${round}, and should be ${expected}`);
+    const shown = team.map(({ policy }) => policy.append({ ...(policy.dimension > 0 && { features }), round, now }));
+    this.#known.set(line.id, { line, shown, state: "live", conversions: [], worth: null });
+  }
+
+  /**
+   * Learns a conversion, if it counts.
+   * @param counts whether it did when it came.
+   */
+  convert(team: Team, line: ConversionLine, counts: boolean, { window, goals, reward: range }: ModelConfig): void {
+    const known = this.#known.get(line.impression);
+    if (!counts) {
+      if (line.status === "orphan" && known?.state === "live")
+        throw new LogMismatch("status is orphan, though its impression stands before it");
+      return;
+    }
+    if (!known?.shown || known.state !== "live")
+      throw new LogMismatch(`status is ${line.status}, though no live impression stands before it`);
+    if (line.at - known.line.shownAt > window.ms) throw new LogMismatch(`status is ${line.status}, though its window had passed`);
+    if (line.reward !== null && !(line.reward >= range.min && line.reward <= range.max))
+      throw new LogMismatch("reward is out of the range");
+    const again = known.conversions.some(({ goal, event }) => goal === line.goal && event === line.event);
+    if (line.status !== "void" && (line.status === "conflict") !== again) {
+      throw new LogMismatch(`status is ${line.status}, and should be ${again ? "conflict" : "applied"}`);
+    }
+    known.conversions.push(line);
+    const [before, worth] = [known.worth, worthOf(known.conversions, goals)];
+    known.worth = worth;
+    if (worth === null || worth.reward === before?.reward) return;
+    team.forEach(({ policy }, place) => {
+      const impression = (known.shown as readonly Appended[])[place];
+      policy.observe({ impression, reward: worth.reward, ...(before && { previous: before.reward }) });
+    });
+  }
+
+  /** Forgets what came after a version. */
+  rollBack(to: number, { goals }: ModelConfig): void {
+    for (const known of this.#known.values()) {
+      if (known.state === "live" && known.line.seq > to) known.state = "void";
+      known.conversions = known.conversions.filter(({ seq }) => seq <= to);
+      known.worth = worthOf(counting(known.conversions), goals);
+    }
+  }
+
+  /** @throws {LogMismatch} naming the first impression that has another state or reward than follows from all lines. */
+  checkOutcomes(): void {
+    for (const { line, state, worth } of this.#known.values()) {
+      const expected = { state, reward: worth?.reward ?? null, converted: worth?.converted ?? false };
+      for (const [name, value] of Object.entries(expected)) {
+        const logged = line[name as keyof typeof expected];
+        if (logged !== value)
+          throw new LogMismatch(`event ${line.seq}, impression ${line.id}: ${name} is ${logged}, and should be ${value}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import type { Core } from "./core/core.ts";
+
+/** A value, and the ends of its interval at 95 %. */
+export interface Estimate {
+  readonly value: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The terms of a ratio sum(value) / sum(share), one of each per observation, and how far a value could have gone. */
+export interface Terms {
+  readonly value: Float64Array;
+  readonly least: Float64Array;
+  readonly most: Float64Array;
+  readonly share: Float64Array;
+}
+
+/** The square root of a deviance that 95 % of those of the truth stay below: chi-square with one degree of freedom. */
+const ROOT_AT_95 = 1.959963984540054;
+const MOST_STEPS = 60;
+
+/**
+ * The ratio, with an interval by empirical likelihood: all ratios for which some distribution over the observations is likely
+ * enough. It follows the skewness that a few great weights bring, as one from a standard error does not.
+ *
+ * A distribution may also give weight to what was not observed: the term farthest up or down had its reward been the other
+ * end of the range. Without that, no upper end could lie above zero where nothing has converted.
+ *
+ * **Source:** Owen, *Empirical likelihood*, 2001, chapters 2 and 3; the unobserved extreme: Karampatziakis, Langford and
+ * Mineiro, *Empirical likelihood for contextual bandits*, NeurIPS 2020. **Cost:** about 100 passes over the terms.
+ */
+export function ratioEstimate(core: Core, terms: Terms): Estimate {
+  const { value, share } = terms;
+  const total = sumOf(share);
+  if (!(total > 0)) return { value: Number.NaN, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
+  const ratio = sumOf(value) / total;
+  return { value: ratio, low: endOf(core, terms, ratio, -1), high: endOf(core, terms, ratio, 1) };
+}
+
+/** The farthest ratio on one side that is likely enough: regula falsi, Illinois variant, on the root of the deviance. */
+function endOf(core: Core, terms: Terms, ratio: number, side: 1 | -1): number {
+  const excess = (distance: number): number => Math.sqrt(deviance(core, terms, ratio + side * distance)) - ROOT_AT_95;
+  let inside = { at: 0, excess: -ROOT_AT_95 };
+  let outside = { at: reachOf(terms, ratio, side), excess: 0 };
+  if (outside.at === 0) return ratio;
+  for (outside.excess = excess(outside.at); outside.excess < 0; outside = { at: 2 * inside.at, excess: excess(2 * inside.at) })
+    inside = outside;
+  for (let step = 0; step < MOST_STEPS && outside.at - inside.at > 1e-9 * outside.at; step++) {
+    // Beyond what any distribution has the excess is infinite: then halve.
+    const share = outside.excess < Number.POSITIVE_INFINITY ? inside.excess / (inside.excess - outside.excess) : 0.5;
+    const at = inside.at + share * (outside.at - inside.at);
+    const tried = { at, excess: excess(at) };
+    if (Math.abs(tried.excess) < 1e-7) return ratio + side * at;
+    if (tried.excess < 0) [inside, outside] = [tried, { ...outside, excess: outside.excess / 2 }];
+    else [inside, outside] = [{ ...inside, excess: inside.excess / 2 }, tried];
+  }
+  return ratio + side * inside.at;
+}
+
+/** About as far as the end can be: two standard errors, and what one unobserved extreme could move. */
+function reachOf({ value, least, most, share }: Terms, ratio: number, side: 1 | -1): number {
+  const far = side > 0 ? most : least;
+  let squares = 0;
+  let reach = 0;
+  for (let i = 0; i < value.length; i++) {
+    const moment = value[i] - share[i] * ratio;
+    squares += moment * moment;
+    reach = Math.max(reach, side * (far[i] - value[i]));
+  }
+  return (2 * Math.sqrt(squares) + reach) / sumOf(share);
+}
+
+/** -2 log of the empirical likelihood ratio of `ratio`; infinite where no distribution has it. */
+function deviance(core: Core, { value, least, most, share }: Terms, ratio: number): number {
+  const moments = new Float64Array(value.length);
+  let low = 0;
+  let high = 0;
+  for (let i = 0; i < moments.length; i++) {
+    moments[i] = value[i] - share[i] * ratio;
+    low = Math.min(low, moments[i], least[i] - share[i] * ratio);
+    high = Math.max(high, moments[i], most[i] - share[i] * ratio);
+  }
+  if (low === 0 || high === 0) return low === high ? 0 : Number.POSITIVE_INFINITY;
+  const multiplier = multiplierOf(moments, -1 / high, -1 / low);
+  let sum = 0;
+  let product = 1;
+  for (let i = 0; i < moments.length; i++) {
+    product *= 1 + multiplier * moments[i];
+    // One logarithm for as many factors as fit: each is between 1e-16 and the number of terms.
+    if (product > 1e-100 && product < 1e100) continue;
+    sum += core.log(product);
+    product = 1;
+  }
+  return 2 * Math.max(0, sum + core.log(product));
+}
+
+/** Where sum(m / (1 + x m)), which falls in x, is zero between two bounds, or the bound on whose side it would be. */
+function multiplierOf(moments: Float64Array, from: number, to: number): number {
+  let low = from;
+  let high = to;
+  let x = 0;
+  for (let step = 0; step < MOST_STEPS; step++) {
+    let sum = 0;
+    let slope = 0;
+    for (let i = 0; i < moments.length; i++) {
+      const part = moments[i] / (1 + x * moments[i]);
+      sum += part;
+      slope -= part * part;
+    }
+    if (sum > 0) low = x;
+    else high = x;
+    const next = x - sum / slope;
+    const inside = next > low && next < high ? next : (low + high) / 2;
+    if (Math.abs(inside - x) <= 1e-12 * (to - from)) return x;
+    x = inside;
+  }
+  return x;
+}
+
+export function sumOf(values: Float64Array): number {
+  return values.reduce((sum, each) => sum + each, 0);
+}

@@ -1,0 +1,54 @@
+import { finiteNumber, matrix, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "./argument.ts";
+
+/** A decision as it was made and logged, and what has come of it. */
+export interface LoggedDecision {
+  /** When the action was shown, in ms since 1970. */
+  readonly shownAt: number;
+  /** Candidates that there were to choose among (k). */
+  readonly count: number;
+  /** Their features, k x d, row-major; absent if they have none. Read when it is needed: it may be a getter. */
+  readonly points?: Float64Array;
+  /** Place of the chosen one in the list of candidates. */
+  readonly index: number;
+  /** The chance with which it was chosen, greater than 0. */
+  readonly probability: number;
+  /** Conversions, with the times at which they happened, in ms since 1970. Rewards of several add up. */
+  readonly conversions?: readonly { readonly at: number; readonly reward: number }[];
+}
+
+/** Those shown by a time, in order of time. @throws {TypeError | RangeError} naming the decision. */
+export function decisionsUntil(asOf: number, log: readonly LoggedDecision[]): LoggedDecision[] {
+  if (!Array.isArray(log)) throw wrongType("log", "an array of decisions", log);
+  log.forEach(check);
+  return log.filter(({ shownAt }) => shownAt <= asOf).sort((a, b) => a.shownAt - b.shownAt);
+}
+
+function check(decision: LoggedDecision, place: number): void {
+  const name = `log[${place}]`;
+  record(name, decision);
+  finiteNumber(`${name}.shownAt`, decision.shownAt, 0);
+  const count = wholeNumber(`${name}.count`, decision.count, 1);
+  wholeNumber(`${name}.index`, decision.index, 0, count - 1);
+  if (positiveNumber(`${name}.probability`, decision.probability) > 1) {
+    throw outOfRange(`${name}.probability`, "at most 1", decision.probability);
+  }
+  const { conversions = [] } = decision;
+  if (!Array.isArray(conversions)) throw wrongType(`${name}.conversions`, "an array", conversions);
+  conversions.forEach(({ at, reward }, i) => {
+    finiteNumber(`${name}.conversions[${i}].at`, at);
+    finiteNumber(`${name}.conversions[${i}].reward`, reward);
+  });
+}
+
+/** What has come of a decision by a time, of what happened within its window. */
+export function rewardBy(at: number, { shownAt, conversions = [] }: LoggedDecision, windowMs: number): number {
+  const until = Math.min(at, shownAt + windowMs);
+  return conversions.reduce((sum, conversion) => sum + (conversion.at <= until ? conversion.reward : 0), 0);
+}
+
+/** The features of all candidates; undefined if they have none. @throws {TypeError | RangeError} if they are no matrix of `count` rows. */
+export function pointsOf({ points, count }: LoggedDecision): Float64Array | undefined {
+  if (points === undefined) return undefined;
+  if (points instanceof Float64Array && points.length % count !== 0) throw outOfRange("points", `${count} rows of numbers`, points);
+  return matrix("points", points, points.length / count);
+}

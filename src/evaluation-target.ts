@@ -1,0 +1,60 @@
+import { outOfRange, wrongType } from "./argument.ts";
+import { UnsupportedError } from "./errors.ts";
+import { type LoggedDecision, pointsOf } from "./evaluation-log.ts";
+import type { Policy } from "./policy/policy.ts";
+import type { PolicyDescriptor } from "./policy/rule.ts";
+import { Recommender, type RecommenderOptions } from "./recommender.ts";
+
+/** The chance with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
+export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number>;
+
+/**
+ * A policy as it would stand at a time: it has seen the log until then, each impression and conversion when it came. It learns
+ * no more after that; a policy that samples chooses among `draws` samples, the same for all decisions.
+ *
+ * @throws {UnsupportedError} code `no-probability` if it chooses in a domain of its own, or does not know its probabilities.
+ */
+export async function fittedTarget(
+  options: Omit<RecommenderOptions, "policy"> & { readonly policy: PolicyDescriptor },
+  log: readonly LoggedDecision[],
+  { at, draws }: { readonly at: number; readonly draws: number },
+): Promise<Target> {
+  const recommender = await Recommender.create(options);
+  const { policy } = recommender;
+  if (policy.hasDomain) throw new UnsupportedError("no-probability", `${policy.id} does not choose among the log's candidates`);
+  const history = log.flatMap((decision, place) => {
+    const converted = (decision.conversions ?? []).map(({ at, reward }, i) => ({ at, learn: () => learnConversion(place, i, at, reward) }));
+    return [{ at: decision.shownAt, learn: () => learnImpression(decision, place) }, ...converted];
+  });
+  const learnImpression = (decision: LoggedDecision, place: number): void =>
+    recommender.register({ impressionId: `decision ${place}`, features: featuresOf(policy, decision), now: decision.shownAt });
+  const learnConversion = (place: number, i: number, at: number, reward: number): void =>
+    void recommender.convert({ impressionId: `decision ${place}`, goal: `conversion ${i}`, reward, at });
+  // Stable: a conversion comes after its impression also if both are of the same moment.
+  for (const event of history.sort((a, b) => a.at - b.at)) if (event.at < at) event.learn();
+  const request = { round: policy.impressions + 1, now: at, draws };
+  return (decision, place) => policy.chances({ ...request, ...candidatesFor(policy, decision), decision: `decision ${place}` });
+}
+
+function featuresOf(policy: Policy, decision: LoggedDecision): Float64Array | undefined {
+  const d = policy.dimension;
+  return d > 0 ? pointsOf(decision)?.subarray(decision.index * d, (decision.index + 1) * d) : undefined;
+}
+
+function candidatesFor(policy: Policy, decision: LoggedDecision) {
+  if (policy.dimension > 0) return { points: pointsOf(decision) };
+  return { candidates: Array.from({ length: decision.count }, () => ({})) };
+}
+
+/** The chances a caller gives, checked: none is negative, and they sum to 1 but for rounding. @throws {TypeError | RangeError} */
+export function givenTarget(chances: Target): Target {
+  return (decision, place) => {
+    const given = chances(decision, place);
+    if (typeof given?.length !== "number") throw wrongType("policy(decision)", `an array of ${decision.count} chances`, given);
+    const sum = Array.from(given).reduce((total, each) => (each >= 0 ? total + each : Number.NaN), 0);
+    if (given.length !== decision.count || !(Math.abs(sum - 1) < 1e-6)) {
+      throw outOfRange("policy(decision)", `${decision.count} chances that sum to 1`, given);
+    }
+    return given;
+  };
+}

@@ -1,0 +1,62 @@
+import { render, useLayoutEffect, useState } from "hono/jsx/dom";
+import { queryOf, type Settings, settingsOf } from "../settings.ts";
+import { Arrivals, Curves } from "./curves.tsx";
+import { Form } from "./form.tsx";
+import { PlayerCard } from "./player-card.tsx";
+import { type Run, Runner } from "./runner.ts";
+import { Standings } from "./standings.tsx";
+import { Status } from "./status.tsx";
+
+const given = settingsOf(location.search);
+
+function Playground() {
+  const [settings, set] = useState(given.settings);
+  const [problems, setProblems] = useState(given.problems);
+  // What is drawn belongs to the settings with which it was started.
+  const [played, setPlayed] = useState(given.settings);
+  const [run, setRun] = useState<Run>({ state: "idle" });
+  const [runner] = useState(() => new Runner(setRun));
+
+  const play = (next: Settings) => {
+    history.replaceState(null, "", queryOf(next));
+    setPlayed(next);
+    runner.start(next);
+  };
+  useLayoutEffect(() => play(settings), []);
+  const change = (next: Settings) => {
+    set(next);
+    setProblems([]);
+    play(next);
+  };
+  const report = "report" in run ? run.report : undefined;
+  return (
+    <>
+      <div class="desk">
+        <Form settings={settings} change={change} />
+        <div class="results">
+          <Status run={run} settings={played} problems={problems} stop={() => runner.stop()} play={() => play(settings)} change={change} />
+          {report && (
+            <>
+              <Curves key={queryOf(played)} report={report} />
+              <ul class="cards">
+                {report.players.map((_, place) => (
+                  <PlayerCard key={`${queryOf(played)} ${place}`} settings={played} report={report} place={place} />
+                ))}
+              </ul>
+              <Arrivals key={`${queryOf(played)} arrivals`} report={report} />
+              <Standings report={report} />
+            </>
+          )}
+        </div>
+      </div>
+      <footer>
+        <p>
+          Everyone meets the same candidates, the same luck and the same delays, all drawn from the seed: the address of this page plays the
+          same match again, to the bit. It runs afterclick itself in a Web Worker of this page, and sends nothing anywhere.
+        </p>
+      </footer>
+    </>
+  );
+}
+
+render(<Playground />, document.querySelector("main") as HTMLElement);
