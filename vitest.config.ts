@@ -8,7 +8,7 @@ export default defineConfig({
       {
         test: {
           name: "node",
-          include: ["test/{unit,property,conformance,golden,regret,simulation,browser}/**/*.test.ts"],
+          include: ["test/{unit,property,conformance,golden,regret,simulation,browser,packaging}/**/*.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

@@ -7,8 +7,9 @@
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { downdate, factorise, invertDiagonal, LIFT } from "./factor";
 import { createKernel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
-import { factorRow, LANES, packPanel, PANEL_ROW, triangle, unpackLane } from "./linalg";
+import { factorRow, triangle } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
+import { LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
 import { solveFrom, solveTransposed } from "./vector";
 
 @unmanaged export class GaussianProcess {
@@ -45,9 +46,10 @@ import { solveFrom, solveTransposed } from "./vector";
   solved: usize;
   solvedCapacity: usize;
   solvedRows: usize;
-  /** Rows that are in the candidates' variances and means already. */
+  /** Rows that are in the candidates' variances and means already, and the first whose share in the means has changed since. */
   reducedRows: usize;
   summedRows: usize;
+  changedRow: usize;
 
   /** The workspace's parts: candidates (d x 4), and behind them 4 lanes for results, then n x 4. */
   @inline get work(): usize {
@@ -126,6 +128,7 @@ function reserve(gp: GaussianProcess, capacity: usize): bool {
 function forgetMeans(gp: GaussianProcess, row: usize): void {
   gp.weightsFresh = false;
   gp.whitenedRows = min(gp.whitenedRows, row);
+  gp.changedRow = min(gp.changedRow, row);
   if (row < gp.summedRows) gp.summedRows = 0;
 }
 

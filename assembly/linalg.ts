@@ -1,14 +1,9 @@
-// Triangular factors, and panels of four right-hand sides.
+// Triangular factors, and what they do to panels of four right-hand sides.
 //
 // A factor is the lower triangle L of A = L L^T, packed by rows: row i begins at entry i(i+1)/2, so that appending a
 // row moves nothing. Beside it stand the reciprocals of its diagonal, because a division costs ten multiplications.
-// A panel is n x 4, row-major: its four lanes are four candidates (or four rows of A). Missing lanes hold zeros, so
-// there is no scalar tail: every lane sees the same operations in the same order, whatever the other lanes hold.
 
-/** Lanes of a panel: two f64x2, which with four rows of the factor fill eight of the sixteen vector registers. */
-export const LANES: usize = 4;
-/** Bytes of a panel's row. */
-export const PANEL_ROW: usize = 32;
+import { PANEL_ROW } from "./panel";
 
 /** Doubles in a packed triangle of n rows: 64 bits, to be asked of `allocateDoubles`. */
 // @ts-ignore: decorator
@@ -50,53 +45,6 @@ export function allFinite(values: usize, count: usize): bool {
   return defect == 0;
 }
 
-/** True if each of `count` doubles is at most `limit` in size; false if one is NaN. */
-export function bounded(values: usize, count: usize, limit: f64): bool {
-  const bound = f64x2.splat(limit);
-  let inside = i64x2.splat(-1);
-  let i = values;
-  for (const end = values + (count >> 1 << 4); i < end; i += 16) {
-    inside = v128.and(inside, f64x2.le(f64x2.abs(v128.load(i)), bound));
-  }
-  return i64x2.all_true(inside) && (!(count & 1) || abs(load<f64>(i)) <= limit);
-}
-
-/** Copies a vector of n entries into one lane of a panel (n x 4). */
-export function packLane(vector: usize, n: usize, panel: usize, lane: usize): void {
-  const end = vector + (n << 3);
-  for (let p = panel + (lane << 3); vector < end; vector += 8, p += PANEL_ROW) store<f64>(p, load<f64>(vector));
-}
-
-/** Copies one lane of a panel (n x 4) into a vector of n entries. */
-export function unpackLane(panel: usize, lane: usize, n: usize, vector: usize): void {
-  const end = vector + (n << 3);
-  for (let p = panel + (lane << 3); vector < end; vector += 8, p += PANEL_ROW) store<f64>(vector, load<f64>(p));
-}
-
-/** Transposes `count` <= 4 rows of n entries (row-major) into a panel (n x 4), and fills the other lanes with zeros. */
-export function packPanel(rows: usize, count: usize, n: usize, panel: usize): void {
-  if (count < LANES) memory.fill(panel, 0, n * PANEL_ROW);
-  let lane: usize = 0;
-  for (; lane + 2 <= count; lane += 2) packLanes(rows + (lane * n << 3), n, panel + (lane << 3));
-  if (lane < count) packLane(rows + (lane * n << 3), n, panel, lane);
-}
-
-/** Transposes two rows of n entries into the two lanes of a panel that begin at `panel`. */
-function packLanes(rows: usize, n: usize, panel: usize): void {
-  const stride = n << 3;
-  let row = rows;
-  for (const end = rows + (n >> 1 << 4); row < end; row += 16, panel += 2 * PANEL_ROW) {
-    const first = v128.load(row);
-    const second = v128.load(row + stride);
-    v128.store(panel, v128.shuffle<f64>(first, second, 0, 2));
-    v128.store(panel, v128.shuffle<f64>(first, second, 1, 3), PANEL_ROW);
-  }
-  if (n & 1) {
-    store<f64>(panel, load<f64>(row));
-    store<f64>(panel, load<f64>(row + stride), 8);
-  }
-}
-
 /**
  * Solves L Y = P for rows [from, n) of a panel P (n x 4), in place; rows before `from` hold Y already.
  *
@@ -121,55 +69,6 @@ function solveRow(factor: usize, reciprocals: usize, i: usize, panel: usize): vo
   const reciprocal = splat(reciprocals + (i << 3));
   v128.store(end, f64x2.mul(lower, reciprocal));
   v128.store(end, f64x2.mul(upper, reciprocal), 16);
-}
-
-/** How many panels `solveRowAcross` solves at once. */
-export const PANELS: usize = 4;
-
-/**
- * What `solveRow` does, to the bit, for four panels that stand `stride` bytes apart.
- *
- * One row in one panel waits for its own last subtraction at every step; four panels fill that time.
- */
-export function solveRowAcross(factor: usize, reciprocals: usize, i: usize, panel: usize, stride: usize): void {
-  const rows = i * PANEL_ROW;
-  let p0 = panel;
-  let p1 = p0 + stride;
-  let p2 = p1 + stride;
-  let p3 = p2 + stride;
-  let lower0 = v128.load(p0 + rows);
-  let upper0 = v128.load(p0 + rows, 16);
-  let lower1 = v128.load(p1 + rows);
-  let upper1 = v128.load(p1 + rows, 16);
-  let lower2 = v128.load(p2 + rows);
-  let upper2 = v128.load(p2 + rows, 16);
-  let lower3 = v128.load(p3 + rows);
-  let upper3 = v128.load(p3 + rows, 16);
-  const row = factorRow(factor, i);
-  for (let l = row, end = row + (i << 3); l < end; l += 8) {
-    const entry = splat(l);
-    lower0 = subtractProduct(lower0, entry, v128.load(p0));
-    upper0 = subtractProduct(upper0, entry, v128.load(p0, 16));
-    lower1 = subtractProduct(lower1, entry, v128.load(p1));
-    upper1 = subtractProduct(upper1, entry, v128.load(p1, 16));
-    lower2 = subtractProduct(lower2, entry, v128.load(p2));
-    upper2 = subtractProduct(upper2, entry, v128.load(p2, 16));
-    lower3 = subtractProduct(lower3, entry, v128.load(p3));
-    upper3 = subtractProduct(upper3, entry, v128.load(p3, 16));
-    p0 += PANEL_ROW;
-    p1 += PANEL_ROW;
-    p2 += PANEL_ROW;
-    p3 += PANEL_ROW;
-  }
-  const reciprocal = splat(reciprocals + (i << 3));
-  v128.store(p0, f64x2.mul(lower0, reciprocal));
-  v128.store(p0, f64x2.mul(upper0, reciprocal), 16);
-  v128.store(p1, f64x2.mul(lower1, reciprocal));
-  v128.store(p1, f64x2.mul(upper1, reciprocal), 16);
-  v128.store(p2, f64x2.mul(lower2, reciprocal));
-  v128.store(p2, f64x2.mul(upper2, reciprocal), 16);
-  v128.store(p3, f64x2.mul(lower3, reciprocal));
-  v128.store(p3, f64x2.mul(upper3, reciprocal), 16);
 }
 
 /** The inner loop of everything: 4 rows by 4 lanes in eight registers, so that each load serves eight operations. */
@@ -252,6 +151,17 @@ function solveFourRows(factor: usize, reciprocals: usize, i: usize, panel: usize
   v128.store(end, upper2, 80);
   v128.store(end, lower3, 96);
   v128.store(end, upper3, 112);
+}
+
+/** target += factor vector, n entries. */
+// @ts-ignore: decorator
+@inline export function addMultiple(target: usize, vector: usize, n: usize, factor: f64): void {
+  const both = f64x2.splat(factor);
+  const end = target + (n << 3);
+  for (; target + 16 <= end; target += 16, vector += 16) {
+    v128.store(target, f64x2.add(v128.load(target), f64x2.mul(both, v128.load(vector))));
+  }
+  if (target < end) store<f64>(target, load<f64>(target) + factor * load<f64>(vector));
 }
 
 /** sums[lane] += <column of the panel (n x 4), vector (n)>, row after row: in pieces it gives the same bits. */

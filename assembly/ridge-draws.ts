@@ -3,6 +3,7 @@
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { allFinite, splat } from "./linalg";
 import { allocateDoubles, release } from "./memory";
+import { copyVector } from "./panel";
 import { estimate, Ridge } from "./ridge";
 import { solveTransposed } from "./vector";
 
@@ -24,7 +25,7 @@ export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
   memory.fill(draws, 0, groups * d * GROUP_ROW);
   const vector = model.panel;
   for (let s: usize = 0; s < m; s++) {
-    memory.copy(vector, normals + (s * d << 3), d << 3);
+    copyVector(vector, normals + (s * d << 3), d);
     solveTransposed(model.factor, model.reciprocals, d, vector);
     let out = draws + s / GROUP * d * GROUP_ROW + (s % GROUP << 3);
     for (let j: usize = 0; j < d; j++, out += GROUP_ROW) store<f64>(out, load<f64>(vector + (j << 3)));

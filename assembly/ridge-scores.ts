@@ -1,13 +1,14 @@
 // What a ridge posterior says about k candidates, four at a time: means, widths, and samples.
 
 import { NOT_FINITE, OK } from "./abi";
-import { addProducts, allFinite, LANES, packPanel, PANEL_ROW, solvePanel } from "./linalg";
+import { addProducts, allFinite, solvePanel } from "./linalg";
+import { clearRows, copyLanes, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
 import { estimate, Ridge } from "./ridge";
 import { solve, solveTransposed } from "./vector";
 
 /** lanes[c] = <x_c, parameter> for the four candidates of a panel (d x 4). */
 function products(panel: usize, d: usize, parameter: usize, lanes: usize): void {
-  memory.fill(lanes, 0, PANEL_ROW);
+  clearRows(lanes, 1);
   addProducts(panel, parameter, d, lanes);
 }
 
@@ -42,10 +43,10 @@ export function ridgeScore(model: Ridge, xs: usize, k: usize, means: usize, widt
     }
     packPanel(xs + at * d, count, d, panel);
     products(panel, d, theta, lanes);
-    memory.copy(means + at, lanes, count << 3);
+    copyLanes(means + at, lanes, count);
     solvePanel(model.factor, model.reciprocals, 0, d, panel);
     panelNorms(panel, d, lanes);
-    memory.copy(widths + at, lanes, count << 3);
+    copyLanes(widths + at, lanes, count);
   }
   return allFinite(means, k) && allFinite(widths, k) ? OK : NOT_FINITE;
 }
@@ -54,7 +55,7 @@ export function ridgeScore(model: Ridge, xs: usize, k: usize, means: usize, widt
 function scoreOne(model: Ridge, x: usize, mean: usize, width: usize): void {
   const bytes = model.dimension << 3;
   const y = model.panel;
-  memory.copy(y, x, bytes);
+  copyVector(y, x, model.dimension);
   solve(model.factor, model.reciprocals, model.dimension, y);
   let sum: f64 = 0;
   let square: f64 = 0;
@@ -70,7 +71,7 @@ function scoreOne(model: Ridge, x: usize, mean: usize, width: usize): void {
 export function ridgeSample(model: Ridge, normals: usize, scale: f64, out: usize): i32 {
   const d = model.dimension;
   const theta = estimate(model);
-  memory.copy(out, normals, d << 3);
+  copyVector(out, normals, d);
   solveTransposed(model.factor, model.reciprocals, d, out);
   for (let j: usize = 0; j < d << 3; j += 8) {
     store<f64>(out + j, load<f64>(theta + j) + scale * load<f64>(out + j));

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 await mkdir("dist", { recursive: true });
 await copyFile("build/core.wasm", "dist/core.wasm");
-for (const platform of ["node", "workerd", "browser"]) {
+for (const platform of ["node", "workerd", "browser", "slim"]) {
   await build({
     entryPoints: ["src/index.ts"],
     outfile: `dist/${platform}.js`,
@@ -19,4 +19,16 @@ for (const platform of ["node", "workerd", "browser"]) {
     logLevel: "warning",
   });
 }
+await build({
+  entryPoints: ["local/index.ts"],
+  outfile: "dist/local.js",
+  bundle: true,
+  format: "esm",
+  target: "es2023",
+  platform: "neutral",
+  mainFields: ["module"],
+  external: ["afterclick"],
+  sourcemap: true,
+  logLevel: "warning",
+});
 execFileSync("tsc", ["-p", "tsconfig.types.json"], { stdio: "inherit" });

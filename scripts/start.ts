@@ -82,6 +82,7 @@ async function main(): Promise<void> {
 function announce(base: URL): void {
   console.log(`
   The shop       ${base.origin}/
+  A playground   ${base.origin}/playground/
   Its keys       ${DEV_VARS}
   Its state      ${STATE}
 

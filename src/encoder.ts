@@ -3,6 +3,7 @@ import { Catalogue } from "./catalogue.ts";
 import { checkCount, HashedSum } from "./hashed-sum.ts";
 import { type Hashing, type NamedFeatures, productPlace, type Term, type Terms, termsOf } from "./terms.ts";
 
+/** What an encoder is made by; two of the same options encode alike. */
 export interface EncoderOptions {
   /** Components of the vector (d). */
   readonly dimension: number;
@@ -12,6 +13,7 @@ export interface EncoderOptions {
   readonly interactions?: Interactions;
 }
 
+/** Turns named features into vectors. */
 export interface Encoder {
   readonly options: EncoderOptions;
   /**

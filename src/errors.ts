@@ -1,10 +1,16 @@
+/** Where the errors are described, each under its code. */
+const HELP = "https://github.com/afterclick/afterclick/blob/main/docs/errors.md#";
+
 /** A host or a policy cannot do what was asked: `code` says which capability is missing. */
 export class UnsupportedError extends Error {
   override readonly name = "UnsupportedError";
   readonly code: string;
+  /** The address of what to do about it. */
+  readonly help: string;
   constructor(code: string, message: string) {
     super(message);
     this.code = code;
+    this.help = HELP + code;
   }
 }
 
@@ -12,9 +18,12 @@ export class UnsupportedError extends Error {
 export class NumericalError extends Error {
   override readonly name = "NumericalError";
   readonly code: string;
+  /** The address of what to do about it. */
+  readonly help: string;
   constructor(code: string, message: string) {
     super(message);
     this.code = code;
+    this.help = HELP + code;
   }
 }
 
@@ -22,8 +31,11 @@ export class NumericalError extends Error {
 export class SnapshotError extends Error {
   override readonly name = "SnapshotError";
   readonly code: string;
+  /** The address of what to do about it. */
+  readonly help: string;
   constructor(code: string, message: string) {
     super(message);
     this.code = code;
+    this.help = HELP + code;
   }
 }

@@ -8,6 +8,7 @@ import { type Candidate, type Choice, Policy } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 import { malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
 
+/** What a recommender is made of. */
 export interface RecommenderOptions {
   /** A descriptor, such as `otfLinUcb({ dimension: 8 })`. */
   readonly policy: PolicyDescriptor;
@@ -21,6 +22,7 @@ export interface RecommenderOptions {
   readonly module?: WebAssembly.Module;
 }
 
+/** What to choose among, and when. */
 export interface RecommendRequest {
   /** Absent for a policy with its own domain. */
   readonly candidates?: readonly Candidate[];
@@ -34,10 +36,12 @@ export interface RecommendRequest {
   readonly impressionId?: string | readonly string[];
 }
 
+/** A shown item: an impression of its own. */
 export interface RankedAction extends Choice {
   readonly impressionId: string;
 }
 
+/** What was decided in a round. */
 export interface Decision {
   readonly round: number;
   readonly policy: string;
@@ -47,6 +51,7 @@ export interface Decision {
   readonly ranking: readonly RankedAction[];
 }
 
+/** What came of an impression. */
 export interface ConversionEvent {
   readonly impressionId: string;
   /** null retracts the goal: as if it had not been reached, unless a later event says that it was. */
@@ -179,13 +184,14 @@ export class Recommender {
   }
 
   #show(id: string, features: ArrayLike<number> | undefined, moment: Moment): void {
-    this.#pending.add({ id, ...this.policy.append({ features, ...moment }), conversions: [] });
+    this.#pending.add(id, this.policy.append({ features, round: moment.round, now: moment.now }));
   }
 
   #impressionIds(given: string | readonly string[] | undefined, places: number, round: number): string[] {
     if (given === undefined) {
-      const text = new TextEncoder();
-      return Array.from({ length: places }, (_, place) => this.#core.digest(text.encode(`${this.#seed} ${round} ${place}`)));
+      const ids: string[] = [];
+      for (let place = 0; place < places; place++) ids.push(this.#core.digestText(`${this.#seed} ${round} ${place}`));
+      return ids;
     }
     const ids = typeof given === "string" ? [given] : given;
     if (!Array.isArray(ids)) throw wrongType("impressionId", "a string, or an array with one per place", given);

@@ -11,11 +11,12 @@ import { type Environment, secret } from "./environment.ts";
 import { hashesOfKeys, hashOfKey } from "./join-key.ts";
 import { keys } from "./keys.ts";
 import { learner } from "./learner-client.ts";
+import { localModel } from "./local-model.ts";
 import { exported, pastLines } from "./log.ts";
 import type { Description, Recommended } from "./message.ts";
 import type { Shadow } from "./model.ts";
 import type { ProblemBody } from "./openapi/answers.ts";
-import { crossOrigin } from "./origin.ts";
+import { crossOrigin, crossOriginRead } from "./origin.ts";
 import { page } from "./page/page.ts";
 import { Problem, type ProblemStatus, problemResponse } from "./problem.ts";
 import { PublicationStore } from "./publication.ts";
@@ -40,6 +41,9 @@ import { verifyWebhook } from "./webhook.ts";
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Of a past log; longer ones are sent in parts. */
 const MAX_LOG_BYTES = 8 * MAX_BODY_BYTES;
+
+/** Impressions that a publishable key may register at once. */
+const MAX_OF_PAGE = 100;
 
 const secretKey = keys("AFTERCLICK_SECRET_KEY");
 const anyKey = keys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY");
@@ -166,11 +170,21 @@ export function createApp() {
       }));
       return c.json({ model, ...decision, actions: ranking }, 201);
     })
-    .post("/v1/models/:model/impressions", secretKey, model, valid("json", impressionsBody), async (c) => {
+    .use("/v1/models/:model/published", crossOriginRead)
+    .get("/v1/models/:model/published", anyKey, model, rateLimit, async (c) => {
+      const { bytes, etag } = await localModel(c.env, c.req.valid("param").model);
+      const headers = { etag, date: new Date().toUTCString(), "cache-control": "private, no-cache" };
+      if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
+      return c.body(bytes, 200, { ...headers, "content-type": "application/octet-stream" });
+    })
+    .use("/v1/models/:model/impressions", crossOrigin)
+    .post("/v1/models/:model/impressions", anyKey, model, rateLimit, valid("json", impressionsBody), async (c) => {
       const { model } = c.req.valid("param");
+      const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
       const signer = tokens(c.env);
       const shown = await registrationsOf(c.req.valid("json"), model, signer);
-      const registered = await learner(c.env, model, (stub) => stub.register(shown));
+      if (byPage && shown.length > MAX_OF_PAGE) throw new Problem(413, `a page may register ${MAX_OF_PAGE} impressions at once`);
+      const registered = await learner(c.env, model, (stub) => stub.register(shown, { byPage }));
       const impressions = registered.map(({ status, ...impression }) => ({ impressionId: signer.sign({ model, ...impression }), status }));
       return c.json({ impressions }, 201);
     })

@@ -95,8 +95,8 @@ async function deliver(env: Environment, deliveries: ReadonlyMap<number, Deliver
       if (intakes.status === "fulfilled") {
         const intake = (intakes.value as readonly Intake[])[i];
         results[place] = intake;
-        // What no learner will ever take leaves nothing behind.
-        if (intake.status === "refused" || intake.status === "unknown") await journal?.delete(event as ConversionEvent);
+        // What no learner will ever take leaves nothing behind; where KV fails, it is passed over at closing, and expires.
+        if (intake.status === "refused" || intake.status === "unknown") await journal?.delete(event as ConversionEvent).catch(() => {});
         return;
       }
       const kept =

@@ -12,7 +12,7 @@ import type { LogRow } from "./log-store.ts";
 import type * as Message from "./message.ts";
 import { type Metrics, measure } from "./metrics.ts";
 import { acceptable, type Featurizer, featurizer, learnsAlike, type ModelConfig, prepareModel, toDyadic } from "./model.ts";
-import { located, Problem } from "./problem.ts";
+import { located, Problem, unauthorised } from "./problem.ts";
 import { encodePublication, PublicationStore, publicationOf } from "./publication.ts";
 import { type Addition, type PastRow, Replica, type Team } from "./replica.ts";
 import type { Action, Features, ModelBody } from "./schema.ts";
@@ -232,10 +232,14 @@ export class Learner extends DurableObject<Environment> {
     return Math.max(now - windowMs - graceMs, this.#store.watermark, this.#store.horizon);
   }
 
-  /** Registers impressions decided elsewhere: all of them or, if one is refused, none. */
-  register(items: readonly Message.Shown[]): Promise<Message.Answer<readonly Message.Registered[]>> {
+  /** Registers impressions decided elsewhere, by a page only if the model is open to pages: all or, if one is refused, none. */
+  register(
+    items: readonly Message.Shown[],
+    { byPage = false }: { readonly byPage?: boolean } = {},
+  ): Promise<Message.Answer<readonly Message.Registered[]>> {
     return answer(async () => {
       const { config, replica } = this.#known();
+      if (byPage && !config.local) throw unauthorised();
       const team = await replica.start();
       const rows = items.map((item, index) => placed(`[${index}]`, () => this.#shown(item, team, false)));
       this.#admit(rows.filter(({ id, name }) => !this.#store.impressions.registered(id, name)).length);
@@ -411,11 +415,10 @@ export class Learner extends DurableObject<Environment> {
     });
   }
 
-  /** The state of the served policy as bytes: of the newest kept snapshot, made now if there was a change. */
+  /** The state of the served policy as bytes. Reading it takes no place among the snapshots to go back to. */
   snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
     return answer(async () => {
-      await this.#known().replica.snapshot();
-      const { seq, parts } = this.#store.snapshots.newest() as { seq: number; parts: Uint8Array[] };
+      const { seq, parts } = await this.#known().replica.newest();
       return { version: seq, bytes: parts[0] };
     });
   }

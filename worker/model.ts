@@ -69,6 +69,8 @@ export interface ModelConfig extends LearntConfig {
   readonly retention: { readonly ms: number };
   /** Least time between two snapshots. */
   readonly publish: { readonly ms: number };
+  /** Whether pages may decide by its snapshots themselves, and register what they have shown, with a publishable key. */
+  readonly local: boolean;
 }
 
 /**
@@ -85,9 +87,18 @@ export async function prepareModel(body: ModelBody): Promise<{ readonly config: 
   if (sequential !== undefined && config.holdout + config.minimumShare > 0) {
     throw new Problem(422, `holdout, minimumShare: expected 0, as ${config.policy} is to make every choice itself: ${sequential}`);
   }
+  checkLocal(config, sequential);
   // From one snapshot a deterministic policy gives all alike the same list until the next: only if that is asked for.
   const serving = sequential === undefined && (!deterministic || config.minimumShare > 0) ? "edge" : "learner";
   return { config: { ...config, serving: body.serving ?? serving }, team };
+}
+
+/** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would tell them of single impressions. */
+function checkLocal({ local, policy, options, holdout, shadows }: ModelConfig, sequential: string | undefined): void {
+  if (!local) return;
+  if (sequential !== undefined) throw new Problem(422, `local: ${policy} has to be served by its learner: ${sequential}`);
+  if ("kernel" in options) throw new Problem(422, `local: expected a linear policy: ${policy} holds the features of every impression`);
+  if (holdout > 0 || shadows.length > 0) throw new Problem(422, "local: expected no holdout and no shadows, of which pages know nothing");
 }
 
 function modelConfig(body: ModelBody): ModelConfig {
@@ -123,6 +134,7 @@ function modelConfig(body: ModelBody): ModelConfig {
       limits: { open: body.limits?.open ?? 200_000, bytes: body.limits?.bytes ?? 2_000_000_000 },
       retention,
       publish,
+      local: body.local ?? false,
     };
   });
 }

@@ -34,15 +34,25 @@ export function allowsOrigin(request: HonoRequest, env: Environment): boolean {
   return isListed(origin, env) || origin === undefined || origin === new URL(request.url).origin;
 }
 
-const share = cors({
-  origin: (origin) => origin,
-  allowMethods: ["POST"],
-  allowHeaders: ["Authorization", "Content-Type"],
-  exposeHeaders: ["Retry-After"],
-  maxAge: PREFLIGHT_S,
-});
+interface Shared {
+  readonly method: "GET" | "POST";
+  readonly sends: string;
+  readonly reads: readonly string[];
+}
 
 /** Answers preflights of listed origins and lets their pages read the answers; others get no CORS header at all. */
-export const crossOrigin = createMiddleware<{ Bindings: Environment }>((c, next) =>
-  isListed(c.req.header("origin"), c.env) ? share(c, next) : next(),
-);
+const crossOriginOf = ({ method, sends, reads }: Shared) => {
+  const share = cors({
+    origin: (origin) => origin,
+    allowMethods: [method],
+    allowHeaders: ["Authorization", sends],
+    exposeHeaders: [...reads, "Retry-After"],
+    maxAge: PREFLIGHT_S,
+  });
+  return createMiddleware<{ Bindings: Environment }>((c, next) => (isListed(c.req.header("origin"), c.env) ? share(c, next) : next()));
+};
+
+export const crossOrigin = crossOriginOf({ method: "POST", sends: "Content-Type", reads: [] });
+
+/** The same for what is asked for again and again. */
+export const crossOriginRead = crossOriginOf({ method: "GET", sends: "If-None-Match", reads: ["ETag", "Date"] });

@@ -36,7 +36,10 @@ export function isNewer(a: Pick<Publication, "generation" | "version">, b: Pick<
 }
 
 /** Bytes: SHA-256 of the rest, length of the header, the header as JSON, the snapshots. */
-export async function encodePublication({ parts, ...header }: Publication): Promise<Uint8Array<ArrayBuffer>> {
+export async function encodePublication({
+  parts,
+  ...header
+}: Omit<Publication, "config"> & { readonly config: object }): Promise<Uint8Array<ArrayBuffer>> {
   const lengths = parts.map(({ length }) => length);
   const text = new TextEncoder().encode(JSON.stringify({ format: FORMAT, schema: FEATURE_SCHEMA, lengths, ...header }));
   const bytes = new Uint8Array(DIGEST_BYTES + 4 + text.length + lengths.reduce((sum, length) => sum + length, 0));

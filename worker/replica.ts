@@ -8,6 +8,7 @@ import { type Entry, enter, enterUndone, joinOrphans, type Logged, refusal } fro
 import type { Intake } from "./message.ts";
 import { type ModelConfig, startModel, toDyadic } from "./model.ts";
 import { Problem } from "./problem.ts";
+import type { StoredSnapshot } from "./snapshot-store.ts";
 import { shownAtOf } from "./token.ts";
 
 /** A cold start replays the rows after the newest snapshot: no more than this, nor than take well under a second. */
@@ -161,6 +162,15 @@ export class Replica {
   async snapshot(): Promise<void> {
     const team = await this.start();
     if (this.#store.snapshots.versions()[0] !== this.#store.seq) this.#save(team, { kept: true });
+  }
+
+  /** A snapshot of the state now, which a start may begin from, but no rollback goes back to unless it is kept anyway. */
+  async newest(): Promise<StoredSnapshot> {
+    const team = await this.start();
+    const newest = this.#store.snapshots.newest();
+    if (newest?.seq === this.#store.seq) return newest;
+    this.#save(team, { kept: false });
+    return this.#store.snapshots.newest() as StoredSnapshot;
   }
 
   /** Goes back to a kept snapshot. */

@@ -1,4 +1,5 @@
 import { sValidator } from "@hono/standard-validator";
+import type { MiddlewareHandler } from "hono";
 import * as v from "valibot";
 import { Problem } from "./problem.ts";
 
@@ -8,6 +9,21 @@ import { Problem } from "./problem.ts";
 const MAX_NESTING = 6;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 366 * DAY_MS;
+
+/** Takes an object alone: to valibot a list is one as well, without any of its optional entries. */
+function noList<Schema extends v.GenericSchema>(schema: Schema): Schema {
+  const run = schema["~run"];
+  return Object.assign(schema, {
+    "~run"(...[dataset, config]: Parameters<Schema["~run"]>): ReturnType<Schema["~run"]> {
+      if (!Array.isArray(dataset.value)) return run.call(schema, dataset, config) as ReturnType<Schema["~run"]>;
+      v._addIssue(schema, "type", dataset as v.UnknownDataset, config);
+      return dataset as ReturnType<Schema["~run"]>;
+    },
+  });
+}
+const strictObject = <Entries extends v.ObjectEntries>(entries: Entries) => noList(v.strictObject(entries));
+const record = <Value extends v.GenericSchema>(key: v.BaseSchema<string, string, v.BaseIssue<unknown>>, value: Value) =>
+  noList(v.record(key, value));
 
 const finite = v.pipe(v.number(), v.finite());
 const text = (maxLength: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxLength));
@@ -38,13 +54,13 @@ const category = v.pipe(v.string(), v.maxLength(256));
 // Categories first: what a union tries in vain costs the most.
 const features = listOr(
   v.pipe(v.array(finite), v.maxLength(4096)),
-  v.pipe(v.record(text(64), v.union([category, finite, v.boolean(), v.pipe(v.array(category), v.maxLength(64))])), v.maxEntries(256)),
+  v.pipe(record(text(64), v.union([category, finite, v.boolean(), v.pipe(v.array(category), v.maxLength(64))])), v.maxEntries(256)),
 );
-const action = v.strictObject({ id: actionId, features: v.optional(features) });
+const action = strictObject({ id: actionId, features: v.optional(features) });
 const actions = v.pipe(v.array(action), v.maxLength(1000));
 /** The SDK checks what is inside. */
 const options = v.pipe(
-  v.record(text(64), v.unknown()),
+  record(text(64), v.unknown()),
   v.check((value) => !deeperThan(value, MAX_NESTING), `expected at most ${MAX_NESTING} levels of nesting`),
 );
 
@@ -54,35 +70,36 @@ const share = (most: number) => v.pipe(v.number(), v.minValue(0), v.maxValue(mos
 const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(least), v.maxValue(most));
 const goal = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, "expected 1 to 64 letters, digits or . : - _"));
 
-export const modelBody = v.strictObject({
+export const modelBody = strictObject({
   policy: v.optional(text(64)),
   options: v.optional(options),
-  window: v.strictObject({ ms: wholeNumber(1, YEAR_MS) }),
-  reward: v.optional(v.strictObject({ min: finite, max: finite })),
+  window: strictObject({ ms: wholeNumber(1, YEAR_MS) }),
+  reward: v.optional(strictObject({ min: finite, max: finite })),
   serving: v.optional(v.picklist(["edge", "learner"])),
   encoder: v.optional(options),
   seed: v.optional(v.pipe(v.number(), v.safeInteger())),
-  goals: v.optional(v.record(goal, v.strictObject({ weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)) }))),
-  shadows: v.optional(v.pipe(v.array(v.strictObject({ name: goal, policy: text(64), options: v.optional(options) })), v.maxLength(2))),
+  goals: v.optional(record(goal, strictObject({ weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)) }))),
+  shadows: v.optional(v.pipe(v.array(strictObject({ name: goal, policy: text(64), options: v.optional(options) })), v.maxLength(2))),
   draws: v.optional(wholeNumber(0, 1000)),
   greedy: v.optional(v.boolean()),
   holdout: v.optional(share(0.5)),
   minimumShare: v.optional(share(0.5)),
   defaultAction: v.optional(actionId),
   limits: v.optional(
-    v.strictObject({ open: v.optional(wholeNumber(1, 10_000_000)), bytes: v.optional(wholeNumber(1_000_000, 9_000_000_000)) }),
+    strictObject({ open: v.optional(wholeNumber(1, 10_000_000)), bytes: v.optional(wholeNumber(1_000_000, 9_000_000_000)) }),
   ),
-  retention: v.optional(v.strictObject({ ms: wholeNumber(DAY_MS, YEAR_MS) })),
-  publish: v.optional(v.strictObject({ ms: wholeNumber(1000, DAY_MS) })),
+  retention: v.optional(strictObject({ ms: wholeNumber(DAY_MS, YEAR_MS) })),
+  publish: v.optional(strictObject({ ms: wholeNumber(1000, DAY_MS) })),
+  local: v.optional(v.boolean()),
 });
 
 /** A list of actions, or an object with one. */
 export const actionsBody = v.pipe(
-  listOr(actions, v.strictObject({ actions })),
+  listOr(actions, strictObject({ actions })),
   v.transform((body) => (Array.isArray(body) ? body : body.actions)),
 );
 
-export const recommendationsBody = v.strictObject({
+export const recommendationsBody = strictObject({
   context: v.optional(features),
   actions: v.optional(v.pipe(actions, v.minLength(1))),
   limit: v.optional(wholeNumber(1, 100), 1),
@@ -93,7 +110,7 @@ export const recommendationsBody = v.strictObject({
 });
 
 const probability = v.pipe(v.number(), v.gtValue(0), v.maxValue(1));
-const impression = v.strictObject({
+const impression = strictObject({
   id: v.optional(text(256)),
   context: v.optional(features),
   action: v.union([actionId, action]),
@@ -109,7 +126,7 @@ const byKey = { ...item, model, key: joinKey, action: v.optional(actionId) };
 
 /** Of one impression, or of the one that a key given at its recommendation leads to. */
 const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {
-  const [ofImpression, ofKey] = [v.strictObject({ ...byImpression, ...entries }), v.strictObject({ ...byKey, ...entries })];
+  const [ofImpression, ofKey] = [strictObject({ ...byImpression, ...entries }), strictObject({ ...byKey, ...entries })];
   return v.lazy((input: unknown): typeof ofImpression | typeof ofKey =>
     input !== null && typeof input === "object" && "key" in input ? ofKey : ofImpression,
   );
@@ -119,21 +136,28 @@ const oneOrMany = <Item extends v.GenericSchema>(schema: Item) => listOr(v.pipe(
 const rewarded = conversionItem({ reward: finite });
 const retracted = conversionItem({});
 export const conversionsBody = v.variant("type", [
-  v.strictObject({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
-  v.strictObject({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
+  strictObject({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
+  strictObject({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
 ]);
 
 /** Without a version: the kept snapshot before the newest. */
-export const rollbackBody = v.strictObject({ version: v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)) });
+export const rollbackBody = strictObject({ version: v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)) });
 
 /** A new configuration; nothing: from scratch with the same one. */
-const nothing = v.strictObject({});
+const nothing = strictObject({});
 export const resetBody = v.lazy((input: unknown): typeof nothing | typeof modelBody =>
   input !== null && typeof input === "object" && Object.keys(input).length === 0 ? nothing : modelBody,
 );
 
 export const logQuery = v.object({
-  after: v.optional(v.pipe(v.string(), v.regex(/^\d{1,15}$/, "expected a whole number"), v.transform(Number)), "0"),
+  after: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^\d{1,15}$/, "expected a whole number"),
+      v.transform((digits) => Number(digits)),
+    ),
+    "0",
+  ),
 });
 
 const keyHash = v.pipe(v.string(), v.regex(/^[\w-]{22}$/, "expected a hash as an export has it"));
@@ -181,8 +205,16 @@ export type ConversionsBody = v.InferOutput<typeof conversionsBody>;
 export type PastItem = v.InferOutput<typeof pastLine>;
 export type ConversionItem = v.InferOutput<typeof rewarded> | v.InferOutput<typeof retracted>;
 
+interface Valid<Target extends string, Schema extends v.GenericSchema> {
+  readonly in: { [Part in Target]: v.InferInput<Schema> };
+  readonly out: { [Part in Target]: v.InferOutput<Schema> };
+}
+
 /** Checks a part of a request: 400 if its form is wrong, 422 if a value is out of range. */
-export function valid<Target extends "json" | "param" | "query", Schema extends v.GenericSchema>(target: Target, schema: Schema) {
+export function valid<Target extends "json" | "param" | "query", Schema extends v.GenericSchema>(
+  target: Target,
+  schema: Schema,
+): MiddlewareHandler<object, string, Valid<Target, Schema>> {
   return sValidator(target, schema, (result) => {
     if (!result.success) throw refused(result.error as readonly v.BaseIssue<unknown>[]);
   });

@@ -35,6 +35,7 @@ export interface WranglerConfig {
   readonly main: string;
   readonly account_id?: string;
   readonly kv_namespaces: readonly { readonly binding: string; readonly id: string }[];
+  readonly assets?: { readonly directory: string };
 }
 
 export interface DeploymentOptions {
@@ -150,7 +151,8 @@ async function missingSecrets(cloudflare: Cloudflare, name: string): Promise<Rec
 async function writeConfig(folder: string, config: WranglerConfig): Promise<string> {
   const file = join(folder, "wrangler.json");
   // The file lies elsewhere than the one it comes from.
-  await writeFile(file, JSON.stringify({ ...config, $schema: undefined, main: resolve(config.main) }));
+  const assets = config.assets && { ...config.assets, directory: resolve(config.assets.directory) };
+  await writeFile(file, JSON.stringify({ ...config, $schema: undefined, main: resolve(config.main), assets }));
   return file;
 }
 

@@ -1,4 +1,11 @@
+import { compile } from "./compile.ts";
+
 /** Compiles the core from the file served beside this module. */
 export async function compileCore(): Promise<WebAssembly.Module> {
-  return WebAssembly.compileStreaming(fetch(new URL("./core.wasm", import.meta.url)));
+  const url = new URL("./core.wasm", import.meta.url);
+  return compile(url, async () => {
+    const response = await fetch(url);
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    return response.arrayBuffer();
+  });
 }

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { compile } from "./compile.ts";
 
 /** Compiles the core from the file beside this module. */
 export async function compileCore(): Promise<WebAssembly.Module> {
-  return WebAssembly.compile(await readFile(new URL("./core.wasm", import.meta.url)));
+  const url = new URL("./core.wasm", import.meta.url);
+  return compile(url, () => readFile(url));
 }

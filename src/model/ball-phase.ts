@@ -17,7 +17,8 @@ const PHASE_SLOTS = 0x100000000;
 
 /** Balls of radius 2^-40 are not divided, nor any if that made more than this: the survivors take turns ever after. */
 const MAX_DEPTH = 40;
-const MAX_BALLS = 1 << 18;
+/** Each takes up to half a kilobyte while a phase ends: together half of what the worker lets a model take. */
+const MAX_BALLS = 65_536;
 
 /** A phase of pruning: balls of one radius, which take turns until each has as many rewards as its mean needs. */
 export class BallPhase {

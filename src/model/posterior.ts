@@ -16,12 +16,16 @@ export interface AppendedPoint {
   readonly slot: number;
 }
 
+/** An impression as a policy counted it, which is handed back with its rewards. */
 export interface AppendedImpression extends AppendedPoint, Moment {}
 
 /** What can be learnt from impressions and rewards, whatever policy asks. Points are k x d, row-major. */
 export interface Posterior {
   readonly dimension: number;
+  /** Not to be changed by whoever asks, nor to be kept beyond the next call. */
   moments(points: Float64Array): Moments;
+  /** The deviation of `moments` at one point. */
+  deviation(features: Float64Array): number;
   /** Counts an impression and returns its slot. */
   append(features: Float64Array): number;
   /** Replaces the reward `previous` of an impression by `reward`. */
@@ -41,8 +45,13 @@ export interface JointPosterior {
 
 /** The upper confidence rule: `mean` plus a bonus of `multiplier` standard deviations, which is the `width`. */
 export function upperConfidence({ mean, deviation }: Moments, multiplier: number): KnownScores {
-  const width = deviation.map((each) => multiplier * each);
-  return { score: mean.map((each, i) => each + width[i]), moments: known(mean, width) };
+  const width = new Float64Array(mean.length);
+  const score = new Float64Array(mean.length);
+  for (let i = 0; i < mean.length; i++) {
+    width[i] = multiplier * deviation[i];
+    score[i] = mean[i] + width[i];
+  }
+  return { score, moments: known(mean, width) };
 }
 
 /** The Thompson rule: a joint draw of the candidates' rewards, with `multiplier` standard deviations, which are the `width`. */

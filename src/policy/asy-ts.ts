@@ -9,6 +9,7 @@ import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussia
 import { thompson } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `asyTs`. */
 export type AsyTsOptions = ConstantWidthSettings;
 
 /** Asynchronous Thompson sampling: a draw from the posterior of what has arrived. */

@@ -8,6 +8,7 @@ import { PureExploration, type PureExplorationSettings, parsePureExploration } f
 import { delayBound, RoundSchedule } from "../model/round-schedule.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `bpeDelay`. */
 export interface BpeDelayOptions extends PureExplorationSettings {
   /** T: how many impressions there will be; rounds are measured by it. */
   readonly horizon: number;

@@ -10,6 +10,7 @@ import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfid
 import { checkGrid, defaultResolution, type Metric, MetricSpace, metrics } from "../model/metric-space.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `delayedZooming`. */
 export interface DelayedZoomingOptions extends ConfidenceSettings {
   /** A box, mapped to [0, 1] on each axis, or a finite set of points, whose distances count as they are. */
   readonly domain: RegionSettings;

@@ -11,6 +11,7 @@ import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfid
 import { Domain } from "../model/domain.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `dlpp`. */
 export interface DlppOptions extends ConfidenceSettings {
   /** A box of at most 10 axes, each mapped to [0, 1], or a finite set of points, at most 1 apart on each axis. */
   readonly domain: RegionSettings;

@@ -9,6 +9,7 @@ import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProc
 import { comesTo, known } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `epsilonGreedy`. */
 export interface EpsilonGreedyOptions extends GaussianProcessSettings {
   /** a in the chance min(1, a / t^b) with which impression t is a candidate at random, default 1. */
   readonly explorationScale?: number;

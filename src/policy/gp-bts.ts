@@ -9,6 +9,7 @@ import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
 import { thompson } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `gpBts`. */
 export type GpBtsOptions = ConstantWidthSettings;
 
 /** GP-BTS: Thompson sampling whose spread shrinks with pending impressions already. */

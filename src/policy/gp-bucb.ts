@@ -9,6 +9,7 @@ import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `gpBucb`. */
 export type GpBucbOptions = ConstantWidthSettings;
 
 /** GP-BUCB: optimism whose bonus shrinks with pending impressions already. */

@@ -10,6 +10,7 @@ import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProc
 import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `gpEi`. */
 export interface GpEiOptions extends GaussianProcessSettings {
   /** Chance that the bounds fail, default 0.1. */
   readonly delta?: number;

@@ -11,6 +11,7 @@ import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProc
 import { thompson } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `gpTsSdf`. */
 export interface GpTsSdfOptions extends GaussianProcessSettings {
   /** Exploration beside what is pending, in standard deviations, default 1. */
   readonly beta?: number;

@@ -11,6 +11,7 @@ import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProc
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `gpUcbSdf`. */
 export interface GpUcbSdfOptions extends GaussianProcessSettings {
   /** Exploration beside what is pending, in standard deviations, default 1. */
   readonly beta?: number;
@@ -51,9 +52,11 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
       deterministic: true,
       delayOffset: 1,
       state,
-      score({ points, ...moment }) {
-        const nu = rewardBound * state.openWidth(moment) + beta;
-        return upperConfidence(posterior.moments(points), exploration * nu);
+      score(request) {
+        // Before the open impressions are: in a fixed domain their deviations are then known.
+        const moments = posterior.moments(request.points);
+        const nu = rewardBound * state.openWidth(request) + beta;
+        return upperConfidence(moments, exploration * nu);
       },
     };
   },

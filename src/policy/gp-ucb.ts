@@ -9,6 +9,7 @@ import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussia
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `gpUcb`. */
 export type GpUcbOptions = ConstantWidthSettings;
 
 /** GP-UCB on what has arrived: optimism that ignores pending impressions. */

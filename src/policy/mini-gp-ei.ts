@@ -9,6 +9,7 @@ import { improvementMultiplier, improvementScores } from "../model/expected-impr
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `miniGpEi`. */
 export interface MiniGpEiOptions extends GaussianProcessSettings, BatchSettings {
   readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
   /** Chance that the bounds fail, default 0.1. */

@@ -9,6 +9,7 @@ import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProc
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `miniGpUcb`. */
 export interface MiniGpUcbOptions extends GaussianProcessSettings, BatchSettings {
   readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
   /**

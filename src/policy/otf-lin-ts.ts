@@ -9,6 +9,7 @@ import { rowsAt } from "../model/ranking.ts";
 import { Ridge } from "../model/ridge.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `otfLinTs`. */
 export interface OtfLinTsOptions {
   /** Features per candidate (d). */
   readonly dimension: number;

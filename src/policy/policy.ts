@@ -1,22 +1,24 @@
-import { copyVector, FEATURE_LIMIT, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
 import type { AppendedImpression } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
 import type { Moment } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
-import type { PolicyContext, PolicyDescriptor, ProposeRequest, Rule } from "./rule.ts";
+import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule.ts";
 
 // What all algorithms share: checking what comes in, ranking, drawing random numbers, counting.
 
 /** Above it a share is told apart better than any use of it could tell, and the samples fill the memory. */
 const DRAWS_LIMIT = 10_000;
 
+/** What may be chosen. */
 export interface Candidate {
   readonly id?: string;
   /** `dimension` numbers. */
   readonly features?: ArrayLike<number>;
 }
 
+/** What a policy is asked; it changes nothing. */
 export interface ChooseRequest {
   /** Absent for a policy with its own domain. */
   readonly candidates?: readonly Candidate[];
@@ -48,6 +50,7 @@ export interface ChooseRequest {
   readonly decision?: string;
 }
 
+/** What was chosen for a place, and why. */
 export interface Choice {
   /** Place in the list of candidates, or in the policy's own domain. */
   readonly index: number;
@@ -63,8 +66,16 @@ export interface Choice {
   readonly features?: Float64Array;
 }
 
-/** What a choice is drawn with. */
-type Draw = ProposeRequest & { readonly draws: number; readonly greedy: boolean };
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** With which chance a decision ranks at random, and, if this one does, in which order. */
+interface Shares {
+  readonly uniform: number;
+  readonly order?: readonly number[];
+}
+
+const NO_SHARES: Shares = { uniform: 0 };
+const NO_POINTS = new Float64Array(0);
 
 /** A running policy: the research loop of choose, append, observe and predict. */
 export class Policy {
@@ -110,8 +121,8 @@ export class Policy {
    */
   choose(request: ChooseRequest): Choice[] {
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
-    const draw = this.#draw(request);
-    return this.#rule.propose ? this.#propose(request, limit, draw) : this.#rank(request, limit, draw);
+    checkDraws(request);
+    return this.#rule.propose ? this.#propose(request, limit) : this.#rank(request, limit);
   }
 
   /**
@@ -123,39 +134,41 @@ export class Policy {
    */
   chances(request: ChooseRequest): Float64Array {
     if (this.#rule.propose) throw new UnsupportedError("no-probability", `${this.id} does not choose among candidates`);
-    const { count, own, shares, known } = this.#scored(request, 1, this.#draw(request));
+    checkDraws(request);
+    const { count, own, shares, known } = this.#scored(request, 1);
     const chance = known ?? (this.deterministic ? (index: number) => Number(own[0] === index) : undefined);
-    if (!chance && shares.uniform < 1)
+    if (!chance && shares.uniform < 1) {
       throw new UnsupportedError("no-probability", `${this.id} does not know its probabilities without draws`);
+    }
     return Float64Array.from({ length: count }, (_, index) => mixed(shares.uniform, count, chance?.(index, 0)));
   }
 
-  #draw(request: ChooseRequest): Draw {
-    const { round, now, normals, uniforms, decision = `round ${round}` } = request;
+  /** What a rule is told that has not been asked yet. One object with all of it: a decision among few candidates takes no longer than a few copies would. */
+  #asked(request: ChooseRequest, points: Float64Array, count: number): ScoreRequest {
+    const { round, now, draws = 0, normals, uniforms } = request;
     const { core, seed } = this.#context;
     const trial = this.#impressions + 1;
-    const greedy = flag("greedy", request.greedy ?? false);
-    const draws = wholeNumber("draws", request.draws ?? 0, 0, DRAWS_LIMIT);
-    if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
+    const decision = () => request.decision ?? `round ${round}`;
     return {
+      points,
+      count,
       trial,
-      round: wholeNumber("round", round, 1),
+      round,
       now,
-      normals(count: number) {
-        if (normals) return given("normals", normals, count);
-        return core.normals(seed, draws > 0 ? `trial ${trial}` : decision, count);
-      },
-      uniforms: (count: number) => (uniforms ? given("uniforms", uniforms, count) : core.uniforms(seed, decision, count)),
       draws,
-      greedy,
+      normals(count) {
+        if (normals) return given("normals", normals, count);
+        return core.normals(seed, draws > 0 ? `trial ${trial}` : decision(), count);
+      },
+      uniforms: (count) => (uniforms ? given("uniforms", uniforms, count) : core.uniforms(seed, decision(), count)),
     };
   }
 
-  #propose(request: ChooseRequest, limit: number, draw: ProposeRequest): Choice[] {
+  #propose(request: ChooseRequest, limit: number): Choice[] {
     this.#refuseCandidates(request);
     if (request.minimumShare) throw outOfRange("minimumShare", `0, as ${this.id} chooses in its own domain`, request.minimumShare);
     if (limit > 1) throw outOfRange("limit", `1, as ${this.id} chooses one point at a time`, limit);
-    const proposal = (this.#rule as Required<Rule>).propose(draw);
+    const proposal = (this.#rule as Required<Rule>).propose(this.#asked(request, NO_POINTS, 0));
     return [{ ...proposal, id: String(proposal.index) }];
   }
 
@@ -164,31 +177,30 @@ export class Policy {
     if (points !== undefined) throw wrongType("points", `none, as this ${this.id} has its own domain`, points);
   }
 
-  #rank(request: ChooseRequest, limit: number, draw: Draw): Choice[] {
-    const { domain, count, score, own, shares, known, momentsOf } = this.#scored(request, limit, draw);
+  #rank(request: ChooseRequest, limit: number): Choice[] {
+    const { domain, count, score, own, shares, known, momentsOf } = this.#scored(request, limit);
     const { candidates } = request;
     const ranked = shares.order ?? own;
     const moments = momentsOf?.(ranked);
-    return ranked.map((index, place) => ({
-      index,
-      id: candidates?.[index].id ?? String(index),
-      ...(domain && { features: domain.at(index) }),
-      score: score[index],
-      mean: moments?.mean[place] ?? 0,
-      width: moments?.width[place] ?? 0,
-      ...((known || shares.uniform === 1) && { probability: mixed(shares.uniform, count, known?.(index, place)) }),
-    }));
+    return ranked.map((index, place) => {
+      const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
+      const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: score[index], mean, width };
+      if (domain) choice.features = domain.at(index);
+      if (known || shares.uniform === 1) choice.probability = mixed(shares.uniform, count, known?.(index, place));
+      return choice;
+    });
   }
 
   /** The candidates' scores, the ranking by them, and what is known of its chances. */
-  #scored(request: ChooseRequest, limit: number, draw: Draw) {
+  #scored(request: ChooseRequest, limit: number) {
     const { domain, score: rule } = this.#rule as Required<Rule>;
     if (domain) this.#refuseCandidates(request);
     const points = domain?.points ?? this.#points(request);
     const count = domain?.count ?? request.candidates?.length ?? points.length / this.dimension;
-    const scores = rule({ ...draw, points, count });
-    const greedy = draw.greedy && scores.moments !== undefined;
-    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean : scores.score;
+    const scores = rule(this.#asked(request, points, count));
+    const greedy = request.greedy === true && scores.moments !== undefined;
+    // Copied, as the moments may be asked for again.
+    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean.slice() : scores.score;
     const own = best(score, limit);
     const shares = this.#shares(request, count, own.length);
     const certain = greedy || (shares.uniform > 0 && this.deterministic);
@@ -196,12 +208,11 @@ export class Policy {
     return { domain, count, score, own, shares, known, momentsOf: scores.moments };
   }
 
-  /** With which chance a decision ranks at random, and, if this one does, in which order. */
-  #shares({ minimumShare = 0, round, decision = `round ${round}` }: ChooseRequest, count: number, places: number) {
+  #shares({ minimumShare = 0, round, decision }: ChooseRequest, count: number, places: number): Shares {
     const uniform = Math.min(1, count * finiteNumber("minimumShare", minimumShare, 0, 1));
-    if (uniform === 0) return { uniform };
+    if (uniform === 0) return NO_SHARES;
     const { core, seed } = this.#context;
-    const [chance, ...picks] = core.uniforms(seed, `share ${decision}`, 1 + places);
+    const [chance, ...picks] = core.uniforms(seed, `share ${decision ?? `round ${round}`}`, 1 + places);
     if (chance >= uniform) return { uniform };
     const order = Array.from({ length: count }, (_, index) => index);
     picks.forEach((pick, place) => {
@@ -215,10 +226,7 @@ export class Policy {
     if (points === undefined) return this.#flatten(candidates);
     if (candidates !== undefined) throw outOfRange("points", "none beside candidates", points);
     if (this.dimension === 0) throw wrongType("points", `candidates instead, as ${this.id} looks at no features`, points);
-    matrix("points", points, this.dimension);
-    // Only if one is too large, or no number, does it matter which: copying says so.
-    if (!this.#context.core.bounded(points, FEATURE_LIMIT)) given("points", points, points.length);
-    return points;
+    return boundedNumbers("points", matrix("points", points, this.dimension));
   }
 
   #flatten(candidates: readonly Candidate[] | undefined): Float64Array {
@@ -240,7 +248,7 @@ export class Policy {
     const features = this.features(impression.features);
     const slot = this.#rule.state.append(features, impression);
     this.#impressions++;
-    return { features, slot, round, ...(now !== undefined && { now }) };
+    return now === undefined ? { features, slot, round } : { features, slot, round, now };
   }
 
   /** The reward of an impression that `append` returned is now `reward`; it was `previous`, absent for its first conversion. */
@@ -261,7 +269,7 @@ export class Policy {
     if (!state.predict) throw new UnsupportedError("no-posterior", `${this.id} has no posterior to predict from`);
     if (!Array.isArray(points)) throw wrongType("points", "an array of feature vectors", points);
     const { mean, deviation } = state.predict(this.#flatten(points.map((features) => ({ features }))));
-    return { mean, variance: deviation.map((each) => each * each) };
+    return { mean: mean.slice(), variance: deviation.map((each) => each * each) };
   }
 
   /** Checks and copies the features of one impression, which in a fixed domain are those of one of its points. */
@@ -299,14 +307,24 @@ export class Policy {
     this.#rule.state.refactor?.();
   }
 
+  /** Writes its state into a snapshot. */
   save(writer: SnapshotWriter): void {
     this.#rule.state.save(writer);
   }
 
+  /** Takes its state from a snapshot. */
   load(reader: SnapshotReader): void {
     this.#rule.state.load(reader);
     this.#impressions = reader.header.impressions;
   }
+}
+
+/** @throws {TypeError | RangeError} if what a choice is drawn with is malformed. */
+function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest): void {
+  flag("greedy", greedy);
+  wholeNumber("draws", draws, 0, DRAWS_LIMIT);
+  if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
+  wholeNumber("round", round, 1);
 }
 
 /** A chance, where with chance `uniform` all `count` candidates are equally likely instead. */

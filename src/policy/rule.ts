@@ -81,6 +81,7 @@ export interface PolicyDescriptor {
   start(context: PolicyContext): Rule;
 }
 
+/** Makes descriptors of one policy. */
 export interface PolicyFactory<Options = never> {
   (...options: undefined extends Options ? [options?: Options] : [options: Options]): PolicyDescriptor;
   readonly id: string;

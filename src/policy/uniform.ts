@@ -6,6 +6,7 @@
 import { onlyKeys } from "../argument.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `uniform`. */
 export type UniformOptions = Readonly<Record<string, never>>;
 
 /** Chooses uniformly at random and learns nothing. */

@@ -13,8 +13,9 @@ const allowed: [part: RegExp, imports: RegExp][] = [
   [/^src\/policy\//, /^(src\/model\/|src\/argument|src\/policy\/rule)/],
   [/^src\/recommender\.ts/, /^(#core-module|src\/(argument|core|errors|model|pending|snapshot)|src\/policy\/(policy|rule))/],
   [/^src\/pending\.ts/, /^src\/(model\/(posterior|window)|snapshot)/],
-  [/^src\/entry\//, /^\.\/core\.wasm|^src\/entry/],
+  [/^src\/entry\//, /^(\.\/core\.wasm|src\/entry|src\/errors)/],
   [/^src\//, /^(src\/|#core-module)/],
+  [/^local\//, /^(afterclick|local\/)/],
   [/^(worker|scripts|bench|experiments)\//, /^(afterclick|build\/page|worker\/|scripts\/|bench\/|experiments\/)/],
 ];
 
@@ -22,7 +23,7 @@ const IMPORT = /^(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s)?"([^"]+)"/gm;
 
 async function files(): Promise<string[]> {
   const parts = await Promise.all(
-    ["assembly", "src", "worker", "scripts", "bench", "experiments"].map(async (part) =>
+    ["assembly", "src", "local", "worker", "scripts", "bench", "experiments"].map(async (part) =>
       (await readdir(part, { recursive: true }).catch(() => [])).map((name) => join(part, name)),
     ),
   );
@@ -35,7 +36,7 @@ async function importsOf(file: string): Promise<string[]> {
   return Array.from(text.matchAll(IMPORT), ([, type = "", path]) => {
     const target = path.startsWith(".") && !path.endsWith(".wasm") ? normalize(join(dirname(file), path)) : path;
     return `${type ? "type " : ""}${target}`;
-  }).filter((target) => /^(type )?(\.|#|afterclick|assembly|src|worker|scripts|bench|experiments)/.test(target));
+  }).filter((target) => /^(type )?(\.|#|afterclick|assembly|src|local|worker|scripts|bench|experiments)/.test(target));
 }
 
 it("imports only what each part may", async () => {

@@ -133,6 +133,19 @@ describe("dlpp", () => {
     expect(at(1)).toBe(points.length - 1);
   });
 
+  it("divides its balls no further than there is memory for, and goes on with them", async () => {
+    const box = Array.from({ length: 4 }, (): [number, number] => [0, 1]);
+    const policy = await running(dlpp({ ...phased, sigma: 1e-6, domain: { box } }));
+    const balls = (): number => (policy.statistics().length - 1) / (box.length + 2);
+    // One reward each is enough, and all are alike: 1 + 16 + ... + 16^4 of them, then those of the last phase again.
+    for (let round = 1; round <= 69_905 + 100; round++) {
+      const [{ features }] = policy.choose({ round });
+      policy.observe({ impression: policy.append({ round, features }), reward: 0.5 });
+    }
+    expect(balls()).toBe(65_536);
+    expect(policy.statistics()[0]).toBe(6);
+  });
+
   it("drops what comes from an older phase, and what was decided outside its balls", async () => {
     const policy = await running(dlpp({ ...phased, domain: line, pruneMultiplier: 0.5 }));
     const old = [1, 2].map((round) => policy.append({ round, features: [0.2] }));

@@ -4,7 +4,8 @@ import { policies } from "afterclick";
 import { expect, it } from "vitest";
 
 const readme = await readFile("README.md", "utf8");
-const snippets = Array.from(readme.matchAll(/```ts\n([\s\S]*?)```/g), ([, code]) => code);
+const pages = [readme, await readFile("docs/errors.md", "utf8"), await readFile("docs/choosing.md", "utf8")];
+const snippets = pages.flatMap((page) => Array.from(page.matchAll(/```ts\n([\s\S]*?)```/g), ([, code]) => code));
 
 it.each(snippets.map((code, i) => [i + 1, code]))("snippet %i prints what its comments say", async (place, code) => {
   // Inside the package, so that its own name resolves.

@@ -251,15 +251,18 @@ describe("a retraction", () => {
     expect(recommender.convert(returned).status).toBe("duplicate");
   });
 
-  it("that comes before its conversion leaves the impression as it was", async () => {
+  it("that comes before its conversion waits for it, and is then as if they had come in order", async () => {
     const recommender = await shown();
     const untouched = recommender.digest();
     expect(recommender.convert(returned).status).toBe("applied");
     expect(recommender.impression("x")?.status).toBe("pending");
     expect(recommender.convert(bought).status).toBe("applied");
-    expect(recommender.impression("x")).toMatchObject({ status: "pending", reward: undefined });
+    expect(recommender.impression("x")).toMatchObject({ status: "retracted", reward: 0 });
     expect(recommender.digest()).toBe(untouched);
-    expect(recommender.expire(10_001)).toBe(2);
+    const inOrder = await shown();
+    for (const event of [bought, returned]) inOrder.convert(event);
+    expect(recommender.counts()).toEqual(inOrder.counts());
+    expect(recommender.expire(10_001)).toBe(1);
   });
 
   it("does not close a window as one without a conversion, and leaves the other goals", async () => {

@@ -36,6 +36,9 @@ it.each([
   ["no JSON", "{", 400, /not JSON/],
   ["no object", 7, 400, /Object/],
   ["no window", {}, 400, /window/],
+  ["a list for the body", [], 400, /Object/],
+  ["a list for options", { window, options: [] }, 400, /options: .*Object/],
+  ["a list for limits", { window, limits: [] }, 400, /limits: .*Object/],
   ["a window without end", { window: { ms: -1 } }, 422, /window\.ms/],
   ["an unknown key", { window, polcy: "uniform" }, 400, /polcy/],
   ["an unknown policy", { window, policy: "best" }, 422, /policy: expected one of/],
@@ -61,6 +64,7 @@ it.each([
 it.each([
   ["no JSON", "[", 400, /not JSON/],
   ["an unknown key", { lmit: 2 }, 400, /lmit/],
+  ["a list for the body", [], 400, /Object/],
   ["a limit of none", { limit: 0 }, 422, /limit/],
   ["no candidates", { actions: [] }, 422, /actions/],
   ["all excluded", { exclude: ["tent", "mug", "lamp"] }, 422, /none to choose/],

@@ -72,9 +72,13 @@ export async function show(model: string, ...items: object[]): Promise<string[]>
   return body.impressions.map(({ impressionId }: { impressionId: string }) => impressionId);
 }
 
-/** Keeps a snapshot of now. Its version. */
+/** Keeps a snapshot of now, as publishing does, by putting the catalogue that is there. Its version. */
 export async function keep(model: string): Promise<number> {
-  return Number((await call("GET", `/v1/models/${model}/snapshot`)).headers.get("afterclick-version"));
+  const actions = await runInDurableObject(learnerOf(model), (_, { storage }) =>
+    Array.from(storage.sql.exec<{ content: string }>("SELECT content FROM actions ORDER BY place"), ({ content }) => JSON.parse(content)),
+  );
+  await call("PUT", `/v1/models/${model}/actions`, { actions });
+  return (await describeModel(model)).kept[0];
 }
 
 let webhooks = 0;

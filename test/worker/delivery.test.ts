@@ -5,7 +5,7 @@ import { bucketAt, closesAt, forgottenAt } from "../../worker/bucket.ts";
 import { graceMs } from "../../worker/environment.ts";
 import { TokenSigner, uuidAt } from "../../worker/token.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, journalOf, learnerOf, recommend, statusesOf, statusOf } from "./client.ts";
-import { down } from "./fault.ts";
+import { down, failing, kv } from "./fault.ts";
 
 const timing = { windowMs: HOUR_MS, graceMs: graceMs(env) };
 const MINUTE_MS = 60_000;
@@ -55,6 +55,17 @@ it("does not store what the learner refuses or does not know", async () => {
   };
   expect(statusesOf(await convert({ impressionId: await signer.sign(gone), reward: 1 }))).toEqual(["unknown"]);
   expect(await journalOf("gone")).toEqual([]);
+});
+
+it("answers what the learner says when KV fails to forget it, and closing passes it over", async () => {
+  const model = await createModel();
+  const [impressionId] = await recommend(model);
+  const { digest } = await describeModel(model);
+  const shownAt = Date.now();
+  expect((await convert({ impressionId, reward: 2 }, { env: { EVENTS: kv(failing("delete")) } })).status).toBe(422);
+  expect(await journalOf(model)).toHaveLength(1);
+  await ring(model, closesAt(shownAt, timing));
+  expect(await describeModel(model)).toMatchObject({ digest, counts: { converted: 0, applied: 0 }, incidents: { missed: 0, refused: 0 } });
 });
 
 it("answers 503 when a recommendation finds no learner", async () => {

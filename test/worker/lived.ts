@@ -1,7 +1,7 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { expect, vi } from "vitest";
-import { call, convert, createModel, recommend } from "./client.ts";
+import { call, convert, createModel, keep, recommend } from "./client.ts";
 import { MINUTE_MS, tick } from "./clock.ts";
 
 export const GOALS = { order: { weight: 1 }, review: { weight: 0.25 } };
@@ -34,7 +34,7 @@ export async function lived(config: object, seed: number): Promise<string> {
     else if (kind < 0.8) await convert({ model, key: `order ${n + 5}`, goal, reward });
     else if (kind < 0.9) await convert({ impressionId: deferred.at(-1) ?? impressionId, goal, reward }, { id: `msg_${model}_${n % 3}` });
     else if (deferred.length > 1) await call("POST", `/v1/impressions/${deferred[0]}/activate`);
-    if (n === 30) version = Number((await call("GET", `/v1/models/${model}/snapshot`)).headers.get("afterclick-version"));
+    if (n === 30) version = await keep(model);
     if (n === 45) expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
     if (n === 50) tick(50 * MINUTE_MS);
   }

@@ -1,4 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { policies, Recommender } from "afterclick";
 import { expect, it } from "vitest";
 import { createApp } from "../../worker/app.ts";
 import { closesAt, forgottenAt } from "../../worker/bucket.ts";
@@ -50,6 +51,23 @@ it("keeps the last eight, each with what was learnt by then", async () => {
   // Of what was undone nothing can be gone back to.
   expect((await describeModel(model)).kept).toEqual([expect.any(Number), kept[7]]);
   expect((await rollback({ version: kept[0] })).status).toBe(404);
+});
+
+it("keeps them however often the state is read", async () => {
+  const model = await createModel();
+  await show(model, { action: "mug" });
+  const version = await keep(model);
+  const { kept } = await describeModel(model);
+  for (let n = 0; n < 9; n++) {
+    await show(model, { action: "mug" });
+    const { headers, body } = await call("GET", `/v1/models/${model}/snapshot`);
+    const { digest, modelVersion } = await describeModel(model);
+    expect(Number(headers.get("afterclick-version"))).toBe(modelVersion);
+    expect((await Recommender.restore(new Uint8Array(body), { policies })).digest()).toBe(digest);
+  }
+  expect((await describeModel(model)).kept).toEqual(kept);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
+  await expectConsistent(model);
 });
 
 it("goes back by one call to the snapshot before the newest, and stays there when it is called again", async () => {
@@ -227,10 +245,10 @@ it("shows by the restored snapshot at the edge", async () => {
   const shownBy = async () => (await call("POST", `/v1/models/${model}/recommendations`, {}, { isolate })).body.modelVersion;
   const version = await keep(model);
   await recommend(model);
-  await keep(model);
-  expect(await shownBy()).toBe(version);
+  const newest = await keep(model);
+  expect(await shownBy()).toBe(newest);
   const { modelVersion } = (await call("POST", `/v1/models/${model}/rollback`, { version })).body;
-  expect(modelVersion).toBeGreaterThan(version);
+  expect(modelVersion).toBeGreaterThan(newest);
   expect((await call("POST", `/v1/models/${model}/recommendations`, {})).body.modelVersion).toBe(modelVersion);
   tick(15_000);
   await shownBy();

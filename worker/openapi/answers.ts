@@ -66,6 +66,7 @@ export const model = v.strictObject({
   limits: v.strictObject({ open: count, bytes: count }),
   retention: v.strictObject({ ms: count }),
   publish: v.strictObject({ ms: count }),
+  local: v.boolean(),
   counts,
   incidents: v.pipe(
     v.strictObject({ missed: count, refused: count, dropped: count, keptOut: count }),

@@ -21,4 +21,6 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   limits: "Most impressions whose books are open (default 200,000), and most bytes stored (default 2e9): beyond, 429.",
   retention: "How long the log is kept after its books are closed, from a day to a year; default 30 days.",
   publish: "Least time between two snapshots; default a minute.",
+  local:
+    "Whether pages may take snapshots with a publishable key, decide themselves and register what they have shown; for linear policies, default false.",
 };

@@ -73,9 +73,9 @@ export const operations: Readonly<Record<string, Operation>> = {
       shop: {
         window: { ms: WEEK_MS },
         encoder: { dimension: 128, numeric: { price: { min: 0, max: 500 } }, interactions: [["country", "brand"]] },
-        holdout: 0.05,
         minimumShare: 0.01,
         defaultAction: "boots",
+        local: true,
       },
     }),
     answers: { 201: { description: "Created.", schema: "Model" }, 200: { description: "It existed; as it is now.", schema: "Model" } },
@@ -129,8 +129,9 @@ export const operations: Readonly<Record<string, Operation>> = {
   "POST /v1/models/:model/impressions": {
     id: "registerImpressions",
     summary: "Register what was shown by other means",
-    description: "All of them or, if one is refused, none. With an id of your own, the same impression is registered once.",
-    key: "secret",
+    description:
+      "All of them or, if one is refused, none. With an id of your own, the same impression is registered once. A publishable key is taken if the model is local, for 100 at once.",
+    key: "publishable",
     body: "ImpressionsBody",
     examples: ({ now }) => ({
       newsletter: [{ id: "newsletter-7-42", context: { country: "PT" }, action: "hat", shownAt: now - HOUR_MS, keys: ["visitor-42"] }],
@@ -231,6 +232,18 @@ export const operations: Readonly<Record<string, Operation>> = {
     key: "secret",
     answers: { 200: { description: "Its version is in the header afterclick-version.", media: "application/octet-stream" } },
     problems: ofModel,
+  },
+  "GET /v1/models/:model/published": {
+    id: "downloadPublished",
+    summary: "What a page needs to decide itself, as afterclick/local takes it",
+    description:
+      "The served policy's newest published snapshot, the catalogue and the encoder, with a SHA-256 before them. Only of a model that is local.",
+    key: "publishable",
+    answers: {
+      200: { description: "With its ETag.", media: "application/octet-stream" },
+      304: { description: "As If-None-Match has it." },
+    },
+    problems: [...ofModel, 429],
   },
   "POST /v1/models/:model/rollback": {
     id: "rollBackModel",

@@ -19,4 +19,7 @@ async function bundle(entryPoint: string): Promise<string> {
 
 const [script, style] = await Promise.all([bundle("client/index.tsx"), bundle("style/index.css")]);
 await mkdir("build", { recursive: true });
-await writeFile("build/page.ts", `export const script = ${JSON.stringify(script)};\nexport const style = ${JSON.stringify(style)};\n`);
+await writeFile(
+  "build/page.ts",
+  `export const script: string = ${JSON.stringify(script)};\nexport const style: string = ${JSON.stringify(style)};\n`,
+);

@@ -70,7 +70,7 @@ function demonstration(nonce: string, publishableKey: string) {
     html`<header>
 <h1>afterclick</h1>
 <p>A shop that learns from purchases, even when they are reported late.</p>
-<nav aria-label="Views"><a href="#shop">Shop</a><a href="#dashboard">Dashboard</a></nav>
+<nav aria-label="Views"><a href="#shop">Shop</a><a href="#dashboard">Dashboard</a><a href="/playground/">Playground</a></nav>
 </header>
 <main data-publishable-key="${publishableKey}">${noscript}</main>`,
   );

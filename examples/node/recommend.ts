@@ -1,0 +1,48 @@
+// Decides in a process, learns from conversions that come days later, and keeps its state in a file.
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { encoder, otfLinTs, Recommender } from "afterclick";
+
+const DAY = 86_400_000;
+const { encode } = encoder({ dimension: 32, interactions: [["country", "brand"]] });
+const products = [
+  { id: "boots", brand: "Acme" },
+  { id: "hat", brand: "Umbra" },
+  { id: "scarf", brand: "Lana" },
+];
+// What nobody knows: who likes what.
+const favourite: Record<string, string> = { PT: "hat", NO: "boots", IT: "scarf" };
+
+const folder = await mkdtemp(join(tmpdir(), "afterclick-"));
+const file = join(folder, "shop.snapshot");
+let recommender = await Recommender.create({
+  policy: otfLinTs({ dimension: 32, width: "theory", exploration: 0.25, widthCap: 1 }),
+  window: { ms: 7 * DAY },
+  seed: 1,
+});
+
+let now = Date.UTC(2026, 0, 1);
+let right = 0;
+const orders: { readonly impressionId: string; readonly at: number }[] = [];
+for (let visit = 1; visit <= 900; visit++) {
+  now += DAY / 60;
+  // Orders that have come in meanwhile: three days after the product was shown.
+  while (orders.length > 0 && orders[0].at <= now) recommender.convert({ ...orders.shift()!, reward: 1 });
+
+  const country = Object.keys(favourite)[visit % 3];
+  const candidates = products.map(({ id, ...action }) => ({ id, features: encode({ context: { country }, action }) }));
+  const { action } = recommender.recommend({ candidates, now });
+  const liked = action.id === favourite[country];
+  if (liked) orders.push({ impressionId: action.impressionId, at: now + 3 * DAY });
+
+  if (visit > 600 && liked) right++;
+  if (visit === 600) {
+    // As at a restart: whoever restores the bytes goes on with identical decisions.
+    await writeFile(file, recommender.snapshot());
+    recommender = await Recommender.restore(await readFile(file), { policies: [otfLinTs] });
+  }
+}
+await rm(folder, { recursive: true });
+console.log(`Of the last 300 visitors ${right} were shown their favourite; by chance it would be 100.`);
+console.log(`${recommender.counts().pending} impressions are still pending.`);

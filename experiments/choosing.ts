@@ -1,0 +1,159 @@
+// The numbers and figures of docs/choosing.md, from results.json.
+import { parse, View } from "vega";
+import { compile, type TopLevelSpec } from "vega-lite";
+import { geometric, logNormalMixture, uniformDelay } from "./environment.ts";
+import type { Result } from "./results.ts";
+
+/** A comparison: a column, or a panel, per setting; a row, or a bar, per algorithm. */
+interface Comparison {
+  readonly experiment: string;
+  readonly metric: string;
+  /** By how results.json calls them, what the reader is told. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly algorithms: Readonly<Record<string, string>>;
+}
+
+/** By the mark that stands for each in the guide; the figure has the same name. */
+export const comparisons: Readonly<Record<string, Comparison>> = {
+  linear: {
+    experiment: "figure-1",
+    metric: "cumulative regret",
+    settings: {
+      "m = 500, mean 100": "window 500, mean 100",
+      "m = 100, mean 100": "window 100, mean 100",
+      "m = 100, mean 500": "window 100, mean 500",
+    },
+    algorithms: {
+      "OTFLinTS narrowed": "`otf-lin-ts`, narrow",
+      "OTFLinUCB released": "`otf-lin-ucb`",
+      "OTFLinTS released": "`otf-lin-ts`",
+      "OTFLinTS printed": "`otf-lin-ts`, as printed",
+      "OTFLinUCB printed": "`otf-lin-ucb`, as printed",
+      uniform: "`uniform`",
+    },
+  },
+  "heavy-tail": {
+    experiment: "figure-3",
+    metric: "cumulative regret",
+    settings: { "log-normal mixture": "window 2,000, heavy tail" },
+    algorithms: {
+      "OTFLinTS narrowed": "`otf-lin-ts`, narrow",
+      "OTFLinUCB released": "`otf-lin-ucb`",
+      "OTFLinTS released": "`otf-lin-ts`",
+      uniform: "`uniform`",
+    },
+  },
+  kernel: {
+    experiment: "figures-2-5",
+    metric: "cumulative regret",
+    settings: { "f1, Poisson 0": "no delay", "f1, Poisson 25": "mean 25", "f1, Poisson 50": "mean 50" },
+    algorithms: { "GP-BUCB": "`gp-bucb`", "GP-UCB": "`gp-ucb`", "GP-UCB-SDF": "`gp-ucb-sdf`", "BPE-Delay": "`bpe-delay`", BPE: "`bpe`" },
+  },
+  best: {
+    experiment: "figure-1cd",
+    metric: "simple regret",
+    settings: { "Poisson 10": "mean 10", "fixed 10": "always 10" },
+    algorithms: { "GP-UCB-SDF": "`gp-ucb-sdf`", "GP-BUCB": "`gp-bucb`", "GP-UCB": "`gp-ucb`" },
+  },
+  window: {
+    experiment: "figure-1b",
+    metric: "cumulative regret",
+    settings: { "m = 5": "window 5", "m = 10": "window 10", "m = 20": "window 20", "m = 40": "window 40" },
+    algorithms: { "GP-UCB-SDF": "`gp-ucb-sdf`" },
+  },
+};
+
+function find({ experiment, metric }: Comparison, setting: string, algorithm: string, results: readonly Result[]): Result {
+  const found = results.find(
+    (each) => each.experiment === experiment && each.metric === metric && each.setting === setting && each.algorithm === algorithm,
+  );
+  if (!found) throw new Error(`results.json has no ${[experiment, setting, algorithm, metric].join(", ")}`);
+  return found;
+}
+
+const shown = (value: number): string =>
+  Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) < 0.001 ? "0.000" : value.toPrecision(2);
+
+/** A Markdown table: the mean and its standard error. */
+function tableOf(comparison: Comparison, results: readonly Result[]): string {
+  const settings = Object.entries(comparison.settings);
+  const rows = Object.entries(comparison.algorithms).map(([algorithm, name]) => {
+    const cells = settings.map(([setting]) => {
+      const { mean, standardError } = find(comparison, setting, algorithm, results);
+      return `${shown(mean)} ± ${shown(standardError)}`;
+    });
+    return `| ${[name, ...cells].join(" | ")} |`;
+  });
+  return [`| policy | ${settings.map(([, told]) => told).join(" | ")} |`, `| --- |${" --: |".repeat(settings.length)}`, ...rows].join("\n");
+}
+
+/** Share of conversions that come inside a window, by its length over the delay's mean or median. */
+function sharesTable(): string {
+  const typical = 1000;
+  const laws = {
+    "uniform, over its mean": uniformDelay(typical),
+    "geometric, over its mean": geometric(typical),
+    "log-normal (sigma 1), over its median": logNormalMixture([{ weight: 1, mu: Math.log(typical), sigma: 1 }]),
+    "log-normal (sigma 2), over its median": logNormalMixture([{ weight: 1, mu: Math.log(typical), sigma: 2 }]),
+  };
+  const lengths = [0.5, 1, 2, 5, 10, 20];
+  const rows = Object.entries(laws).map(
+    ([name, law]) => `| ${name} | ${lengths.map((length) => `${(100 * law.cdf(length * typical)).toFixed(0)} %`).join(" | ")} |`,
+  );
+  return [
+    `| delays | ${lengths.map((length) => `${length} times`).join(" | ")} |`,
+    `| --- |${" --: |".repeat(lengths.length)}`,
+    ...rows,
+  ].join("\n");
+}
+
+/** The guide with its numbers brought up to date, between the marks `<!-- NAME -->` and `<!-- /NAME -->`. */
+export function withNumbers(guide: string, results: readonly Result[]): string {
+  const tables = Object.entries(comparisons).map(([name, comparison]) => [name, tableOf(comparison, results)]);
+  return [...tables, ["shares", sharesTable()]].reduce((text, [name, table]) => {
+    const place = new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(\n<!-- /${name} -->)`);
+    if (!place.test(text)) throw new Error(`the guide has no place for ${name}`);
+    return text.replace(place, (_, before, after) => `${before}\n${table}\n${after}`);
+  }, guide);
+}
+
+/** A comparison as an SVG: bars of means, with one standard error. */
+export async function drawingOf(comparison: Comparison, results: readonly Result[]): Promise<string> {
+  const { settings, algorithms, metric } = comparison;
+  const plain = (name: string): string => name.replaceAll("`", "");
+  const values = Object.entries(settings).flatMap(([setting, told]) =>
+    Object.entries(algorithms).map(([algorithm, name]) => {
+      const { mean, standardError } = find(comparison, setting, algorithm, results);
+      return { setting: told, policy: plain(name), mean, low: mean - standardError, high: mean + standardError };
+    }),
+  );
+  const order = Object.values(algorithms).map(plain);
+  const policy = { field: "policy", type: "nominal", title: null, sort: order } as const;
+  const spec: TopLevelSpec = {
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json",
+    data: { values },
+    facet: { column: { field: "setting", type: "nominal", title: null, sort: Object.values(settings) } },
+    spec: {
+      width: 190,
+      height: { step: 24 },
+      encoding: { y: { ...policy, axis: { ticks: false, domain: false, labelLimit: 240 } } },
+      layer: [
+        {
+          mark: { type: "bar", cornerRadiusEnd: 2, height: { band: 0.7 } },
+          encoding: {
+            x: { field: "mean", type: "quantitative", title: metric },
+            color: { ...policy, legend: null, scale: { range: order.map((_, i) => (i === 0 ? "#0b7a5c" : "#9db8ae")) } },
+          },
+        },
+        { mark: { type: "rule", strokeWidth: 1.5 }, encoding: { x: { field: "low", type: "quantitative" }, x2: { field: "high" } } },
+      ],
+    },
+    config: {
+      background: "white",
+      view: { stroke: null },
+      axis: { grid: false, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal" },
+      header: { labelFontSize: 13 },
+    },
+  };
+  return `${await new View(parse(compile(spec).spec), { renderer: "none" }).toSVG()}\n`;
+}

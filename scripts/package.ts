@@ -1,0 +1,30 @@
+// Makes what only the package has: the worker to mount in one's own and its typed client, after `npm run build`.
+import { execFileSync } from "node:child_process";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { build } from "esbuild";
+
+await build({
+  entryPoints: { worker: "worker/library.ts", client: "worker/client.ts" },
+  outdir: "dist",
+  bundle: true,
+  format: "esm",
+  target: "es2023",
+  platform: "neutral",
+  mainFields: ["module", "main"],
+  conditions: ["workerd"],
+  // Those that a mounting worker has itself: one copy each.
+  external: ["afterclick", "cloudflare:workers", "hono", "hono/*", "valibot"],
+  logLevel: "warning",
+});
+
+execFileSync("tsc", ["-p", "worker/tsconfig.types.json"], { stdio: "inherit" });
+
+// Inferred types name the SDK's declarations by their place on this disk.
+for (const name of await readdir("build/types/worker", { recursive: true })) {
+  if (!name.endsWith(".d.ts")) continue;
+  const text = await readFile(join("build/types/worker", name), "utf8");
+  const file = join("dist/types/worker", name);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text.replace(/import\("(\.\.\/)+dist\/types\/src\/[^"]+"\)/g, 'import("afterclick")'));
+}

@@ -1,0 +1,22 @@
+import { UnsupportedError } from "../errors.ts";
+
+/** A module with one function of type () -> (): i32.const 0, i8x16.splat, drop. */
+const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 9, 1, 7, 0, 65, 0, 253, 15, 26, 11];
+
+/**
+ * Compiles the core, whatever type it is served with.
+ *
+ * @throws {UnsupportedError} code `no-webassembly`, `no-simd`, `core-not-found`, or `core-not-compiled`: other bytes came, or the
+ * page's policy forbids it.
+ */
+export async function compile(url: URL, load: () => Promise<BufferSource>): Promise<WebAssembly.Module> {
+  if (typeof WebAssembly !== "object") throw new UnsupportedError("no-webassembly", "this host has no WebAssembly");
+  if (!WebAssembly.validate(Uint8Array.from(SIMD))) {
+    throw new UnsupportedError("no-simd", "the WebAssembly of this host has no 128-bit SIMD");
+  }
+  const failed = (code: string, what: string) => (error: Error) => {
+    throw new UnsupportedError(code, `${url}: ${what}: ${error.message}`);
+  };
+  const bytes = await load().catch(failed("core-not-found", "the core could not be loaded"));
+  return WebAssembly.compile(bytes).catch(failed("core-not-compiled", "expected core.wasm, and a policy with 'wasm-unsafe-eval'"));
+}

@@ -1,0 +1,227 @@
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { type LocalShop, startLocalShop } from "./local-shop.ts";
+import { secrets } from "./worker.ts";
+
+// A shop's page that decides itself: by the snapshots of a worker, or by what the device has learnt alone.
+
+const products = ["boots", "hat", "scarf"];
+const soon = { timeout: 20_000, interval: 100 };
+let models = 0;
+
+interface Shown {
+  readonly impressionId: string;
+  readonly id: string;
+  readonly mean: number;
+  readonly probability?: number;
+}
+
+describe.skipIf(!hasChromium)("in Chromium", () => {
+  let shop: LocalShop;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let complaints: string[];
+  let model: string;
+
+  beforeAll(async () => {
+    [shop, browser] = await Promise.all([startLocalShop(), launchChromium()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await shop?.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext();
+    model = `shop-${++models}`;
+    await shop.call("PUT", `models/${model}`, { window: { ms: 3_600_000 }, local: true, publish: { ms: 1000 } });
+    await shop.call("PUT", `models/${model}/actions`, { actions: products.map((id) => ({ id })) });
+    complaints = [];
+    page = await visit();
+  });
+  afterEach(() => context.close());
+
+  async function visit(): Promise<Page> {
+    const visited = await context.newPage();
+    visited.on("console", (message) => complaints.push(message.text()));
+    visited.on("pageerror", (error) => complaints.push(error.message));
+    await visited.goto(shop.url);
+    await visited.waitForFunction("globalThis.afterclick");
+    return visited;
+  }
+
+  /** Runs in the page, with the model opened as `model` and its reports as `reports`. */
+  const withModel = (code: string, on = page) =>
+    on.evaluate(`(async () => {
+    const { PublishedModel, otfLinTs } = afterclick;
+    globalThis.reports ??= [];
+    globalThis.model ??= await PublishedModel.open({
+      url: "${shop.worker}", model: "${model}", key: "${secrets.AFTERCLICK_PUBLISHABLE_KEY}", policies: [otfLinTs],
+      conversions: "/conversions", report: (problem) => reports.push(problem.message),
+    });
+    ${code}
+  })()`);
+  const counts = async () => (await shop.call("GET", `models/${model}`)).counts;
+
+  it("decides by a worker's snapshot with no network, by the worker's own estimates", async () => {
+    const { actions } = await shop.call<{ actions: Shown[] }>("POST", `models/${model}/recommendations`, {
+      context: { country: "PT" },
+      limit: 2,
+    });
+    const [{ impressionId }] = actions;
+    await expect.poll(counts, soon).toMatchObject({ impressions: 2 });
+    await shop.convert(impressionId);
+    await expect
+      .poll(async () => {
+        const { modelVersion, published } = await shop.call("GET", `models/${model}`);
+        return modelVersion - published.version;
+      }, soon)
+      .toBe(0);
+    const { candidates } = await shop.call<{ candidates: Shown[] }>("GET", `impressions/${impressionId}`);
+
+    await withModel("");
+    await context.setOffline(true);
+    const local = (await withModel('return model.recommend({ context: { country: "PT" }, limit: 3 }).actions')) as Shown[];
+    const meansOf = (shown: readonly Shown[]) => Object.fromEntries(shown.map(({ id, mean }) => [id, mean]));
+    expect(meansOf(local)).toEqual(meansOf(candidates));
+    expect(new Set(local.map(({ mean }) => mean)).size).toBeGreaterThan(1);
+    for (const { probability } of local) expect(probability).toBeGreaterThan(0);
+    expect(complaints).toEqual([]);
+  });
+
+  it("has learnt what the worker has, when it has taken a newer snapshot", async () => {
+    const before = (await withModel('return model.recommend({ limit: 3, actions: [{ id: "hat" }] }).actions[0]')) as Shown;
+    await withModel(`model.convert({ impressionId: "${before.impressionId}" }); await model.send()`);
+    await expect.poll(() => withModel("return await model.refresh()"), soon).toBe(true);
+    await expect
+      .poll(async () => {
+        await withModel("await model.refresh()");
+        return ((await withModel('return model.recommend({ actions: [{ id: "hat" }] }).actions[0]')) as Shown).mean;
+      }, soon)
+      .toBeGreaterThan(before.mean);
+    expect(complaints).toEqual([]);
+  });
+
+  it("sends impressions and conversions of an offline visit once, whatever page sends them and however often", async () => {
+    await withModel("");
+    await context.setOffline(true);
+    await withModel(`
+      const ids = [1, 2, 3].map(() => model.recommend().actions[0].impressionId);
+      for (const impressionId of [ids[0], ids[0], ids[1]]) model.convert({ impressionId });
+      await model.send();`);
+    expect(await counts()).toMatchObject({ impressions: 0, converted: 0 });
+    await page.close();
+
+    await context.setOffline(false);
+    const again = await visit();
+    await withModel("", again);
+    await expect.poll(counts, soon).toMatchObject({ impressions: 3, converted: 2, pending: 1, applied: 2, orphan: 0 });
+    await expect.poll(() => withModel("return await model.send()", again), soon).toBe(0);
+    const third = await visit();
+    await withModel("await model.send()", third);
+    expect(await counts()).toMatchObject({ impressions: 3, applied: 2 });
+    expect(await withModel("return reports", third)).toEqual([]);
+  });
+
+  it("sends what waits when the page is left", async () => {
+    // Without timers, nothing is sent but by leaving.
+    await withModel(
+      "globalThis.setTimeout = () => 0; const { impressionId } = model.recommend().actions[0]; model.convert({ impressionId });",
+    );
+    await page.goto("about:blank");
+    await expect.poll(counts, soon).toMatchObject({ impressions: 1, converted: 1 });
+    page = await visit();
+    await withModel("await model.send()");
+    expect(await counts()).toMatchObject({ impressions: 1, converted: 1, applied: 1, conflict: 0 });
+  });
+
+  it("opens with the snapshot of an earlier visit if the worker does not answer, and says so if there is none", async () => {
+    const version = await withModel("return model.version");
+    await context.route(`${shop.worker}/**`, (route) => route.abort());
+    const again = await visit();
+    expect(await withModel("return model.version", again)).toBe(version);
+    await expect.poll(() => withModel("return reports", again), soon).toEqual([expect.stringContaining("does not answer")]);
+
+    await again.evaluate("(async () => { for (const { name } of await indexedDB.databases()) indexedDB.deleteDatabase(name); })()");
+    await Promise.all([page.close(), again.close()]);
+    const cleared = await visit();
+    const problem = withModel("", cleared).catch(({ message }: Error) => message);
+    expect(await problem).toContain("does not answer");
+  });
+
+  /** Runs in a page, with what the device itself has learnt as `own`. */
+  const withOwn = (code: string, on = page) =>
+    on.evaluate(`(async () => {
+    const { OwnModel, otfLinUcb, Recommender } = afterclick;
+    globalThis.reports ??= [];
+    globalThis.own ??= await OwnModel.open({
+      name: "news", policy: otfLinUcb({ dimension: 2 }), window: { ms: 3_600_000 }, report: (problem) => reports.push(problem.name),
+    });
+    const candidates = [[1, 0], [0, 1]].map((features) => ({ features }));
+    const learn = async (reward) => {
+      const { action } = await own.recommend({ candidates });
+      return (await own.convert({ impressionId: action.impressionId, reward })).status;
+    };
+    const digest = async () => (await Recommender.restore(await own.snapshot(), { policies: [otfLinUcb] })).digest();
+    ${code}
+  })()`);
+
+  it("learns on the device alone, over reloads", async () => {
+    expect(await withOwn("return [await learn(1), await learn(0), await learn(1)]")).toEqual(["applied", "applied", "applied"]);
+    const digest = await withOwn("return digest()");
+    await page.reload();
+    await page.waitForFunction("globalThis.afterclick");
+    expect(await withOwn("return digest()")).toBe(digest);
+    expect(await withOwn("return (await own.recommend({ candidates })).round")).toBe(4);
+    expect(complaints).toEqual([]);
+  });
+
+  it("learns in all tabs together", async () => {
+    const other = await visit();
+    await Promise.all([
+      withOwn("for (let i = 0; i < 5; i++) await learn(1)"),
+      withOwn("for (let i = 0; i < 5; i++) await learn(1)", other),
+    ]);
+    expect(await withOwn("return (await own.recommend({ candidates })).round")).toBe(11);
+    expect(await withOwn("return (await own.recommend({ candidates })).round", other)).toBe(12);
+  });
+
+  it("begins anew when its storage was cleared between visits", async () => {
+    await withOwn("await learn(1)");
+    await page.evaluate('indexedDB.deleteDatabase("afterclick own news")');
+    await page.goto("about:blank");
+    page = await visit();
+    expect(await withOwn("return (await own.recommend({ candidates })).round")).toBe(1);
+    expect(await withOwn("return reports")).toEqual([]);
+  });
+
+  it.each([
+    // Of the snapshot's bytes, those of its format version; then its revision after two decisions and a conversion more.
+    ["leaves alone what a newer version has kept, and learns in memory meanwhile", 4, 2],
+    ["begins anew where what it has kept is damaged", 200, 5],
+  ])("%s", async (_, place, revision) => {
+    await withOwn("await learn(1)");
+    const stored = (change: string) =>
+      page.evaluate(`new Promise((resolve) => {
+        indexedDB.open("afterclick own news").onsuccess = ({ target }) => {
+          const values = target.result.transaction("values", "readwrite").objectStore("values");
+          values.get("state").onsuccess = ({ target: { result } }) => { ${change} };
+        };
+      })`);
+    await stored(`result.bytes[${place}] ^= 7; values.put(result, "state").onsuccess = () => resolve()`);
+    await page.reload();
+    await page.waitForFunction("globalThis.afterclick");
+    expect(await withOwn("await learn(1); return (await own.recommend({ candidates })).round")).toBe(2);
+    expect(await withOwn("return reports")).toEqual(["SnapshotError"]);
+    expect(await stored("resolve(result.revision)")).toBe(revision);
+  });
+
+  it("goes on in memory when its quota is exceeded, and reports it", async () => {
+    await withOwn("await learn(1)");
+    await page.evaluate('IDBObjectStore.prototype.put = () => { throw new DOMException("full", "QuotaExceededError"); }');
+    await withOwn("await learn(1); await learn(1)");
+    expect(await withOwn("return (await own.recommend({ candidates })).round")).toBe(4);
+    expect(await withOwn("return reports[0]")).toBe("QuotaExceededError");
+  });
+});

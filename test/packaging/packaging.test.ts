@@ -1,0 +1,211 @@
+import { execFileSync } from "node:child_process";
+import { cp, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { build as esbuild } from "esbuild";
+import type { Browser } from "playwright-core";
+import { publint } from "publint";
+import { build as viteBuild, createServer as viteServer } from "vite";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestHarness, type TestHarness } from "wrangler";
+import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { install, type SiteOptions, serve, uninstall } from "./installation.ts";
+
+// The packed package, installed in small projects: each decides as Node does, to the bit.
+
+let root: string;
+let inNode: { readonly own: object; readonly slim: object; readonly refused: string };
+const contents = () => join(root, "node_modules/afterclick/dist");
+
+beforeAll(async () => {
+  root = await install();
+  inNode = JSON.parse(execFileSync(process.execPath, ["node/main.js"], { cwd: root, encoding: "utf8" }));
+});
+afterAll(() => uninstall(root));
+
+/** Bundles a module of the projects' directory. */
+async function bundled(contents: string): Promise<Uint8Array> {
+  const { outputFiles } = await esbuild({
+    stdin: { contents, resolveDir: root },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    conditions: ["browser"],
+    external: ["*.wasm"],
+  });
+  return outputFiles[0].contents;
+}
+
+describe("the package", () => {
+  it("decides in Node with its own core, and without a core of its own says what it misses", () => {
+    expect(inNode.own).toMatchObject({ digest: expect.stringMatching(/^[0-9a-f]{16}$/), chosen: expect.stringMatching(/^[0-3]{20}$/) });
+    expect(inNode.slim).toEqual(inNode.own);
+    expect(inNode.refused).toMatch(/^module: expected a compiled core\.wasm/);
+  });
+
+  it("holds what its manifest names, with metadata to be published by", async () => {
+    const manifest = JSON.parse(await readFile(join(root, "node_modules/afterclick/package.json"), "utf8"));
+    const named = Object.values(manifest.exports as object).flatMap((entry) => (typeof entry === "string" ? entry : Object.values(entry)));
+    for (const file of named) await readFile(join(root, "node_modules/afterclick", file as string));
+    expect(named.length).toBeGreaterThan(10);
+    expect(Object.keys(manifest.exports["."])).toEqual(["types", "workerd", "node", "browser", "default"]);
+    expect(manifest).toMatchObject({ type: "module", sideEffects: false, publishConfig: { provenance: true }, license: "MIT" });
+    expect(manifest.dependencies).toBeUndefined();
+    expect(manifest.repository.url).toMatch(/^git\+https:/);
+    expect((await publint({ pkgDir: join(root, "node_modules/afterclick"), strict: true })).messages).toEqual([]);
+  });
+
+  it.each(["browser", "slim", "local"])("does nothing when %s.js is imported, whatever its manifest promises", async (name) => {
+    await cp(join(contents(), `${name}.js`), join(root, `alone-${name}.js`));
+    // Constants at most: nothing is called or made.
+    expect(new TextDecoder().decode(await bundled(`import "./alone-${name}.js"`))).not.toMatch(/[({[]|new /);
+  });
+
+  it("touches nothing of its host when it is imported", () => {
+    const guarded = ["WebAssembly", "fetch", "crypto", "navigator", "document", "indexedDB", "localStorage"];
+    const script = `
+      for (const name of ${JSON.stringify(guarded)})
+        Object.defineProperty(globalThis, name, { configurable: true, get() { throw new Error("asked for " + name); } });
+      const before = Reflect.ownKeys(globalThis).length;
+      for (const name of ["afterclick", "afterclick/slim", "afterclick/local"]) await import(name);
+      console.log(Reflect.ownKeys(globalThis).length - before);`;
+    const printed = execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: root, encoding: "utf8" });
+    expect(printed.trim()).toBe("0");
+  });
+
+  it("takes at most 28 kB gzipped for a linear policy with the core, 30 with the encoder", async () => {
+    const core = gzipSync(await readFile(join(contents(), "core.wasm")), { level: 9 }).length;
+    const size = async (names: string) =>
+      core + gzipSync(await bundled(`import { ${names} } from "afterclick"; globalThis.kept = [${names}];`), { level: 9 }).length;
+    expect(await size("otfLinUcb, Recommender")).toBeLessThanOrEqual(28_000);
+    expect(await size("otfLinTs, Recommender")).toBeLessThanOrEqual(28_000);
+    expect(await size("otfLinTs, Recommender, encoder")).toBeLessThanOrEqual(30_000);
+  });
+
+  it("has types without any, which compile with those of its peers", async () => {
+    const types = join(contents(), "types");
+    const texts = (await readdir(types, { recursive: true })).filter((name) => name.endsWith(".d.ts"));
+    for (const name of texts) {
+      const code = (await readFile(join(types, name), "utf8")).replace(/\/\*[\s\S]*?\*\/|"[^"\n]*"/g, "");
+      expect(code, name).not.toMatch(/\bany\b/);
+    }
+    expect(texts.length).toBeGreaterThan(50);
+    for (const project of ["tsconfig.sdk.json", "tsconfig.worker.json"]) {
+      execFileSync("node_modules/.bin/tsc", ["-p", join(root, "types", project)], { encoding: "utf8" });
+    }
+  });
+});
+
+describe("in workerd", () => {
+  let harness: TestHarness;
+  beforeAll(async () => {
+    const secrets = { AFTERCLICK_SECRET_KEY: "sk_of-the-packaging-test", AFTERCLICK_PUBLISHABLE_KEY: "pk_of-the-packaging-test" };
+    const others = {
+      AFTERCLICK_TOKEN_KEY: "token-of-the-packaging-test",
+      AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    };
+    harness = createTestHarness({ workers: [{ configPath: join(root, "workerd/wrangler.jsonc"), secrets: { ...secrets, ...others } }] });
+    await harness.listen();
+  });
+  afterAll(() => harness?.close());
+
+  it("decides as Node does", async () => {
+    expect(await (await harness.fetch("/decide")).json()).toEqual(inNode.own);
+  });
+
+  it("serves recommendations where the worker is mounted", async () => {
+    const call = async (method: string, path: string, body: object) => {
+      const headers = { authorization: "Bearer sk_of-the-packaging-test", "content-type": "application/json" };
+      const response = await harness.fetch(`/recommender/v1/models/shop${path}`, { method, headers, body: JSON.stringify(body) });
+      return { status: response.status, body: (await response.json()) as { actions: { id: string }[] } };
+    };
+    expect((await call("PUT", "", { window: { ms: 60_000 } })).status).toBe(201);
+    expect((await call("PUT", "/actions", { actions: [{ id: "boots" }] })).status).toBe(200);
+    const { status, body } = await call("POST", "/recommendations", {});
+    expect([status, body.actions[0].id]).toEqual([201, "boots"]);
+  });
+});
+
+describe.skipIf(!hasChromium)("in Chromium", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser?.close());
+
+  /** What a page has decided, and what it complained of meanwhile. */
+  async function open(url: string): Promise<{ decided: unknown; complaints: string[] }> {
+    const page = await browser.newPage();
+    const complaints: string[] = [];
+    page.on("console", (message) => complaints.push(message.text()));
+    page.on("pageerror", (error) => complaints.push(error.message));
+    await page.goto(url);
+    await page.waitForFunction("globalThis.decided");
+    const decided = await page.evaluate("globalThis.decided");
+    await page.close();
+    return { decided, complaints };
+  }
+
+  async function openAt(path: string, options: SiteOptions = {}): Promise<{ decided: unknown; complaints: string[] }> {
+    const site = await serve({ "/afterclick/": contents(), "/": root }, options);
+    try {
+      return await open(site.url + path);
+    } finally {
+      site.close();
+    }
+  }
+
+  it("runs as a Vite app, built", async () => {
+    await viteBuild({ root: join(root, "vite"), configFile: join(root, "vite/vite.config.js") });
+    expect(await openAt("/vite/dist/index.html")).toEqual({ decided: inNode.own, complaints: [] });
+  });
+
+  it("runs on Vite's development server", async () => {
+    const configFile = join(root, "vite/vite.config.js");
+    const server = await viteServer({ root: join(root, "vite"), configFile, server: { host: "127.0.0.1", port: 0, hmr: false } });
+    await server.listen();
+    try {
+      const { decided } = await open(server.resolvedUrls?.local[0] as string);
+      expect(decided).toEqual(inNode.own);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it("runs bundled by esbuild, with the core as a file of the bundle", async () => {
+    await esbuild({
+      entryPoints: [join(root, "esbuild/main.js")],
+      outfile: join(root, "esbuild/bundle.js"),
+      bundle: true,
+      format: "esm",
+      loader: { ".wasm": "file" },
+    });
+    expect(await openAt("/esbuild/index.html")).toEqual({ decided: inNode.own, complaints: [] });
+  });
+
+  it("runs in a plain page with an import map", async () => {
+    expect(await openAt("/page/importmap.html")).toEqual({ decided: inNode.own, complaints: [] });
+  });
+
+  const strict = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
+
+  it("runs under a strict policy, without unsafe-eval", async () => {
+    expect(await openAt("/page/strict.html", { policy: strict })).toEqual({ decided: inNode.own, complaints: [] });
+  });
+
+  it("says so where the policy does not allow WebAssembly", async () => {
+    const { decided } = await openAt("/page/strict.html", { policy: strict.replace(" 'wasm-unsafe-eval'", "") });
+    expect(decided).toEqual({ name: "UnsupportedError", code: "core-not-compiled" });
+  });
+
+  it("does not mind with which type the core is served", async () => {
+    const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "text/html" };
+    expect((await openAt("/page/strict.html", { types })).decided).toEqual(inNode.own);
+  });
+
+  it("says so where there is no core", async () => {
+    const { decided } = await openAt("/page/strict.html", { missing: "/afterclick/core.wasm" });
+    expect(decided).toEqual({ name: "UnsupportedError", code: "core-not-found" });
+  });
+});

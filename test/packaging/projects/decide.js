@@ -1,0 +1,17 @@
+/** What every project does with the SDK: 20 decisions with late conversions, then a snapshot that goes on. */
+export async function decide({ encoder, otfLinUcb, Recommender }, module) {
+  const { encode } = encoder({ dimension: 16, numeric: { price: { min: 0, max: 200 }, day: { min: 0, max: 6 } }, interactions: "all" });
+  const recommender = await Recommender.create({ policy: otfLinUcb({ dimension: 16 }), window: { rounds: 8 }, seed: 3, module });
+  const actions = [30, 60, 90, 120].map((price) => ({
+    id: `shoe-${price}`,
+    features: encode({ context: { day: 6 }, action: { price, color: `c${price}` } }),
+  }));
+  const shown = [];
+  for (let round = 1; round <= 20; round++) {
+    shown.push(recommender.recommend({ candidates: actions, limit: 2 }).action);
+    if (round > 3) recommender.convert({ impressionId: shown[round - 4].impressionId, reward: shown[round - 4].index === 2 ? 1 : 0 });
+  }
+  const same = await Recommender.restore(recommender.snapshot(), { policies: [otfLinUcb], module });
+  const { id, score } = same.recommend({ candidates: actions }).action;
+  return { digest: recommender.digest(), chosen: shown.map((action) => action.index).join(""), next: { id, score } };
+}

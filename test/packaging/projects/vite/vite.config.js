@@ -1,0 +1,1 @@
+export default { base: "./", optimizeDeps: { exclude: ["afterclick"] }, server: { fs: { allow: [".."] } }, logLevel: "error" };

@@ -1,0 +1,158 @@
+import { contenders } from "../contender.ts";
+import { type DelayChoice, type DelayId, delays } from "../delay.ts";
+import type { ProblemId } from "../problem.ts";
+import { defaults, MOST_POLICIES, ranges, type Settings } from "../settings.ts";
+
+const problems: Record<ProblemId, { readonly name: string; readonly text: string }> = {
+  linear: {
+    name: "A shelf",
+    text: "Ten new candidates each round. Their chance to convert is linear in five features; what does not convert stays silent.",
+  },
+  curve: {
+    name: "A dial",
+    text: "Fifty-one settings of one dial. Each has a chance to succeed, drawn from a Gaussian process; failures are reported too.",
+  },
+};
+
+interface FormProps {
+  readonly settings: Settings;
+  change(settings: Settings): void;
+}
+
+function Problem({ settings, change }: FormProps) {
+  return (
+    <fieldset class="choice">
+      <legend>Problem</legend>
+      <div>
+        {(Object.keys(problems) as ProblemId[]).map((id) => (
+          <label key={id}>
+            <input
+              type="radio"
+              name="problem"
+              value={id}
+              checked={settings.problem === id}
+              onChange={() => change({ ...defaults[id], seed: settings.seed, pace: settings.pace })}
+            />
+            <span>{problems[id].name}</span>
+          </label>
+        ))}
+      </div>
+      <p class="quiet">{problems[settings.problem].text}</p>
+    </fieldset>
+  );
+}
+
+function Policies({ settings, change }: FormProps) {
+  const { problem, policies } = settings;
+  const toggle = (name: string) =>
+    change({ ...settings, policies: policies.includes(name) ? policies.filter((each) => each !== name) : [...policies, name] });
+  return (
+    <fieldset class="policies">
+      <legend>
+        Policies <span class="unseen">(1 to {MOST_POLICIES})</span>
+      </legend>
+      <ul>
+        {Object.entries(contenders[problem]).map(([id, { name, note }]) => {
+          const place = policies.indexOf(id);
+          const picked = place >= 0;
+          return (
+            <li key={`${problem} ${id}`}>
+              <label>
+                <input
+                  type="checkbox"
+                  name="policies"
+                  value={id}
+                  checked={picked}
+                  disabled={picked ? policies.length === 1 : policies.length === MOST_POLICIES}
+                  onChange={() => toggle(id)}
+                />
+                <span>
+                  {name} {picked && <i class={`mark p${place}`} />}
+                  <small>{note}</small>
+                </span>
+              </label>
+            </li>
+          );
+        })}
+      </ul>
+    </fieldset>
+  );
+}
+
+function NumberField({ settings, change, name, label }: FormProps & { name: keyof typeof ranges; label: string }) {
+  const [least, most] = ranges[name];
+  const taken = (event: Event) => {
+    const field = event.currentTarget as HTMLInputElement;
+    // What is out of range is said by the browser, and not taken.
+    if (field.reportValidity()) change({ ...settings, [name]: field.valueAsNumber });
+  };
+  return (
+    <label class="number-field">
+      <span>{label}</span>
+      <input
+        type="number"
+        inputmode="numeric"
+        name={name}
+        min={least}
+        max={most}
+        step={1}
+        required
+        value={settings[name]}
+        onChange={taken}
+      />
+    </label>
+  );
+}
+
+function Delay({ settings, change }: FormProps) {
+  const choice: DelayChoice = delays[settings.delay];
+  const within = choice.law(settings.typical).cdf(settings.window);
+  return (
+    <fieldset class="delay">
+      <legend>Delays, in rounds</legend>
+      <label class="number-field">
+        <span>Law</span>
+        <select
+          name="delay"
+          onChange={(event: Event) => change({ ...settings, delay: (event.currentTarget as HTMLSelectElement).value as DelayId })}
+        >
+          {Object.entries(delays).map(([id, { name }]) => (
+            <option key={id} value={id} selected={id === settings.delay}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      {choice.typical && (
+        <NumberField settings={settings} change={change} name="typical" label={choice.typical === "mean" ? "Mean" : "Median"} />
+      )}
+      <NumberField settings={settings} change={change} name="window" label="Window" />
+      <p class="quiet">{Math.floor(1000 * within) / 10} % of delays fall inside the window; what comes later counts for nobody.</p>
+    </fieldset>
+  );
+}
+
+/** What one picks. Every change plays a new match. */
+export function Form({ settings, change }: FormProps) {
+  return (
+    <form class="card settings" aria-label="Settings" onSubmit={(event: Event) => event.preventDefault()}>
+      <Problem settings={settings} change={change} />
+      <Policies settings={settings} change={change} />
+      <Delay settings={settings} change={change} />
+      <fieldset>
+        <legend>Match</legend>
+        <NumberField settings={settings} change={change} name="rounds" label="Rounds" />
+        <NumberField settings={settings} change={change} name="seed" label="Seed" />
+        <label class="reveal">
+          <input
+            type="checkbox"
+            name="pace"
+            checked={settings.pace === "slow"}
+            onChange={() => change({ ...settings, pace: settings.pace === "slow" ? "fast" : "slow" })}
+          />
+          Slowly, to watch it happen
+        </label>
+      </fieldset>
+    </form>
+  );
+}

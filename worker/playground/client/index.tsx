@@ -1,0 +1,65 @@
+import { render, useLayoutEffect, useState } from "hono/jsx/dom";
+import type { MatchReport } from "../match.ts";
+import { queryOf, type Settings, settingsOf } from "../settings.ts";
+import { Arrivals, Curves } from "./curves.tsx";
+import { Form } from "./form.tsx";
+import { PlayerCard } from "./player-card.tsx";
+import { type Run, Runner } from "./runner.ts";
+import { Standings } from "./standings.tsx";
+import { Status } from "./status.tsx";
+
+const given = settingsOf(location.search);
+
+/** What is drawn of a match so far. */
+function Results({ settings, report }: { settings: Settings; report: MatchReport }) {
+  const match = queryOf(settings);
+  return (
+    <>
+      <Curves key={match} report={report} />
+      <ul class="cards">
+        {report.players.map((_, place) => (
+          <PlayerCard key={`${match} ${place}`} settings={settings} report={report} place={place} />
+        ))}
+      </ul>
+      <Arrivals key={`${match} arrivals`} report={report} />
+      <Standings report={report} />
+    </>
+  );
+}
+
+function Playground() {
+  const [settings, set] = useState(given.settings);
+  const [problems, setProblems] = useState(given.problems);
+  const [run, setRun] = useState<Run>({ state: "idle" });
+  const [runner] = useState(() => new Runner(setRun));
+
+  const play = (next: Settings) => {
+    history.replaceState(null, "", queryOf(next));
+    runner.start(next);
+  };
+  useLayoutEffect(() => play(settings), []);
+  const change = (next: Settings) => {
+    set(next);
+    setProblems([]);
+    play(next);
+  };
+  return (
+    <>
+      <div class="desk">
+        <Form settings={settings} change={change} />
+        <div class="results">
+          <Status {...{ run, settings, problems, change }} stop={() => runner.stop()} play={() => play(settings)} />
+          {"report" in run && run.report && <Results settings={settings} report={run.report} />}
+        </div>
+      </div>
+      <footer>
+        <p>
+          Everyone meets the same candidates, the same luck and the same delays, all drawn from the seed: the address of this page plays the
+          same match again, to the bit. It runs afterclick itself in a Web Worker of this page, and sends nothing anywhere.
+        </p>
+      </footer>
+    </>
+  );
+}
+
+render(<Playground />, document.querySelector("main") as HTMLElement);

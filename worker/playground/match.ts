@@ -1,0 +1,122 @@
+import { type DelayLaw, type Stream, stream } from "../../experiments/environment.ts";
+import { contenders } from "./contender.ts";
+import { delays } from "./delay.ts";
+import { type Estimate, Player } from "./player.ts";
+import { type Problem, problemOf } from "./problem.ts";
+import type { Settings } from "./settings.ts";
+
+/** Places along the axis of a chart. */
+const SAMPLES = 300;
+
+/** One policy so far: a number per sampled round, or per place. */
+export interface PlayerReport {
+  readonly name: string;
+  readonly regret: readonly number[];
+  readonly pending: readonly number[];
+  readonly counted: readonly number[];
+  readonly late: readonly number[];
+  readonly choices: Uint32Array;
+  readonly estimate: Estimate | null;
+  /** Of all that it has learnt. */
+  readonly digest: string;
+}
+
+/** A match so far. */
+export interface MatchReport {
+  readonly round: number;
+  readonly rounds: number;
+  /** The rounds after which numbers were taken. */
+  readonly sampled: readonly number[];
+  readonly truth: readonly number[];
+  readonly players: readonly PlayerReport[];
+}
+
+interface Seat {
+  readonly name: string;
+  readonly player: Player;
+  readonly regret: number[];
+  readonly pending: number[];
+  readonly counted: number[];
+  readonly late: number[];
+}
+
+/** Policies side by side on one problem: the same candidates, the same luck and the same delays for each of them. */
+export class Match {
+  #round = 0;
+  readonly #settings: Settings;
+  readonly #problem: Problem;
+  readonly #seats: readonly Seat[];
+  readonly #law: DelayLaw;
+  readonly #lots: Stream;
+  readonly #delays: Stream;
+  readonly #sampled: number[] = [];
+  /** By the round after which they come: rounds of impressions. */
+  readonly #due = new Map<number, number[]>();
+
+  private constructor(settings: Settings, problem: Problem, seats: readonly Seat[]) {
+    this.#settings = settings;
+    this.#problem = problem;
+    this.#seats = seats;
+    this.#law = delays[settings.delay].law(settings.typical);
+    this.#lots = stream("lots", settings.seed);
+    this.#delays = stream("delays", settings.seed);
+    this.#sample();
+  }
+
+  static async create(settings: Settings): Promise<Match> {
+    const { problem: id, seed, window, rounds: horizon, typical } = settings;
+    const problem = await problemOf(id, seed);
+    const seats = settings.policies.map(async (each): Promise<Seat> => {
+      const { name, policy, waits = false } = contenders[id][each];
+      const delay = settings.delay === "none" ? 0 : typical;
+      const player = await Player.create({ policy: policy({ horizon, delay }), window, seed, waits, problem });
+      return { name, player, regret: [], pending: [], counted: [], late: [] };
+    });
+    return new Match(settings, problem, await Promise.all(seats));
+  }
+
+  get done(): boolean {
+    return this.#round === this.#settings.rounds;
+  }
+
+  /** Plays a round: everyone chooses, then comes what is due. */
+  step(): void {
+    const { rounds } = this.#settings;
+    const round = ++this.#round;
+    const scene = this.#problem.scene();
+    const lot = this.#lots();
+    for (const { player } of this.#seats) player.decide(round, scene, lot);
+    const due = round + this.#law.draw(this.#delays);
+    if (due <= rounds) this.#due.set(due, [...(this.#due.get(due) ?? []), round]);
+    for (const shown of this.#due.get(round) ?? []) {
+      for (const { player } of this.#seats) player.arrive(shown);
+    }
+    this.#due.delete(round);
+    if (round % Math.ceil(rounds / SAMPLES) === 0 || round === rounds) this.#sample();
+  }
+
+  #sample(): void {
+    this.#sampled.push(this.#round);
+    for (const { player, regret, pending, counted, late } of this.#seats) {
+      regret.push(player.regret);
+      pending.push(player.pending);
+      counted.push(player.counted);
+      late.push(player.late);
+    }
+  }
+
+  report(): MatchReport {
+    return {
+      round: this.#round,
+      rounds: this.#settings.rounds,
+      sampled: this.#sampled,
+      truth: this.#problem.truth,
+      players: this.#seats.map(({ player, ...seat }) => ({
+        ...seat,
+        choices: player.choices,
+        estimate: player.estimate(),
+        digest: player.digest,
+      })),
+    };
+  }
+}

@@ -1,0 +1,115 @@
+// All that a run depends on, and how it stands in an address.
+import { contenders } from "./contender.ts";
+import { type DelayId, delays } from "./delay.ts";
+import type { ProblemId } from "./problem.ts";
+
+export interface Settings {
+  readonly problem: ProblemId;
+  /** Names of contenders, in the order of their columns. */
+  readonly policies: readonly string[];
+  readonly delay: DelayId;
+  /** Its mean or median, in rounds. */
+  readonly typical: number;
+  /** In rounds. */
+  readonly window: number;
+  readonly rounds: number;
+  readonly seed: number;
+  readonly pace: "fast" | "slow";
+}
+
+/** More would not be told apart, by colour or by eye. */
+export const MOST_POLICIES = 5;
+
+/** Least and greatest value of each number. */
+export const ranges = {
+  typical: [1, 10_000],
+  window: [1, 20_000],
+  rounds: [10, 20_000],
+  seed: [0, 999_999_999],
+} as const;
+
+const pace = { fast: true, slow: true };
+
+/** What each problem starts with. */
+export const defaults: Readonly<Record<ProblemId, Settings>> = {
+  linear: {
+    problem: "linear",
+    policies: ["otf-lin-ts-narrow", "otf-lin-ucb", "waiting", "uniform"],
+    delay: "geometric",
+    typical: 100,
+    window: 500,
+    rounds: 3000,
+    seed: 1,
+    pace: "fast",
+  },
+  curve: {
+    problem: "curve",
+    policies: ["gp-bucb", "gp-ucb-sdf", "waiting", "uniform"],
+    delay: "geometric",
+    typical: 20,
+    window: 100,
+    rounds: 1000,
+    seed: 1,
+    pace: "fast",
+  },
+};
+
+/** Reads a name of a table, or a list of them. */
+function named(table: object, value: string): boolean {
+  return Object.hasOwn(table, value);
+}
+
+/** Takes `value` if it is good, and otherwise says why not. */
+function read<Name extends keyof Settings>(name: Name, value: string, base: Settings): Settings[Name] | string {
+  const oneOf = (table: object): string => (named(table, value) ? "" : `one of ${Object.keys(table).join(", ")}`);
+  const expected = ((): string => {
+    if (name === "problem") return oneOf(contenders);
+    if (name === "delay") return oneOf(delays);
+    if (name === "pace") return oneOf(pace);
+    if (name === "policies") return listProblem(base.problem, value.split(","));
+    const [least, most] = ranges[name as keyof typeof ranges];
+    const good = /^\d+$/.test(value) && Number(value) >= least && Number(value) <= most;
+    return good ? "" : `a whole number from ${least} to ${most}`;
+  })();
+  if (expected) return `${name}: expected ${expected}, got “${value.slice(0, 60)}”`;
+  return (name === "policies" ? value.split(",") : name in ranges ? Number(value) : value) as Settings[Name];
+}
+
+function listProblem(problem: ProblemId, names: readonly string[]): string {
+  const table = contenders[problem];
+  const good = names.length <= MOST_POLICIES && new Set(names).size === names.length && names.every((name) => named(table, name));
+  return good ? "" : `1 to ${MOST_POLICIES} different ones of ${Object.keys(table).join(", ")}`;
+}
+
+/**
+ * Settings as the query of an address states them. What is missing has its default; what is wrong is not taken, and named in
+ * `problems`.
+ */
+export function settingsOf(query: string): { readonly settings: Settings; readonly problems: readonly string[] } {
+  const given = new URLSearchParams(query);
+  const problems: string[] = [];
+  const take = (settings: Settings, name: keyof Settings, value: string): Settings => {
+    const taken = read(name, value, settings);
+    // Only what is wrong is told in a text that names it.
+    if (typeof taken !== "string" || !taken.startsWith(`${name}: `)) return { ...settings, [name]: taken };
+    problems.push(taken);
+    return settings;
+  };
+  // The problem first: on it depends which policies there are.
+  let settings = defaults.linear;
+  const problem = given.get("problem");
+  if (problem !== null) settings = defaults[take(settings, "problem", problem).problem];
+  for (const [name, value] of given) {
+    if (name === "problem") continue;
+    if (named(settings, name)) settings = take(settings, name as keyof Settings, value);
+    else problems.push(`${name.slice(0, 60)}: there is no such setting`);
+  }
+  return { settings, problems };
+}
+
+/** The query of the address that plays these settings again: all of them, so that later defaults change nothing. */
+export function queryOf(settings: Settings): string {
+  return `?${Object.entries(settings)
+    .map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(",") : value}`)
+    .join("&")}`;
+}
