@@ -1,9 +1,7 @@
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { Catalogue, changedBy } from "../../worker/catalogue.ts";
 import { type Featurizer, featurizer, type ModelConfig } from "../../worker/model.ts";
 import { counting, worthOf } from "../../worker/reward.ts";
-import { type ConversionLine, type EventLine, type ImpressionLine, LogMismatch, linesOf } from "../verify/event-log.ts";
+import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, SourceError, type SourceOptions } from "./source.ts";
 
 /** What decisions of a version were made with, from that event on. */
@@ -17,13 +15,14 @@ interface Setting {
 /**
  * The log of a model as its worker exports it: of each list the first place, which alone has the chance that a policy knows.
  * @throws {SourceError} if it does not say what there was to choose among.
+ * @throws {LogMismatch} at a line that is none.
  */
-export async function eventSource(file: string, { progress, asOf }: SourceOptions): Promise<Source> {
+export async function eventSource(texts: Texts, { progress, asOf }: SourceOptions): Promise<Source> {
   const settings: Setting[] = [];
   const impressions: ImpressionLine[] = [];
   const conversions = new Map<string, ConversionLine[]>();
   let [end, lines, all] = [0, 0, 0];
-  for await (const line of eventsOf(file)) {
+  for await (const line of linesOf(texts, { receipts: false })) {
     progress(lines++, all);
     if (line.type === "model") [all, end] = [line.lines ?? 0, line.exportedAt ?? 0];
     else if (line.type === "mark") addSetting(settings, line);
@@ -31,7 +30,7 @@ export async function eventSource(file: string, { progress, asOf }: SourceOption
     else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
   }
   const last = settings.at(-1);
-  if (!last) throw new SourceError(`${file} does not say what its model is: it comes from a worker before receipts`);
+  if (!last) throw new SourceError("the log does not say what there was to choose among: its worker is of a version before receipts");
   const leftOut = new Map<string, number>();
   const decisions = impressions.flatMap((line) => {
     const why = unusable(line);
@@ -42,16 +41,6 @@ export async function eventSource(file: string, { progress, asOf }: SourceOption
   const given = (config.options as { readonly dimension?: number }).dimension;
   const dimension = config.encoder?.dimension ?? given ?? impressions[0]?.features.length ?? 0;
   return { decisions, leftOut, dimension, window: config.window, reward: rangeOf(config), end };
-}
-
-async function* eventsOf(file: string) {
-  try {
-    yield* linesOf(createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY }), { receipts: false });
-  } catch (error) {
-    if (error instanceof LogMismatch) throw new SourceError(`${file}: ${error.message}`);
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw code === "ENOENT" || code === "EISDIR" || code === "EACCES" ? new SourceError(message) : error;
-  }
 }
 
 function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark" }>): void {
