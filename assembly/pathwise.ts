@@ -62,8 +62,8 @@ export function gpFactorPrior(gp: GaussianProcess, xs: usize): i32 {
  * Writes what `gpScoreWatched` writes, and m draws in opposite pairs: samples[2 s k + x] = means[x] + scale draw_s[x], and the next
  * k the same with a minus.
  *
- * `gpFactorPrior` was called; `places` (n): of each row its place among the candidates; `normals`: (m / 2, rounded up) x (k + n), those
- * of the prior and those of the noise; `samples`: m x k. Status as there. **Cost:** beside the scores m (k^2 + 2 n k + n^2) / 4.
+ * `gpFactorPrior` was called; `places` (n): of each row its place among the candidates; `normals`: (m / 2, rounded up) x 2 k, those
+ * of the prior and those of the noise in a candidate's mean reward, one however many rows share it: merging them changes nothing; `samples`: m x k. Status as there. **Cost:** beside the scores m (k^2 + 2 n k + n^2) / 4.
  */
 export function gpSampleWatched(
   gp: GaussianProcess,
@@ -79,14 +79,21 @@ export function gpSampleWatched(
   if (status != OK) return status;
   const k = gp.domainSize;
   const n = gp.size;
-  const draw = allocateDoubles(<u64>k + n);
+  const draw = allocateDoubles(2 * <u64>k + n);
   if (!draw) return OUT_OF_MEMORY;
-  const observed = draw + (k << 3);
-  for (let s: usize = 0; s < m; s += 2, normals += (k + n) << 3) {
+  const counts = draw + (k << 3);
+  const observed = counts + (k << 3);
+  memory.fill(counts, 0, k << 3);
+  for (let i: usize = 0; i < n << 3; i += 8) {
+    const count = counts + (<usize>load<f64>(places + i) << 3);
+    store<f64>(count, load<f64>(count) + load<f64>(gp.counts + i));
+  }
+  for (let s: usize = 0; s < m; s += 2, normals += k << 4) {
     multiply(gp.prior, k, normals, draw);
     for (let i: usize = 0; i < n << 3; i += 8) {
-      const noise = sqrt(load<f64>(gp.noises + i)) * load<f64>(normals + (k << 3) + i);
-      store<f64>(observed + i, load<f64>(draw + (<usize>load<f64>(places + i) << 3)) + noise);
+      const place = <usize>load<f64>(places + i) << 3;
+      const noise = sqrt(gp.noise / load<f64>(counts + place)) * load<f64>(normals + (k << 3) + place);
+      store<f64>(observed + i, load<f64>(draw + place) + noise);
     }
     solve(gp.factor, gp.reciprocals, n, observed);
     subtractWatched(gp, observed, draw);

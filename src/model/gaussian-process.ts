@@ -208,14 +208,9 @@ export class GaussianProcess implements Posterior, JointPosterior {
     return { ...withDeviation({ mean, variance }), sample };
   }
 
-  /** Normals that `samplePathwise` takes for each pair of samples. */
-  get pathwiseNormals(): number {
-    return (this.domain?.count ?? 0) + this.#core.gpSize(this.#handle);
-  }
-
   /**
    * What `sample` draws at the points of the domain, in distribution: from a draw of the prior, whose factor is kept, instead of a
-   * factor of the posterior covariance each time. `normals`: half as many rows of `pathwiseNormals` as samples.
+   * factor of the posterior covariance each time. `normals`: half as many rows as samples, of two numbers for each point.
    * **Cost:** O(samples (k^2 + k n)), and O(k^3) once for the kernel in force.
    */
   samplePathwise(normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {

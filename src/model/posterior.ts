@@ -60,7 +60,7 @@ export type Sampler = "joint" | "pathwise";
 /** `thompson` in a fixed domain, from draws of the prior: the same in distribution, without a factor for each decision. */
 export function thompsonPathwise(posterior: GaussianProcess, request: SampleRequest, multiplier: number): Scores {
   const samples = Math.max(1, request.draws);
-  const normals = request.normals(Math.ceil(samples / 2) * posterior.pathwiseNormals);
+  const normals = request.normals(Math.ceil(samples / 2) * 2 * request.count);
   const { mean, deviation, sample } = posterior.samplePathwise(normals, multiplier, samples);
   return {
     ...sampled(sample, request),

@@ -16,7 +16,7 @@ it("draws have the mean and the covariance of the posterior, repeated and pendin
     process.reward({ features, slot: process.append(features) }, i % 3, 0);
   });
   const k = points.length;
-  const normals = Float64Array.from({ length: PAIRS * process.pathwiseNormals }, random.normal);
+  const normals = Float64Array.from({ length: PAIRS * 2 * points.length }, random.normal);
   const { mean, deviation, sample } = process.samplePathwise(normals, 1, 2 * PAIRS);
   const known = process.moments(domain?.points as Float64Array);
   expect([mean, deviation]).toEqual([known.mean, known.deviation]);
