@@ -50,6 +50,8 @@ import { solveFrom, solveTransposed } from "./vector";
   reducedRows: usize;
   summedRows: usize;
   changedRow: usize;
+  /** Owned, see pathwise.ts: the factor of the watched candidates' prior covariance, packed, once it was asked for. */
+  prior: usize;
 
   /** The workspace's parts: candidates (d x 4), and behind them 4 lanes for results, then n x 4. */
   @inline get work(): usize {
@@ -84,6 +86,7 @@ export function gpRelease(gp: GaussianProcess): void {
   release(gp.points);
   release(gp.domain);
   release(gp.solved);
+  release(gp.prior);
   release(changetype<usize>(gp.kernel));
   release(changetype<usize>(gp));
 }
@@ -311,6 +314,8 @@ export function gpSetKernel(gp: GaussianProcess, kernelId: i32, params: usize): 
   if (status == OK) {
     release(changetype<usize>(gp.kernel));
     gp.kernel = kernel;
+    release(gp.prior);
+    gp.prior = 0;
   } else {
     release(changetype<usize>(kernel));
   }

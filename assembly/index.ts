@@ -27,6 +27,7 @@ export { kernelMatrix } from "./kernels";
 export { gpFind, gpNearest } from "./lookup";
 export { allocate, release } from "./memory";
 export { improvement, logImprovement } from "./normal";
+export { gpFactorPrior, gpSampleWatched } from "./pathwise";
 export { gpCovariance, gpMean, gpSample, gpScore } from "./posterior";
 export { normals, uniforms } from "./random";
 export {

@@ -360,6 +360,31 @@ export class Core {
     };
   }
 
+  /**
+   * `samples` joint draws at the watched candidates `xs` (k x d), two to a row of `normals` (2 k): samples x k.
+   * Row i of the process is of the candidate `places[i]`.
+   */
+  gpSampleWatched(
+    h: GaussianProcessHandle,
+    xs: Float64Array,
+    places: Float64Array,
+    normals: Float64Array,
+    scale: number,
+    samples: number,
+  ): { mean: Float64Array; variance: Float64Array; sample: Float64Array } {
+    const k = rows(xs, h.dimension);
+    const n = this.gpSize(h);
+    const given = exactly(normals, Math.ceil(samples / 2) * 2 * k);
+    check(this.#exports.gpFactorPrior(h.pointer, this.#memory.put(xs)));
+    const [place, z, mean, variance, sample] = this.#memory.place([exactly(places, n), given], [k, k, samples * k]);
+    check(this.#exports.gpSampleWatched(h.pointer, place, z, scale, samples, mean, variance, sample));
+    return {
+      mean: this.#memory.copy(mean, k),
+      variance: this.#memory.copy(variance, k),
+      sample: this.#memory.copy(sample, samples * k),
+    };
+  }
+
   gpLogMarginalLikelihood(h: GaussianProcessHandle): number {
     return this.#exports.gpLogMarginalLikelihood(h.pointer);
   }

@@ -58,6 +58,17 @@ export interface CoreExports {
     variances: Pointer,
     samples: Pointer,
   ): Status;
+  gpFactorPrior(h: Pointer, xs: Pointer): Status;
+  gpSampleWatched(
+    h: Pointer,
+    places: Pointer,
+    normals: Pointer,
+    scale: number,
+    m: number,
+    means: Pointer,
+    variances: Pointer,
+    samples: Pointer,
+  ): Status;
   gpLogMarginalLikelihood(h: Pointer): number;
   gpInformationGain(h: Pointer): number;
   gpSize(h: Pointer): number;
