@@ -1,4 +1,6 @@
 // What a policy would have earned on a log of decisions of another one.
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { type Estimate, type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
 import { Presets, SingleBar } from "cli-progress";
@@ -6,6 +8,7 @@ import { banditSource } from "./evaluate/bandit-source.ts";
 import { eventSource } from "./evaluate/event-source.ts";
 import { type Source, SourceError } from "./evaluate/source.ts";
 import { LogError } from "./replay/open-bandit.ts";
+import { LogMismatch } from "./verify/event-log.ts";
 
 const USAGE = `Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--options JSON] [--as-of TIME] [--split SHARE]
                                   [--draws N] [--seed N] [--json]
@@ -29,7 +32,7 @@ async function main(args: string[]): Promise<void> {
   const settings = parseSettings(args);
   if (!settings) return;
   const { file, asOf, split, draws, seed, json } = settings;
-  const source = await sourceOf(file);
+  const source = await sourceOf(file, asOf);
   const policy = settings.action === undefined ? descriptorOf(settings.policy, settings.options, source) : always(settings.action, source);
   const { window, reward, decisions: log } = source;
   const bar = barOf("evaluated");
@@ -95,9 +98,11 @@ function numberIn(option: string, text: string, min: number, max: number): numbe
   throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
 }
 
-async function sourceOf(file: string): Promise<Source> {
+async function sourceOf(file: string, asOf: number | undefined): Promise<Source> {
   const bar = barOf("read");
-  const source = await (/\.csv(\.gz)?$/.test(file) ? banditSource : eventSource)(file, bar.update).finally(bar.stop);
+  const options = { asOf, progress: bar.update };
+  const texts = () => createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+  const source = await (/\.csv(\.gz)?$/.test(file) ? banditSource(file, options) : eventSource(texts(), options)).finally(bar.stop);
   if (source.decisions.length > 0) return source;
   const reasons = Array.from(source.leftOut, ([why, count]) => `${count} ${why}`).join(", ");
   throw new SourceError(`${file} has no decision that can be weighed${reasons && `: ${reasons}`}`);
@@ -158,11 +163,10 @@ function barOf(what: string) {
     { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, clearOnComplete: true },
     Presets.rect,
   );
-  let begun = false;
   return {
     update(done: number, all: number) {
-      if (!begun) bar.start(all, done);
-      begun = true;
+      if (!bar.isActive) bar.start(all, done);
+      bar.setTotal(all);
       bar.update(done);
     },
     stop: () => bar.stop(),
@@ -172,7 +176,8 @@ function barOf(what: string) {
 function explain(error: Error): string {
   if (error instanceof UsageError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS"))
     return `${error.message}\n\n${USAGE}`;
-  const known = [SourceError, LogError, UnsupportedError, TypeError, RangeError].some((each) => error instanceof each);
+  if (["ENOENT", "EISDIR", "EACCES"].includes((error as NodeJS.ErrnoException).code ?? "")) return `cannot read the log: ${error.message}`;
+  const known = [SourceError, LogError, LogMismatch, UnsupportedError, TypeError, RangeError].some((each) => error instanceof each);
   return known ? error.message : (error.stack ?? error.message);
 }
 

@@ -9,7 +9,7 @@ export interface SeenConversion {
  *
  * What has not come yet is not seen, so short delays are over-represented: the product limit takes time backwards. Of the
  * conversions that could have been seen with delay u and had one of at most u, the share with exactly u.
- * **Source:** Lynden-Bell 1971; Kalbfleisch and Lawless, JASA 84, 1989, for delays of reports. **Cost:** O(n log n).
+ * **Source:** Lagakos, Barraj and De Gruttola, Biometrika 75, 1988 (right truncation, the reverse product limit). **Cost:** O(n log n).
  */
 export class ProductLimit {
   readonly #seen: readonly SeenConversion[];

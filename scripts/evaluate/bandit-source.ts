@@ -1,13 +1,13 @@
 import { encoder } from "afterclick";
 import { inspectLog, itemFileOf, LogError, readCatalogue, readLog } from "../replay/open-bandit.ts";
-import type { Source } from "./source.ts";
+import type { Source, SourceOptions } from "./source.ts";
 
 /**
  * An Open Bandit csv: one decision per row, of whatever position, with the propensity and the time of its row. A click comes
  * at once.
  * @throws {LogError} if the file has no propensities or no times.
  */
-export async function banditSource(file: string, progress: (rows: number, all: number) => void): Promise<Source> {
+export async function banditSource(file: string, { progress }: SourceOptions): Promise<Source> {
   const log = await inspectLog(file);
   const catalogue = await readCatalogue(log, itemFileOf(file));
   const ids = log.items;

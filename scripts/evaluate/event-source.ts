@@ -1,4 +1,104 @@
-import type { Source } from "./source.ts";
-export async function eventSource(_file: string, _p: (a: number, b: number) => void): Promise<Source> {
-  throw new Error("later");
+import { Catalogue, changedBy } from "../../worker/catalogue.ts";
+import { type Featurizer, featurizer, type ModelConfig } from "../../worker/model.ts";
+import { counting, worthOf } from "../../worker/reward.ts";
+import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
+import { type Source, SourceError, type SourceOptions } from "./source.ts";
+
+/** What decisions of a version were made with, from that event on. */
+interface Setting {
+  readonly since: number;
+  readonly config: ModelConfig;
+  readonly featurize: Featurizer;
+  readonly catalogue: Catalogue;
+}
+
+/**
+ * The log of a model as its worker exports it: of each list the first place, which alone has the chance that a policy knows.
+ * @throws {SourceError} if it does not say what there was to choose among.
+ * @throws {LogMismatch} at a line that is none.
+ */
+export async function eventSource(texts: Texts, { progress, asOf }: SourceOptions): Promise<Source> {
+  const settings: Setting[] = [];
+  const impressions: ImpressionLine[] = [];
+  const conversions = new Map<string, ConversionLine[]>();
+  let [end, lines, all] = [0, 0, 0];
+  for await (const line of linesOf(texts, { receipts: false })) {
+    progress(lines++, all);
+    if (line.type === "model") [all, end] = [line.lines ?? 0, line.exportedAt ?? 0];
+    else if (line.type === "mark") addSetting(settings, line);
+    else if (line.type === "impression") impressions.push(line);
+    else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
+  }
+  const last = settings.at(-1);
+  if (!last) throw new SourceError("the log does not say what there was to choose among: its worker is of a version before receipts");
+  const leftOut = new Map<string, number>();
+  const decisions = impressions.flatMap((line) => {
+    const why = unusable(line);
+    if (why) leftOut.set(why, (leftOut.get(why) ?? 0) + 1);
+    return why ? [] : [decisionOf(line, settings, conversions.get(line.id) ?? [], asOf ?? end)];
+  });
+  const { config } = last;
+  const given = (config.options as { readonly dimension?: number }).dimension;
+  const dimension = config.encoder?.dimension ?? given ?? impressions[0]?.features.length ?? 0;
+  return { decisions, leftOut, dimension, window: config.window, reward: rangeOf(config), end };
+}
+
+function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark" }>): void {
+  const { seq: since } = line;
+  const before = settings.at(-1);
+  const catalogue = before?.catalogue ?? new Catalogue([]);
+  if (line.mark === "configuration") settings.push({ since, config: line.content, featurize: featurizer(line.content), catalogue });
+  else if (line.mark === "actions" && before) {
+    settings.push({ ...before, since, catalogue: new Catalogue(changedBy(catalogue.actions, line.content)) });
+  }
+}
+
+/** Why an impression says nothing about a policy; undefined if it does. */
+function unusable({ state, arm, decision }: ImpressionLine): string | undefined {
+  if (state !== "live") return "never shown, or rolled back";
+  if (decision?.probability === undefined) return "without a probability";
+  if (decision.candidates === null) return "decided elsewhere, or in a domain of the policy's own";
+  if (arm === "default") return "nothing to choose among";
+  return decision.place > 0 ? "below the first place of a list" : undefined;
+}
+
+function decisionOf(
+  { action, context, decision, shownAt, version }: ImpressionLine,
+  settings: readonly Setting[],
+  conversions: readonly ConversionLine[],
+  asOf: number,
+): Source["decisions"][number] {
+  const { catalogue, featurize, config } = settings.findLast(({ since }) => since <= version) ?? settings[0];
+  const { probability = 0, asked = {} } = decision ?? {};
+  // The catalogue itself where it is all of it: its features are then prepared once.
+  const { actions } = asked.actions || asked.exclude ? catalogue.candidates(asked.actions, asked.exclude ?? []) : catalogue;
+  const ids = actions.map(({ id }) => id);
+  return {
+    ids,
+    shownAt,
+    count: ids.length,
+    // Only while it is looked at: all of them together would not fit into memory.
+    get points() {
+      return featurize.matrix(context ?? undefined, actions);
+    },
+    index: ids.indexOf(action),
+    probability,
+    conversions: outcomesOf(conversions, config, asOf),
+  };
+}
+
+/** What each goal came to by a time, and when it was reached first. */
+function outcomesOf(conversions: readonly ConversionLine[], { goals }: ModelConfig, asOf: number): { at: number; reward: number }[] {
+  const ofGoals = Map.groupBy(counting(conversions.filter(({ at }) => at <= asOf)), ({ goal }) => goal);
+  return Array.from(ofGoals.values(), (events) => {
+    const worth = worthOf(events, goals);
+    return worth?.converted ? [{ at: Math.min(...events.map(({ at }) => at)), reward: worth.reward }] : [];
+  }).flat();
+}
+
+/** Of a single goal's reward. */
+function rangeOf({ reward: { min, max }, goals }: ModelConfig): Source["reward"] {
+  const weights = goals ? Object.values(goals).map(({ weight }) => weight) : [1];
+  const ends = weights.flatMap((weight) => [weight * min, weight * max]);
+  return { min: Math.min(...ends), max: Math.max(...ends) };
 }

@@ -13,6 +13,12 @@ export interface Source {
   readonly end: number;
 }
 
+export interface SourceOptions {
+  /** What came later is not known, in ms since 1970; by default the end of the log. */
+  readonly asOf?: number;
+  progress(done: number, all: number): void;
+}
+
 /** A file that is not what it should be; the message says how. */
 export class SourceError extends Error {
   override readonly name = "SourceError";

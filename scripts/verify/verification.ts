@@ -18,18 +18,19 @@ export interface Progress {
 const PROGRESS_EVERY = 256;
 
 /**
- * Goes through a log twice: to see which states are needed later, and to make all of it again.
+ * Goes through a log twice: to hold each line against its receipt and see which states are needed later, and to make all of it
+ * again.
  * @param texts the log's lines, from the beginning at each call.
  * @throws {LogMismatch} naming the first event that is not as it comes out.
  */
 export async function verify(texts: () => Texts, progress?: Progress): Promise<Verified> {
-  const needs = await needsOf(linesOf(texts(), { receipts: false }));
+  const needs = await needsOf(linesOf(texts(), { receipts: true }));
   const replay = new Replay(needs);
   progress?.start(needs.lines);
   let head: HeadLine | undefined;
   let last = 0;
   let done = 0;
-  for await (const line of linesOf(texts(), { receipts: true })) {
+  for await (const line of linesOf(texts(), { receipts: false })) {
     if (line.type === "model") {
       head = wholeHead(line, head);
       continue;

@@ -1,4 +1,4 @@
-import { expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { LogMismatch } from "../../scripts/verify/event-log.ts";
 import { verify } from "../../scripts/verify/verification.ts";
 import { createApp } from "../../worker/app.ts";
@@ -7,9 +7,10 @@ import { receipted } from "../../worker/receipt.ts";
 import { call, convert, createModel, describeModel, keep, recommend, show } from "./client.ts";
 import { MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
 import type { Line } from "./fold.ts";
-import { GOALS, lived } from "./lived.ts";
+import { GOALS, lived, seedIds } from "./lived.ts";
 
 useClock();
+afterEach(() => void vi.restoreAllMocks());
 
 /** The lines of a model's log, as texts. */
 async function exported(model: string): Promise<string[]> {
@@ -58,6 +59,7 @@ it.each(kinds)(
 
 /** A model served at the edge, from several snapshots, by requests of all kinds. */
 async function servedAtTheEdge(): Promise<string> {
+  seedIds();
   const model = await createModel({ serving: "edge", goals: GOALS, holdout: 0.2, minimumShare: 0.05, publish: { ms: MINUTE_MS } });
   const isolates = [createApp(), createApp()];
   for (let n = 0; n < 24; n++) {
@@ -108,18 +110,19 @@ function altered(value: unknown, [name, ...rest]: readonly string[], by: (value:
 }
 
 const another = (value: unknown): unknown => {
-  if (typeof value === "number") return value + 1;
+  if (typeof value === "number") return -value - 1;
   if (typeof value === "boolean") return !value;
   return typeof value === "string" ? `${value}x` : 1;
 };
 
 async function refusalOf(log: readonly string[]): Promise<string> {
-  const refusal = await verify(() => log).then(
-    () => "none",
-    (error) => error,
-  );
-  expect(refusal).toBeInstanceOf(LogMismatch);
-  return refusal.message;
+  try {
+    await verify(() => log);
+  } catch (error) {
+    if (error instanceof LogMismatch) return error.message;
+    throw error;
+  }
+  return "none";
 }
 
 it("finds each field of each kind of line that was altered, by its receipt, and names the line", async () => {
@@ -130,9 +133,10 @@ it("finds each field of each kind of line that was altered, by its receipt, and 
   expect(places.size).toBeGreaterThan(9);
   for (const place of places.values()) {
     const { receipt, ...line } = JSON.parse(log[place]);
-    for (const path of [...pathsOf(line), ["receipt"]].slice(0, 60)) {
+    const paths = pathsOf(line).filter(([name, index]) => name !== "features" || Number(index) < 2);
+    for (const path of [...paths, ["receipt"]]) {
       const text = JSON.stringify(altered({ ...line, receipt }, path, path[0] === "receipt" ? () => "A".repeat(22) : another));
-      const refusal = await refusalOf(log.with(place, text));
+      const refusal = await refusalOf([...log.slice(0, place), text]);
       if (path[0] !== "type") expect(refusal, path.join(".")).toMatch(new RegExp(`^line ${place + 1} |^the head|^event ${line.seq}, `));
     }
   }
@@ -153,7 +157,7 @@ it("finds an altered decision, probability, outcome or digest though all receipt
   );
   const second = find(({ decision }) => decision?.place === 1);
   const asked = find(({ decision }) => decision?.asked?.exclude);
-  const listed = find(({ decision }) => decision?.asked?.actions);
+  const listed = find(({ action, decision }) => action === "boat" && decision.asked.actions);
   const mean = find(({ decision }) => decision?.asked?.greedy);
   const converted = find(({ type, status }) => type === "conversion" && status === "applied");
   const snapshot = lines.findLastIndex(({ mark }) => mark === "snapshot");
@@ -222,5 +226,4 @@ it("is whole again after a reset", async () => {
   const log = await exported(model);
   expect((await verify(() => log)).tally.decisions).toBe(1);
   expect((await describeModel(model)).counts.impressions).toBe(1);
-  vi.restoreAllMocks();
 });

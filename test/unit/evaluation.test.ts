@@ -1,0 +1,242 @@
+import {
+  asyTs,
+  type Evaluation,
+  type EvaluationRequest,
+  evaluate,
+  type LoggedDecision,
+  linear,
+  otfLinTs,
+  otfLinUcb,
+  Recommender,
+  UnsupportedError,
+  uniform,
+} from "afterclick";
+import { describe, expect, it } from "vitest";
+import { geometric, type Stream, stream } from "../../experiments/environment.ts";
+import { ProductLimit } from "../../src/evaluation-maturity.ts";
+
+const K = 3;
+const RATES = [0.1, 0.3, 0.6];
+const LOGGED = [0.6, 0.3, 0.1];
+const oneHot = (action: number): number[] => RATES.map((_, a) => Number(a === action));
+const points = Float64Array.from(RATES.flatMap((_, action) => oneHot(action)));
+
+/** Decisions a millisecond apart; a conversion comes after a delay. */
+function drawn(n: number, random: Stream, delay: () => number = () => 0): LoggedDecision[] {
+  return Array.from({ length: n }, (_, shownAt) => {
+    const lot = random();
+    const index = lot < 0.6 ? 0 : lot < 0.9 ? 1 : 2;
+    const conversions = random() < RATES[index] ? [{ at: shownAt + delay(), reward: 1 }] : [];
+    return { shownAt, count: K, points, index, probability: LOGGED[index], conversions };
+  });
+}
+
+const estimatesOf = ({ logged, ips, snips, doublyRobust }: Evaluation) => [logged, ips, snips, doublyRobust];
+
+function evaluated(log: readonly LoggedDecision[], more: Partial<EvaluationRequest> = {}): Promise<Evaluation> {
+  return evaluate({ log, policy: () => oneHot(2), asOf: log.length, window: { ms: 1000 }, ...more });
+}
+
+describe("estimates", () => {
+  const log: LoggedDecision[] = [
+    { shownAt: 0, count: 2, index: 0, probability: 0.5, conversions: [{ at: 0, reward: 1 }] },
+    { shownAt: 1, count: 2, index: 1, probability: 0.25, conversions: [] },
+    { shownAt: 2, count: 2, index: 1, probability: 0.25, conversions: [{ at: 2, reward: 1 }] },
+    { shownAt: 3, count: 2, index: 0, probability: 0.75, conversions: [] },
+  ];
+  const policy = (): number[] => [0.5, 0.5];
+
+  it("are the sums of their definitions", async () => {
+    const result = await evaluate({ log, policy, asOf: 10, window: { ms: 5 }, split: 0 });
+    const weights = [1, 2, 2, 2 / 3];
+    const sum = weights.reduce((a, b) => a + b);
+    expect(result.logged.value).toBeCloseTo(0.5, 12);
+    expect(result.ips.value).toBeCloseTo(3 / 4, 12);
+    expect(result.snips.value).toBeCloseTo(3 / sum, 12);
+    expect(result.weights).toEqual({ mean: sum / 4, greatest: 2, effective: sum ** 2 / weights.reduce((a, b) => a + b * b, 0) });
+    expect(result.decisions).toEqual({ learnt: 0, evaluated: 4, tooYoung: 0 });
+    expect(result.immature).toEqual({ decisions: 0, conversions: 0 });
+    // Nothing was learnt from: the model expects nothing.
+    expect(result.doublyRobust.value).toBeCloseTo(result.ips.value, 12);
+    // Without features the model is the mean of what was learnt from, here of the first two: 1/2.
+    const half = await evaluate({ log, policy, asOf: 10, window: { ms: 5 } });
+    expect(half.doublyRobust.value).toBeCloseTo(0.5 + (2 * 0.5 - (2 / 3) * 0.5) / 2, 12);
+  });
+
+  it("count by one over the probability that a conversion would have come, and leave out the young", async () => {
+    const result = await evaluate({ log, policy, asOf: 4, window: { ms: 5 }, split: 0, maturity: (age) => age / 5 });
+    expect(result.ips.value).toBeCloseTo((1 / 0.8 + 2 / 0.4) / 4, 12);
+    expect(result.immature.decisions).toBe(1);
+    expect(result.immature.conversions).toBeCloseTo(1 - (0.8 + 0.6 + 0.4 + 0.2) / 4, 12);
+    const younger = await evaluate({ log, policy, asOf: 3.5, window: { ms: 5 }, split: 0, maturity: (age) => age / 5 });
+    expect(younger.decisions).toEqual({ learnt: 0, evaluated: 3, tooYoung: 1 });
+  });
+
+  it("know neither what came after the time as of which they are, nor what came after the window", async () => {
+    const known = async (asOf: number, ms: number, at: number) => {
+      const one = [{ shownAt: 0, count: 1, index: 0, probability: 1, conversions: [{ at, reward: 1 }] }];
+      return (await evaluate({ log: one, policy: () => [1], asOf, window: { ms }, split: 0, maturity: () => 1 })).ips.value;
+    };
+    expect([await known(3, 5, 3), await known(3, 5, 4), await known(9, 5, 5), await known(9, 5, 6)]).toEqual([1, 0, 1, 0]);
+  });
+
+  it("are the same, to the bit, whatever the order of the log", async () => {
+    const random = stream("order");
+    const long = drawn(300, random, () => 1 + random.below(50));
+    expect(await evaluated(long.toReversed())).toEqual(await evaluated(long));
+  });
+
+  it("of the log's own policy need no weights", async () => {
+    const { logged, ips, snips, weights } = await evaluated(drawn(400, stream("own")), { policy: () => LOGGED });
+    expect(weights).toMatchObject({ mean: 1, greatest: 1 });
+    expect([ips, snips]).toEqual([logged, logged]);
+  });
+});
+
+describe("intervals", () => {
+  const share = (ones: number, n: number): LoggedDecision[] =>
+    Array.from({ length: n }, (_, i) => ({
+      shownAt: i,
+      count: 1,
+      index: 0,
+      probability: 1,
+      conversions: i < ones ? [{ at: i, reward: 1 }] : [],
+    }));
+  const always = { policy: () => [1], split: 0 };
+
+  it("of a proportion are those of the binomial likelihood ratio", async () => {
+    const [ones, n] = [7, 50];
+    const { low, high } = (await evaluated(share(ones, n), always)).ips;
+    const deviance = (p: number) => 2 * (ones * Math.log(ones / n / p) + (n - ones) * Math.log((1 - ones / n) / (1 - p)));
+    for (const end of [low, high]) expect(deviance(end)).toBeCloseTo(3.841458820694124, 5);
+    expect(low).toBeLessThan(ones / n);
+    expect(high).toBeGreaterThan(ones / n);
+  });
+
+  it("reach above zero where nothing has converted, as far as the greatest weight allows", async () => {
+    const { low, value, high } = (await evaluated(share(0, 40), always)).ips;
+    expect([low, value]).toEqual([0, 0]);
+    expect(high).toBeCloseTo(1 - Math.exp(-3.841458820694124 / 2 / 40), 6);
+    const four = share(0, 40).map((decision) => ({ ...decision, count: 2, probability: 0.25 }));
+    const weighted = await evaluated(four, { policy: () => [1, 0], split: 0 });
+    expect(weighted.ips.high).toBeCloseTo(4 * high, 6);
+  });
+
+  it("hold the truth about as often as they say, also where much is still to come", async () => {
+    const [runs, windowMs] = [60, 200];
+    const held = [0, 0, 0, 0];
+    for (let run = 0; run < runs; run++) {
+      const random = stream("held", run);
+      const log = drawn(600, random, () => geometric(60).draw(random));
+      const inTime = geometric(60).cdf(windowMs);
+      const own = LOGGED.reduce((sum, chance, action) => sum + chance * RATES[action], 0);
+      const truths = [own, ...[2, 2, 2].map((action) => RATES[action])].map((rate) => rate * inTime);
+      const result = await evaluated(log, { window: { ms: windowMs } });
+      expect(result.immature.decisions).toBeGreaterThan(0.3);
+      estimatesOf(result).forEach(({ low, high }, i) => {
+        held[i] += Number(low <= truths[i] && truths[i] <= high);
+      });
+    }
+    // Of 60 at 95 %, fewer than 51 would come by chance once in a thousand times.
+    for (const count of held) expect(count).toBeGreaterThanOrEqual(51);
+  }, 60_000);
+});
+
+describe("the probability that a conversion has come", () => {
+  it("is the share of delays where all could be seen", () => {
+    const delays = [3, 1, 4, 1, 5, 9, 2, 6];
+    const law = new ProductLimit(delays.map((delay) => ({ delay, bound: 100 })));
+    for (const age of [0, 0.5, 1, 2, 4.5, 6, 9, 50]) {
+      expect(law.at(age)).toBeCloseTo(delays.filter((delay) => delay <= age).length / delays.length, 12);
+    }
+    expect(new ProductLimit([]).at(3)).toBe(1);
+  });
+
+  it("is not misled by those that were too young for long delays", () => {
+    const random = stream("truncated");
+    const seen = Array.from({ length: 6000 }, () => ({ delay: geometric(30).draw(random), bound: random() * 200 })).filter(
+      ({ delay, bound }) => delay <= bound,
+    );
+    const law = new ProductLimit(seen);
+    for (const age of [5, 15, 30, 60, 100]) {
+      expect(Math.abs(law.at(age) - geometric(30).cdf(age) / geometric(30).cdf(200))).toBeLessThan(0.03);
+      // The naive share is.
+      if (age === 15) expect(seen.filter(({ delay }) => delay <= age).length / seen.length).toBeGreaterThan(law.at(age) + 0.03);
+    }
+  });
+
+  it("moves a sum, when a conversion is left out, by what the influence says", () => {
+    const random = stream("influence");
+    const seen = Array.from({ length: 900 }, () => ({ delay: geometric(30).draw(random), bound: random() * 100 })).filter(
+      ({ delay, bound }) => delay <= bound,
+    );
+    const ages = Float64Array.from({ length: 50 }, () => 20 + random() * 80);
+    const sum = (law: ProductLimit): number => ages.reduce((total, age) => total + 1 / law.at(age), 0);
+    const law = new ProductLimit(seen);
+    const influence = law.influence(
+      ages,
+      ages.map((age) => 1 / law.at(age)),
+    );
+    expect(influence.reduce((total, each) => total + each, 0)).toBeCloseTo(0, 8);
+    for (const [i, each] of influence.entries()) {
+      const without = sum(new ProductLimit(seen.toSpliced(i, 1)));
+      expect(sum(law) - without).toBeCloseTo(each, 1);
+    }
+  });
+});
+
+describe("a policy", () => {
+  it("is evaluated as it stands after the first part of the log, and one that has learnt earns more than chance", async () => {
+    const log = drawn(1000, stream("policy"));
+    const learnt = await evaluated(log, { policy: otfLinTs({ dimension: K, exploration: 0.1 }) });
+    const chance = await evaluated(log, { policy: uniform() });
+    expect(learnt.since).toBe(500);
+    expect(learnt.decisions).toMatchObject({ learnt: 500, evaluated: 500 });
+    expect(learnt.doublyRobust.low).toBeGreaterThan(chance.doublyRobust.high);
+    // What happened in the part it is evaluated on, it does not know.
+    const other = log.map((decision, i) => (i < 500 ? decision : { ...decision, conversions: [] }));
+    expect((await evaluated(other, { policy: otfLinTs({ dimension: K, exploration: 0.1 }) })).weights).toEqual(learnt.weights);
+    const ucb = await evaluated(log, { policy: otfLinUcb({ dimension: K }) });
+    expect(ucb.weights.greatest).toBeCloseTo(10, 12);
+  });
+
+  it("is refused if it has no chances among the log's candidates", async () => {
+    const log = drawn(10, stream("refused"));
+    const domain = { points: [[0], [1]] };
+    await expect(evaluated(log, { policy: asyTs({ domain, kernel: linear() }) })).rejects.toBeInstanceOf(UnsupportedError);
+  });
+
+  it("tells the chance of each candidate, of which that of its first choice is one", async () => {
+    const recommender = await Recommender.create({ policy: otfLinTs({ dimension: K }), window: "none" });
+    const request = { points, round: 1, draws: 50, minimumShare: 0.05 };
+    const chances = recommender.policy.chances(request);
+    expect(chances.reduce((sum, each) => sum + each, 0)).toBeCloseTo(1, 12);
+    for (const decision of ["a", "b", "c", "d"]) {
+      const [{ index, probability }] = recommender.policy.choose({ ...request, decision });
+      expect(chances[index]).toBe(probability);
+    }
+    expect(() => recommender.policy.chances({ points, round: 1 })).toThrow(UnsupportedError);
+    const greedy = recommender.policy.chances({ points, round: 1, greedy: true });
+    expect(Array.from(greedy)).toEqual([1, 0, 0]);
+    const ucb = await Recommender.create({ policy: otfLinUcb({ dimension: K }), window: "none" });
+    expect(Array.from(ucb.policy.chances({ points, round: 1 }))).toEqual([1, 0, 0]);
+  });
+});
+
+it.each([
+  ["log: expected an array", { log: {} }],
+  ["log[1].index: expected a number between 0 and 2", { log: [drawn(1, stream("a"))[0], { ...drawn(1, stream("a"))[0], index: 3 }] }],
+  ["log[0].probability: expected a positive number, got 0", { log: [{ ...drawn(1, stream("a"))[0], probability: 0 }] }],
+  ["log[0].probability: expected at most 1", { log: [{ ...drawn(1, stream("a"))[0], probability: 1.5 }] }],
+  ["log[0].conversions[0].reward: expected a number", { log: [{ ...drawn(1, stream("a"))[0], conversions: [{ at: 0, reward: null }] }] }],
+  ["policy(decision): expected 3 chances that sum to 1", { policy: () => [0.5, 0.5, 0.5] }],
+  ["policy: expected a descriptor or a function", { policy: "uniform" }],
+  ["window.ms: expected a positive number", { window: { ms: 0 } }],
+  ["split: expected a number between 0 and 1", { split: 2 }],
+  ["reward.max: expected more than the minimum 0", { reward: { min: 0, max: 0 } }],
+  ["maturity(age): expected a number between 0 and 1", { maturity: () => 2 }],
+  ["request.untilNow: expected no such option", { untilNow: true }],
+])("says %s", async (message, request) => {
+  const refused = evaluated(drawn(20, stream("refused")), request as never);
+  await expect(refused).rejects.toThrow(message);
+});

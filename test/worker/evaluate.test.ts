@@ -1,0 +1,77 @@
+import { evaluate, type LoggedDecision, otfLinTs, uniform } from "afterclick";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { eventSource } from "../../scripts/evaluate/event-source.ts";
+import { call, convert, createModel, HOUR_MS, recommend } from "./client.ts";
+import { MINUTE_MS, ring, tick, useClock } from "./clock.ts";
+import { seedIds } from "./lived.ts";
+
+useClock();
+beforeEach(() => seedIds());
+afterEach(() => void vi.restoreAllMocks());
+
+const progress = (): void => {};
+
+async function linesOf(model: string): Promise<string[]> {
+  return (await call("GET", `/v1/models/${model}/events`)).body.trimEnd().split("\n");
+}
+
+/** A model at the edge, where tents convert half of the time and nothing else does. */
+async function shown(): Promise<string> {
+  const model = await createModel({ serving: "edge", minimumShare: 0.2, publish: { ms: MINUTE_MS } });
+  for (let n = 0; n < 60; n++) {
+    tick(MINUTE_MS);
+    const { body } = await call("POST", `/v1/models/${model}/recommendations`, { context: { day: `${n % 7}` }, limit: 1 + (n % 2) });
+    const [{ id, impressionId }] = body.actions;
+    if (id === "tent" && n % 4 < 2) await convert({ impressionId, reward: 1 }, { timestamp: Date.now() + (n % 3) * MINUTE_MS });
+    if (n === 30) await ring(model, Date.now() + MINUTE_MS);
+  }
+  return model;
+}
+
+it("reads from a model's log what there was to choose among, with which chance, and what came of it", async () => {
+  const model = await shown();
+  await recommend(model, { exclude: ["mug", "lamp"] });
+  await recommend(model, { actions: [{ id: "boat", features: {} }, { id: "tent" }] });
+  await call("PUT", `/v1/models/${model}/actions`, { actions: [{ id: "tent" }] });
+  await recommend(model, {});
+  const { decisions, leftOut, dimension, window, reward, end } = await eventSource(await linesOf(model), { progress });
+  expect({ dimension, window, reward, end }).toEqual({
+    dimension: 64,
+    window: { ms: HOUR_MS },
+    reward: { min: 0, max: 1 },
+    end: Date.now(),
+  });
+  expect(decisions).toHaveLength(63);
+  expect(leftOut).toEqual(new Map([["below the first place of a list", 30]]));
+  expect(decisions.slice(-4).map(({ ids }) => ids)).toEqual([["tent", "mug", "lamp"], ["tent"], ["boat", "tent"], ["tent"]]);
+  for (const { ids, count, index, probability, points } of decisions) {
+    expect(points?.length).toBe(64 * ids.length);
+    expect(index).toBeLessThan(count);
+    expect(probability).toBeGreaterThanOrEqual(0.2);
+  }
+  const converted = decisions.filter(({ conversions = [] }) => conversions.length > 0);
+  expect(converted.length).toBeGreaterThan(3);
+  expect(converted.every(({ ids, index }) => ids[index] === "tent")).toBe(true);
+  // As of an earlier time less is known.
+  const asOf = converted[0].shownAt - 1;
+  const early = await eventSource(await linesOf(model), { progress, asOf });
+  expect(early.decisions.every(({ conversions = [] }) => conversions.length === 0)).toBe(true);
+}, 30_000);
+
+it("estimates from a model's log that always showing what converts earns more than chance", async () => {
+  const source = await eventSource(await linesOf(await shown()), { progress });
+  const { decisions: log, window, end } = source;
+  const always = (action: string) => (decision: LoggedDecision) =>
+    (decision as (typeof log)[number]).ids.map((id) => Number(id === action));
+  const request = { log, window, asOf: end + HOUR_MS, split: 0.2 };
+  const [tents, mugs, chance] = await Promise.all(
+    [always("tent"), always("mug"), uniform()].map((policy) => evaluate({ ...request, policy })),
+  );
+  expect(tents.snips.value).toBeGreaterThan(0.25);
+  expect(mugs.snips.value).toBe(0);
+  expect(tents.snips.low).toBeGreaterThan(chance.snips.value / 2);
+  expect(chance.weights.mean).toBeGreaterThan(0.7);
+  expect(chance.decisions).toEqual({ learnt: 12, evaluated: 48, tooYoung: 0 });
+  const learnt = await evaluate({ ...request, split: 0.5, policy: otfLinTs({ dimension: source.dimension }) });
+  expect(learnt.doublyRobust.low).toBeLessThan(learnt.doublyRobust.high);
+}, 30_000);
