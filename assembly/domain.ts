@@ -4,8 +4,9 @@
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { GaussianProcess, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import { addProducts, allFinite, LANES, packPanel, PANEL_ROW, PANELS, solvePanel, solveRowAcross } from "./linalg";
+import { addProducts, allFinite, PANELS, solvePanel, solveRowAcross } from "./linalg";
 import { allocateDoubles, release } from "./memory";
+import { clearRows, copyLanes, copyRow, LANES, packPanel, PANEL_ROW } from "./panel";
 import { reduceVariances, writeVariances } from "./posterior";
 
 // A group of four watched candidates has a block in `gp.domain`, (d + 2) x 4: the candidates, then their prior variances less
@@ -101,15 +102,15 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
     const start = group * LANES;
     const count = min(LANES, k - start);
 
-    if (!summed) memory.fill(sums, 0, PANEL_ROW);
+    if (!summed) clearRows(sums, 1);
     addProducts(panel + summed * PANEL_ROW, z + (summed << 3), settled - summed, sums);
-    memory.copy(gp.work, sums, PANEL_ROW);
+    copyRow(gp.work, sums);
     addProducts(newest, z + (settled << 3), rest, gp.work);
-    memory.copy(means + (start << 3), gp.work, count << 3);
+    copyLanes(means + (start << 3), gp.work, count);
 
     if (!reduced) kernelDiagonal(gp.kernel, candidates, remaining);
     reduceVariances(panel + reduced * PANEL_ROW, settled - reduced, remaining);
-    memory.copy(gp.work, remaining, PANEL_ROW);
+    copyRow(gp.work, remaining);
     reduceVariances(newest, rest, gp.work);
     writeVariances(gp.work, count, variances + (start << 3));
   }

@@ -7,8 +7,9 @@
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { downdate, factorise, invertDiagonal, LIFT } from "./factor";
 import { createKernel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
-import { factorRow, LANES, packPanel, PANEL_ROW, triangle, unpackLane } from "./linalg";
+import { factorRow, triangle } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
+import { LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
 import { solveFrom, solveTransposed } from "./vector";
 
 @unmanaged export class GaussianProcess {

@@ -1,8 +1,10 @@
 // Covariance functions k(x, x') = variance c(r), r = |(x - x') / lengthscale|, and the linear one.
 
 import { LINEAR, MATERN12, MATERN32, OK, OUT_OF_MEMORY, SQUARED_EXPONENTIAL } from "./abi";
-import { LANES, packPanel, PANEL_ROW } from "./linalg";
+import { exponentials } from "./exponential";
+import { splat } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
+import { copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
 
 /** A kernel with its parameters. The reciprocals of its `dimension` lengthscales follow it in memory. */
 @unmanaged export class Kernel {
@@ -39,21 +41,19 @@ export function createKernel(id: i32, params: usize, dimension: usize): Kernel |
 // @ts-ignore: decorator
 @inline const SQRT5: f64 = 2.23606797749979;
 
-/** The correlation at a squared scaled distance; 0, not NaN, where that has overflowed. */
-function correlation(id: i32, square: f64): f64 {
-  if (id == SQUARED_EXPONENTIAL) return Math.exp(-0.5 * square);
-  const r = sqrt(square);
-  if (id == MATERN12) return Math.exp(-r);
-  const decay = Math.exp(-(id == MATERN32 ? SQRT3 : SQRT5) * r);
-  if (decay == 0) return 0;
-  return decay * (id == MATERN32 ? 1 + SQRT3 * r : 1 + SQRT5 * r + (5.0 / 3.0) * square);
-}
-
-// @ts-ignore: decorator
-@inline function correlations(kernel: Kernel, squares: v128): v128 {
-  const first = kernel.variance * correlation(kernel.id, f64x2.extract_lane(squares, 0));
-  const second = kernel.variance * correlation(kernel.id, f64x2.extract_lane(squares, 1));
-  return f64x2.replace_lane(f64x2.splat(first), 1, second);
+/** The covariances at two squared scaled distances; 0, not NaN, where one has overflowed. */
+function covariances(kernel: Kernel, squares: v128): v128 {
+  const id = kernel.id;
+  const variance = f64x2.splat(kernel.variance);
+  if (id == SQUARED_EXPONENTIAL) return f64x2.mul(variance, exponentials(f64x2.mul(f64x2.splat(-0.5), squares)));
+  const distance = f64x2.sqrt(squares);
+  if (id == MATERN12) return f64x2.mul(variance, exponentials(f64x2.neg(distance)));
+  const scaled = f64x2.mul(f64x2.splat(id == MATERN32 ? SQRT3 : SQRT5), distance);
+  const decay = exponentials(f64x2.neg(scaled));
+  let growth = f64x2.add(f64x2.splat(1), scaled);
+  if (id != MATERN32) growth = f64x2.add(growth, f64x2.mul(f64x2.splat(5.0 / 3.0), squares));
+  const zero = f64x2.eq(decay, f64x2.splat(0));
+  return f64x2.mul(variance, v128.andnot(f64x2.mul(decay, growth), zero));
 }
 
 /**
@@ -62,40 +62,47 @@ function correlation(id: i32, square: f64): f64 {
  * Features are subtracted before they are scaled: far from the origin, neighbours stay apart.
  */
 export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
+  if (kernel.id == LINEAR) {
+    linearPanel(kernel, points, n, candidates, out);
+    return;
+  }
   const reciprocals = kernel.reciprocals;
   const end = reciprocals + (kernel.dimension << 3);
-  const linear = kernel.id == LINEAR;
-  const variance = f64x2.splat(kernel.variance);
-  const bias = f64x2.splat(kernel.bias);
-  for (let i: usize = 0; i < n; i++, out += PANEL_ROW) {
+  for (const last = out + n * PANEL_ROW; out < last; out += PANEL_ROW) {
     let lower = f64x2.splat(0);
     let upper = f64x2.splat(0);
     let candidate = candidates;
     for (let scale = reciprocals; scale < end; scale += 8, points += 8, candidate += PANEL_ROW) {
-      const reciprocal = v128.load_splat<f64>(scale);
-      let a = v128.load_splat<f64>(points);
-      let b = v128.load(candidate);
-      let c = v128.load(candidate, 16);
-      if (linear) {
-        a = f64x2.mul(a, reciprocal);
-        lower = f64x2.add(lower, f64x2.mul(a, f64x2.mul(b, reciprocal)));
-        upper = f64x2.add(upper, f64x2.mul(a, f64x2.mul(c, reciprocal)));
-      } else {
-        b = f64x2.mul(f64x2.sub(b, a), reciprocal);
-        c = f64x2.mul(f64x2.sub(c, a), reciprocal);
-        lower = f64x2.add(lower, f64x2.mul(b, b));
-        upper = f64x2.add(upper, f64x2.mul(c, c));
-      }
+      const reciprocal = splat(scale);
+      const coordinate = splat(points);
+      const first = f64x2.mul(f64x2.sub(v128.load(candidate), coordinate), reciprocal);
+      const second = f64x2.mul(f64x2.sub(v128.load(candidate, 16), coordinate), reciprocal);
+      lower = f64x2.add(lower, f64x2.mul(first, first));
+      upper = f64x2.add(upper, f64x2.mul(second, second));
     }
-    if (linear) {
-      lower = f64x2.add(f64x2.mul(variance, lower), bias);
-      upper = f64x2.add(f64x2.mul(variance, upper), bias);
-    } else {
-      lower = correlations(kernel, lower);
-      upper = correlations(kernel, upper);
+    v128.store(out, covariances(kernel, lower));
+    v128.store(out, covariances(kernel, upper), 16);
+  }
+}
+
+/** What `kernelPanel` does for the linear kernel. */
+function linearPanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
+  const reciprocals = kernel.reciprocals;
+  const end = reciprocals + (kernel.dimension << 3);
+  const variance = f64x2.splat(kernel.variance);
+  const bias = f64x2.splat(kernel.bias);
+  for (const last = out + n * PANEL_ROW; out < last; out += PANEL_ROW) {
+    let lower = f64x2.splat(0);
+    let upper = f64x2.splat(0);
+    let candidate = candidates;
+    for (let scale = reciprocals; scale < end; scale += 8, points += 8, candidate += PANEL_ROW) {
+      const reciprocal = splat(scale);
+      const coordinate = f64x2.mul(splat(points), reciprocal);
+      lower = f64x2.add(lower, f64x2.mul(coordinate, f64x2.mul(v128.load(candidate), reciprocal)));
+      upper = f64x2.add(upper, f64x2.mul(coordinate, f64x2.mul(v128.load(candidate, 16), reciprocal)));
     }
-    v128.store(out, lower);
-    v128.store(out, upper, 16);
+    v128.store(out, f64x2.add(f64x2.mul(variance, lower), bias));
+    v128.store(out, f64x2.add(f64x2.mul(variance, upper), bias), 16);
   }
 }
 
@@ -127,12 +134,10 @@ export function kernelMatrix(id: i32, params: usize, d: usize, xs: usize, n: usi
   const panel = candidates + d * PANEL_ROW;
   if (candidates) {
     for (let start: usize = 0; start < k; start += LANES) {
-      const bytes = min(LANES, k - start) << 3;
-      packPanel(ys + (start * d << 3), min(LANES, k - start), d, candidates);
+      const count = min(LANES, k - start);
+      packPanel(ys + (start * d << 3), count, d, candidates);
       kernelPanel(kernel, xs, n, candidates, panel);
-      for (let i: usize = 0; i < n; i++) {
-        memory.copy(out + ((i * k + start) << 3), panel + i * PANEL_ROW, bytes);
-      }
+      for (let i: usize = 0; i < n; i++) copyLanes(out + ((i * k + start) << 3), panel + i * PANEL_ROW, count);
     }
   }
   release(candidates);

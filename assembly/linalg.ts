@@ -1,14 +1,9 @@
-// Triangular factors, and panels of four right-hand sides.
+// Triangular factors, and what they do to panels of four right-hand sides.
 //
 // A factor is the lower triangle L of A = L L^T, packed by rows: row i begins at entry i(i+1)/2, so that appending a
 // row moves nothing. Beside it stand the reciprocals of its diagonal, because a division costs ten multiplications.
-// A panel is n x 4, row-major: its four lanes are four candidates (or four rows of A). Missing lanes hold zeros, so
-// there is no scalar tail: every lane sees the same operations in the same order, whatever the other lanes hold.
 
-/** Lanes of a panel: two f64x2, which with four rows of the factor fill eight of the sixteen vector registers. */
-export const LANES: usize = 4;
-/** Bytes of a panel's row. */
-export const PANEL_ROW: usize = 32;
+import { PANEL_ROW } from "./panel";
 
 /** Doubles in a packed triangle of n rows: 64 bits, to be asked of `allocateDoubles`. */
 // @ts-ignore: decorator
@@ -59,42 +54,6 @@ export function bounded(values: usize, count: usize, limit: f64): bool {
     inside = v128.and(inside, f64x2.le(f64x2.abs(v128.load(i)), bound));
   }
   return i64x2.all_true(inside) && (!(count & 1) || abs(load<f64>(i)) <= limit);
-}
-
-/** Copies a vector of n entries into one lane of a panel (n x 4). */
-export function packLane(vector: usize, n: usize, panel: usize, lane: usize): void {
-  const end = vector + (n << 3);
-  for (let p = panel + (lane << 3); vector < end; vector += 8, p += PANEL_ROW) store<f64>(p, load<f64>(vector));
-}
-
-/** Copies one lane of a panel (n x 4) into a vector of n entries. */
-export function unpackLane(panel: usize, lane: usize, n: usize, vector: usize): void {
-  const end = vector + (n << 3);
-  for (let p = panel + (lane << 3); vector < end; vector += 8, p += PANEL_ROW) store<f64>(vector, load<f64>(p));
-}
-
-/** Transposes `count` <= 4 rows of n entries (row-major) into a panel (n x 4), and fills the other lanes with zeros. */
-export function packPanel(rows: usize, count: usize, n: usize, panel: usize): void {
-  if (count < LANES) memory.fill(panel, 0, n * PANEL_ROW);
-  let lane: usize = 0;
-  for (; lane + 2 <= count; lane += 2) packLanes(rows + (lane * n << 3), n, panel + (lane << 3));
-  if (lane < count) packLane(rows + (lane * n << 3), n, panel, lane);
-}
-
-/** Transposes two rows of n entries into the two lanes of a panel that begin at `panel`. */
-function packLanes(rows: usize, n: usize, panel: usize): void {
-  const stride = n << 3;
-  let row = rows;
-  for (const end = rows + (n >> 1 << 4); row < end; row += 16, panel += 2 * PANEL_ROW) {
-    const first = v128.load(row);
-    const second = v128.load(row + stride);
-    v128.store(panel, v128.shuffle<f64>(first, second, 0, 2));
-    v128.store(panel, v128.shuffle<f64>(first, second, 1, 3), PANEL_ROW);
-  }
-  if (n & 1) {
-    store<f64>(panel, load<f64>(row));
-    store<f64>(panel, load<f64>(row + stride), 8);
-  }
 }
 
 /**
@@ -252,6 +211,17 @@ function solveFourRows(factor: usize, reciprocals: usize, i: usize, panel: usize
   v128.store(end, upper2, 80);
   v128.store(end, lower3, 96);
   v128.store(end, upper3, 112);
+}
+
+/** target += factor vector, n entries. */
+// @ts-ignore: decorator
+@inline export function addMultiple(target: usize, vector: usize, n: usize, factor: f64): void {
+  const both = f64x2.splat(factor);
+  const end = target + (n << 3);
+  for (; target + 16 <= end; target += 16, vector += 16) {
+    v128.store(target, f64x2.add(v128.load(target), f64x2.mul(both, v128.load(vector))));
+  }
+  if (target < end) store<f64>(target, load<f64>(target) + factor * load<f64>(vector));
 }
 
 /** sums[lane] += <column of the panel (n x 4), vector (n)>, row after row: in pieces it gives the same bits. */

@@ -5,25 +5,16 @@ import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { factorise, ZERO_COLUMN } from "./factor";
 import { GaussianProcess, weights, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import {
-  addProducts,
-  allFinite,
-  factorRow,
-  LANES,
-  packPanel,
-  PANEL_ROW,
-  solvePanel,
-  subtractProducts,
-  triangle,
-} from "./linalg";
+import { addProducts, allFinite, factorRow, solvePanel, subtractProducts, triangle } from "./linalg";
 import { findPoint } from "./lookup";
 import { allocateDoubles, release } from "./memory";
+import { clearRows, copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
 
 /** out[lane] = <column of the panel (n x 4), vector (n)>, for `count` lanes; `lanes` is workspace of 4. */
 function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {
-  memory.fill(lanes, 0, PANEL_ROW);
+  clearRows(lanes, 1);
   addProducts(panel, vector, n, lanes);
-  memory.copy(out, lanes, count << 3);
+  copyLanes(out, lanes, count);
 }
 
 /** Fills a panel (n x 4) with V for the candidates packed in `candidates` (d x 4). */
@@ -126,7 +117,7 @@ function jointPosterior(gp: GaussianProcess, xs: usize, k: usize, means: usize, 
       subtractProducts(panel, others + d * PANEL_ROW, n, block);
       for (let a: usize = 0; a < count; a++) {
         const entries = p == q ? a + 1 : LANES;
-        memory.copy(factorRow(packed, start + a) + (q * PANEL_ROW), block + a * PANEL_ROW, entries << 3);
+        copyLanes(factorRow(packed, start + a) + (q * PANEL_ROW), block + a * PANEL_ROW, entries);
       }
     }
   }

@@ -1,14 +1,15 @@
 // What a ridge posterior says about k candidates, four at a time: means, widths, and samples.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { addProducts, allFinite, LANES, packLane, packPanel, PANEL_ROW, solvePanel, subtractProducts } from "./linalg";
+import { addProducts, allFinite, solvePanel, subtractProducts } from "./linalg";
 import { allocateDoubles, release } from "./memory";
+import { clearRows, copyLanes, copyVector, LANES, packLane, packPanel, PANEL_ROW } from "./panel";
 import { estimate, Ridge } from "./ridge";
 import { solve, solveTransposed } from "./vector";
 
 /** lanes[c] = <x_c, parameter> for the four candidates of a panel (d x 4). */
 function products(panel: usize, d: usize, parameter: usize, lanes: usize): void {
-  memory.fill(lanes, 0, PANEL_ROW);
+  clearRows(lanes, 1);
   addProducts(panel, parameter, d, lanes);
 }
 
@@ -43,10 +44,10 @@ export function ridgeScore(model: Ridge, xs: usize, k: usize, means: usize, widt
     }
     packPanel(xs + at * d, count, d, panel);
     products(panel, d, theta, lanes);
-    memory.copy(means + at, lanes, count << 3);
+    copyLanes(means + at, lanes, count);
     solvePanel(model.factor, model.reciprocals, 0, d, panel);
     panelNorms(panel, d, lanes);
-    memory.copy(widths + at, lanes, count << 3);
+    copyLanes(widths + at, lanes, count);
   }
   return allFinite(means, k) && allFinite(widths, k) ? OK : NOT_FINITE;
 }
@@ -55,7 +56,7 @@ export function ridgeScore(model: Ridge, xs: usize, k: usize, means: usize, widt
 function scoreOne(model: Ridge, x: usize, mean: usize, width: usize): void {
   const bytes = model.dimension << 3;
   const y = model.panel;
-  memory.copy(y, x, bytes);
+  copyVector(y, x, model.dimension);
   solve(model.factor, model.reciprocals, model.dimension, y);
   let sum: f64 = 0;
   let square: f64 = 0;
@@ -71,7 +72,7 @@ function scoreOne(model: Ridge, x: usize, mean: usize, width: usize): void {
 export function ridgeSample(model: Ridge, normals: usize, scale: f64, out: usize): i32 {
   const d = model.dimension;
   const theta = estimate(model);
-  memory.copy(out, normals, d << 3);
+  copyVector(out, normals, d);
   solveTransposed(model.factor, model.reciprocals, d, out);
   for (let j: usize = 0; j < d << 3; j += 8) {
     store<f64>(out + j, load<f64>(theta + j) + scale * load<f64>(out + j));
@@ -128,7 +129,7 @@ export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
   memory.fill(draws, 0, groups * d * PANEL_ROW);
   const vector = model.panel;
   for (let s: usize = 0; s < m; s++) {
-    memory.copy(vector, normals + (s * d << 3), d << 3);
+    copyVector(vector, normals + (s * d << 3), d);
     solveTransposed(model.factor, model.reciprocals, d, vector);
     packLane(vector, d, draws + s / LANES * d * PANEL_ROW, s % LANES);
   }
@@ -156,7 +157,7 @@ export function ridgeDrawScores(model: Ridge, xs: usize, k: usize, scale: f64, m
     packPanel(xs + (start * d << 3), count, d, panel);
     products(panel, d, theta, lanes);
     for (let s: usize = 0; s < m; s += 2 * LANES) {
-      memory.fill(block, 0, LANES * PANEL_ROW);
+      clearRows(block, LANES);
       subtractProducts(model.draws + s * d * 4, panel, d, block);
       const out = scores + ((s * k + start) << 3);
       for (let a: usize = 0; a < 2 * LANES && s + a < m; a++) {
@@ -174,5 +175,5 @@ function writeScores(means: usize, products: usize, scale: f64, count: usize, ou
   const target = count == LANES ? out : means + PANEL_ROW;
   v128.store(target, f64x2.add(v128.load(means), f64x2.mul(factor, v128.load(products))));
   v128.store(target, f64x2.add(v128.load(means, 16), f64x2.mul(factor, v128.load(products, 16))), 16);
-  if (target != out) memory.copy(out, target, count << 3);
+  if (target != out) copyLanes(out, target, count);
 }

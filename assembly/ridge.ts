@@ -2,8 +2,9 @@
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { factorise, invertDiagonal, update, ZERO_COLUMN } from "./factor";
-import { allFinite, factorRow, LANES, triangle } from "./linalg";
+import { addMultiple, allFinite, factorRow, triangle } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
+import { copyVector, LANES } from "./panel";
 import { solve, solveTransposed } from "./vector";
 
 @unmanaged export class Ridge {
@@ -79,7 +80,7 @@ export function ridgeAppend(model: Ridge, x: usize): i32 {
   for (let i: usize = 0; i < d; i++) {
     const row = factorRow(model.gram, i);
     const value = load<f64>(x + (i << 3));
-    for (let j: usize = 0; j <= i << 3; j += 8) store<f64>(row + j, load<f64>(row + j) + value * load<f64>(x + j));
+    addMultiple(row, x, i + 1, value);
   }
   update(model.factor, model.reciprocals, d, x, model.panel);
   model.fresh = false;
@@ -104,7 +105,7 @@ export function ridgeReward(model: Ridge, x: usize, delta: f64): i32 {
 export function estimate(model: Ridge): usize {
   if (!model.fresh) {
     const d = model.dimension;
-    memory.copy(model.theta, model.moment, d << 3);
+    copyVector(model.theta, model.moment, d);
     solve(model.factor, model.reciprocals, d, model.theta);
     solveTransposed(model.factor, model.reciprocals, d, model.theta);
     model.fresh = true;
