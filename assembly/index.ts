@@ -5,6 +5,7 @@ export { gpScoreWatched, gpWatch } from "./domain";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
 export {
   gpAppend,
+  gpAppendGroup,
   gpClamped,
   gpCounts,
   gpCreate,

@@ -1,6 +1,8 @@
 import { asyTs } from "./asy-ts.ts";
 import { bpe } from "./bpe.ts";
 import { bpeDelay } from "./bpe-delay.ts";
+import { delayAwareGpTs } from "./delay-aware-gp-ts.ts";
+import { delayAwareGpUcb } from "./delay-aware-gp-ucb.ts";
 import { delayedZooming } from "./delayed-zooming.ts";
 import { dlpp } from "./dlpp.ts";
 import { epsilonGreedy } from "./epsilon-greedy.ts";
@@ -27,6 +29,8 @@ export const policies: readonly PolicyFactory[] = [
   asyTs,
   gpBucb,
   gpBts,
+  delayAwareGpUcb,
+  delayAwareGpTs,
   bpeDelay,
   bpe,
   delayedZooming,
