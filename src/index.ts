@@ -11,8 +11,8 @@ export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.t
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";
 export { type BpeOptions, bpe } from "./policy/bpe.ts";
 export { type BpeDelayOptions, bpeDelay } from "./policy/bpe-delay.ts";
-export { type DelayAwareGpTsOptions, delayAwareGpTs } from "./policy/delay-aware-gp-ts.ts";
-export { type DelayAwareGpUcbOptions, delayAwareGpUcb } from "./policy/delay-aware-gp-ucb.ts";
+export { type DelayGpTsOptions, delayGpTs } from "./policy/delay-gp-ts.ts";
+export { type DelayGpUcbOptions, delayGpUcb } from "./policy/delay-gp-ucb.ts";
 export { type DelayedZoomingOptions, delayedZooming } from "./policy/delayed-zooming.ts";
 export { type DlppOptions, dlpp } from "./policy/dlpp.ts";
 export { type EpsilonGreedyOptions, epsilonGreedy } from "./policy/epsilon-greedy.ts";

@@ -71,12 +71,12 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "candidates", options: { dimension: 4 } },
     { label: "refitted, in a domain", options: { domain: { points }, refit: { every: 15 } } },
   ],
-  "delay-aware-gp-ucb": [
+  "delay-gp-ucb": [
     { label: "candidates with a context", options: { dimension: 4, contextDimension: 1 } },
     { label: "in a domain", options: { domain: { points } } },
     { label: "at capacity", options: { dimension: 4, capacity: 16 } },
   ],
-  "delay-aware-gp-ts": [
+  "delay-gp-ts": [
     { label: "candidates with a context", options: { dimension: 4, contextDimension: 1, exploration: 1 } },
     { label: "in a domain, at capacity", options: { domain: { points }, capacity: 10 } },
   ],

@@ -4,38 +4,32 @@
 // Model: two Gaussian processes of bounded size, the mean from the known outcomes, the variance from all impressions; their
 //   kernel, and the noise, are fitted whenever the known outcomes have doubled in number.
 // Expired means: a reward of 0, known from then on; without a window nothing expires.
-// Cost: with n points kept O(k n^2) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion.
+// Cost: with n points kept O(k n^2 + k^3) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion.
 import { DelayAwarePosterior } from "../model/delay-aware-posterior.ts";
 import { type DelayAwareSettings, parseDelayAware } from "../model/delay-aware-settings.ts";
-import { type Moments, upperConfidence } from "../model/posterior.ts";
-import type { Scores } from "../model/ranking.ts";
+import { thompson } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
-export type DelayAwareGpUcbOptions = DelayAwareSettings;
+export type DelayGpTsOptions = DelayAwareSettings;
 
-/** Optimism at a constant number of posterior standard deviations that know what is pending. */
-export const delayAwareGpUcb: PolicyFactory<DelayAwareGpUcbOptions> = /* @__PURE__ */ definePolicy({
-  id: "delay-aware-gp-ucb",
+/** Thompson sampling from a posterior whose spread knows what is pending. */
+export const delayGpTs: PolicyFactory<DelayGpTsOptions> = /* @__PURE__ */ definePolicy({
+  id: "delay-gp-ts",
   stateVersion: 1,
 
-  parse: (options: DelayAwareGpUcbOptions) => parseDelayAware(options, 2),
+  parse: (options: DelayGpTsOptions) => parseDelayAware(options, 1),
 
   start({ core, window }, settings) {
     const state = new DelayAwarePosterior(core, settings, window);
-    let last: { moments?: Moments; scores?: Scores } = {};
+
     return {
       dimension: settings.dimension,
       domain: state.domain,
       orderInvariant: false,
-      deterministic: true,
+      deterministic: false,
       delayOffset: 1,
       state,
-      score({ points }) {
-        const moments = state.predict(points);
-        // Over a domain nothing changes between most decisions of a long run.
-        if (last.moments !== moments) last = { moments, scores: upperConfidence(moments, settings.exploration) };
-        return last.scores as Scores;
-      },
+      score: (request) => thompson(state, request, settings.exploration),
     };
   },
 });
