@@ -6,6 +6,7 @@ export { exponential as exp } from "./exponential";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
 export {
   gpAppend,
+  gpAppendGroup,
   gpClamped,
   gpCounts,
   gpCreate,

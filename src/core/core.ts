@@ -291,6 +291,11 @@ export class Core {
     return check(this.#exports.gpAppend(h.pointer, point));
   }
 
+  gpAppendGroup(h: GaussianProcessHandle, x: Float64Array, count: number): number {
+    const [point] = this.#memory.place([exactly(x, h.dimension)]);
+    return check(this.#exports.gpAppendGroup(h.pointer, point, count));
+  }
+
   gpReplicate(h: GaussianProcessHandle, row: number): void {
     this.#exports.gpReplicate(h.pointer, this.#existing(h, row));
   }

@@ -72,6 +72,15 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "candidates", options: { dimension: 4 } },
     { label: "refitted, in a domain", options: { domain: { points }, refit: { every: 15 } } },
   ],
+  "delay-gp-ucb": [
+    { label: "candidates with a context", options: { dimension: 4, contextDimension: 1 } },
+    { label: "in a domain", options: { domain: { points } } },
+    { label: "at capacity", options: { dimension: 4, capacity: 16 } },
+  ],
+  "delay-gp-ts": [
+    { label: "candidates with a context", options: { dimension: 4, contextDimension: 1, exploration: 1 } },
+    { label: "in a domain, at capacity", options: { domain: { points }, capacity: 10 } },
+  ],
   "delayed-zooming": [
     { label: "in a box", options: { domain: { box }, horizon: 60, sigma: 0.1, resolution: 4, activation: "random" }, proposes: true },
     { label: "among points", options: { domain: { points }, horizon: 60, metric: "euclidean", lazyFloor: 0 }, proposes: true },
