@@ -324,12 +324,15 @@ export class Core {
     this.#watched.set(h, k);
   }
 
-  /** What `gpScore` gives for the watched candidates, to the bit, without solving again what did not change. */
-  gpScoreWatched(h: GaussianProcessHandle): { mean: Float64Array; variance: Float64Array } {
+  /** Writes what `gpScore` gives for the watched candidates, to the bit, without solving again what did not change. */
+  gpScoreWatched(h: GaussianProcessHandle, mean: Float64Array, variance: Float64Array): void {
     const k = this.#watched.get(h) ?? 0;
-    const [mean, variance] = this.#memory.place([], [k, k]);
-    check(this.#exports.gpScoreWatched(h.pointer, mean, variance));
-    return { mean: this.#memory.copy(mean, k), variance: this.#memory.copy(variance, k) };
+    exactly(mean, k);
+    exactly(variance, k);
+    const means = this.#memory.put(NOTHING, 2 * k);
+    check(this.#exports.gpScoreWatched(h.pointer, means, means + 8 * k));
+    this.#memory.read(means, mean);
+    this.#memory.read(means + 8 * k, variance);
   }
 
   gpMean(h: GaussianProcessHandle, xs: Float64Array): Float64Array {
