@@ -22,7 +22,7 @@ export {
   gpTouch,
 } from "./gaussian-process";
 export { kernelMatrix } from "./kernels";
-export * from "./linear";
 export { gpFind, gpNearest } from "./lookup";
 export { improvement, logImprovement } from "./normal";
 export { gpCovariance, gpMean, gpSample, gpScore } from "./posterior";
+export * from "./linear";

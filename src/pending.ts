@@ -128,7 +128,8 @@ export class Pending {
    */
   #compact(): void {
     this.#queue = this.#queue.slice(this.#forgotten);
-    this.#byId = new Map(this.#queue.map((impression) => [impression.id, impression]));
+    this.#byId = new Map();
+    for (const impression of this.#queue) this.#byId.set(impression.id, impression);
     this.#closed -= this.#forgotten;
     this.#forgotten = 0;
   }

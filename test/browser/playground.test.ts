@@ -4,8 +4,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
+import { Recommender } from "afterclick";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { contenders } from "../../worker/playground/contender.ts";
 import { delays } from "../../worker/playground/delay.ts";
 import { Match, type MatchReport } from "../../worker/playground/match.ts";
@@ -81,6 +82,20 @@ describe("a match", () => {
         expect((counted.at(-1) as number) + (late.at(-1) as number) + (pending.at(-1) as number)).toBeLessThanOrEqual(120);
       }
     }
+  });
+
+  it.each(["linear", "curve"] as const)("counts as pending in %s what the SDK does", async (problem) => {
+    const create = vi.spyOn(Recommender, "create");
+    const policies = Object.keys(contenders[problem]).filter((name) => name !== "waiting");
+    for (let first = 0; first < policies.length; first += 5) {
+      create.mockClear();
+      const settings = { ...defaults[problem], policies: policies.slice(first, first + 5), typical: 15, window: 20, rounds: 90 };
+      const { players } = await play(settings);
+      const recommenders = await Promise.all(create.mock.results.map(({ value }) => value as Promise<Recommender>));
+      expect(recommenders.map((each) => each.counts().pending)).toEqual(players.map(({ pending }) => pending.at(-1)));
+      expect(recommenders.map((each) => each.digest())).toEqual(players.map(({ digest }) => digest));
+    }
+    create.mockRestore();
   });
 
   it("shows the worker's default ahead of one that waits for windows to close, and both ahead of chance", async () => {

@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
 import { bucketAt, closesAt } from "../../worker/bucket.ts";
 import { uuidAt } from "../../worker/token.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
 import { countsOf, foldedDigest, type Line, linesOf, logOf } from "./fold.ts";
 import { GOALS, lived } from "./lived.ts";

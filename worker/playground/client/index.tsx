@@ -1,4 +1,5 @@
 import { render, useLayoutEffect, useState } from "hono/jsx/dom";
+import type { MatchReport } from "../match.ts";
 import { queryOf, type Settings, settingsOf } from "../settings.ts";
 import { Arrivals, Curves } from "./curves.tsx";
 import { Form } from "./form.tsx";
@@ -9,17 +10,31 @@ import { Status } from "./status.tsx";
 
 const given = settingsOf(location.search);
 
+/** What is drawn of a match so far. */
+function Results({ settings, report }: { settings: Settings; report: MatchReport }) {
+  const match = queryOf(settings);
+  return (
+    <>
+      <Curves key={match} report={report} />
+      <ul class="cards">
+        {report.players.map((_, place) => (
+          <PlayerCard key={`${match} ${place}`} settings={settings} report={report} place={place} />
+        ))}
+      </ul>
+      <Arrivals key={`${match} arrivals`} report={report} />
+      <Standings report={report} />
+    </>
+  );
+}
+
 function Playground() {
   const [settings, set] = useState(given.settings);
   const [problems, setProblems] = useState(given.problems);
-  // What is drawn belongs to the settings with which it was started.
-  const [played, setPlayed] = useState(given.settings);
   const [run, setRun] = useState<Run>({ state: "idle" });
   const [runner] = useState(() => new Runner(setRun));
 
   const play = (next: Settings) => {
     history.replaceState(null, "", queryOf(next));
-    setPlayed(next);
     runner.start(next);
   };
   useLayoutEffect(() => play(settings), []);
@@ -28,25 +43,13 @@ function Playground() {
     setProblems([]);
     play(next);
   };
-  const report = "report" in run ? run.report : undefined;
   return (
     <>
       <div class="desk">
         <Form settings={settings} change={change} />
         <div class="results">
-          <Status run={run} settings={played} problems={problems} stop={() => runner.stop()} play={() => play(settings)} change={change} />
-          {report && (
-            <>
-              <Curves key={queryOf(played)} report={report} />
-              <ul class="cards">
-                {report.players.map((_, place) => (
-                  <PlayerCard key={`${queryOf(played)} ${place}`} settings={played} report={report} place={place} />
-                ))}
-              </ul>
-              <Arrivals key={`${queryOf(played)} arrivals`} report={report} />
-              <Standings report={report} />
-            </>
-          )}
+          <Status {...{ run, settings, problems, change }} stop={() => runner.stop()} play={() => play(settings)} />
+          {"report" in run && run.report && <Results settings={settings} report={run.report} />}
         </div>
       </div>
       <footer>

@@ -11,13 +11,42 @@ function placeOf(value: number): string {
   return `${(100 * (Math.min(MOST, Math.max(LEAST, value)) - LEAST)) / (MOST - LEAST)}%`;
 }
 
+const write = column([1]);
+
+interface WeightProps {
+  readonly feature: number;
+  readonly mean: number;
+  /** Half the band. */
+  readonly half: number;
+  readonly truth: number;
+}
+
+function Weight({ feature, mean, half, truth }: WeightProps) {
+  const places = { "--low": placeOf(mean - half), "--high": placeOf(mean + half), "--mean": placeOf(mean), "--taste": placeOf(truth) };
+  return (
+    <tr>
+      <th scope="row">{feature}</th>
+      <td class="plot" aria-hidden="true">
+        <div style={places}>
+          <i class="band" />
+          <i class="taste" />
+          <i class="mean" />
+        </div>
+      </td>
+      <td class="number">
+        {write(mean)} <small>± {write(half)}</small>
+      </td>
+      <td class="unseen">{write(truth)}</td>
+    </tr>
+  );
+}
+
 /** The weight of each feature as a linear policy estimates it, beside the true one. */
 export function LinearEstimate({ report, place }: { report: MatchReport; place: number }) {
   const { truth, players } = report;
   const { estimate, name } = players[place];
   if (!estimate) return <p class="quiet empty">{name} learns nothing, so there is no estimate.</p>;
   const id = `estimate-${place}`;
-  const write = column([1]);
   return (
     <div class="estimate">
       <h3 id={id}>Weights of the features</h3>
@@ -31,31 +60,9 @@ export function LinearEstimate({ report, place }: { report: MatchReport; place: 
           </tr>
         </thead>
         <tbody>
-          {truth.map((value, j) => {
-            const [mean, half] = [estimate.mean[j], DEVIATIONS * estimate.deviation[j]];
-            const places = {
-              "--low": placeOf(mean - half),
-              "--high": placeOf(mean + half),
-              "--mean": placeOf(mean),
-              "--taste": placeOf(value),
-            };
-            return (
-              <tr key={j}>
-                <th scope="row">{j + 1}</th>
-                <td class="plot" aria-hidden="true">
-                  <div style={places}>
-                    <i class="band" />
-                    <i class="taste" />
-                    <i class="mean" />
-                  </div>
-                </td>
-                <td class="number">
-                  {write(mean)} <small>± {write(half)}</small>
-                </td>
-                <td class="unseen">{write(value)}</td>
-              </tr>
-            );
-          })}
+          {truth.map((value, j) => (
+            <Weight key={j} feature={j + 1} mean={estimate.mean[j]} half={DEVIATIONS * estimate.deviation[j]} truth={value} />
+          ))}
         </tbody>
       </table>
       <p class="quiet">Dot: its estimate; band: two deviations; stroke: the truth.</p>

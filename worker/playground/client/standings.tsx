@@ -3,11 +3,10 @@ import type { MatchReport, PlayerReport } from "../match.ts";
 
 const last = (values: readonly number[]): number => values.at(-1) as number;
 
-/** All numbers at a glance, for who would rather read than look. */
-export function Standings({ report }: { report: MatchReport }) {
-  const { players, round } = report;
+/** What stands in each column, after the name. */
+function columnsOf({ players, round }: MatchReport): readonly (readonly [title: string, write: (player: PlayerReport) => string])[] {
   const missed = column(players.map(({ regret }) => last(regret)));
-  const columns: [string, (player: PlayerReport) => string][] = [
+  return [
     ["Missed", ({ regret }) => missed(last(regret))],
     ["Per round", ({ regret }) => (last(regret) / Math.max(1, round)).toFixed(4)],
     ["Pending", ({ pending }) => whole(last(pending))],
@@ -15,6 +14,12 @@ export function Standings({ report }: { report: MatchReport }) {
     ["Too late", ({ late }) => whole(last(late))],
     ["Digest of what it learnt", ({ digest }) => digest],
   ];
+}
+
+/** All numbers at a glance, for who would rather read than look. */
+export function Standings({ report }: { report: MatchReport }) {
+  const { players, round } = report;
+  const columns = columnsOf(report);
   return (
     <section class="card standings" aria-labelledby="standings">
       <h2 id="standings">After {whole(round)} rounds</h2>

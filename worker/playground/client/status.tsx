@@ -46,6 +46,19 @@ function CopyLink() {
   );
 }
 
+function Problems({ problems }: Pick<StatusProps, "problems">) {
+  return (
+    <div class="problem" role="alert">
+      <p>Not everything in the address could be taken; defaults stand in for it.</p>
+      <ul>
+        {problems.map((problem) => (
+          <li key={problem}>{problem}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
 /** How the match stands, and what can be done with it. */
 export function Status({ run, settings, problems, stop, play, change }: StatusProps) {
   const running = run.state === "running";
@@ -53,16 +66,7 @@ export function Status({ run, settings, problems, stop, play, change }: StatusPr
   const again = { ...settings, seed: (settings.seed + 1) % (ranges.seed[1] + 1) };
   return (
     <section class="card status" aria-label="Match">
-      {problems.length > 0 && (
-        <div class="problem" role="alert">
-          <p>Not everything in the address could be taken; defaults stand in for it.</p>
-          <ul>
-            {problems.map((problem) => (
-              <li key={problem}>{problem}</li>
-            ))}
-          </ul>
-        </div>
-      )}
+      {problems.length > 0 && <Problems problems={problems} />}
       {run.state === "failed" && (
         <p class="problem" role="alert">
           {run.problem}
