@@ -1,5 +1,5 @@
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OUT_OF_MEMORY } from "../../assembly/abi.ts";
-import { NumericalError } from "../errors.ts";
+import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { CoreExports } from "./exports.ts";
 import { LinearMemory, outOfMemory } from "./linear-memory.ts";
 
@@ -49,8 +49,8 @@ export async function instantiate(module: WebAssembly.Module): Promise<Core> {
   return new Core(instance.exports as unknown as CoreExports);
 }
 
-const NOTHING = new Float64Array(0);
-const FOUR_ZEROS = new Float64Array(4);
+const NOTHING = /* @__PURE__ */ new Float64Array(0);
+const FOUR_ZEROS = /* @__PURE__ */ new Float64Array(4);
 /** Bytes that go through the core's memory at once: few enough to stay in the processor's cache. */
 const PIECE = 32768;
 const triangle = (n: number): number => (n * (n + 1)) / 2;
@@ -261,6 +261,7 @@ export class Core {
   }
 
   gpCreate(spec: KernelSpec, noiseVariance: number, capacity: number): GaussianProcessHandle {
+    if (!this.#exports.gpCreate) throw new UnsupportedError("linear-core", "linear.wasm has no Gaussian processes: core.wasm has");
     const d = spec.lengthscale.length;
     const [params] = this.#memory.place([parameters(spec)]);
     return created(this.#exports.gpCreate(d, spec.kernel, params, noiseVariance, capacity), d) as GaussianProcessHandle;
