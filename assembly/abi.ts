@@ -7,6 +7,9 @@ export const MATERN12 = 1;
 export const MATERN32 = 2;
 export const MATERN52 = 3;
 export const LINEAR = 4;
+/** Of a context and an action. How many features are the context's is added to the id, times KERNEL_IDS. */
+export const ADDITIVE_MATERN32 = 5;
+export const KERNEL_IDS = 256;
 
 /** Status of a call: expected failures are values, never traps. */
 export const OK = 0;

@@ -46,6 +46,8 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   }
   release(gp.domain);
   release(gp.solved);
+  release(gp.prior);
+  gp.prior = 0;
   gp.domain = domain;
   gp.domainSize = k;
   gp.solved = 0;
@@ -204,6 +206,19 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
   gp.summedRows = kept;
   gp.changedRow = n;
   return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
+}
+
+/** values[x] -= <column x of V, vector (n)> for all watched candidates, whose V is that of the last `gpScoreWatched`. */
+export function subtractWatched(gp: GaussianProcess, vector: usize, values: usize): void {
+  const k = gp.domainSize;
+  const sums = gp.work;
+  for (let start: usize = 0; start < k; start += GROUP, values += GROUP << 3) {
+    clearRows(sums, PANELS);
+    addGroup(gp.solved + (start / GROUP) * gp.solvedCapacity * GROUP_ROW, vector, 0, gp.size, sums, sums);
+    for (let lane: usize = 0; lane < min(GROUP, k - start) << 3; lane += 8) {
+      store<f64>(values + lane, load<f64>(values + lane) - load<f64>(sums + lane));
+    }
+  }
 }
 
 /** Writes the prior variances of a group's candidates. */

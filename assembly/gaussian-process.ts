@@ -50,6 +50,8 @@ import { solveFrom, solveTransposed } from "./vector";
   reducedRows: usize;
   summedRows: usize;
   changedRow: usize;
+  /** Owned, see pathwise.ts: the factor of the watched candidates' prior covariance, packed, once it was asked for. */
+  prior: usize;
 
   /** The workspace's parts: candidates (d x 4), and behind them 4 lanes for results, then n x 4. */
   @inline get work(): usize {
@@ -84,6 +86,7 @@ export function gpRelease(gp: GaussianProcess): void {
   release(gp.points);
   release(gp.domain);
   release(gp.solved);
+  release(gp.prior);
   release(changetype<usize>(gp.kernel));
   release(changetype<usize>(gp));
 }
@@ -208,18 +211,23 @@ function fillRows(gp: GaussianProcess, kernel: Kernel, factor: usize, from: usiz
   }
 }
 
+/** `gpAppendGroup` of one evaluation. */
+export function gpAppend(gp: GaussianProcess, x: usize): i32 {
+  return gpAppendGroup(gp, x, 1);
+}
+
 /**
- * Adds a point with count 1 and sum 0: a row of L. x must not be among the points. **Cost:** O(n d + n^2).
+ * Adds a point with that count and sum 0: a row of L. **Cost:** O(n d + n^2).
  * Returns the row, or, nothing changed, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
  */
-export function gpAppend(gp: GaussianProcess, x: usize): i32 {
+export function gpAppendGroup(gp: GaussianProcess, x: usize, count: f64): i32 {
   const n = gp.size;
   if (n == gp.capacity && !reserve(gp, 2 * n)) return OUT_OF_MEMORY;
   const at = n << 3;
   memory.copy(gp.points + at * gp.dimension, x, gp.dimension << 3);
-  store<f64>(gp.counts + at, 1);
+  store<f64>(gp.counts + at, count);
   store<f64>(gp.sums + at, 0);
-  store<f64>(gp.noises + at, gp.noise);
+  store<f64>(gp.noises + at, gp.noise / count);
   fillRows(gp, gp.kernel, gp.factor, n, n + 1);
   const lifted = factorise(gp.factor, gp.reciprocals, gp.noises, LIFT, n, n + 1, gp.panel);
   if (lifted < 0) return lifted;
@@ -311,6 +319,8 @@ export function gpSetKernel(gp: GaussianProcess, kernelId: i32, params: usize): 
   if (status == OK) {
     release(changetype<usize>(gp.kernel));
     gp.kernel = kernel;
+    release(gp.prior);
+    gp.prior = 0;
   } else {
     release(changetype<usize>(kernel));
   }

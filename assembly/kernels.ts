@@ -1,6 +1,6 @@
-// Covariance functions k(x, x') = variance c(r), r = |(x - x') / lengthscale|, and the linear one.
+// Covariance functions k(x, x') = variance c(r), r = |(x - x') / lengthscale|, the linear one, and the additive one.
 
-import { LINEAR, MATERN12, MATERN32, OK, OUT_OF_MEMORY, SQUARED_EXPONENTIAL } from "./abi";
+import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, OK, OUT_OF_MEMORY, SQUARED_EXPONENTIAL } from "./abi";
 import { exponentials } from "./exponential";
 import { splat } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
@@ -11,6 +11,8 @@ import { copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
   variance: f64;
   bias: f64;
   id: i32;
+  /** How many of the features are the context's, for an additive kernel. */
+  context: usize;
   dimension: usize;
 
   @inline get reciprocals(): usize {
@@ -27,7 +29,8 @@ export function createKernel(id: i32, params: usize, dimension: usize): Kernel |
   if (!kernel) return null;
   kernel.variance = load<f64>(params);
   kernel.bias = load<f64>(params, 8);
-  kernel.id = id;
+  kernel.id = id % KERNEL_IDS;
+  kernel.context = id / KERNEL_IDS;
   kernel.dimension = dimension;
   for (let j: usize = 0; j < dimension << 3; j += 8) {
     // A subnormal lengthscale has no finite reciprocal, and 0 times infinity would make a point differ from itself.
@@ -41,19 +44,17 @@ export function createKernel(id: i32, params: usize, dimension: usize): Kernel |
 // @ts-ignore: decorator
 @inline const SQRT5: f64 = 2.23606797749979;
 
-/** The covariances at two squared scaled distances; 0, not NaN, where one has overflowed. */
-function covariances(kernel: Kernel, squares: v128): v128 {
-  const id = kernel.id;
-  const variance = f64x2.splat(kernel.variance);
-  if (id == SQUARED_EXPONENTIAL) return f64x2.mul(variance, exponentials(f64x2.mul(f64x2.splat(-0.5), squares)));
+/** The correlations at two squared scaled distances; 0, not NaN, where one has overflowed. */
+function correlations(id: i32, squares: v128): v128 {
+  if (id == SQUARED_EXPONENTIAL) return exponentials(f64x2.mul(f64x2.splat(-0.5), squares));
   const distance = f64x2.sqrt(squares);
-  if (id == MATERN12) return f64x2.mul(variance, exponentials(f64x2.neg(distance)));
+  if (id == MATERN12) return exponentials(f64x2.neg(distance));
   const scaled = f64x2.mul(f64x2.splat(id == MATERN32 ? SQRT3 : SQRT5), distance);
   const decay = exponentials(f64x2.neg(scaled));
   let growth = f64x2.add(f64x2.splat(1), scaled);
   if (id != MATERN32) growth = f64x2.add(growth, f64x2.mul(f64x2.splat(5.0 / 3.0), squares));
   const zero = f64x2.eq(decay, f64x2.splat(0));
-  return f64x2.mul(variance, v128.andnot(f64x2.mul(decay, growth), zero));
+  return v128.andnot(f64x2.mul(decay, growth), zero);
 }
 
 /**
@@ -66,6 +67,11 @@ export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates:
     linearPanel(kernel, points, n, candidates, out);
     return;
   }
+  if (kernel.id == ADDITIVE_MATERN32) {
+    additivePanel(kernel, points, n, candidates, out);
+    return;
+  }
+  const variance = f64x2.splat(kernel.variance);
   const reciprocals = kernel.reciprocals;
   const end = reciprocals + (kernel.dimension << 3);
   for (const last = out + n * PANEL_ROW; out < last; out += PANEL_ROW) {
@@ -80,9 +86,38 @@ export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates:
       lower = f64x2.add(lower, f64x2.mul(first, first));
       upper = f64x2.add(upper, f64x2.mul(second, second));
     }
-    v128.store(out, covariances(kernel, lower));
-    v128.store(out, covariances(kernel, upper), 16);
+    v128.store(out, f64x2.mul(variance, correlations(kernel.id, lower)));
+    v128.store(out, f64x2.mul(variance, correlations(kernel.id, upper)), 16);
   }
+}
+
+/**
+ * What `kernelPanel` does for the additive kernel: variance (bias + c + a + c a), c the Matern 3/2 correlation of the first
+ * `context` features, a that of the others. Of no features the correlation is 1.
+ */
+function additivePanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
+  const variance = f64x2.splat(kernel.variance);
+  const bias = f64x2.splat(kernel.bias);
+  const stride = kernel.dimension << 3;
+  for (const last = out + n * PANEL_ROW; out < last; out += PANEL_ROW, points += stride) {
+    for (let lanes: usize = 0; lanes < PANEL_ROW; lanes += 16) {
+      const context = correlations(MATERN32, squares(kernel, points, candidates + lanes, 0, kernel.context));
+      const action = correlations(MATERN32, squares(kernel, points, candidates + lanes, kernel.context, kernel.dimension));
+      const sum = f64x2.add(f64x2.add(bias, f64x2.add(context, action)), f64x2.mul(context, action));
+      v128.store(out + lanes, f64x2.mul(variance, sum));
+    }
+  }
+}
+
+/** Squared scaled distances of a point to two lanes of candidates, by the features [from, to). */
+function squares(kernel: Kernel, point: usize, candidates: usize, from: usize, to: usize): v128 {
+  let sum = f64x2.splat(0);
+  for (let j = from; j < to; j++) {
+    const difference = f64x2.sub(v128.load(candidates + j * PANEL_ROW), splat(point + (j << 3)));
+    const scaled = f64x2.mul(difference, splat(kernel.reciprocals + (j << 3)));
+    sum = f64x2.add(sum, f64x2.mul(scaled, scaled));
+  }
+  return sum;
 }
 
 /** What `kernelPanel` does for the linear kernel. */
@@ -119,6 +154,7 @@ export function kernelDiagonal(kernel: Kernel, candidates: usize, out: usize): v
       }
       value = value * square + kernel.bias;
     }
+    if (kernel.id == ADDITIVE_MATERN32) value *= kernel.bias + 3;
     store<f64>(out, value);
   }
 }

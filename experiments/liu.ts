@@ -10,9 +10,9 @@ const METRIC = "cumulative regret";
 const STEP = HORIZON / 100;
 
 /** The paper does not say its sigma. With this one Delayed Zooming has its regrets; DLPP has them with one per function. */
-const SIGMA = 0.03;
+export const SIGMA = 0.03;
 
-interface Reward {
+export interface Reward {
   readonly dimension: number;
   /** Its maximum. */
   readonly best: number;
@@ -21,7 +21,7 @@ interface Reward {
   mean(x: ArrayLike<number>): number;
 }
 
-const rewards: Record<string, Reward> = {
+export const rewards: Record<string, Reward> = {
   triangle: { dimension: 1, best: 0.8, dlppSigma: 0.007, mean: (x) => 0.8 - 0.9 * Math.abs(x[0] - 0.4) },
   sine: { dimension: 1, best: 2 / 3, dlppSigma: 0.0035, mean: (x) => (2 / 3) * Math.abs(Math.sin(((5 * Math.PI) / 3) * x[0])) },
   "two-dimensional": {
@@ -50,7 +50,7 @@ const printed: Record<string, { zooming: readonly number[]; dlpp: readonly numbe
   },
 };
 
-const ZOOMING = `Delayed Zooming, sigma ${SIGMA}`;
+export const ZOOMING = `Delayed Zooming, sigma ${SIGMA}`;
 const DLPP = `DLPP, sigma ${SIGMA}`;
 const DLPP_MATCHED = "DLPP, sigma of the function";
 
@@ -59,16 +59,21 @@ function sigmaOf(algorithm: string, reward: Reward): number {
   return algorithm === DLPP_MATCHED ? reward.dlppSigma : SIGMA;
 }
 
-function policyOf(algorithm: string, reward: Reward): PolicyDescriptor {
+export function policyOf(algorithm: string, reward: Reward): PolicyDescriptor {
   const domain = { box: Array.from({ length: reward.dimension }, (): [number, number] => [0, 1]) };
   const options = { domain, horizon: HORIZON, sigma: sigmaOf(algorithm, reward), delta: DELTA };
   return algorithm === ZOOMING ? delayedZooming({ ...options, activation: "random" }) : dlpp(options);
 }
 
-async function run({ setting, algorithm, run }: Task): Promise<readonly Curve[]> {
+const run = ({ setting, algorithm, run: repeat }: Task): Promise<readonly Curve[]> => {
+  const reward = rewards[setting.split(", ")[0]];
+  return trial(setting, repeat, sigmaOf(algorithm, reward), policyOf(algorithm, reward));
+};
+
+/** Plays a policy that chooses in its own domain, under noise of deviation `sigma`. */
+export async function trial(setting: string, run: number, sigma: number, descriptor: PolicyDescriptor): Promise<readonly Curve[]> {
   const [name, lawName] = setting.split(", ");
   const reward = rewards[name];
-  const sigma = sigmaOf(algorithm, reward);
   const draw = (what: string) => stream("liu", setting, run, what);
   const [noise, delays] = [draw("noise"), draw("delays")];
   const mean = ({ features }: Choice): number => reward.mean(features as Float64Array);
@@ -78,7 +83,7 @@ async function run({ setting, algorithm, run }: Task): Promise<readonly Curve[]>
     regret: (_: number, choice: Choice) => reward.best - mean(choice),
     delay: () => laws[lawName].draw(delays),
   };
-  const { policy } = await Recommender.create({ policy: policyOf(algorithm, reward), window: "none", seed: draw("seed").below(2 ** 31) });
+  const { policy } = await Recommender.create({ policy: descriptor, window: "none", seed: draw("seed").below(2 ** 31) });
   const regret = cumulative(play(policy, world, { offset: 0 }));
   const at = Array.from({ length: HORIZON / STEP }, (_, i) => (i + 1) * STEP);
   return [{ metric: METRIC, at, values: at.map((round) => regret[round - 1]) }];

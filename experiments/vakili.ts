@@ -11,7 +11,7 @@ import {
   squaredExponential,
 } from "afterclick";
 import { cumulative, play, poisson, stream, type World } from "./environment.ts";
-import type { Experiment, Paper, Task } from "./experiment.ts";
+import type { Curve, Experiment, Paper } from "./experiment.ts";
 
 const HORIZON = 1000;
 const NOISE = 0.02;
@@ -48,20 +48,23 @@ async function objectiveOf(name: string, repeat: number): Promise<Float64Array> 
 const bound = (mean: number): number => (mean === 0 ? 0 : mean + 2 * Math.log((3 * HORIZON) / 0.01));
 
 /** `rewardBound` is B_y of GP-UCB-SDF: the greatest value of the objective in size. */
-interface Problem {
+export interface Problem {
   readonly lengthscale: number;
   readonly mean: number;
   readonly rewardBound: number;
 }
 
+/** A lattice over the square. */
+export const domain = { points };
+
 const common = ({ lengthscale }: Problem) => ({
-  domain: { points },
+  domain,
   kernel: squaredExponential({ lengthscale }),
   noiseVariance: NOISE ** 2,
   beta: WIDTH,
 });
 
-const algorithms: Record<string, (problem: Problem) => PolicyDescriptor> = {
+export const algorithms: Record<string, (problem: Problem) => PolicyDescriptor> = {
   "BPE-Delay": (problem) => bpeDelay({ ...common(problem), horizon: HORIZON, expectedDelay: problem.mean }),
   BPE: (problem) => bpe({ ...common(problem), horizon: HORIZON }),
   "GP-UCB-SDF": (problem) => gpUcbSdf({ ...common(problem), rewardBound: problem.rewardBound }),
@@ -69,7 +72,8 @@ const algorithms: Record<string, (problem: Problem) => PolicyDescriptor> = {
   "GP-BUCB": (problem) => gpBucb(common(problem)),
 };
 
-async function run({ setting, algorithm, run: repeat }: Task) {
+/** Plays a policy for a problem in one of the settings; window and objective are the run's own. */
+export async function trial(setting: string, repeat: number, policyOf: (problem: Problem) => PolicyDescriptor): Promise<readonly Curve[]> {
   const { objective, mean } = settings.find((each) => nameOf(each) === setting) as (typeof settings)[number];
   const values = await objectiveOf(objective, repeat);
   const best = Math.max(...values);
@@ -84,7 +88,7 @@ async function run({ setting, algorithm, run: repeat }: Task) {
   };
   // A delay of tau is Verma's d = tau + 1.
   const window = { rounds: Math.ceil(bound(mean)) + 1 };
-  const { policy } = await Recommender.create({ policy: algorithms[algorithm](problem), window, seed: repeat });
+  const { policy } = await Recommender.create({ policy: policyOf(problem), window, seed: repeat });
   const regret = cumulative(play(policy, world, { offset: 0 }));
   const at = Array.from({ length: 100 }, (_, i) => ((i + 1) * HORIZON) / 100);
   return [{ metric: "cumulative regret", at, values: at.map((round) => regret[round - 1]) }];
@@ -97,7 +101,7 @@ const delays: Experiment = {
   settings: settings.map(nameOf),
   algorithms: Object.keys(algorithms),
   figures: [{ metric: "cumulative regret", x: "round", y: "cumulative regret" }],
-  run,
+  run: ({ setting, algorithm, run }) => trial(setting, run, algorithms[algorithm]),
 };
 
 export const paper: Paper = { id: "vakili", title: "Vakili et al. 2023, Delayed feedback in kernel bandits", experiments: [delays] };

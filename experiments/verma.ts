@@ -16,7 +16,7 @@ import { csvParse } from "d3-dsv";
 import { cumulative, type DelayLaw, fixed, play, poisson, type Stream, stream, type Taken, type World } from "./environment.ts";
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 
-interface Model {
+export interface Model {
   readonly kernel: Kernel;
   readonly noiseVariance: number;
   readonly refit?: { readonly every: number };
@@ -25,7 +25,7 @@ interface Model {
 }
 
 /** beta = 1 and B_y = 1 in all experiments (appendix C). */
-const algorithms: Record<string, (model: Model) => PolicyDescriptor> = {
+export const algorithms: Record<string, (model: Model) => PolicyDescriptor> = {
   "GP-UCB-SDF": gpUcbSdf,
   "GP-UCB": gpUcb,
   "GP-BUCB": gpBucb,
@@ -188,42 +188,49 @@ const multiTask: Experiment = {
   algorithms: [...optimistic, ...sampling, "uniform"],
   figures: [{ metric: "cumulative regret", x: "iteration", y: "cumulative regret" }],
   dataFile: "tst-svm.csv",
-  async run({ setting, algorithm, run, data }) {
-    const rows = csvParse(data as string);
-    const tasks = [...new Set(rows.map(({ task }) => task))].slice(0, Number.parseInt(setting, 10));
-    const features = rows.columns.filter((name) => /^(h|meta)\d$/.test(name));
-    const byTask = tasks.map((name) =>
-      rows
-        .filter(({ task }) => task === name)
-        .map((row) => ({ features: features.map((each) => Number(row[each])), accuracy: Number(row.accuracy) })),
-    );
-    const random = streams("verma multi-task", setting, run);
-    // The order of the tasks is the run's own.
-    const order = byTask
-      .map((task) => ({ task, key: random.candidates() }))
-      .sort((a, b) => a.key - b.key)
-      .map(({ task }) => task);
-    const taskOf = (round: number): (typeof byTask)[number] => order[Math.floor((round - 1) / 30)];
-    const model = {
-      dimension: features.length,
-      kernel: squaredExponential({ lengthscale: 0.1 }),
-      noiseVariance: 1e-2,
-      refit: { every: 10 },
-    };
-    const { policy } = await Recommender.create({ policy: algorithms[algorithm](model), window: { rounds: 6 }, seed: run });
-    const world: World = {
-      horizon: 30 * order.length,
-      candidates: taskOf,
-      reward: (round, { index }) => taskOf(round)[index].accuracy,
-      regret: (round, { index }) => Math.max(...taskOf(round).map(({ accuracy }) => accuracy)) - taskOf(round)[index].accuracy,
-      delay: () => poisson(3).draw(random.delay),
-    };
-    const regret = play(policy, world, { offset: 1, window: algorithm.endsWith("SDF") ? 6 : undefined });
-    const at = Array.from({ length: order.length }, (_, i) => 30 * (i + 1));
-    const total = cumulative(regret);
-    return [{ metric: "cumulative regret", at, values: at.map((round) => total[round - 1]) }];
-  },
+  run: (task) => playTasks(task, algorithms[task.algorithm], task.algorithm.endsWith("SDF") ? 6 : undefined),
 };
+
+/** Plays a policy on the tasks one after the other; the model's features are the task's, then the action's. */
+export async function playTasks(
+  { setting, run, data }: Task,
+  policyOf: (model: Model) => PolicyDescriptor,
+  window?: number,
+): Promise<Curve[]> {
+  const rows = csvParse(data as string);
+  const tasks = [...new Set(rows.map(({ task }) => task))].slice(0, Number.parseInt(setting, 10));
+  const features = [/^meta\d$/, /^h\d$/].flatMap((pattern) => rows.columns.filter((name) => pattern.test(name)));
+  const byTask = tasks.map((name) =>
+    rows
+      .filter(({ task }) => task === name)
+      .map((row) => ({ features: features.map((each) => Number(row[each])), accuracy: Number(row.accuracy) })),
+  );
+  const random = streams("verma multi-task", setting, run);
+  // The order of the tasks is the run's own.
+  const order = byTask
+    .map((task) => ({ task, key: random.candidates() }))
+    .sort((a, b) => a.key - b.key)
+    .map(({ task }) => task);
+  const taskOf = (round: number): (typeof byTask)[number] => order[Math.floor((round - 1) / 30)];
+  const model = {
+    dimension: features.length,
+    kernel: squaredExponential({ lengthscale: 0.1 }),
+    noiseVariance: 1e-2,
+    refit: { every: 10 },
+  };
+  const { policy } = await Recommender.create({ policy: policyOf(model), window: window ? { rounds: window } : "none", seed: run });
+  const world: World = {
+    horizon: 30 * order.length,
+    candidates: taskOf,
+    reward: (round, { index }) => taskOf(round)[index].accuracy,
+    regret: (round, { index }) => Math.max(...taskOf(round).map(({ accuracy }) => accuracy)) - taskOf(round)[index].accuracy,
+    delay: () => poisson(3).draw(random.delay),
+  };
+  const regret = play(policy, world, { offset: 1, window });
+  const at = Array.from({ length: order.length }, (_, i) => 30 * (i + 1));
+  const total = cumulative(regret);
+  return [{ metric: "cumulative regret", at, values: at.map((round) => total[round - 1]) }];
+}
 
 export const paper: Paper = {
   id: "verma",

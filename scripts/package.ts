@@ -1,8 +1,11 @@
-// Makes what only the package has: the worker to mount in one's own and its typed client, after `npm run build`.
+// Makes what only the package has, after `npm run build`: a core for linear policies alone, the worker to mount in one's own, and
+// its typed client.
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
+
+execFileSync("asc", ["assembly/linear.ts", "--config", "asconfig.linear.json"], { stdio: "inherit" });
 
 await build({
   entryPoints: { worker: "worker/library.ts", client: "worker/client.ts" },

@@ -7,13 +7,15 @@ export { type ExpectedImprovement, expectedImprovement } from "./expected-improv
 export type { BoxSettings, RegionSettings } from "./model/box.ts";
 export type { GaussianProcess } from "./model/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process-settings.ts";
-export { type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "./model/kernel.ts";
+export { additiveMatern32, type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "./model/kernel.ts";
 export type { AppendedImpression } from "./model/posterior.ts";
 export type { Window } from "./model/window.ts";
 export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";
 export { type BpeOptions, bpe } from "./policy/bpe.ts";
 export { type BpeDelayOptions, bpeDelay } from "./policy/bpe-delay.ts";
+export { type DelayGpTsOptions, delayGpTs } from "./policy/delay-gp-ts.ts";
+export { type DelayGpUcbOptions, delayGpUcb } from "./policy/delay-gp-ucb.ts";
 export { type DelayedZoomingOptions, delayedZooming } from "./policy/delayed-zooming.ts";
 export { type DlppOptions, dlpp } from "./policy/dlpp.ts";
 export { type EpsilonGreedyOptions, epsilonGreedy } from "./policy/epsilon-greedy.ts";

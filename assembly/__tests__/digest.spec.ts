@@ -1,6 +1,6 @@
-import { digest } from "../digest";
+import { absorb, digest } from "../digest";
 import { exp, log } from "../index";
-import { zeros } from "./vectors";
+import { sameBits, zeros } from "./vectors";
 
 const out = zeros(1);
 
@@ -40,6 +40,28 @@ describe("digest", () => {
       changed += popcnt(flipped ^ hash(bytes, 16));
     }
     expect<f64>(abs(f64(changed) / 128 - 32)).toBeLessThan(2);
+  });
+});
+
+describe("what is absorbed", () => {
+  it("is the same in pieces, and another with any word changed", () => {
+    const words = zeros(15);
+    const states = zeros(4);
+    const pieces = zeros(4);
+    absorb(words, 120, states);
+    absorb(words, 64, pieces);
+    absorb(words + 64, 56, pieces);
+    expect<bool>(sameBits(states, pieces, 4)).toBe(true);
+    const seen = new Set<u64>();
+    seen.add(hash(states, 32));
+    for (let word: usize = 0; word < 120; word += 8) {
+      store<u64>(words + word, 1);
+      memory.fill(states, 0, 32);
+      absorb(words, 120, states);
+      seen.add(hash(states, 32));
+      store<u64>(words + word, 0);
+    }
+    expect<i32>(seen.size).toBe(16);
   });
 });
 

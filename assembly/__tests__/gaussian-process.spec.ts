@@ -4,6 +4,7 @@ import { gpInformationGain, gpLogMarginalLikelihood } from "../evidence";
 import {
   GaussianProcess,
   gpAppend,
+  gpAppendGroup,
   gpClamped,
   gpCounts,
   gpCreate,
@@ -86,6 +87,19 @@ describe("Gaussian process", () => {
     expect<i32>(gpRefactor(gp)).toBe(OK);
     expect<bool>(sameBits(gpFactor(gp), gpFactor(roomy), ENTRIES)).toBe(true);
     expect<bool>(sameBits(score(gp), score(roomy), 2 * K)).toBe(true);
+  });
+
+  it("appends a group as if its evaluations had been appended one by one", () => {
+    const grouped = gpCreate(D, MATERN32, params, 0.1, 8)!;
+    const expanded = gpCreate(D, MATERN32, params, 0.1, 8)!;
+    for (let i = 0; i < N; i++) {
+      const y = get(rewards, i);
+      gpReward(grouped, gpAppendGroup(grouped, xs + i * D * 8, i + 1), (i + 1) * y, (i + 1) * y * y);
+      for (let copy = 0; copy <= i; copy++) gpReward(expanded, gpAppend(expanded, xs + i * D * 8), y, y * y);
+    }
+    expect<usize>(gpSize(grouped)).toBe(N);
+    expect<f64>(distance(score(grouped), score(expanded), 2 * K)).toBeLessThan(1e-11);
+    expect<f64>(abs(gpLogMarginalLikelihood(grouped) / gpLogMarginalLikelihood(expanded) - 1)).toBeLessThan(1e-12);
   });
 
   it("replicates a point as if it had been appended again", () => {

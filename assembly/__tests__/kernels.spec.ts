@@ -1,4 +1,4 @@
-import { LINEAR, MATERN12, MATERN32, MATERN52, OK, SQUARED_EXPONENTIAL } from "../abi";
+import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, MATERN52, OK, SQUARED_EXPONENTIAL } from "../abi";
 import { kernelMatrix } from "../kernels";
 import { get, noise, sameBits, vector, zeros } from "./vectors";
 
@@ -31,6 +31,21 @@ describe("kernels", () => {
     expect<f64>(at(MATERN32, 0, 0)).toBe(2);
   });
 
+  it("add up context, action and their product, and an intercept in units of the variance", () => {
+    const t = 3 * sqrt<f64>(3);
+    const u = 4 * sqrt<f64>(3);
+    const context = (1 + t) * Math.exp(-t);
+    const action = (1 + u) * Math.exp(-u);
+    const both = 2 * (0.5 + context + action + context * action);
+    expect<f64>(abs(at(ADDITIVE_MATERN32 + KERNEL_IDS, 1.5, 16) / both - 1)).toBeLessThan(1e-14);
+    // Without features on one side, its correlation is 1.
+    const r = 5 * sqrt<f64>(3);
+    const joint = 2 * (1.5 + 2 * (1 + r) * Math.exp(-r));
+    expect<f64>(abs(at(ADDITIVE_MATERN32, 1.5, 16) / joint - 1)).toBeLessThan(1e-14);
+    expect<f64>(abs(at(ADDITIVE_MATERN32 + 2 * KERNEL_IDS, 1.5, 16) / joint - 1)).toBeLessThan(1e-14);
+    expect<f64>(at(ADDITIVE_MATERN32 + KERNEL_IDS, 0, 0)).toBe(7);
+  });
+
   it("are finite at any distance", () => {
     for (let kernel = SQUARED_EXPONENTIAL; kernel <= MATERN52; kernel++) {
       expect<f64>(at(kernel, 1e308, -1e308)).toBe(0);
@@ -52,7 +67,7 @@ describe("kernels", () => {
 
   it("are symmetric to the bit, and do not see how many others there are", () => {
     const xs = noise(1, 14);
-    for (let kernel = SQUARED_EXPONENTIAL; kernel <= LINEAR; kernel++) {
+    for (let kernel = SQUARED_EXPONENTIAL; kernel <= ADDITIVE_MATERN32; kernel++) {
       const all = zeros(49);
       const one = zeros(7);
       kernelMatrix(kernel, params, 2, xs, 7, xs, 7, all);

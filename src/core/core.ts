@@ -1,5 +1,5 @@
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OUT_OF_MEMORY } from "../../assembly/abi.ts";
-import { NumericalError } from "../errors.ts";
+import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { CoreExports } from "./exports.ts";
 import { LinearMemory, outOfMemory } from "./linear-memory.ts";
 
@@ -49,8 +49,8 @@ export async function instantiate(module: WebAssembly.Module): Promise<Core> {
   return new Core(instance.exports as unknown as CoreExports);
 }
 
-const NOTHING = new Float64Array(0);
-const FOUR_ZEROS = new Float64Array(4);
+const NOTHING = /* @__PURE__ */ new Float64Array(0);
+const FOUR_ZEROS = /* @__PURE__ */ new Float64Array(4);
 /** Bytes that go through the core's memory at once: few enough to stay in the processor's cache. */
 const PIECE = 32768;
 const triangle = (n: number): number => (n * (n + 1)) / 2;
@@ -261,6 +261,7 @@ export class Core {
   }
 
   gpCreate(spec: KernelSpec, noiseVariance: number, capacity: number): GaussianProcessHandle {
+    if (!this.#exports.gpCreate) throw new UnsupportedError("linear-core", "linear.wasm has no Gaussian processes: core.wasm has");
     const d = spec.lengthscale.length;
     const [params] = this.#memory.place([parameters(spec)]);
     return created(this.#exports.gpCreate(d, spec.kernel, params, noiseVariance, capacity), d) as GaussianProcessHandle;
@@ -291,6 +292,11 @@ export class Core {
     return check(this.#exports.gpAppend(h.pointer, point));
   }
 
+  gpAppendGroup(h: GaussianProcessHandle, x: Float64Array, count: number): number {
+    const [point] = this.#memory.place([exactly(x, h.dimension)]);
+    return check(this.#exports.gpAppendGroup(h.pointer, point, count));
+  }
+
   gpReplicate(h: GaussianProcessHandle, row: number): void {
     this.#exports.gpReplicate(h.pointer, this.#existing(h, row));
   }
@@ -319,12 +325,15 @@ export class Core {
     this.#watched.set(h, k);
   }
 
-  /** What `gpScore` gives for the watched candidates, to the bit, without solving again what did not change. */
-  gpScoreWatched(h: GaussianProcessHandle): { mean: Float64Array; variance: Float64Array } {
+  /** Writes what `gpScore` gives for the watched candidates, to the bit, without solving again what did not change. */
+  gpScoreWatched(h: GaussianProcessHandle, mean: Float64Array, variance: Float64Array): void {
     const k = this.#watched.get(h) ?? 0;
-    const [mean, variance] = this.#memory.place([], [k, k]);
-    check(this.#exports.gpScoreWatched(h.pointer, mean, variance));
-    return { mean: this.#memory.copy(mean, k), variance: this.#memory.copy(variance, k) };
+    exactly(mean, k);
+    exactly(variance, k);
+    const means = this.#memory.put(NOTHING, 2 * k);
+    check(this.#exports.gpScoreWatched(h.pointer, means, means + 8 * k));
+    this.#memory.read(means, mean);
+    this.#memory.read(means + 8 * k, variance);
   }
 
   gpMean(h: GaussianProcessHandle, xs: Float64Array): Float64Array {
@@ -353,6 +362,31 @@ export class Core {
     const given = exactly(normals, Math.ceil(samples / 2) * k);
     const [points, z, mean, variance, sample] = this.#memory.place([xs, given], [k, k, samples * k]);
     check(this.#exports.gpSample(h.pointer, points, k, z, scale, samples, mean, variance, sample));
+    return {
+      mean: this.#memory.copy(mean, k),
+      variance: this.#memory.copy(variance, k),
+      sample: this.#memory.copy(sample, samples * k),
+    };
+  }
+
+  /**
+   * `samples` joint draws at the watched candidates `xs` (k x d), two to a row of `normals` (2 k): samples x k.
+   * Row i of the process is of the candidate `places[i]`.
+   */
+  gpSampleWatched(
+    h: GaussianProcessHandle,
+    xs: Float64Array,
+    places: Float64Array,
+    normals: Float64Array,
+    scale: number,
+    samples: number,
+  ): { mean: Float64Array; variance: Float64Array; sample: Float64Array } {
+    const k = rows(xs, h.dimension);
+    const n = this.gpSize(h);
+    const given = exactly(normals, Math.ceil(samples / 2) * 2 * k);
+    check(this.#exports.gpFactorPrior(h.pointer, this.#memory.put(xs)));
+    const [place, z, mean, variance, sample] = this.#memory.place([exactly(places, n), given], [k, k, samples * k]);
+    check(this.#exports.gpSampleWatched(h.pointer, place, z, scale, samples, mean, variance, sample));
     return {
       mean: this.#memory.copy(mean, k),
       variance: this.#memory.copy(variance, k),

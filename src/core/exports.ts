@@ -40,6 +40,7 @@ export interface CoreExports {
   gpFind(h: Pointer, x: Pointer): number;
   gpNearest(h: Pointer, x: Pointer, scales: Pointer): number;
   gpAppend(h: Pointer, x: Pointer): number | Status;
+  gpAppendGroup(h: Pointer, x: Pointer, count: number): number | Status;
   gpReplicate(h: Pointer, row: number): void;
   gpReward(h: Pointer, row: number, deltaSum: number, deltaSquares: number): Status;
   gpScore(h: Pointer, xs: Pointer, k: number, means: Pointer, variances: Pointer): Status;
@@ -51,6 +52,17 @@ export interface CoreExports {
     h: Pointer,
     xs: Pointer,
     k: number,
+    normals: Pointer,
+    scale: number,
+    m: number,
+    means: Pointer,
+    variances: Pointer,
+    samples: Pointer,
+  ): Status;
+  gpFactorPrior(h: Pointer, xs: Pointer): Status;
+  gpSampleWatched(
+    h: Pointer,
+    places: Pointer,
     normals: Pointer,
     scale: number,
     m: number,

@@ -36,6 +36,8 @@ export class GaussianProcess implements Posterior, JointPosterior {
   #impressions = 0;
   /** With a domain: the moments of its points, until something changes. */
   #known: Moments | null = null;
+  /** Where they stand from one time to the next. */
+  readonly #kept: { readonly mean: Float64Array; readonly variance: Float64Array };
 
   constructor(core: Core, options: ParsedGaussianProcess) {
     this.dimension = options.dimension;
@@ -47,6 +49,7 @@ export class GaussianProcess implements Posterior, JointPosterior {
     this.#handle = core.gpCreate(this.#kernel, options.noiseVariance, Math.min(options.capacity, INITIAL_ROWS));
     this.domain = options.domain && new Domain(options.domain);
     this.#rowOf = new Int32Array(this.domain?.count ?? 0).fill(-1);
+    this.#kept = { mean: new Float64Array(this.domain?.count ?? 0), variance: new Float64Array(this.domain?.count ?? 0) };
     if (this.domain) core.gpWatch(this.#handle, this.domain.points);
   }
 
@@ -165,12 +168,15 @@ export class GaussianProcess implements Posterior, JointPosterior {
   }
 
   /**
-   * Mean and standard deviation without noise, not to be changed. **Cost:** O(k n^2); for the domain's own array of points
+   * Mean and standard deviation without noise; those of the domain hold until the next change. **Cost:** O(k n^2); for the domain's own array of points
    * O(k n) a new row, and from then on nothing for any of its points until something changes.
    */
   moments(points: Float64Array): Moments {
     if (points !== this.domain?.points) return this.#lookUp(points) ?? withDeviation(this.#core.gpScore(this.#handle, points));
-    this.#known ??= withDeviation(this.#core.gpScoreWatched(this.#handle));
+    if (this.#known === null) {
+      this.#core.gpScoreWatched(this.#handle, this.#kept.mean, this.#kept.variance);
+      this.#known = withDeviation(this.#kept);
+    }
     return this.#known;
   }
 
@@ -205,6 +211,20 @@ export class GaussianProcess implements Posterior, JointPosterior {
    */
   sample(points: Float64Array, normals: Float64Array, scale: number, samples = 1): Moments & { readonly sample: Float64Array } {
     const { mean, variance, sample } = this.#core.gpSample(this.#handle, points, normals, scale, samples);
+    return { ...withDeviation({ mean, variance }), sample };
+  }
+
+  /**
+   * What `sample` draws at the points of the domain, in distribution: from a draw of the prior, whose factor is kept, instead of a
+   * factor of the posterior covariance each time. `normals`: half as many rows as samples, of two numbers for each point.
+   * **Cost:** O(samples (k^2 + k n)), and O(k^3) once for the kernel in force.
+   */
+  samplePathwise(normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
+    const { points, dimension } = this.domain as Domain;
+    const rows = this.#core.gpState(this.#handle).points;
+    const places = new Float64Array(rows.length / dimension);
+    for (let row = 0; row < places.length; row++) places[row] = (this.domain as Domain).find(rows, row * dimension);
+    const { mean, variance, sample } = this.#core.gpSampleWatched(this.#handle, points, places, normals, scale, samples);
     return { ...withDeviation({ mean, variance }), sample };
   }
 

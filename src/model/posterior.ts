@@ -1,4 +1,5 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import type { GaussianProcess } from "./gaussian-process.ts";
 import { type KnownScores, known, type SampleRequest, type Scores, sampled } from "./ranking.ts";
 import type { Moment } from "./window.ts";
 
@@ -52,6 +53,23 @@ export function upperConfidence({ mean, deviation }: Moments, multiplier: number
     score[i] = mean[i] + width[i];
   }
   return { score, moments: known(mean, width) };
+}
+
+/** How a Thompson rule draws: by the factor of the candidates' covariance, or, in a fixed domain, from draws of the prior. */
+export type Sampler = "joint" | "pathwise";
+
+/** `thompson` in a fixed domain, from draws of the prior: the same in distribution, without a factor for each decision. */
+export function thompsonPathwise(posterior: GaussianProcess, request: SampleRequest, multiplier: number): Scores {
+  const samples = Math.max(1, request.draws);
+  const normals = request.normals(Math.ceil(samples / 2) * 2 * request.count);
+  const { mean, deviation, sample } = posterior.samplePathwise(normals, multiplier, samples);
+  return {
+    ...sampled(sample, request),
+    moments: known(
+      mean,
+      deviation.map((each) => multiplier * each),
+    ),
+  };
 }
 
 /** The Thompson rule: a joint draw of the candidates' rewards, with `multiplier` standard deviations, which are the `width`. */

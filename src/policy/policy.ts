@@ -75,7 +75,7 @@ interface Shares {
 }
 
 const NO_SHARES: Shares = { uniform: 0 };
-const NO_POINTS = new Float64Array(0);
+const NO_POINTS = /* @__PURE__ */ new Float64Array(0);
 
 /** A running policy: the research loop of choose, append, observe and predict. */
 export class Policy {

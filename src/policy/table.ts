@@ -1,6 +1,8 @@
 import { asyTs } from "./asy-ts.ts";
 import { bpe } from "./bpe.ts";
 import { bpeDelay } from "./bpe-delay.ts";
+import { delayGpTs } from "./delay-gp-ts.ts";
+import { delayGpUcb } from "./delay-gp-ucb.ts";
 import { delayedZooming } from "./delayed-zooming.ts";
 import { dlpp } from "./dlpp.ts";
 import { epsilonGreedy } from "./epsilon-greedy.ts";
@@ -27,6 +29,8 @@ export const policies: readonly PolicyFactory[] = [
   asyTs,
   gpBucb,
   gpBts,
+  delayGpUcb,
+  delayGpTs,
   bpeDelay,
   bpe,
   delayedZooming,

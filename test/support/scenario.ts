@@ -54,6 +54,7 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "theory", options: { dimension: 4 } },
     { label: "released, at capacity", options: { dimension: 4, scale: "released", capacity: 12 } },
     { label: "in a domain", options: { domain: { points } } },
+    { label: "pathwise, in a domain", options: { domain: { points }, sampler: "pathwise" } },
   ],
   "gp-ucb": [
     { label: "candidates", options: { dimension: 4 } },
@@ -70,6 +71,15 @@ export const settings: Record<string, readonly Setting[]> = {
   "gp-bts": [
     { label: "candidates", options: { dimension: 4 } },
     { label: "refitted, in a domain", options: { domain: { points }, refit: { every: 15 } } },
+  ],
+  "delay-gp-ucb": [
+    { label: "candidates with a context", options: { dimension: 4, contextDimension: 1 } },
+    { label: "in a domain", options: { domain: { points } } },
+    { label: "at capacity", options: { dimension: 4, capacity: 16 } },
+  ],
+  "delay-gp-ts": [
+    { label: "candidates with a context", options: { dimension: 4, contextDimension: 1, exploration: 1 } },
+    { label: "in a domain, at capacity", options: { domain: { points }, capacity: 10 } },
   ],
   "delayed-zooming": [
     { label: "in a box", options: { domain: { box }, horizon: 60, sigma: 0.1, resolution: 4, activation: "random" }, proposes: true },

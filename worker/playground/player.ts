@@ -1,4 +1,4 @@
-import { type PolicyDescriptor, Recommender, UnsupportedError } from "afterclick";
+import { type PolicyDescriptor, Recommender, type RecommendRequest, UnsupportedError } from "afterclick";
 import type { Problem, Scene } from "./problem.ts";
 
 export interface PlayerOptions {
@@ -12,7 +12,7 @@ export interface PlayerOptions {
 }
 
 interface Shown {
-  readonly features: ArrayLike<number> | undefined;
+  readonly features: Float64Array;
   readonly reward: number;
   /** Inside its window, and nothing known of it. */
   pending: boolean;
@@ -57,17 +57,25 @@ export class Player {
 
   /** Chooses; the choice converts iff `lot`, uniform on [0, 1), is below its rate. */
   decide(round: number, scene: Scene, lot: number): void {
-    const { rates } = scene;
+    const { points, rates } = scene;
     const { policy } = this.#recommender;
-    const candidates = policy.hasDomain ? undefined : scene.candidates;
+    const among = this.#among(scene);
     const { index } = this.#options.waits
-      ? policy.choose({ candidates, round })[0]
-      : this.#recommender.recommend({ candidates, impressionId: String(round) }).action;
-    this.#shown.set(round, { features: scene.candidates[index].features, reward: Number(lot < rates[index]), pending: true });
+      ? policy.choose({ ...among, round })[0]
+      : this.#recommender.recommend({ ...among, impressionId: String(round) }).action;
+    const d = points.length / rates.length;
+    this.#shown.set(round, { features: points.subarray(index * d, (index + 1) * d), reward: Number(lot < rates[index]), pending: true });
     this.pending++;
     this.regret += Math.max(...rates) - rates[index];
     this.choices[this.#options.problem.place(scene, index)]++;
     this.#close(round - this.#options.window - 1 + policy.delayOffset);
+  }
+
+  /** A policy with its own domain is given no candidates, and one that looks at no features only so many. */
+  #among({ points, rates }: Scene): Pick<RecommendRequest, "points" | "candidates"> {
+    const { hasDomain, dimension } = this.#recommender.policy;
+    if (hasDomain) return {};
+    return dimension === 0 ? { candidates: Array.from(rates, () => ({})) } : { points };
   }
 
   /** What came of the impression of round `shown` comes in. */

@@ -1,14 +1,15 @@
 // What there is to choose, and how good it is. Each round's draws come from the seed alone, never from what was chosen.
-import { type Candidate, gaussianProcess, squaredExponential } from "afterclick";
+import { gaussianProcess, squaredExponential } from "afterclick";
 import { type Stream, stream } from "../../experiments/environment.ts";
 
 export type ProblemId = "linear" | "curve";
 
 /** One round, as every policy finds it. */
 export interface Scene {
-  readonly candidates: readonly Candidate[];
-  /** The expected reward of each candidate. */
-  readonly rates: readonly number[];
+  /** Features of the candidates: k x d, row-major. */
+  readonly points: Float64Array;
+  /** The expected reward of each candidate (k). */
+  readonly rates: Float64Array;
 }
 
 export interface Problem {
@@ -27,17 +28,15 @@ export interface Problem {
 export const DIMENSION = 5;
 export const CANDIDATES = 10;
 
-function direction(random: Stream): number[] {
-  const raw: number[] = [];
-  for (let j = 0; j < DIMENSION; j++) raw.push(random());
-  const norm = Math.sqrt(inner(raw, raw));
-  return raw.map((each) => each / norm);
-}
-
-function inner(a: readonly number[], b: readonly number[]): number {
-  let sum = 0;
-  for (let j = 0; j < a.length; j++) sum += a[j] * b[j];
-  return sum;
+/** Fills the row with a direction: uniform on [0, 1) in each coordinate, then of length 1. */
+function direct(row: Float64Array, random: Stream): void {
+  let squares = 0;
+  for (let j = 0; j < DIMENSION; j++) {
+    row[j] = random();
+    squares += row[j] * row[j];
+  }
+  const norm = Math.sqrt(squares);
+  for (let j = 0; j < DIMENSION; j++) row[j] /= norm;
 }
 
 /**
@@ -45,18 +44,31 @@ function inner(a: readonly number[], b: readonly number[]): number {
  * **Source:** Vernade et al. 2020, section 8, where theta has equal coordinates; here the seed draws it.
  */
 function linear(seed: number): Problem {
-  const theta = direction(stream("theta", seed));
+  const theta = new Float64Array(DIMENSION);
+  direct(theta, stream("theta", seed));
+  const truth = Array.from(theta);
   const random = stream("candidates", seed);
   return {
-    points: theta.map((_, j) => theta.map((_, i) => Number(i === j))),
-    truth: theta,
+    points: truth.map((_, j) => truth.map((_, i) => Number(i === j))),
+    truth,
     reportsFailures: false,
     places: CANDIDATES,
-    place: ({ rates }, index) => rates.filter((rate) => rate > rates[index]).length,
+    place({ rates }, index) {
+      let better = 0;
+      for (const rate of rates) better += Number(rate > rates[index]);
+      return better;
+    },
     scene() {
-      const features = Array.from({ length: CANDIDATES }, () => direction(random));
-      const rates = features.map((each) => Math.min(1, inner(each, theta)));
-      return { candidates: features.map((each) => ({ features: each })), rates };
+      const points = new Float64Array(CANDIDATES * DIMENSION);
+      const rates = new Float64Array(CANDIDATES);
+      for (let i = 0; i < CANDIDATES; i++) {
+        const row = points.subarray(i * DIMENSION, (i + 1) * DIMENSION);
+        direct(row, random);
+        let rate = 0;
+        for (let j = 0; j < DIMENSION; j++) rate += row[j] * theta[j];
+        rates[i] = Math.min(1, rate);
+      }
+      return { points, rates };
     },
   };
 }
@@ -76,9 +88,16 @@ async function curve(seed: number): Promise<Problem> {
   const normals = Float64Array.from(grid, () => nearlyNormal(random));
   const { sample } = process.sample(Float64Array.from(grid.flat()), normals, 1);
   const [least, most] = [Math.min(...sample), Math.max(...sample)];
-  const rates = Array.from(sample, (each) => 0.05 + (0.9 * (each - least)) / (most - least));
-  const scene = { candidates: grid.map((features) => ({ features })), rates };
-  return { points: grid, truth: rates, reportsFailures: true, places: grid.length, place: (_, index) => index, scene: () => scene };
+  const rates = sample.map((each) => 0.05 + (0.9 * (each - least)) / (most - least));
+  const scene = { points: Float64Array.from(grid.flat()), rates };
+  return {
+    points: grid,
+    truth: Array.from(rates),
+    reportsFailures: true,
+    places: grid.length,
+    place: (_, index) => index,
+    scene: () => scene,
+  };
 }
 
 export async function problemOf(id: ProblemId, seed: number): Promise<Problem> {

@@ -1,4 +1,4 @@
-import core from "afterclick/core.wasm";
+import core from "afterclick/linear.wasm";
 import * as sdk from "afterclick/slim";
 import { decide } from "../decide.js";
 

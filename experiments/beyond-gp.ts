@@ -1,0 +1,86 @@
+// Delay-aware Gaussian-process policies on the papers' own benchmarks, beside the papers' algorithms in the same runs. They are
+// given the features, the domain and which features are the context's; everything else is their default.
+import { delayGpTs, delayGpUcb, type PolicyDescriptor } from "afterclick";
+import type { Experiment, Task } from "./experiment.ts";
+import * as liu from "./liu.ts";
+import * as vakili from "./vakili.ts";
+import * as verma from "./verma.ts";
+
+const UCB = "delay-aware GP-UCB";
+const TS = "delay-aware GP-TS";
+const METRIC = "cumulative regret";
+const figures = [{ metric: METRIC, x: "round", y: METRIC }];
+
+/** Six features of the task, which are the context, and six of what is tried on it. */
+const tasks = { dimension: 12, contextDimension: 6 };
+
+const multiTask: Experiment = {
+  id: "verma-multi-task",
+  title: "Verma's multi-task experiment (50 tasks, Poisson 3): policies of this project beside GP-UCB-SDF",
+  runs: 10,
+  settings: ["50 tasks"],
+  algorithms: [UCB, "GP-UCB-SDF"],
+  figures,
+  dataFile: "tst-svm.csv",
+  run(task) {
+    if (task.algorithm === UCB) return verma.playTasks(task, () => delayGpUcb(tasks));
+    return verma.playTasks(task, verma.algorithms[task.algorithm], 6);
+  },
+};
+
+const sampling: Experiment = {
+  ...multiTask,
+  id: "verma-multi-task-sampling",
+  title: "Verma's multi-task experiment (20 tasks, Poisson 3), by sampling",
+  settings: ["20 tasks"],
+  algorithms: [TS, "GP-TS-SDF", "asy-TS"],
+  run(task) {
+    if (task.algorithm === TS) return verma.playTasks(task, () => delayGpTs(tasks));
+    return verma.playTasks(task, verma.algorithms[task.algorithm], task.algorithm.endsWith("SDF") ? 6 : undefined);
+  },
+};
+
+const objectives: Experiment = {
+  id: "vakili",
+  title: "Vakili's objectives (kernel models drawn anew in each run): a policy of this project beside BPE-Delay and GP-UCB",
+  runs: 10,
+  settings: ["f1, Poisson 25", "f1, Poisson 50", "f2, Poisson 25", "f2, Poisson 50"],
+  algorithms: [UCB, "BPE-Delay", "GP-UCB"],
+  figures,
+  run({ setting, algorithm, run }) {
+    const policyOf = algorithm === UCB ? () => delayGpUcb({ domain: vakili.domain }) : vakili.algorithms[algorithm];
+    return vakili.trial(setting, run, policyOf);
+  },
+};
+
+/** As fine as what Delayed Zooming covers the interval with. */
+const interval = { points: Array.from({ length: 1001 }, (_, i) => [i / 1000]) };
+
+const lipschitz: Experiment = {
+  id: "liu",
+  title: `Liu's functions of one variable, noise ${liu.SIGMA}, on 1,001 points: a policy of this project beside Delayed Zooming`,
+  runs: 10,
+  settings: ["triangle", "sine"].flatMap((name) => ["no delay", "geometric 20", "geometric 50"].map((law) => `${name}, ${law}`)),
+  algorithms: [UCB, liu.ZOOMING],
+  figures,
+  run({ setting, algorithm, run }) {
+    const [name] = setting.split(", ");
+    const policy = algorithm === UCB ? delayGpUcb({ domain: interval }) : liu.policyOf(algorithm, liu.rewards[name]);
+    return liu.trial(setting, run, liu.SIGMA, policy);
+  },
+};
+
+/** A factor of at most so many rows; the last one has room for every point. */
+const budgets: Record<string, number> = { "64 rows": 64, "128 rows": 128, "256 rows": 256, exact: 2000 };
+
+const budget: Experiment = {
+  ...multiTask,
+  id: "budget",
+  title: "A budget of rows: Verma's multi-task experiment (20 tasks), delay-aware GP-UCB",
+  settings: ["20 tasks"],
+  algorithms: Object.keys(budgets),
+  run: (task: Task) => verma.playTasks(task, (): PolicyDescriptor => delayGpUcb({ ...tasks, capacity: budgets[task.algorithm] })),
+};
+
+/** In the order of their cost. */
+export const experiments: readonly Experiment[] = [objectives, lipschitz, budget, sampling, multiTask];

@@ -1,0 +1,68 @@
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
+import type { Moment, Window } from "./window.ts";
+
+/** The impressions whose window is open, each under the number of its place in the sequence of all; none are kept without a window. */
+export class OpenImpressions {
+  readonly #window: Window;
+  readonly #dimension: number;
+  #times: number[] = [];
+  #converted: boolean[] = [];
+  #features: Float64Array[] = [];
+  /** Number of the first that is kept. */
+  #first = 0;
+
+  constructor(window: Window, dimension: number) {
+    this.#window = window;
+    this.#dimension = dimension;
+  }
+
+  #time(moment: Moment): number {
+    return typeof this.#window === "object" && "ms" in this.#window ? (moment.now ?? 0) : moment.round;
+  }
+
+  /** Adds an impression and returns its number. */
+  add(features: Float64Array, moment: Moment): number {
+    if (this.#window === "none") return 0;
+    this.#times.push(this.#time(moment));
+    this.#converted.push(false);
+    this.#features.push(features);
+    return this.#first + this.#times.length - 1;
+  }
+
+  /** Marks one as converted; false if its window has closed. */
+  convert(number: number): boolean {
+    if (this.#window === "none") return true;
+    if (number < this.#first) return false;
+    this.#converted[number - this.#first] = true;
+    return true;
+  }
+
+  /** Closes the windows that have passed by `moment`, and returns the features of those that did not convert. */
+  close(moment: Moment): Float64Array[] {
+    if (this.#window === "none") return [];
+    const oldest = this.#time(moment) - ("ms" in this.#window ? this.#window.ms : this.#window.rounds);
+    let open = 0;
+    while (open < this.#times.length && this.#times[open] < oldest) open++;
+    const silent = this.#features.slice(0, open).filter((_, i) => !this.#converted[i]);
+    this.#first += open;
+    for (const list of [this.#times, this.#converted, this.#features]) list.splice(0, open);
+    return silent;
+  }
+
+  save(writer: SnapshotWriter): void {
+    writer.numbers([this.#first]);
+    writer.numbers(this.#times);
+    writer.numbers(this.#converted.map(Number));
+    writer.numbers(this.#features.flatMap((each) => [...each]));
+  }
+
+  load(reader: SnapshotReader): void {
+    [this.#first] = reader.numbers(1);
+    this.#times = [...reader.numbers()];
+    const count = this.#times.length;
+    this.#converted = Array.from(reader.numbers(count), Boolean);
+    const features = reader.numbers(count * this.#dimension);
+    this.#features = this.#times.map((_, i) => features.slice(i * this.#dimension, (i + 1) * this.#dimension));
+    if (this.#window === "none" && count > 0) throw malformed();
+  }
+}

@@ -1,0 +1,35 @@
+// Paper: none; the two kinds of knowledge are those of GP-BUCB (Desautels, Krause, Burdick, JMLR 2014), the additive kernel that
+//   of Krause and Ong (NIPS 2011), hyper-parameters by their posterior density.
+// Assumes: expected reward from a Gaussian process over context and action; feedback comes after a random delay, or never.
+// Model: two Gaussian processes of bounded size, the mean from the known outcomes, the variance from all impressions; their
+//   kernel, and the noise, are fitted whenever the known outcomes have doubled in number.
+// Expired means: a reward of 0, known from then on; without a window nothing expires.
+// Cost: with n points kept O(k n^2 + k^3) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion.
+import { DelayAwarePosterior } from "../model/delay-aware-posterior.ts";
+import { type DelayAwareSettings, parseDelayAware } from "../model/delay-aware-settings.ts";
+import { thompson } from "../model/posterior.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
+
+export type DelayGpTsOptions = DelayAwareSettings;
+
+/** Thompson sampling from a posterior whose spread knows what is pending. */
+export const delayGpTs: PolicyFactory<DelayGpTsOptions> = /* @__PURE__ */ definePolicy({
+  id: "delay-gp-ts",
+  stateVersion: 1,
+
+  parse: (options: DelayGpTsOptions) => parseDelayAware(options, 1),
+
+  start({ core, window }, settings) {
+    const state = new DelayAwarePosterior(core, settings, window);
+
+    return {
+      dimension: settings.dimension,
+      domain: state.domain,
+      orderInvariant: false,
+      deterministic: false,
+      delayOffset: 1,
+      state,
+      score: (request) => thompson(state, request, settings.exploration),
+    };
+  },
+});

@@ -1,0 +1,41 @@
+// Paper: none; the two kinds of knowledge are those of GP-BUCB (Desautels, Krause, Burdick, JMLR 2014), the additive kernel that
+//   of Krause and Ong (NIPS 2011), hyper-parameters by their posterior density.
+// Assumes: expected reward from a Gaussian process over context and action; feedback comes after a random delay, or never.
+// Model: two Gaussian processes of bounded size, the mean from the known outcomes, the variance from all impressions; their
+//   kernel, and the noise, are fitted whenever the known outcomes have doubled in number.
+// Expired means: a reward of 0, known from then on; without a window nothing expires.
+// Cost: with n points kept O(k n^2) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion.
+import { DelayAwarePosterior } from "../model/delay-aware-posterior.ts";
+import { type DelayAwareSettings, parseDelayAware } from "../model/delay-aware-settings.ts";
+import { type Moments, upperConfidence } from "../model/posterior.ts";
+import type { Scores } from "../model/ranking.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
+
+export type DelayGpUcbOptions = DelayAwareSettings;
+
+/** Optimism at a constant number of posterior standard deviations that know what is pending. */
+export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ definePolicy({
+  id: "delay-gp-ucb",
+  stateVersion: 1,
+
+  parse: (options: DelayGpUcbOptions) => parseDelayAware(options, 2),
+
+  start({ core, window }, settings) {
+    const state = new DelayAwarePosterior(core, settings, window);
+    let last: { moments?: Moments; scores?: Scores } = {};
+    return {
+      dimension: settings.dimension,
+      domain: state.domain,
+      orderInvariant: false,
+      deterministic: true,
+      delayOffset: 1,
+      state,
+      score({ points }) {
+        const moments = state.predict(points);
+        // Over a domain nothing changes between most decisions of a long run.
+        if (last.moments !== moments) last = { moments, scores: upperConfidence(moments, settings.exploration) };
+        return last.scores as Scores;
+      },
+    };
+  },
+});
