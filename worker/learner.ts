@@ -40,10 +40,9 @@ export class Learner extends DurableObject<Environment> {
   constructor(ctx: DurableObjectState, env: Environment) {
     super(ctx, env);
     this.#store = new LearnerStore(ctx.storage);
-    this.#upkeep = new Upkeep(ctx.storage, env, () => ({ ...this.#known(), store: this.#store }));
-    void ctx.blockConcurrencyWhile(async () => {
-      if (this.#store.exists) await this.#upkeep.start();
-    });
+    const exists = () => this.#store.exists;
+    this.#upkeep = new Upkeep(ctx.storage, env, exists, () => ({ ...this.#known(), store: this.#store }));
+    void ctx.blockConcurrencyWhile(() => this.#upkeep.start());
   }
 
   /** Creates the model; with a configuration that it has not learnt under, it is a conflict. */

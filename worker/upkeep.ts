@@ -21,14 +21,16 @@ export interface Kept {
 export class Upkeep {
   readonly #storage: DurableObjectStorage;
   readonly #env: Environment;
+  readonly #exists: () => boolean;
   readonly #kept: () => Kept;
   #alarmAt?: number;
   #turn = Promise.resolve();
 
-  /** @param kept throws if there is no model. */
-  constructor(storage: DurableObjectStorage, env: Environment, kept: () => Kept) {
+  /** @param kept throws if no model `exists`. */
+  constructor(storage: DurableObjectStorage, env: Environment, exists: () => boolean, kept: () => Kept) {
     this.#storage = storage;
     this.#env = env;
+    this.#exists = exists;
     this.#kept = kept;
   }
 
@@ -80,7 +82,11 @@ export class Upkeep {
 
   /** Sets the alarm as a learner starts, which may have lost it; what fails is done by whatever comes next. */
   async start(): Promise<void> {
-    await this.arm().catch(report);
+    try {
+      if (this.#exists()) await this.arm();
+    } catch (error) {
+      report(error);
+    }
   }
 
   /** The alarm that was set is of no account any more. */

@@ -221,9 +221,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     guard: "a lost alarm is set when the learner starts",
-    file: "worker/learner.ts",
-    find: "if (this.#store.exists) await this.#upkeep.start();",
-    replace: "void this.#store.exists;",
+    file: "worker/upkeep.ts",
+    find: "if (this.#exists()) await this.arm();",
+    replace: "this.#exists();",
     tests: "faults",
     named: "healed when the learner starts",
   },
