@@ -24,7 +24,7 @@ it("creates a model once, with a Thompson policy of bounded width by default", a
     encoder: { dimension: 64, interactions: "all" },
     counts: { impressions: 0, pending: 0, converted: 0, expired: 0, applied: 0, duplicate: 0, late: 0, conflict: 0, orphan: 0 },
     actions: 0,
-    modelVersion: 1,
+    modelVersion: 2,
     conversionRate: null,
   });
   expect(Number.isFinite(created.body.options.widthCap) && created.body.options.widthCap < 1e6).toBe(true);
@@ -52,7 +52,7 @@ it("recommends from the catalogue, ranked and each place an impression of its ow
   const model = await createModel();
   const { status, body } = await call("POST", `/v1/models/${model}/recommendations`, { context: { country: "PT" }, limit: 5 }, publishable);
   expect(status).toBe(201);
-  expect(body).toMatchObject({ model, policy: "otf-lin-ts", modelVersion: 3, arm: "policy" });
+  expect(body).toMatchObject({ model, policy: "otf-lin-ts", modelVersion: 4, arm: "policy" });
   expect(Math.abs(body.windowEndsAt - Date.now() - HOUR_MS)).toBeLessThan(10_000);
   expect(body.actions.map(({ id }: { id: string }) => id).sort()).toEqual(["lamp", "mug", "tent"]);
   expect(new Set(body.actions.map(({ impressionId }: { impressionId: string }) => impressionId)).size).toBe(3);
