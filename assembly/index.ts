@@ -41,6 +41,7 @@ export {
   ridgeTouch,
 } from "./ridge";
 export { ridgeDraw, ridgeDrawScores, ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
+export { shrunkSolve } from "./shrunk";
 
 /** e^x, within 0.52 units in the last place. */
 export function exp(x: f64): f64 {

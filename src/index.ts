@@ -11,6 +11,8 @@ export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.t
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";
 export { type BpeOptions, bpe } from "./policy/bpe.ts";
 export { type BpeDelayOptions, bpeDelay } from "./policy/bpe-delay.ts";
+export { type DelayLinTsOptions, delayLinTs } from "./policy/delay-lin-ts.ts";
+export { type DelayLinUcbOptions, delayLinUcb } from "./policy/delay-lin-ucb.ts";
 export { type DelayedZoomingOptions, delayedZooming } from "./policy/delayed-zooming.ts";
 export { type DlppOptions, dlpp } from "./policy/dlpp.ts";
 export { type EpsilonGreedyOptions, epsilonGreedy } from "./policy/epsilon-greedy.ts";
@@ -24,7 +26,7 @@ export { type MiniGpEiOptions, miniGpEi } from "./policy/mini-gp-ei.ts";
 export { type MiniGpUcbOptions, miniGpUcb } from "./policy/mini-gp-ucb.ts";
 export { type OtfLinTsOptions, otfLinTs } from "./policy/otf-lin-ts.ts";
 export { type OtfLinUcbOptions, otfLinUcb } from "./policy/otf-lin-ucb.ts";
-export type { Candidate, Choice, ChooseRequest, Policy } from "./policy/policy.ts";
+export type { Candidate, Choice, ChooseRequest, Outcome, Policy } from "./policy/policy.ts";
 export type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 export { policies } from "./policy/table.ts";
 export { type UniformOptions, uniform } from "./policy/uniform.ts";

@@ -32,6 +32,8 @@ export interface CoreExports {
   ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
   ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;
 
+  shrunkSolve(gram: Pointer, d: number, ridge: number, vectors: Pointer, count: number, trace: Pointer): Status;
+
   gpCreate(d: number, kernel: number, params: Pointer, noiseVariance: number, capacity: number): Pointer;
   gpRelease(h: Pointer): void;
   gpSetKernel(h: Pointer, kernel: number, params: Pointer): Status;

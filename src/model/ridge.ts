@@ -33,6 +33,11 @@ export class Ridge implements Posterior {
     this.#core.ridgeReward(this.#handle, features, reward - previous);
   }
 
+  /** theta: d. **Cost:** O(d^2), once per change. */
+  estimate(): Float64Array {
+    return this.#core.ridgeEstimate(this.#handle);
+  }
+
   /** The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. **Cost:** O(k d^2). */
   moments(points: Float64Array): Moments {
     const { mean, width } = this.#core.ridgeScore(this.#handle, points);

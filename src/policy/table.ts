@@ -1,6 +1,8 @@
 import { asyTs } from "./asy-ts.ts";
 import { bpe } from "./bpe.ts";
 import { bpeDelay } from "./bpe-delay.ts";
+import { delayLinTs } from "./delay-lin-ts.ts";
+import { delayLinUcb } from "./delay-lin-ucb.ts";
 import { delayedZooming } from "./delayed-zooming.ts";
 import { dlpp } from "./dlpp.ts";
 import { epsilonGreedy } from "./epsilon-greedy.ts";
@@ -21,6 +23,8 @@ import { uniform } from "./uniform.ts";
 export const policies: readonly PolicyFactory[] = [
   otfLinUcb,
   otfLinTs,
+  delayLinUcb,
+  delayLinTs,
   gpUcbSdf,
   gpTsSdf,
   gpUcb,
