@@ -1,4 +1,4 @@
-// Ridge regression from given sums, with what its evidence is computed from: for means whose sums are corrected afterwards.
+// Ridge regression from given sums, with what the evidence for its ridge is computed from.
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { factorise, ZERO_COLUMN } from "./factor";
@@ -9,8 +9,8 @@ import { solve, solveFrom, solveTransposed } from "./vector";
 /**
  * With A = gram + ridge I (gram: d (d + 1) / 2, packed): writes A^-1 to each of `count` vectors (d each, in place).
  *
- * Returns OK, or, nothing written, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE, or NOT_FINITE. The trace of A^-1 goes to `trace`
- * unless that is 0. **Cost:** d^3 / 3, and as much again for the trace.
+ * The trace of A^-1 goes to `trace`. Returns OK, or NOT_FINITE, or, nothing written, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
+ * **Cost:** 2 d^3 / 3.
  */
 export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, count: usize, trace: usize): i32 {
   const factor = allocateDoubles(triangle(d) + (3 + LANES) * <u64>d + 2 * LANES * LANES);
@@ -36,7 +36,7 @@ export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, c
     solveTransposed(factor, reciprocals, d, vector);
   }
   if (!allFinite(vectors, count * d)) status = NOT_FINITE;
-  if (trace) store<f64>(trace, inverseTrace(factor, reciprocals, d, column));
+  store<f64>(trace, inverseTrace(factor, reciprocals, d, column));
   release(factor);
   return status;
 }

@@ -1,3 +1,10 @@
+export {
+  type DelayDistribution,
+  DelayEstimate,
+  type DelayEstimateOptions,
+  type DelayEstimateState,
+  type Silence,
+} from "./delay-estimate.ts";
 export { type Encoder, type EncoderOptions, encoder } from "./encoder.ts";
 export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";

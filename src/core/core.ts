@@ -221,18 +221,12 @@ export class Core {
     this.#exports.ridgeTouch(h.pointer);
   }
 
-  /** With A = `gram` (packed) + ridge I of as many rows as `vectors` has columns: A^-1 `vectors` (count x d), and the trace of A^-1 if asked. */
-  shrunkSolve(
-    gram: Float64Array,
-    ridge: number,
-    vectors: Float64Array,
-    count: number,
-    traced = false,
-  ): { solved: Float64Array; trace: number } {
+  /** With A = `gram` (packed) + ridge I: A^-1 of each of `count` rows of `vectors`, and the trace of A^-1. */
+  shrunkSolve(gram: Float64Array, ridge: number, vectors: Float64Array, count: number): { solved: Float64Array; trace: number } {
     const d = vectors.length / count;
     const [sums, solved, trace] = this.#memory.place([exactly(gram, triangle(d)), vectors], [1]);
-    check(this.#exports.shrunkSolve(sums, d, ridge, solved, count, traced ? trace : 0));
-    return { solved: this.#memory.copy(solved, vectors.length), trace: traced ? this.#memory.copy(trace, 1)[0] : 0 };
+    check(this.#exports.shrunkSolve(sums, d, ridge, solved, count, trace));
+    return { solved: this.#memory.copy(solved, vectors.length), trace: this.#memory.copy(trace, 1)[0] };
   }
 
   gpCreate(spec: KernelSpec, noiseVariance: number, capacity: number): GaussianProcessHandle {

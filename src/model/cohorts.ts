@@ -96,12 +96,12 @@ export class Cohorts {
     }
   }
 
-  save(writer: SnapshotWriter): void {
+  save(writer: Pick<SnapshotWriter, "numbers">): void {
     writer.numbers([this.#newest, ...this.#list.flatMap(({ start, length, count, elapsed }) => [start, length, count, elapsed])]);
     for (const { sums } of this.#list) writer.numbers(sums);
   }
 
-  load(reader: SnapshotReader): void {
+  load(reader: Pick<SnapshotReader, "numbers">): void {
     const [newest, ...fields] = reader.numbers();
     if (newest === undefined || fields.length % 4 !== 0) throw malformed();
     this.#newest = newest;

@@ -124,24 +124,26 @@ export class Delays {
       let events = 0;
       let risk = 0;
       for (const part of parts) {
-        const old = part.age + this.#resolution >= end;
-        events += part.counts[b];
-        risk += old ? part.seen : part.counts[b];
+        if (part.age + this.#resolution >= end) {
+          events += part.counts[b];
+          risk += part.seen;
+        }
         part.seen -= part.counts[b];
       }
       if (events === 0) continue;
-      chance *= 1 - events / risk;
-      if (events < risk) variance += events / (risk * (risk - events));
+      // One more at risk than there are: the oldest conversion alone would make all shorter delays impossible.
+      chance *= 1 - events / (risk + 1);
+      variance += events / ((risk + 1) * (risk + 1 - events));
     }
     return { ends, probability, error, below: (x) => interpolated(x / this.#resolution, probability) };
   }
 
-  save(writer: SnapshotWriter): void {
+  save(writer: Pick<SnapshotWriter, "numbers">): void {
     writer.numbers(this.#settled);
     this.cohorts.save(writer);
   }
 
-  load(reader: SnapshotReader): void {
+  load(reader: Pick<SnapshotReader, "numbers">): void {
     this.#settled = reader.numbers(this.bins);
     if (this.#settled.some((count) => count < 0)) throw malformed();
     this.cohorts.load(reader);

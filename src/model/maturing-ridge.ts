@@ -4,7 +4,7 @@ import { Delays } from "./delays.ts";
 import type { AppendedImpression, Moments } from "./posterior.ts";
 import type { ReportedDelay } from "./reported-delay.ts";
 import { Ridge } from "./ridge.ts";
-import { evidenceRidge, type MaturedSums, shrunkMean } from "./shrinkage.ts";
+import { evidenceRidge, type MaturedSums, type Shrinkage, shrunk } from "./shrinkage.ts";
 import type { Moment, Window } from "./window.ts";
 
 export interface MaturingRidgeOptions {
@@ -25,12 +25,8 @@ const GUESSED = 10;
 const COHORTS = 64;
 const STEPS = 16384;
 
-interface Derived {
-  /** What the mean's parameter has over that of the posterior in which what is pending counts as a zero: d. */
-  readonly shift: Float64Array;
-  /** Standard deviation of a reward. */
-  readonly spread: number;
-}
+/** Features for which the mean is taken anew with every impression; with twice as many, with every second one. */
+const FRESH = 64;
 
 /**
  * Ridge regression in which an impression of age s counts for F(s) in the mean, and wholly in the variance.
@@ -55,9 +51,17 @@ export class MaturingRidge {
   /** The latest time an impression was made at: what is matured, is so by then. */
   #now = 0;
   #ridge: number;
-  /** Impressions at which the ridge is next chosen. */
+  /** Impressions at which the ridge is next chosen, and at which the mean was last taken anew. */
   #due = 2;
-  #derived: Derived | undefined;
+  #taken = 0;
+  /** How many impressions that mean serves; while it is one, the mean is a function of the sums. */
+  readonly #serves: number;
+  /** The regression of the mean, and its gram matrix. */
+  readonly #mean: Ridge;
+  #gram: Float64Array;
+  #spread: number;
+  /** What the mean's parameter has over that of the posterior in which what is pending counts as a zero: d. */
+  #shift: Float64Array | undefined;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
     const { dimension: d, ridge } = options;
@@ -67,7 +71,11 @@ export class MaturingRidge {
     this.#triangle = (d * (d + 1)) / 2;
     this.#level = new Float64Array(d);
     this.#ridge = ridge;
+    this.#serves = options.shrinkage === "evidence" ? Math.ceil(d / FRESH) : 1;
+    this.#gram = new Float64Array(this.#triangle);
+    this.#spread = Math.sqrt(options.rewardVariance);
     this.posterior = new Ridge(core, { dimension: d, ridge });
+    this.#mean = new Ridge(core, { dimension: d, ridge });
     this.delays = new Delays({ ...scales(window), extra: this.#triangle + d });
   }
 
@@ -87,31 +95,35 @@ export class MaturingRidge {
       if (sums) sums[this.#triangle + i] += features[i];
     }
     this.#impressions++;
-    this.#derived = undefined;
-    if (this.#options.shrinkage === "evidence" && this.#impressions >= this.#due) this.#refit();
+    if (this.#options.shrinkage === "evidence" && this.#impressions >= this.#due) {
+      this.#ridge = evidenceRidge(this.#core, this.#matured(), this.#shrinkage, this.#ridge);
+      this.#due = Math.ceil(this.#impressions * REFIT);
+    }
+    if (this.#serves > 1 && this.#impressions >= this.#taken + this.#serves) this.#take();
+    this.#shift = undefined;
     return 0;
   }
 
-  #refit(): void {
-    this.#ridge = evidenceRidge(this.#core, this.#matured(), this.#ridge);
-    this.#due = Math.ceil(this.#impressions * REFIT);
-    this.#derived = undefined;
+  get #shrinkage(): Shrinkage {
+    const { ridge, rewardVariance } = this.#options;
+    return { leastRidge: ridge, rewardVariance };
   }
 
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void {
     this.posterior.reward(impression, reward, previous ?? 0);
+    this.#mean.reward(impression, reward, previous ?? 0);
     this.#rewards += reward - (previous ?? 0);
     this.#squares += reward * reward - (previous ?? 0) * (previous ?? 0);
     const time = this.#time(impression);
     if (delay?.before !== undefined) this.delays.convert(time, delay.before, -1);
     const after = delay ? delay.after : previous === undefined ? Math.max(this.#now - time, 0) : undefined;
     if (after !== undefined) this.delays.convert(time, after);
-    this.#derived = undefined;
+    this.#shift = undefined;
   }
 
   /** The sums in which every impression counts for as much as has matured of it. **Cost:** O(cohorts d^2). */
   #matured(): MaturedSums {
-    const { dimension: d, ridge, rewardVariance } = this.#options;
+    const d = this.#options.dimension;
     const sums = this.posterior.statistics();
     const gram = sums.subarray(0, this.#triangle);
     const level = this.#level.slice();
@@ -125,33 +137,39 @@ export class MaturingRidge {
       for (let i = 0; i < d; i++) level[i] -= missing * own[this.#triangle + i];
       count -= missing * cohort.count;
     }
-    const moment = sums.subarray(this.#triangle);
-    const matured = Math.max(count, 0);
-    const spread = matured > 0 ? Math.max(this.#squares - (this.#rewards * this.#rewards) / matured, 0) : 0;
-    const variance = (spread + GUESSED * rewardVariance) / (matured + GUESSED);
-    return { gram, moment, level, count: matured, squares: this.#squares, leastRidge: ridge, variance, rewardVariance };
+    return { gram, moment: sums.subarray(this.#triangle), level, count: Math.max(count, 0), squares: this.#squares };
   }
 
-  /** What follows from the sums and the ridge alone, once per change. */
-  #derive(): Derived {
-    if (!this.#derived) {
-      const sums = this.#matured();
-      const shift = shrunkMean(this.#core, sums, this.#ridge).mean;
+  /** Takes the mean anew: what has matured by now, and the ridge. */
+  #take(): void {
+    const sums = this.#matured();
+    const { ridge, rewardVariance } = this.#options;
+    this.#gram = shrunk(sums, this.#ridge - ridge);
+    this.#mean.replace(this.#gram, sums.moment);
+    this.#taken = this.#impressions;
+    const squares = sums.count > 0 ? Math.max(this.#squares - (this.#rewards * this.#rewards) / sums.count, 0) : 0;
+    this.#spread = Math.sqrt((squares + GUESSED * rewardVariance) / (sums.count + GUESSED));
+  }
+
+  /** Once per change. */
+  #derive(): Float64Array {
+    if (!this.#shift) {
+      if (this.#serves === 1) this.#take();
       const plain = this.posterior.estimate();
-      for (let i = 0; i < shift.length; i++) shift[i] -= plain[i];
-      this.#derived = { shift, spread: Math.sqrt(sums.variance) };
+      this.#shift = this.#mean.estimate().map((each, i) => each - plain[i]);
     }
-    return this.#derived;
+    return this.#shift;
   }
 
   /** Standard deviation of a reward: what a multiplier of the deviations is to be multiplied with. */
   get spread(): number {
-    return this.#derive().spread;
+    this.#derive();
+    return this.#spread;
   }
 
   /** Adds to each score what the mean has over that of the posterior below: a score to each row of `points`, k or more times. */
   corrected(scores: Float64Array, points: Float64Array): Float64Array {
-    const { shift } = this.#derive();
+    const shift = this.#derive();
     const d = shift.length;
     const count = points.length / d;
     for (let row = 0; row < count; row++) {
@@ -179,14 +197,22 @@ export class MaturingRidge {
 
   refactor(): void {
     this.posterior.refactor();
-    this.#derived = undefined;
+    this.#mean.refactor();
+    this.#shift = undefined;
   }
 
+  inspect() {
+    return [this.#ridge, this.spread];
+  }
   save(writer: SnapshotWriter): void {
     this.posterior.save(writer);
     writer.numbers([this.#rewards, this.#squares, this.#impressions, this.#now, this.#ridge, this.#due]);
     writer.numbers(this.#level);
     this.delays.save(writer);
+    // Otherwise it follows from the sums.
+    if (this.#serves === 1) return;
+    writer.numbers([this.#taken, this.#spread]);
+    writer.numbers(this.#gram);
   }
 
   load(reader: SnapshotReader): void {
@@ -195,7 +221,11 @@ export class MaturingRidge {
     if (this.#ridge < this.#options.ridge) throw malformed();
     this.#level = reader.numbers(this.#options.dimension);
     this.delays.load(reader);
-    this.#derived = undefined;
+    this.#shift = undefined;
+    if (this.#serves === 1) return;
+    [this.#taken, this.#spread] = reader.numbers(2);
+    this.#gram = reader.numbers(this.#triangle);
+    this.#mean.replace(this.#gram, this.posterior.statistics().subarray(this.#triangle));
   }
 }
 

@@ -69,6 +69,12 @@ export class Ridge implements Posterior {
     this.#pairs = 0;
   }
 
+  /** Has other sums from now on. **Cost:** O(d^3). */
+  replace(gram: Float64Array, moment: Float64Array): void {
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: new Float64Array(gram.length).fill(1) });
+    this.refactor();
+  }
+
   save(writer: SnapshotWriter): void {
     const { gram, moment, factor } = this.#core.ridgeState(this.#handle);
     writer.numbers(gram);

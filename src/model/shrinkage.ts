@@ -12,9 +12,12 @@ export interface MaturedSums {
   readonly count: number;
   /** Sum of squared rewards. */
   readonly squares: number;
+}
+
+export interface Shrinkage {
+  /** Of the level, which is not shrunk, and the least of the rest. */
   readonly leastRidge: number;
-  /** Variance of a reward by these sums, and as guessed without any. */
-  readonly variance: number;
+  /** What the variance of a reward is thought to be before there are any. */
   readonly rewardVariance: number;
 }
 
@@ -22,60 +25,50 @@ export interface MaturedSums {
 const STEPS = 3;
 const MOST_RIDGE = 1e6;
 /** Degrees of freedom, and impressions, that the guesses of the two variances count for. */
-const GUESSED_FREEDOM = 0.03;
+const GUESSED_FREEDOM = 0.3;
 const GUESSED = 10;
 
-export interface ShrunkMean {
-  /** theta: d. */
-  readonly mean: Float64Array;
-  /** Parameters that the data determine, of those that the ridge shrinks. */
-  readonly freedom: number;
-  /** Squared length of what the ridge shrinks, and of the rest. */
-  readonly shrunk: number;
-  readonly free: number;
-}
-
 /**
- * theta = A^-1 moment, A = gram + ridge (I - e e^T) + leastRidge e e^T with e the direction of the level: what all actions have
- * in common is not shrunk, only what tells them apart.
- *
- * **Cost:** O(d^3), and about twice as much for the freedom.
+ * gram + extra (I - e e^T), e the direction of the level: with a ridge of its own it shrinks what tells actions apart, and
+ * leaves alone what they have in common.
  */
-export function shrunkMean(core: Core, { gram, moment, level, leastRidge }: MaturedSums, ridge: number, traced = false): ShrunkMean {
-  const d = moment.length;
-  const length = Math.sqrt(product(level, level));
-  const both = new Float64Array(2 * d);
-  both.set(moment);
-  if (length > 0) for (let i = 0; i < d; i++) both[d + i] = level[i] / length;
-  const e = both.slice(d);
-  const { solved, trace } = core.shrunkSolve(gram, ridge, both, 2, traced);
-  const mean = solved.slice(0, d);
-  const q = solved.subarray(d);
-  const lowered = length > 0 && ridge > leastRidge;
-  if (!lowered) return { mean, freedom: d - ridge * trace, shrunk: product(mean, mean), free: 0 };
-  // Sherman and Morrison, for the e e^T that is taken away.
-  const along = product(e, q);
-  const rest = 1 / (ridge - leastRidge) - along;
-  const gain = product(e, mean) / rest;
-  for (let i = 0; i < d; i++) mean[i] += gain * q[i];
-  const onLevel = product(e, mean);
-  const outside = trace + product(q, q) / rest - (along + (along * along) / rest);
-  return { mean, freedom: d - 1 - ridge * outside, shrunk: product(mean, mean) - onLevel * onLevel, free: onLevel * onLevel };
+export function shrunk({ gram, level }: MaturedSums, extra: number): Float64Array {
+  const sum = gram.slice();
+  const square = product(level, level);
+  if (square === 0) return sum;
+  for (let i = 0, at = 0; i < level.length; i++) {
+    for (let j = 0; j < i; j++, at++) sum[at] -= (extra * level[i] * level[j]) / square;
+    sum[at++] += extra * (1 - (level[i] * level[i]) / square);
+  }
+  return sum;
 }
 
 /**
  * The ridge under which the data are most likely: the variance of noise over that of the parameters, both estimated.
+ *
+ * **Cost:** O(d^3).
  * **Source:** MacKay 1992, Bayesian interpolation, the fixed point of the evidence; a weak guess keeps it finite without data.
  */
-export function evidenceRidge(core: Core, sums: MaturedSums, from: number): number {
-  const { moment, count, squares, leastRidge, rewardVariance } = sums;
+export function evidenceRidge(core: Core, sums: MaturedSums, { leastRidge, rewardVariance }: Shrinkage, from: number): number {
+  const { moment, level, count, squares } = sums;
+  const d = moment.length;
+  const length = Math.sqrt(product(level, level));
+  if (length === 0) return from;
+  const e = level.map((each) => each / length);
+  const both = new Float64Array(2 * d);
+  both.set(moment);
+  both.set(e, d);
   let ridge = from;
   for (let step = 0; step < STEPS; step++) {
-    const { mean, freedom, shrunk, free } = shrunkMean(core, sums, ridge, true);
-    const own = Math.max(freedom, 0);
-    const residual = Math.max(squares - product(mean, moment) - ridge * Math.max(shrunk, 0) - leastRidge * free, 0);
-    const noise = (residual + GUESSED * rewardVariance) / (Math.max(count - own, 0) + GUESSED);
-    const proposed = ((own + GUESSED_FREEDOM) * noise) / (Math.max(shrunk, 0) + GUESSED_FREEDOM * rewardVariance);
+    const { solved, trace } = core.shrunkSolve(shrunk(sums, ridge - leastRidge), leastRidge, both, 2);
+    const mean = solved.subarray(0, d);
+    const onLevel = product(e, mean);
+    const rest = Math.max(product(mean, mean) - onLevel * onLevel, 0);
+    // Parameters that the data determine, of those that are shrunk.
+    const freedom = Math.max(d - 1 - ridge * (trace - product(e, solved.subarray(d))), 0);
+    const residual = Math.max(squares - product(mean, moment) - ridge * rest - leastRidge * onLevel * onLevel, 0);
+    const noise = (residual + GUESSED * rewardVariance) / (Math.max(count - freedom, 0) + GUESSED);
+    const proposed = ((freedom + GUESSED_FREEDOM) * noise) / (rest + GUESSED_FREEDOM * rewardVariance);
     ridge = Math.min(Math.max(proposed, leastRidge), MOST_RIDGE);
   }
   return ridge;
