@@ -39,7 +39,7 @@ const RESOLUTION = 1 / 16384;
 /** Cohorts are kept for so many windows, so that a silence can be told from one that is still to be expected. */
 const KEPT = 2;
 /** Conversions without which nothing is said of a silence. */
-const FEW = 10;
+const FEW = 30;
 
 /**
  * How late conversions come, from those that have come so far: an impression made a moment ago has had no time for a long delay.

@@ -23,9 +23,10 @@ export interface Shrinkage {
 
 /** Steps of the fixed-point iteration, which goes on from the last choice. */
 const STEPS = 3;
-const MOST_RIDGE = 1e6;
+/** The ridge is at most this share of what the data say of a parameter on average: with few data it is not believed. */
+const MOST_SHARE = 0.1;
 /** Degrees of freedom, and impressions, that the guesses of the two variances count for. */
-const GUESSED_FREEDOM = 0.3;
+const GUESSED_FREEDOM = 0.1;
 const GUESSED = 10;
 
 /**
@@ -50,7 +51,7 @@ export function shrunk({ gram, level }: MaturedSums, extra: number): Float64Arra
  * **Source:** MacKay 1992, Bayesian interpolation, the fixed point of the evidence; a weak guess keeps it finite without data.
  */
 export function evidenceRidge(core: Core, sums: MaturedSums, { leastRidge, rewardVariance }: Shrinkage, from: number): number {
-  const { moment, level, count, squares } = sums;
+  const { gram, moment, level, count, squares } = sums;
   const d = moment.length;
   const length = Math.sqrt(product(level, level));
   if (length === 0) return from;
@@ -58,6 +59,9 @@ export function evidenceRidge(core: Core, sums: MaturedSums, { leastRidge, rewar
   const both = new Float64Array(2 * d);
   both.set(moment);
   both.set(e, d);
+  let information = 0;
+  for (let i = 0, at = 0; i < d; at += ++i + 1) information += gram[at];
+  const most = Math.max(leastRidge, (MOST_SHARE * information) / d);
   let ridge = from;
   for (let step = 0; step < STEPS; step++) {
     const { solved, trace } = core.shrunkSolve(shrunk(sums, ridge - leastRidge), leastRidge, both, 2);
@@ -69,7 +73,7 @@ export function evidenceRidge(core: Core, sums: MaturedSums, { leastRidge, rewar
     const residual = Math.max(squares - product(mean, moment) - ridge * rest - leastRidge * onLevel * onLevel, 0);
     const noise = (residual + GUESSED * rewardVariance) / (Math.max(count - freedom, 0) + GUESSED);
     const proposed = ((freedom + GUESSED_FREEDOM) * noise) / (rest + GUESSED_FREEDOM * rewardVariance);
-    ridge = Math.min(Math.max(proposed, leastRidge), MOST_RIDGE);
+    ridge = Math.min(Math.max(proposed, leastRidge), most);
   }
   return ridge;
 }
