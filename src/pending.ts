@@ -1,4 +1,5 @@
 import type { AppendedImpression } from "./model/posterior.ts";
+import type { ReportedDelay } from "./model/reported-delay.ts";
 import type { Moment, Window } from "./model/window.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
@@ -30,6 +31,8 @@ export interface Registration {
   /** The impression's `reward` before and after. */
   readonly previous?: number;
   readonly reward?: number;
+  /** How long after the impression the first conversion of those that count came, before and after. */
+  readonly delay?: ReportedDelay;
 }
 
 /**
@@ -144,11 +147,20 @@ export class Pending {
     if (same.some(({ at, reward }) => at === conversion.at && reward === conversion.reward)) {
       return { status: "duplicate", previous, reward: previous };
     }
+    const before = this.#delay(impression);
     impression.conversions.push(conversion);
     impression.conversions.sort(compare);
     // A retraction that comes before what it retracts leaves the impression as it was.
     impression.reward = rewardOf(impression.conversions) ?? (previous === undefined ? undefined : 0);
-    return { status: same.length > 0 ? "conflict" : "applied", previous, reward: impression.reward };
+    const status = same.length > 0 ? "conflict" : "applied";
+    // In rounds it is not kept when a conversion came: it came now, if it is the first.
+    const delay = this.#inMs ? { delay: { before, after: this.#delay(impression) } } : {};
+    return { status, previous, reward: impression.reward, ...delay };
+  }
+
+  #delay({ now, conversions }: Impression): number | undefined {
+    const times = conversions.filter((_, i) => counts(conversions, i)).map(({ at }) => at);
+    return this.#inMs && times.length > 0 ? Math.max(Math.min(...times) - (now as number), 0) : undefined;
   }
 
   save(writer: SnapshotWriter): void {
@@ -184,11 +196,16 @@ export class Pending {
   }
 }
 
+/** Whether an event is the last of its goal, and no retraction. */
+function counts(conversions: readonly Conversion[], i: number): boolean {
+  return conversions[i].reward !== null && conversions[i + 1]?.goal !== conversions[i].goal;
+}
+
 /** Sum over goals of the rewards of the events that count, each the last of its goal; undefined if there is none. */
 function rewardOf(conversions: readonly Conversion[]): number | undefined {
   const rewards: number[] = [];
-  conversions.forEach(({ goal, reward }, i) => {
-    if (reward !== null && conversions[i + 1]?.goal !== goal) rewards.push(reward);
+  conversions.forEach(({ reward }, i) => {
+    if (counts(conversions, i)) rewards.push(reward as number);
   });
   return rewards.length === 0 ? undefined : rewards.sort((a, b) => a - b).reduce((sum, reward) => sum + reward, 0);
 }

@@ -188,9 +188,7 @@ it("counts a day later what neither the learner got nor KV's list showed at clos
   const [impressionId, shownAt] = [await showOne(model), Date.now()];
   await convert({ impressionId, reward: 1 }, { env: unreachable });
   const { digest } = await describeModel(model);
-  const list = vi
-    .spyOn(Object.getPrototypeOf(env.EVENTS), "list")
-    .mockResolvedValue({ keys: [], list_complete: true, cacheStatus: null });
+  const list = vi.spyOn(Object.getPrototypeOf(env.EVENTS), "list").mockResolvedValue({ keys: [], list_complete: true, cacheStatus: null });
   await ring(model, closesAt(shownAt, timing));
   // What it owes, and what it has of the bucket.
   expect(list).toHaveBeenCalledTimes(2);
