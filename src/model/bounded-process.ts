@@ -194,10 +194,16 @@ export class BoundedProcess implements JointPosterior {
   /** Mean and standard deviation, in units of the noise. **Cost:** O(k n^2); for the domain's own array of points O(k n) a new row. */
   moments(points: Float64Array): Moments {
     if (points === this.domain?.points) {
-      this.#overDomain ??= momentsOf(this.#core.gpScoreWatched(this.#handle));
+      this.#overDomain ??= momentsOf(this.#watched(points.length / this.domain.dimension));
       return this.#overDomain;
     }
     return momentsOf(this.#core.gpScore(this.#handle, points));
+  }
+
+  #watched(count: number): { readonly mean: Float64Array; readonly variance: Float64Array } {
+    const scores = { mean: new Float64Array(count), variance: new Float64Array(count) };
+    this.#core.gpScoreWatched(this.#handle, scores.mean, scores.variance);
+    return scores;
   }
 
   sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
