@@ -59,17 +59,17 @@ function termsOf(
   { weight, base, share }: Part,
   { decisions, reward: { min, max }, maturity }: { decisions: number; reward: Range; maturity: Maturity },
 ): Terms {
-  const corrected = (row: Row, reward: number): number => (weight(row) * reward) / row.maturity;
   const ages = Float64Array.from(rows, ({ age }) => age);
-  const values = Float64Array.from(rows, (row) => corrected(row, row.reward));
+  const values = Float64Array.from(rows, (row) => (weight(row) * row.reward) / row.maturity);
   const value = maturity.influence?.(ages, values) ?? new Float64Array(decisions);
   const [least, most, shares] = [value.slice(), value.slice(), new Float64Array(decisions)];
   rows.forEach((row, i) => {
-    const { place, reward } = row;
+    const { place } = row;
     const own = base(row);
     value[place] += own + values[i];
-    least[place] += own + corrected(row, Math.min(min, reward));
-    most[place] += own + corrected(row, Math.max(max, reward));
+    // As if it were known at once what comes of it: who is young would count for several otherwise.
+    least[place] += own + Math.min(values[i], weight(row) * min);
+    most[place] += own + Math.max(values[i], weight(row) * max);
     shares[place] = share(row);
   });
   return { value, least, most, share: shares };

@@ -1,8 +1,8 @@
 import { evaluate, type LoggedDecision, otfLinTs, uniform } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { eventSource } from "../../scripts/evaluate/event-source.ts";
-import { call, convert, createModel, HOUR_MS, recommend } from "./client.ts";
-import { MINUTE_MS, ring, tick, useClock } from "./clock.ts";
+import { call, convert, createModel, HOUR_MS, keep, recommend } from "./client.ts";
+import { DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { seedIds } from "./lived.ts";
 
 useClock();
@@ -57,6 +57,34 @@ it("reads from a model's log what there was to choose among, with which chance, 
   const early = await eventSource(await linesOf(model), { progress, asOf });
   expect(early.decisions.every(({ conversions = [] }) => conversions.length === 0)).toBe(true);
 }, 30_000);
+
+it("still reads what there was to choose among when the model has forgotten how it came to be so", async () => {
+  const model = await createModel({ retention: { ms: DAY_MS } });
+  for (const actions of [
+    ["tent", "stove"],
+    ["lamp", "stove", "mug"],
+  ]) {
+    await call("PUT", `/v1/models/${model}/actions`, { actions: actions.map((id) => ({ id })) });
+  }
+  for (let n = 0; n < 10; n++) {
+    tick(MINUTE_MS);
+    await recommend(model);
+    await keep(model);
+  }
+  await ring(model, Date.now() + 3 * DAY_MS);
+  await recommend(model, { exclude: ["mug"] });
+  const marks = (await linesOf(model)).map((line) => JSON.parse(line)).filter(({ mark }) => mark && mark !== "snapshot");
+  // The first of the catalogue now has all of it; those after it, at kept snapshots, changed nothing.
+  expect(marks.map(({ mark }) => mark)).toEqual(["configuration", ...marks.slice(1).map(() => "actions")]);
+  expect(marks[1].content.changed.map(([place, { id }]: [number, { id: string }]) => [place, id])).toEqual([
+    [0, "lamp"],
+    [1, "stove"],
+    [2, "mug"],
+  ]);
+  expect(marks.slice(2).map(({ content }) => content.changed.length)).toEqual(marks.slice(2).map(() => 0));
+  const { decisions } = await eventSource(await linesOf(model), { progress });
+  expect(decisions.map(({ ids }) => ids)).toEqual([["lamp", "stove"]]);
+});
 
 it("estimates from a model's log that always showing what converts earns more than chance", async () => {
   const source = await eventSource(await linesOf(await shown()), { progress });

@@ -204,7 +204,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: "The event log as lines of JSON",
     key: "secret",
     query: logQuery,
-    answers: { 200: { description: "First a line about the model, then each event in order.", media: NDJSON } },
+    answers: { 200: { description: "First a line about the model, then each event in order, each line with a receipt.", media: NDJSON } },
     problems: [400, ...ofModel],
   },
   "POST /v1/models/:model/events": {
