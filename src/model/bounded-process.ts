@@ -81,6 +81,7 @@ export class BoundedProcess implements JointPosterior {
 
   /** Counts an impression with this reward. **Cost:** O(n^2) if a row is due; now and then O(n^3). */
   add(point: Float64Array, reward: number): void {
+    if (!Number.isFinite((this.#find(point)?.squares ?? 0) + reward * reward)) throw overflow();
     if (this.#siteOf.length >= this.#capacity) this.#makeRoom();
     const site = this.#find(point);
     if (site) this.#count(site, reward);
@@ -89,7 +90,6 @@ export class BoundedProcess implements JointPosterior {
 
   #count(site: Site, reward: number): void {
     const next = { count: site.count + 1, sum: site.sum + reward, squares: site.squares + reward * reward };
-    if (!Number.isFinite(next.squares)) throw overflow();
     if (next.count - site.countInForce > LAG * site.countInForce) {
       this.#appendRow(site, next.count - site.countInForce, next.sum - site.sumInForce);
       site.countInForce = next.count;
@@ -121,7 +121,6 @@ export class BoundedProcess implements JointPosterior {
   }
 
   #open(point: Float64Array, reward: number): void {
-    if (!Number.isFinite(reward * reward)) throw overflow();
     const site = { point: point.slice(), row: -1, count: 1, sum: reward, squares: reward * reward, countInForce: 1, sumInForce: reward };
     this.#appendRow(site, 1, reward);
     this.#sites.push(site);
