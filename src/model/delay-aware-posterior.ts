@@ -61,11 +61,15 @@ export class DelayAwarePosterior implements JointPosterior {
     return this.#open.add(features, moment);
   }
 
+  /** @throws {RangeError} for a first reward when every impression has an outcome, unless its window has closed. */
   observe({ features, slot }: AppendedImpression, reward: number, previous: number | undefined): void {
-    const first = previous === undefined;
-    if (first && this.#outcomes === this.#impressions) throw new RangeError("outcome: expected no more first rewards than impressions");
-    if (first && this.#open.convert(slot)) this.#learn(features, reward);
-    else this.#known.replace(features, reward, previous ?? 0);
+    if (previous !== undefined || !this.#open.has(slot)) {
+      this.#known.replace(features, reward, previous ?? 0);
+      return;
+    }
+    if (this.#outcomes === this.#impressions) throw new RangeError("outcome: expected no more first rewards than impressions");
+    this.#learn(features, reward);
+    this.#open.convert(slot);
   }
 
   #learn(features: Float64Array, reward: number): void {
