@@ -201,9 +201,9 @@ export class BoundedProcess implements JointPosterior {
     return momentsOf(this.#core.gpScore(this.#handle, points));
   }
 
-  /** The means alone: for points outside the domain O(k n), which agrees with `moments` to rounding. */
+  /** The means alone: without a domain O(k n), which agrees with `moments` to rounding. */
   means(points: Float64Array): Float64Array {
-    return points === this.domain?.points ? this.moments(points).mean : this.#core.gpMean(this.#handle, points);
+    return this.domain ? this.moments(points).mean : this.#core.gpMean(this.#handle, points);
   }
 
   sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
