@@ -76,6 +76,7 @@ const budgets: Record<string, number> = { "64 rows": 64, "128 rows": 128, "256 r
 const budget: Experiment = {
   ...multiTask,
   id: "budget",
+  runs: 5,
   title: "A budget of rows: Verma's multi-task experiment (20 tasks), delay-aware GP-UCB",
   settings: ["20 tasks"],
   algorithms: Object.keys(budgets),
