@@ -32,6 +32,7 @@ const sampling: Experiment = {
   ...multiTask,
   id: "verma-multi-task-sampling",
   title: "Verma's multi-task experiment (20 tasks, Poisson 3), by sampling",
+  runs: 5,
   settings: ["20 tasks"],
   algorithms: [TS, "GP-TS-SDF", "asy-TS"],
   run(task) {
