@@ -61,7 +61,7 @@ describe("a ridge regression that knows of delays", () => {
     const features = (): number[] => Array.from({ length: dimension }, () => (Math.floor(random() * 4096) - 2048) / 16384);
     let saved = await Recommender.create({ policy: delayLinTs({ dimension }), window: { rounds: 30 }, seed: 2 });
     const unbroken = await Recommender.create({ policy: delayLinTs({ dimension }), window: { rounds: 30 }, seed: 2 });
-    for (let round = 1; round <= 40; round++) {
+    for (let round = 1; round <= 20; round++) {
       const request = { candidates: [{ features: features() }, { features: features() }, { features: features() }] };
       const decision = unbroken.recommend(request);
       expect(saved.recommend(request)).toEqual(decision);
