@@ -15,7 +15,7 @@ export type { BoxSettings, RegionSettings } from "./model/box.ts";
 export type { GaussianProcess } from "./model/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process-settings.ts";
 export { additiveMatern32, type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "./model/kernel.ts";
-export type { AppendedImpression } from "./model/posterior.ts";
+export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 export type { Window } from "./model/window.ts";
 export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";

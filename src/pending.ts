@@ -1,5 +1,4 @@
-import type { AppendedImpression } from "./model/posterior.ts";
-import type { ReportedDelay } from "./model/reported-delay.ts";
+import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 import type { Moment, Window } from "./model/window.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 

@@ -1,9 +1,8 @@
 import type { Core } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import { Delays } from "./delays.ts";
-import type { AppendedImpression, Moments } from "./posterior.ts";
+import type { AppendedImpression, Moments, ReportedDelay } from "./posterior.ts";
 import type { SampleRequest, Scores } from "./ranking.ts";
-import type { ReportedDelay } from "./reported-delay.ts";
 import { Ridge } from "./ridge.ts";
 import { evidenceRidge, type MaturedSums, type Shrinkage, shrunk } from "./shrinkage.ts";
 import type { Moment, Window } from "./window.ts";

@@ -24,9 +24,9 @@ export interface Shrinkage {
 /** Steps of the fixed-point iteration, which goes on from the last choice. */
 const STEPS = 3;
 /** The ridge is at most this share of what the data say of a parameter on average: with few data it is not believed. */
-const MOST_SHARE = 0.1;
+const MOST_SHARE = 0.3;
 /** Degrees of freedom, and impressions, that the guesses of the two variances count for. */
-const GUESSED_FREEDOM = 0.1;
+const GUESSED_FREEDOM = 0.03;
 const GUESSED = 10;
 
 /**

@@ -1,8 +1,7 @@
 import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
-import type { AppendedImpression } from "../model/posterior.ts";
+import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
-import type { ReportedDelay } from "../model/reported-delay.ts";
 import type { Moment } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule.ts";

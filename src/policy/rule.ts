@@ -1,9 +1,8 @@
 import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import type { Domain } from "../model/domain.ts";
-import type { AppendedImpression, Moments } from "../model/posterior.ts";
+import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
 import type { SampleRequest, Scores } from "../model/ranking.ts";
-import type { ReportedDelay } from "../model/reported-delay.ts";
 import type { Moment, Window } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 
