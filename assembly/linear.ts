@@ -17,6 +17,7 @@ export {
 } from "./ridge";
 export { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "./ridge-draws";
 export { ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
+export { shrunkSolve } from "./shrunk";
 
 /** The natural logarithm, within 0.52 units in the last place. */
 export function log(x: f64): f64 {

@@ -36,15 +36,15 @@ export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
 }
 
 /**
- * Scores of m samples in opposite pairs, kept in `model.scores`: k rows, of which entry 2 s is <x_c, theta> + scale <x_c, w_s>
+ * Scores of m samples in opposite pairs, kept in `model.scores`: k rows, of which entry 2 s is <x_c, centre> + scale <x_c, w_s>
  * for each w_s that `ridgeDraw` kept, and entry 2 s + 1 the same with a minus, which costs no more.
  *
- * `ridgeDraw` has kept at least m / 2. `xs`: k x d, row-major. Returns OK, OUT_OF_MEMORY or NOT_FINITE.
+ * `ridgeDraw` has kept at least m / 2. `centre`: d, or 0 for theta; `xs`: k x d, row-major. Returns OK, OUT_OF_MEMORY or NOT_FINITE.
  * **Cost:** m / 2 for each feature that is not zero.
  */
-export function ridgeDrawScores(model: Ridge, xs: usize, k: usize, scale: f64, m: usize): i32 {
+export function ridgeDrawScores(model: Ridge, centre: usize, xs: usize, k: usize, scale: f64, m: usize): i32 {
   const d = model.dimension;
-  const theta = estimate(model);
+  if (!centre) centre = estimate(model);
   const groups = (m + 2 * GROUP - 1) / (2 * GROUP);
   const stride = groups * 2 * GROUP;
   if (!reserve(model, <u64>k * stride)) return OUT_OF_MEMORY;
@@ -55,7 +55,7 @@ export function ridgeDrawScores(model: Ridge, xs: usize, k: usize, scale: f64, m
   for (const end = xs + k * row; xs < end; xs += row) {
     const last = listFeatures(xs, d, features);
     let mean: f64 = 0;
-    for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(theta + load<usize>(f, 8) / GROUP);
+    for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(centre + load<usize>(f, 8) / GROUP);
     for (let g: usize = 0; g < groups; g++, out += 2 * GROUP_ROW) {
       scoreGroup(features, last, model.draws + g * d * GROUP_ROW, mean, scale, out);
     }

@@ -32,6 +32,7 @@ const sampling: Experiment = {
   ...multiTask,
   id: "verma-multi-task-sampling",
   title: "Verma's multi-task experiment (20 tasks, Poisson 3), by sampling",
+  runs: 5,
   settings: ["20 tasks"],
   algorithms: [TS, "GP-TS-SDF", "asy-TS"],
   run(task) {
@@ -76,6 +77,7 @@ const budgets: Record<string, number> = { "64 rows": 64, "128 rows": 128, "256 r
 const budget: Experiment = {
   ...multiTask,
   id: "budget",
+  runs: 5,
   title: "A budget of rows: Verma's multi-task experiment (20 tasks), delay-aware GP-UCB",
   settings: ["20 tasks"],
   algorithms: Object.keys(budgets),

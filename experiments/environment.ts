@@ -130,6 +130,23 @@ export interface World {
   delay(round: number): number;
 }
 
+/** The same world as a shop sees it: what does not convert is never heard of, instead of being reported as a zero. */
+export function converting(world: World): World {
+  let converted = false;
+  return {
+    ...world,
+    reward(round, choice) {
+      const reward = world.reward(round, choice);
+      converted = reward !== 0;
+      return reward;
+    },
+    delay(round) {
+      const delay = world.delay(round);
+      return converted ? delay : Number.POSITIVE_INFINITY;
+    },
+  };
+}
+
 /** How a paper counts rounds: feedback with delay D of round s is known to the choice of round s + D + 1 - offset, iff D <= window. */
 export interface Timing {
   readonly offset: 0 | 1;

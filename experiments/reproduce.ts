@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Presets, SingleBar } from "cli-progress";
 import { Tinypool } from "tinypool";
+import { paper as beyond } from "./beyond.ts";
 import { paper as calandriello } from "./calandriello.ts";
 import type { Experiment, Paper } from "./experiment.ts";
 import { figureOf } from "./figure.ts";
@@ -14,7 +15,7 @@ import { paper as vakili } from "./vakili.ts";
 import { paper as verma } from "./verma.ts";
 import { paper as vernade } from "./vernade.ts";
 
-const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
+const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello, beyond];
 const names = papers.map(({ id }) => id).join("|");
 const HELP = `npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--data DIR] [--out DIR]
 

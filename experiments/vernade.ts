@@ -6,7 +6,7 @@ const DIMENSION = 5;
 const ACTIONS = 10;
 const options = { dimension: DIMENSION, delta: 0.1 } as const;
 
-const algorithms: Record<string, PolicyDescriptor> = {
+export const algorithms: Record<string, PolicyDescriptor> = {
   // As printed, with the norms of equation 3; Algorithm 2 prints those of the O(m) buffer.
   "OTFLinUCB printed": otfLinUcb({ ...options, ridge: 1, width: "theory", norms: "exact" }),
   "OTFLinUCB released": otfLinUcb({ ...options, ridge: 1, width: "released" }),
@@ -19,7 +19,7 @@ const algorithms: Record<string, PolicyDescriptor> = {
 };
 
 /** Section 8: actions uniform on [0, 1]^d, normalised; theta = 1 / sqrt(d) in every coordinate; Bernoulli conversions. */
-function world(horizon: number, law: DelayLaw, names: (string | number)[]): World {
+export function world(horizon: number, law: DelayLaw, names: (string | number)[]): World {
   const draws = { actions: stream(...names, "actions"), reward: stream(...names, "reward"), delay: stream(...names, "delay") };
   let rates: number[] = [];
   return {
@@ -39,16 +39,17 @@ function world(horizon: number, law: DelayLaw, names: (string | number)[]): Worl
   };
 }
 
-async function run(window: number, played: World, algorithm: string, seed: number): Promise<readonly Curve[]> {
-  const { policy } = await Recommender.create({ policy: algorithms[algorithm], window: { rounds: window }, seed });
+/** Plays a policy; the curve of its regret. */
+export async function regretOf(descriptor: PolicyDescriptor, window: number, played: World, seed: number): Promise<readonly Curve[]> {
+  const { policy } = await Recommender.create({ policy: descriptor, window: { rounds: window }, seed });
   const regret = cumulative(play(policy, played, { offset: 0, window }));
   const at = Array.from({ length: 100 }, (_, i) => ((i + 1) * played.horizon) / 100);
   return [{ metric: "cumulative regret", at, values: at.map((round) => regret[round - 1]) }];
 }
 
-const figures = [{ metric: "cumulative regret", x: "round", y: "cumulative regret" }];
+export const figures = [{ metric: "cumulative regret", x: "round", y: "cumulative regret" }];
 
-const settings: Record<string, { window: number; mean: number }> = {
+export const settings: Record<string, { window: number; mean: number }> = {
   "m = 500, mean 100": { window: 500, mean: 100 },
   "m = 100, mean 100": { window: 100, mean: 100 },
   "m = 100, mean 500": { window: 100, mean: 500 },
@@ -63,7 +64,7 @@ const wellBehaved: Experiment = {
   figures,
   run({ setting, algorithm, run: repeat }) {
     const { window, mean } = settings[setting];
-    return run(window, world(3000, geometric(mean), ["vernade", setting, repeat]), algorithm, repeat);
+    return regretOf(algorithms[algorithm], window, world(3000, geometric(mean), ["vernade", setting, repeat]), repeat);
   },
   // Section 8 gives one number: "roughly R(T) = 100" for OTFLinUCB in the two settings with mean 100.
   paperValue: (setting, algorithm) => (setting !== "m = 100, mean 500" && algorithm === "OTFLinUCB released" ? 100 : null),
@@ -73,7 +74,7 @@ const wellBehaved: Experiment = {
  * A stand-in for the delays of the Criteo data, which the paper does not print: in units of a hundredth of the logged seconds,
  * a fifth within some rounds (median 5), the rest around thousands (median 3000), so that many fall beyond the window.
  */
-const heavyTail = logNormalMixture([
+export const heavyTail = logNormalMixture([
   { weight: 0.2, mu: Math.log(5), sigma: 1.5 },
   { weight: 0.8, mu: Math.log(3000), sigma: 1.2 },
 ]);
@@ -85,7 +86,8 @@ const heavyTailed: Experiment = {
   settings: ["log-normal mixture"],
   algorithms: Object.keys(algorithms),
   figures,
-  run: ({ setting, algorithm, run: repeat }) => run(2000, world(10_000, heavyTail, ["vernade", setting, repeat]), algorithm, repeat),
+  run: ({ setting, algorithm, run: repeat }) =>
+    regretOf(algorithms[algorithm], 2000, world(10_000, heavyTail, ["vernade", setting, repeat]), repeat),
 };
 
 export const paper: Paper = {

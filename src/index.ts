@@ -1,3 +1,10 @@
+export {
+  type DelayDistribution,
+  DelayEstimate,
+  type DelayEstimateOptions,
+  type DelayEstimateState,
+  type Silence,
+} from "./delay-estimate.ts";
 export { type Encoder, type EncoderOptions, encoder } from "./encoder.ts";
 export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
 export { type Evaluation, type EvaluationRequest, evaluate } from "./evaluation.ts";
@@ -8,7 +15,7 @@ export type { BoxSettings, RegionSettings } from "./model/box.ts";
 export type { GaussianProcess } from "./model/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process-settings.ts";
 export { additiveMatern32, type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "./model/kernel.ts";
-export type { AppendedImpression } from "./model/posterior.ts";
+export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 export type { Window } from "./model/window.ts";
 export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";
@@ -16,6 +23,8 @@ export { type BpeOptions, bpe } from "./policy/bpe.ts";
 export { type BpeDelayOptions, bpeDelay } from "./policy/bpe-delay.ts";
 export { type DelayGpTsOptions, delayGpTs } from "./policy/delay-gp-ts.ts";
 export { type DelayGpUcbOptions, delayGpUcb } from "./policy/delay-gp-ucb.ts";
+export { type DelayLinTsOptions, delayLinTs } from "./policy/delay-lin-ts.ts";
+export { type DelayLinUcbOptions, delayLinUcb } from "./policy/delay-lin-ucb.ts";
 export { type DelayedZoomingOptions, delayedZooming } from "./policy/delayed-zooming.ts";
 export { type DlppOptions, dlpp } from "./policy/dlpp.ts";
 export { type EpsilonGreedyOptions, epsilonGreedy } from "./policy/epsilon-greedy.ts";
@@ -29,7 +38,7 @@ export { type MiniGpEiOptions, miniGpEi } from "./policy/mini-gp-ei.ts";
 export { type MiniGpUcbOptions, miniGpUcb } from "./policy/mini-gp-ucb.ts";
 export { type OtfLinTsOptions, otfLinTs } from "./policy/otf-lin-ts.ts";
 export { type OtfLinUcbOptions, otfLinUcb } from "./policy/otf-lin-ucb.ts";
-export type { Candidate, Choice, ChooseRequest, Policy } from "./policy/policy.ts";
+export type { Candidate, Choice, ChooseRequest, Outcome, Policy } from "./policy/policy.ts";
 export type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 export { policies } from "./policy/table.ts";
 export { type UniformOptions, uniform } from "./policy/uniform.ts";

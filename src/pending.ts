@@ -1,4 +1,4 @@
-import type { AppendedImpression } from "./model/posterior.ts";
+import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 import type { Moment, Window } from "./model/window.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
@@ -31,6 +31,8 @@ export interface Registration {
   /** The impression's `reward` before and after. */
   readonly previous?: number;
   readonly reward?: number;
+  /** How long after the impression the first conversion of those that count came, before and after. */
+  readonly delay?: ReportedDelay;
 }
 
 /** Before all time. */
@@ -146,10 +148,19 @@ export class Pending {
       if (at === conversion.at && reward === conversion.reward) return { status: "duplicate", previous, reward: previous };
       conflict = true;
     }
+    const before = this.#delay(impression);
     impression.conversions.push(conversion);
     impression.conversions.sort(compare);
     impression.reward = toldOf(impression.conversions);
-    return { status: conflict ? "conflict" : "applied", previous, reward: impression.reward };
+    const result = { status: conflict ? "conflict" : "applied", previous, reward: impression.reward } as const;
+    // In rounds it is not kept when a conversion came: it came now, if it is the first.
+    return this.#inMs ? { ...result, delay: { before, after: this.#delay(impression) } } : result;
+  }
+
+  #delay({ now, conversions }: Impression): number | undefined {
+    if (!this.#inMs) return undefined;
+    const times = conversions.filter((_, i) => counts(conversions, i)).map(({ at }) => at);
+    return times.length > 0 ? Math.max(Math.min(...times) - (now as number), 0) : undefined;
   }
 
   save(writer: SnapshotWriter): void {
@@ -209,12 +220,17 @@ function conversionsOf(events: Float64Array, names: readonly string[], count: nu
   return conversions;
 }
 
+/** Whether an event is the last of its goal, and no retraction. */
+function counts(conversions: readonly Conversion[], i: number): boolean {
+  return conversions[i].reward !== null && conversions[i + 1]?.goal !== conversions[i].goal;
+}
+
 /** Sum over goals of the rewards of the events that count, each the last of its goal; undefined if there is none. */
 function rewardOf(conversions: readonly Conversion[]): number | undefined {
   if (conversions.length === 1) return conversions[0].reward ?? undefined;
   const rewards: number[] = [];
-  conversions.forEach(({ goal, reward }, i) => {
-    if (reward !== null && conversions[i + 1]?.goal !== goal) rewards.push(reward);
+  conversions.forEach(({ reward }, i) => {
+    if (counts(conversions, i)) rewards.push(reward as number);
   });
   return rewards.length === 0 ? undefined : rewards.sort((a, b) => a - b).reduce((sum, reward) => sum + reward, 0);
 }

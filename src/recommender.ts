@@ -219,9 +219,12 @@ export class Recommender {
     const goal = nonEmptyString("goal", event.goal ?? "conversion");
     const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
     const id = nonEmptyString("impressionId", event.impressionId, 2048);
-    const { status, previous, reward: total } = this.#pending.convert(id, { goal, eventId, at, reward });
+    const { status, previous, reward: total, delay } = this.#pending.convert(id, { goal, eventId, at, reward });
     const impression = this.#pending.get(id);
-    if (impression && total !== undefined && total !== previous) this.policy.observe({ impression, reward: total, previous });
+    const moved = delay !== undefined && delay.before !== delay.after;
+    if (impression && total !== undefined && (total !== previous || moved)) {
+      this.policy.observe({ impression, reward: total, previous, delay });
+    }
     return { status };
   }
 

@@ -1,5 +1,5 @@
 // What the golden cases of all papers are made of.
-import { type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "afterclick";
+import { additiveMatern32, type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "afterclick";
 
 // The files are data of known shapes; a shape that does not fit shows as a failed case.
 // biome-ignore lint/suspicious/noExplicitAny: JSON
@@ -26,10 +26,12 @@ const kernels: Record<string, (options: Json) => Kernel> = {
   matern32,
   matern52,
   linear,
+  "additive-matern32": additiveMatern32,
 };
 
-export function kernelOf({ name, var: variance, lengthscale, bias }: Json): Kernel {
+export function kernelOf({ name, var: variance, lengthscale, bias, context }: Json): Kernel {
   const make = kernels[name];
   if (!make) throw new Error(`unknown kernel ${name}`);
+  if (name === "additive-matern32") return make({ variance, lengthscale, bias, context });
   return make(name === "linear" ? { variance, lengthscale, bias: bias ?? 0 } : { variance, lengthscale });
 }

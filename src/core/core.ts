@@ -220,11 +220,14 @@ export class Core {
     check(this.#exports.ridgeDraw(h.pointer, z, m));
   }
 
-  /** Scores `xs` (k x d) by each of `samples` parameters, two to a kept draw. Returns the scores by the one that is `taken`. */
-  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number, taken: number): Float64Array {
+  /**
+   * Scores `xs` (k x d) by each of `samples` parameters, two to a kept draw, about theta or a `centre` (d) instead. Returns the
+   * scores by the one that is `taken`.
+   */
+  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number, taken: number, centre?: Float64Array): Float64Array {
     const k = rows(xs, h.dimension);
-    const [points, scores] = this.#memory.place([xs], [k]);
-    check(this.#exports.ridgeDrawScores(h.pointer, points, k, scale, samples));
+    const [points, parameter, scores] = this.#memory.place([xs, centre ? exactly(centre, h.dimension) : xs.subarray(0, 0)], [k]);
+    check(this.#exports.ridgeDrawScores(h.pointer, centre ? parameter : 0, points, k, scale, samples));
     this.#exports.ridgeDrawn(h.pointer, k, taken, scores);
     return this.#memory.copy(scores, k);
   }
@@ -258,6 +261,14 @@ export class Core {
     this.#memory.write(at + triangle(d) * 8, parts[1]);
     this.#memory.write(at + (triangle(d) + d) * 8, parts[2]);
     this.#exports.ridgeTouch(h.pointer);
+  }
+
+  /** With A = `gram` (packed) + ridge I: A^-1 of each of `count` rows of `vectors`, and the trace of A^-1. */
+  shrunkSolve(gram: Float64Array, ridge: number, vectors: Float64Array, count: number): { solved: Float64Array; trace: number } {
+    const d = vectors.length / count;
+    const [sums, solved, trace] = this.#memory.place([exactly(gram, triangle(d)), vectors], [1]);
+    check(this.#exports.shrunkSolve(sums, d, ridge, solved, count, trace));
+    return { solved: this.#memory.copy(solved, vectors.length), trace: this.#memory.copy(trace, 1)[0] };
   }
 
   gpCreate(spec: KernelSpec, noiseVariance: number, capacity: number): GaussianProcessHandle {

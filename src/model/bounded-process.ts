@@ -8,6 +8,8 @@ import type { JointPosterior, Moments } from "./posterior.ts";
 const INITIAL_ROWS = 64;
 /** Below this many rows it costs more to merge the rows of a point than it saves. */
 const UNMERGED_ROWS = 256;
+/** How much of the capacity is in use after points were given up: the fuller, the less is lost, and the sooner it is full again. */
+const KEPT = 0.75;
 /** What is new at a point waits until it is more than this share of what is in force there. */
 const LAG = 0.125;
 
@@ -37,8 +39,8 @@ interface Site {
  *
  * What was seen at a point comes into force in groups: a row each, appended when the group is more than an eighth of what the
  * point has in force. A variance is then at most 9/8 of the exact one, and a point seen c times costs O(log c) rows. The rows of
- * a point are merged when there are twice as many rows as points. When `capacity` rows do not suffice, the half of the points
- * that explains the most stays, and each other one's counts and sums move to the nearest of them.
+ * a point are merged when there are twice as many rows as points. When `capacity` rows do not suffice, the points that explain
+ * the most stay, and each other one's counts and sums move to the nearest of them.
  *
  * The rows alone determine the factor, to the bit, so that snapshots do without it.
  */
@@ -81,6 +83,7 @@ export class BoundedProcess implements JointPosterior {
 
   /** Counts an impression with this reward. **Cost:** O(n^2) if a row is due; now and then O(n^3). */
   add(point: Float64Array, reward: number): void {
+    if (!Number.isFinite((this.#find(point)?.squares ?? 0) + reward * reward)) throw overflow();
     if (this.#siteOf.length >= this.#capacity) this.#makeRoom();
     const site = this.#find(point);
     if (site) this.#count(site, reward);
@@ -89,7 +92,6 @@ export class BoundedProcess implements JointPosterior {
 
   #count(site: Site, reward: number): void {
     const next = { count: site.count + 1, sum: site.sum + reward, squares: site.squares + reward * reward };
-    if (!Number.isFinite(next.squares)) throw overflow();
     if (next.count - site.countInForce > LAG * site.countInForce) {
       this.#appendRow(site, next.count - site.countInForce, next.sum - site.sumInForce);
       site.countInForce = next.count;
@@ -121,7 +123,6 @@ export class BoundedProcess implements JointPosterior {
   }
 
   #open(point: Float64Array, reward: number): void {
-    if (!Number.isFinite(reward * reward)) throw overflow();
     const site = { point: point.slice(), row: -1, count: 1, sum: reward, squares: reward * reward, countInForce: 1, sumInForce: reward };
     this.#appendRow(site, 1, reward);
     this.#sites.push(site);
@@ -142,13 +143,13 @@ export class BoundedProcess implements JointPosterior {
   }
 
   #makeRoom(): void {
-    if (this.size <= 0.75 * this.#capacity) this.refactor();
+    if (this.size <= KEPT * this.#capacity) this.refactor();
     else this.#reduce();
   }
 
   #reduce(): void {
     const counts = this.#sites.map(({ count }) => count);
-    const standIn = inducingPoints(this.#core, this.#kernel, this.#points(), counts, Math.ceil(this.#capacity / 2));
+    const standIn = inducingPoints(this.#core, this.#kernel, this.#points(), counts, Math.floor(KEPT * this.#capacity));
     const kept = new Map(this.#sites.flatMap((site, i) => (standIn[i] === i ? [[i, { ...site }]] : [])));
     this.#sites.forEach((site, i) => {
       const into = kept.get(standIn[i]) as Site;
@@ -194,10 +195,21 @@ export class BoundedProcess implements JointPosterior {
   /** Mean and standard deviation, in units of the noise. **Cost:** O(k n^2); for the domain's own array of points O(k n) a new row. */
   moments(points: Float64Array): Moments {
     if (points === this.domain?.points) {
-      this.#overDomain ??= momentsOf(this.#core.gpScoreWatched(this.#handle));
+      this.#overDomain ??= momentsOf(this.#watched(points.length / this.domain.dimension));
       return this.#overDomain;
     }
     return momentsOf(this.#core.gpScore(this.#handle, points));
+  }
+
+  #watched(count: number): { readonly mean: Float64Array; readonly variance: Float64Array } {
+    const scores = { mean: new Float64Array(count), variance: new Float64Array(count) };
+    this.#core.gpScoreWatched(this.#handle, scores.mean, scores.variance);
+    return scores;
+  }
+
+  /** The means alone: without a domain O(k n), which agrees with `moments` to rounding. */
+  means(points: Float64Array): Float64Array {
+    return this.domain ? this.moments(points).mean : this.#core.gpMean(this.#handle, points);
   }
 
   sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {

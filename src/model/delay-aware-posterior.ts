@@ -31,8 +31,8 @@ export class DelayAwarePosterior implements JointPosterior {
   readonly #all: BoundedProcess;
   readonly #open: OpenImpressions;
   #deviation: number;
-  /** Of the last prediction: both parts, and what it was. */
-  #last: Partial<Record<"known" | "all", Moments>> & { readonly moments: Moments } = { moments: NOTHING };
+  /** The last prediction, and the moments in units of the noise that it was made of. */
+  #last: Moments & { readonly all: Moments } = { ...NOTHING, all: NOTHING };
   #outcomes = 0;
   #impressions = 0;
   #nextFit = FIRST_FIT;
@@ -61,11 +61,15 @@ export class DelayAwarePosterior implements JointPosterior {
     return this.#open.add(features, moment);
   }
 
+  /** @throws {RangeError} for a first reward when every impression has an outcome, unless its window has closed. */
   observe({ features, slot }: AppendedImpression, reward: number, previous: number | undefined): void {
-    const first = previous === undefined;
-    if (first && this.#outcomes === this.#impressions) throw new RangeError("outcome: expected no more first rewards than impressions");
-    if (first && this.#open.convert(slot)) this.#learn(features, reward);
-    else this.#known.replace(features, reward, previous ?? 0);
+    if (previous !== undefined || !this.#open.has(slot)) {
+      this.#known.replace(features, reward, previous ?? 0);
+      return;
+    }
+    if (this.#outcomes === this.#impressions) throw new RangeError("outcome: expected no more first rewards than impressions");
+    this.#learn(features, reward);
+    this.#open.convert(slot);
   }
 
   #learn(features: Float64Array, reward: number): void {
@@ -92,16 +96,16 @@ export class DelayAwarePosterior implements JointPosterior {
 
   /** In units of the reward. The same object as before while nothing has changed what it says of the domain. */
   predict(points: Float64Array): Moments {
-    const known = this.#known.moments(points);
+    const mean = this.#known.means(points);
     const all = this.#all.moments(points);
-    if (this.#last.known !== known || this.#last.all !== all) {
-      this.#last = { known, all, moments: { mean: known.mean, deviation: all.deviation.map((each) => this.#deviation * each) } };
+    if (this.#last.mean !== mean || this.#last.all !== all) {
+      this.#last = { all, mean, deviation: all.deviation.map((each) => this.#deviation * each) };
     }
-    return this.#last.moments;
+    return this.#last;
   }
 
   sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
-    const { mean } = this.#known.moments(points);
+    const mean = this.#known.means(points);
     const { deviation, sample } = this.#all.sample(points, normals, scale * this.#deviation, samples);
     const k = mean.length;
     return { mean, deviation: deviation.map((each) => this.#deviation * each), sample: sample.map((each, i) => each + mean[i % k]) };

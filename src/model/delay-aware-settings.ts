@@ -15,7 +15,7 @@ export interface DelayAwareSettings {
    * context has, or the action.
    */
   readonly lengthscale?: number | readonly number[];
-  /** Most rows of a factor, default 1000. Beyond, the least informative points are merged into their neighbours. */
+  /** Most rows of a factor, default 600. Beyond, the least informative points are merged into their neighbours. */
   readonly capacity?: number;
   /** A fixed set of points to choose among; candidates are then absent, and scoring them again costs O(k n). */
   readonly domain?: DomainSettings | null;
@@ -33,8 +33,8 @@ const TYPICAL_SIGNAL = 30;
 /** Checks them and fills in defaults; `multiplier` is that of `exploration`. */
 export function parseDelayAware(options: DelayAwareSettings, multiplier: number): ParsedDelayAware {
   onlyKeys("options", options, ["dimension", "contextDimension", "lengthscale", "capacity", "domain", "exploration"]);
-  const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, ...rest } = options;
-  const { dimension, capacity, domain } = parseGaussianProcess(rest);
+  const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, capacity: rows = 600, ...rest } = options;
+  const { dimension, capacity, domain } = parseGaussianProcess({ ...rest, capacity: rows });
   wholeNumber("capacity", capacity, 2);
   const contextDimension = wholeNumber("contextDimension", context, 0, 4096);
   if (contextDimension > dimension) throw outOfRange("contextDimension", `at most ${dimension}, the dimension`, context);

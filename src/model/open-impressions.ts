@@ -29,12 +29,14 @@ export class OpenImpressions {
     return this.#first + this.#times.length - 1;
   }
 
-  /** Marks one as converted; false if its window has closed. */
-  convert(number: number): boolean {
-    if (this.#window === "none") return true;
-    if (number < this.#first) return false;
-    this.#converted[number - this.#first] = true;
-    return true;
+  /** Whether its window is open; without a window every impression's is. */
+  has(number: number): boolean {
+    return this.#window === "none" || number >= this.#first;
+  }
+
+  /** Marks one that is open as converted. */
+  convert(number: number): void {
+    if (this.#window !== "none") this.#converted[number - this.#first] = true;
   }
 
   /** Closes the windows that have passed by `moment`, and returns the features of those that did not convert. */

@@ -20,6 +20,12 @@ export interface AppendedPoint {
 /** An impression as a policy counted it, which is handed back with its rewards. */
 export interface AppendedImpression extends AppendedPoint, Moment {}
 
+/** How long after its impression a conversion came, in the unit of times: what counted before, and what counts now. */
+export interface ReportedDelay {
+  readonly before?: number;
+  readonly after?: number;
+}
+
 /** What can be learnt from impressions and rewards, whatever policy asks. Points are k x d, row-major. */
 export interface Posterior {
   readonly dimension: number;

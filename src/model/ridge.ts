@@ -36,6 +36,11 @@ export class Ridge implements Posterior {
     this.#core.ridgeReward(this.#handle, features, reward - previous);
   }
 
+  /** theta: d. **Cost:** O(d^2), once per change. */
+  estimate(): Float64Array {
+    return this.#core.ridgeEstimate(this.#handle);
+  }
+
   /**
    * The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. They hold until the next call.
    * **Cost:** O(k d^2).
@@ -57,12 +62,13 @@ export class Ridge implements Posterior {
   }
 
   /**
-   * The same for as many parameters as the request wants draws, in opposite pairs, of which the decision takes one. What does
+   * The same for as many parameters as the request wants draws, in opposite pairs, of which the decision takes one, about theta
+   * or a `centre` (d) instead. What does
    * not depend on points, L^-T z, is kept until V changes, so the request's normals have to be the same until then, and fewer
    * as the first of many. Probabilities are known until the next call.
    * **Cost:** O(draws) for each feature that is not zero, and O(draws d^2) once.
    */
-  drawScores(request: SampleRequest, scale: number): Scores {
+  drawScores(request: SampleRequest, scale: number, centre?: Float64Array): Scores {
     const { points, count, draws, normals } = request;
     const pairs = Math.ceil(draws / 2);
     if (this.#pairs < pairs) {
@@ -70,7 +76,7 @@ export class Ridge implements Posterior {
       this.#pairs = pairs;
     }
     return {
-      score: this.#core.ridgeDrawScores(this.#handle, points, scale, draws, taken(request)),
+      score: this.#core.ridgeDrawScores(this.#handle, points, scale, draws, taken(request), centre),
       probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
     };
   }
@@ -79,6 +85,12 @@ export class Ridge implements Posterior {
   refactor(): void {
     this.#core.ridgeRefactor(this.#handle);
     this.#pairs = 0;
+  }
+
+  /** Has other sums from now on. **Cost:** O(d^3). */
+  replace(gram: Float64Array, moment: Float64Array): void {
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: new Float64Array(gram.length).fill(1) });
+    this.refactor();
   }
 
   save(writer: SnapshotWriter): void {

@@ -1,6 +1,6 @@
 import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
-import type { AppendedImpression } from "../model/posterior.ts";
+import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
 import type { Moment } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
@@ -76,6 +76,14 @@ interface Shares {
 
 const NO_SHARES: Shares = { uniform: 0 };
 const NO_POINTS = /* @__PURE__ */ new Float64Array(0);
+
+/** What became of an impression. */
+export interface Outcome {
+  readonly impression: AppendedImpression;
+  readonly reward: number;
+  readonly previous?: number;
+  readonly delay?: ReportedDelay;
+}
 
 /** A running policy: the research loop of choose, append, observe and predict. */
 export class Policy {
@@ -251,13 +259,16 @@ export class Policy {
     return now === undefined ? { features, slot, round } : { features, slot, round, now };
   }
 
-  /** The reward of an impression that `append` returned is now `reward`; it was `previous`, absent for its first conversion. */
-  observe(outcome: { readonly impression: AppendedImpression; readonly reward: number; readonly previous?: number }): void {
+  /**
+   * The reward of an impression that `append` returned is now `reward`; it was `previous`, absent for its first conversion.
+   * `delay`: how long after the impression its conversion came; by default until the latest impression, for the first one.
+   */
+  observe(outcome: Outcome): void {
     const { impression } = outcome;
     if (typeof impression?.slot !== "number") throw wrongType("impression", "what append returned", impression);
     const reward = finiteNumber("reward", outcome.reward);
     const previous = outcome.previous === undefined ? undefined : finiteNumber("previous", outcome.previous);
-    this.#rule.state.observe(impression, reward, previous);
+    this.#rule.state.observe(impression, reward, previous, outcome.delay);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import type { Domain } from "../model/domain.ts";
-import type { AppendedImpression, Moments } from "../model/posterior.ts";
+import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
 import type { SampleRequest, Scores } from "../model/ranking.ts";
 import type { Moment, Window } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
@@ -31,8 +31,11 @@ export interface Proposal {
 export interface State {
   /** Counts an impression. Returns its slot, a number that comes back with its rewards: a row, a round, a ball. */
   append(features: Float64Array, moment: Moment): number;
-  /** An impression's reward is now `reward`; it was `previous`, or undefined while pending. */
-  observe(impression: AppendedImpression, reward: number, previous: number | undefined): void;
+  /**
+   * An impression's reward is now `reward`; it was `previous`, or undefined while pending. Without `delay`, its first conversion
+   * comes when the latest impression was made.
+   */
+  observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void;
   /** Absent for a rule without a posterior. */
   predict?(points: Float64Array): Moments;
   /** Derives from the sums, in an order of their own, all that is derived from them. Absent where nothing is. */

@@ -3,6 +3,8 @@ import { bpe } from "./bpe.ts";
 import { bpeDelay } from "./bpe-delay.ts";
 import { delayGpTs } from "./delay-gp-ts.ts";
 import { delayGpUcb } from "./delay-gp-ucb.ts";
+import { delayLinTs } from "./delay-lin-ts.ts";
+import { delayLinUcb } from "./delay-lin-ucb.ts";
 import { delayedZooming } from "./delayed-zooming.ts";
 import { dlpp } from "./dlpp.ts";
 import { epsilonGreedy } from "./epsilon-greedy.ts";
@@ -23,6 +25,8 @@ import { uniform } from "./uniform.ts";
 export const policies: readonly PolicyFactory[] = [
   otfLinUcb,
   otfLinTs,
+  delayLinUcb,
+  delayLinTs,
   gpUcbSdf,
   gpTsSdf,
   gpUcb,

@@ -5,6 +5,8 @@ import {
   delayedZooming,
   delayGpTs,
   delayGpUcb,
+  delayLinTs,
+  delayLinUcb,
   dlpp,
   epsilonGreedy,
   gpBts,
@@ -76,6 +78,8 @@ const exploring = { ...inLine, horizon: ROUNDS };
 const scenarios: Record<string, Scenario> = {
   "otf-lin-ucb": { policy: otfLinUcb({ dimension: 3, exploration: 0.2 }), feedback: "conversions" },
   "otf-lin-ts": { policy: otfLinTs({ dimension: 3, exploration: 0.3 }), feedback: "conversions" },
+  "delay-lin-ucb": { policy: delayLinUcb({ dimension: 3 }), feedback: "conversions" },
+  "delay-lin-ts": { policy: delayLinTs({ dimension: 3 }), feedback: "conversions" },
   "gp-ucb-sdf": { policy: gpUcbSdf(delayed), feedback: "conversions" },
   "gp-ts-sdf": { policy: gpTsSdf({ ...delayed, exploration: 0.3 }), feedback: "conversions" },
   "gp-ucb": { policy: gpUcb(arrived), feedback: "values" },

@@ -44,6 +44,14 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "released, buffered", options: { dimension: 4 } },
     { label: "theory, exact, capped", options: { dimension: 4, width: "theory", norms: "exact", widthCap: 1.5, exploration: 0.25 } },
   ],
+  "delay-lin-ucb": [
+    { label: "by evidence", options: { dimension: 4 } },
+    { label: "fixed", options: { dimension: 4, shrinkage: "fixed" } },
+  ],
+  "delay-lin-ts": [
+    { label: "by evidence", options: { dimension: 4 } },
+    { label: "fixed", options: { dimension: 4, shrinkage: "fixed", ridge: 0.5 } },
+  ],
   "gp-ucb-sdf": [
     { label: "exact", options: { dimension: 4 } },
     { label: "at capacity, buffered", options: { dimension: 4, capacity: 12, norms: "buffered" } },

@@ -1,0 +1,145 @@
+// What this project's own policies and estimates do, on the papers' problems and beside the papers' algorithms.
+import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, uniform } from "afterclick";
+import { DIMENSION, digitsWorld } from "./digits.ts";
+import { converting, type DelayLaw, fixed, geometric, logNormalMixture, type Stream, stream, uniformDelay } from "./environment.ts";
+import type { Curve, Experiment, Paper } from "./experiment.ts";
+import { figures, heavyTail, regretOf, settings, world } from "./vernade.ts";
+
+/** One default configuration for everything, and beside it what the paper and the worker had. */
+const linear = (dimension: number): Record<string, PolicyDescriptor> => ({
+  "delay-lin-ts": delayLinTs({ dimension }),
+  "delay-lin-ucb": delayLinUcb({ dimension }),
+  "OTFLinUCB released": otfLinUcb({ dimension }),
+  "OTFLinTS released": otfLinTs({ dimension }),
+  // Its standard deviation is a quarter of the norm: pending impressions are zeros and nothing else.
+  "LinTS, pending as zero": otfLinTs({ dimension, width: "theory", exploration: 0.25, widthCap: 1 }),
+  uniform: uniform(),
+});
+
+const vernade: Experiment = {
+  id: "vernade",
+  title: "Vernade's setting, geometric delays",
+  runs: 50,
+  settings: Object.keys(settings),
+  algorithms: Object.keys(linear(1)),
+  figures,
+  run({ setting, algorithm, run }) {
+    const { window, mean } = settings[setting];
+    const played = converting(world(3000, geometric(mean), ["vernade", setting, run]));
+    return regretOf(linear(5)[algorithm], window, played, run);
+  },
+};
+
+const heavyTailed: Experiment = {
+  id: "heavy-tail",
+  title: "Vernade's setting, delays by a mixture of log-normals, m = 2000",
+  runs: 10,
+  settings: ["log-normal mixture"],
+  algorithms: Object.keys(linear(1)),
+  figures,
+  run: ({ setting, algorithm, run }) =>
+    regretOf(linear(5)[algorithm], 2000, converting(world(10_000, heavyTail, ["vernade", setting, run])), run),
+};
+
+const digitDelays: Record<string, DelayLaw> = { "geometric 200": geometric(200), "no delay": fixed(0) };
+
+const digits: Experiment = {
+  id: "digits",
+  title: "Digits as a bandit, window 1,000: mistakes in one pass",
+  runs: 10,
+  settings: Object.keys(digitDelays),
+  algorithms: Object.keys(linear(1)),
+  figures,
+  dataFile: "digits.csv",
+  run({ setting, algorithm, run, data }) {
+    const played = converting(digitsWorld(data as string, digitDelays[setting], ["beyond", "digits", run]));
+    return regretOf(linear(DIMENSION)[algorithm], 1000, played, run);
+  },
+};
+
+const MEAN = 100;
+const laws: Record<string, DelayLaw> = {
+  geometric: geometric(MEAN),
+  uniform: uniformDelay(MEAN),
+  "log-normal": logNormalMixture([{ weight: 1, mu: Math.log(MEAN) - 0.5, sigma: 1 }]),
+};
+/** What is known of each conversion: at least three means of its impression, or anything up to that. */
+const followUps: Record<string, number> = { "follow-up 3 to 6 means": 3 * MEAN, "follow-up up to 3 means": 0 };
+
+/** Greatest distance between the estimated distribution and the true one below its 95 % quantile, from 500 conversions. */
+function supDistance(law: DelayLaw, followUp: number, random: Stream): number {
+  const estimate = new DelayEstimate({ window: 10 * MEAN });
+  const end = 3 * MEAN + followUp;
+  const conversions: { shownAt: number; at: number }[] = [];
+  while (conversions.length < 500) {
+    const shownAt = Math.floor(random() * 3 * MEAN);
+    estimate.show(shownAt);
+    const at = shownAt + law.draw(random);
+    if (random() < 0.1 && at <= end) conversions.push({ shownAt, at });
+  }
+  for (const conversion of conversions) estimate.convert(conversion);
+  let distance = 0;
+  for (let delay = 0; law.cdf(delay) <= 0.95; delay++) {
+    distance = Math.max(distance, Math.abs(estimate.below(delay + 1) - law.cdf(delay)));
+  }
+  return distance;
+}
+
+const delays: Experiment = {
+  id: "delays",
+  title: "Distribution of delays from 500 conversions: greatest distance below the 95 % quantile",
+  runs: 50,
+  settings: Object.keys(laws),
+  algorithms: Object.keys(followUps),
+  figures: [],
+  async run({ setting, algorithm, run }) {
+    const distance = supDistance(laws[setting], followUps[algorithm], stream("beyond", "delays", setting, run));
+    return [{ metric: "sup distance", at: [500], values: [distance] }];
+  },
+};
+
+/** An impression at each time, of which a tenth convert. */
+const RATE = 0.1;
+const HEALTHY = 5000;
+
+/** Whether it ever alarms in 5,000 impressions, and after a cut then, how many conversions should have come until it does. */
+function silences(law: DelayLaw, random: Stream): { alarms: number; expected: number } {
+  const estimate = new DelayEstimate({ window: 10 * MEAN });
+  const due = new Map<number, number[]>();
+  let alarms = 0;
+  for (let now = 0; ; now++) {
+    estimate.show(now);
+    if (random() < RATE) {
+      const at = now + law.draw(random);
+      if (at - now <= 10 * MEAN) due.set(at, [...(due.get(at) ?? []), now]);
+    }
+    if (now < HEALTHY) for (const shownAt of due.get(now) ?? []) estimate.convert({ shownAt, at: now });
+    due.delete(now);
+    if (now % 5 !== 0) continue;
+    const { alarm } = estimate.silence(now);
+    if (alarm && now < HEALTHY) alarms = 1;
+    if (now >= HEALTHY && (alarm || now > 2 * HEALTHY)) return { alarms, expected: (now - HEALTHY) * RATE };
+  }
+}
+
+const alarm: Experiment = {
+  id: "alarm",
+  title: "Alarm for conversions that no longer get through: false ones in 500 conversions, and expected conversions until the right one",
+  runs: 1000,
+  settings: Object.keys(laws),
+  algorithms: ["silence"],
+  figures: [],
+  async run({ setting, run }): Promise<readonly Curve[]> {
+    const { alarms, expected } = silences(laws[setting], stream("beyond", "alarm", setting, run));
+    return [
+      { metric: "false alarms", at: [HEALTHY], values: [alarms] },
+      { metric: "expected conversions until the alarm", at: [HEALTHY], values: [expected] },
+    ];
+  },
+};
+
+export const paper: Paper = {
+  id: "beyond",
+  title: "Beyond the papers: policies and estimates that learn the delay",
+  experiments: [vernade, heavyTailed, digits, delays, alarm],
+};

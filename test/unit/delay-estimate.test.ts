@@ -1,0 +1,133 @@
+import { DelayEstimate, SnapshotError } from "afterclick";
+import { describe, expect, it } from "vitest";
+import { stream } from "../support/scenario.ts";
+
+const WINDOW = 1000;
+const MEAN = 100;
+const RATE = 0.2;
+
+/** Exponential delays of a fifth of one impression to each time; what happens after `end` is not known. */
+function observed(end: number, seed: number): DelayEstimate {
+  const random = stream(seed);
+  const estimate = new DelayEstimate({ window: WINDOW });
+  for (let shownAt = 0; shownAt < end; shownAt++) {
+    estimate.show(shownAt);
+    const at = shownAt - Math.log(1 - random()) * MEAN;
+    if (random() < RATE && at <= end) estimate.convert({ shownAt, at });
+  }
+  return estimate;
+}
+
+const truth = (delay: number): number => 1 - Math.exp(-delay / MEAN);
+
+describe("a delay estimate", () => {
+  it("knows the distribution, although of young impressions only short delays can be seen", () => {
+    const estimate = observed(3000, 1);
+    for (const delay of [10, 30, 70, 150, 300]) expect(Math.abs(estimate.below(delay) - truth(delay))).toBeLessThan(0.06);
+    expect(estimate.quantile()).toBeGreaterThan(230);
+    expect(estimate.quantile()).toBeLessThan(400);
+    expect(estimate.below(WINDOW + 1)).toBe(1);
+  });
+
+  it("has a band that holds nine of ten true values", () => {
+    let held = 0;
+    let all = 0;
+    for (let seed = 1; seed <= 20; seed++) {
+      const { delays, low, high } = observed(3000, seed).distribution();
+      delays.forEach((delay, i) => {
+        if (delay < 20 || delay > 250) return;
+        all++;
+        if (low[i] <= truth(delay) && truth(delay) <= high[i]) held++;
+      });
+    }
+    expect(held / all).toBeGreaterThan(0.9);
+  });
+
+  it("corrects the rate for what has not matured, which the plain share does not", () => {
+    let [corrected, plain] = [0, 0];
+    for (let seed = 1; seed <= 10; seed++) {
+      const estimate = observed(600, seed);
+      corrected += estimate.rate() / 10;
+      plain += estimate.conversions / 600 / 10;
+    }
+    expect(Math.abs(corrected - RATE)).toBeLessThan(0.02);
+    expect(plain).toBeLessThan(RATE - 0.025);
+  });
+
+  it("says that an impression converts less and less the longer it has not", () => {
+    const estimate = observed(3000, 2);
+    const chances = [0, 50, 100, 300, 900].map((age) => estimate.stillConverts(age));
+    expect(chances[0]).toBeCloseTo(estimate.rate(), 1);
+    for (let i = 1; i < chances.length; i++) expect(chances[i]).toBeLessThan(chances[i - 1]);
+    expect(Math.abs(chances[2] - (RATE * (1 - truth(100))) / (1 - RATE * truth(100)))).toBeLessThan(0.03);
+    expect(estimate.stillConverts(WINDOW + 1)).toBe(0);
+  });
+
+  it("knows nothing before the first conversion", () => {
+    const estimate = new DelayEstimate({ window: WINDOW });
+    estimate.show(0);
+    expect(estimate.rate()).toBeNaN();
+    expect(estimate.silence(500)).toEqual({ expected: 0, chance: 1, alarm: false });
+  });
+
+  it("alarms a dozen expected conversions after they were cut off, traffic going on, and not before", () => {
+    const estimate = observed(3000, 3);
+    let now = 3000;
+    for (; !estimate.silence(now).alarm; now++) {
+      estimate.show(now);
+      expect(now).toBeLessThan(3000 + 14 / RATE);
+    }
+    expect(now).toBeGreaterThan(3000 + 8 / RATE);
+    expect(estimate.silence(now).expected).toBeGreaterThan(11);
+  });
+
+  it("does not alarm when nothing is shown any more: nobody can convert then", () => {
+    const estimate = observed(3000, 4);
+    const random = stream(5);
+    // What was shown still converts.
+    for (let shownAt = 2900; shownAt < 3000; shownAt += 7) estimate.convert({ shownAt, at: 3000 + Math.floor(random() * 300) });
+    expect(estimate.silence(1_000_000)).toMatchObject({ alarm: false });
+  });
+
+  it("goes on from JSON as if never saved, to the bit", () => {
+    const [unbroken, other] = [observed(1500, 6), observed(1500, 6)];
+    const restored = DelayEstimate.from(JSON.parse(JSON.stringify(other)));
+    for (const estimate of [unbroken, restored]) {
+      for (let time = 1500; time < 1900; time++) estimate.show(time);
+      estimate.convert({ shownAt: 1400, at: 1890 });
+    }
+    expect(restored.distribution()).toEqual(unbroken.distribution());
+    expect(restored.toJSON()).toEqual(unbroken.toJSON());
+  });
+
+  it("does not depend on the order of conversions", () => {
+    const events = Array.from({ length: 200 }, (_, i) => ({ shownAt: i * 10, at: i * 10 + ((i * 37) % 300) }));
+    const [one, other] = [events, [...events].reverse()].map((order) => {
+      const estimate = new DelayEstimate({ window: WINDOW });
+      for (let time = 0; time < 2300; time += 10) estimate.show(time);
+      for (const event of order) estimate.convert(event);
+      return estimate;
+    });
+    expect(other.toJSON()).toEqual(one.toJSON());
+  });
+
+  it("keeps its size, whatever the traffic", () => {
+    const estimate = new DelayEstimate({ window: WINDOW });
+    for (let i = 0; i < 50_000; i++) {
+      estimate.show(i);
+      if (i % 5 === 0) estimate.convert({ shownAt: i, at: i + 1 });
+    }
+    expect(JSON.stringify(estimate).length).toBeLessThan(60_000);
+  });
+
+  it("refuses what it cannot count, by name, and is as before", () => {
+    const estimate = observed(200, 7);
+    const before = estimate.toJSON();
+    expect(() => estimate.show(Number.NaN)).toThrow(/time/);
+    expect(() => estimate.convert({ shownAt: 100, at: 99 })).toThrow(/at:/);
+    expect(() => new DelayEstimate({ window: 0 })).toThrow(/window/);
+    expect(() => new DelayEstimate({ window: 1, windows: 2 } as never)).toThrow(/windows/);
+    expect(() => DelayEstimate.from({ ...before, sections: before.sections.slice(1) })).toThrow(SnapshotError);
+    expect(estimate.toJSON()).toEqual(before);
+  });
+});
