@@ -30,3 +30,28 @@ export function digest(pointer: usize, bytes: u32, out: usize): void {
   state = (state ^ (state >> 29)) * PHI;
   store<u64>(out, state ^ (state >> 32));
 }
+
+/**
+ * Takes `bytes` bytes, a multiple of 8, into four states (u64 each): word i into state i modulo 4. Long inputs go in by pieces of
+ * a multiple of 32. Four states, because each waits for its own last word: `digest` of them finds what `digest` of the words would.
+ */
+export function absorb(pointer: usize, bytes: u32, states: usize): void {
+  let state0 = load<u64>(states);
+  let state1 = load<u64>(states, 8);
+  let state2 = load<u64>(states, 16);
+  let state3 = load<u64>(states, 24);
+  for (const end = pointer + (bytes & ~31); pointer < end; pointer += 32) {
+    state0 = step(state0, load<u64>(pointer));
+    state1 = step(state1, load<u64>(pointer, 8));
+    state2 = step(state2, load<u64>(pointer, 16));
+    state3 = step(state3, load<u64>(pointer, 24));
+  }
+  const rest = bytes & 31;
+  if (rest >= 8) state0 = step(state0, load<u64>(pointer));
+  if (rest >= 16) state1 = step(state1, load<u64>(pointer, 8));
+  if (rest >= 24) state2 = step(state2, load<u64>(pointer, 16));
+  store<u64>(states, state0);
+  store<u64>(states, state1, 8);
+  store<u64>(states, state2, 16);
+  store<u64>(states, state3, 24);
+}

@@ -1,20 +1,33 @@
 // Candidates that are scored again and again while points come in: V = L^-1 K(points, candidates) is kept, and only the
 // rows of L that changed are solved anew. A row depends on the factor alone, so scores have the bits of `gpScore`.
+//
+// Sixteen candidates make a group, and stand side by side in V: its rows are read in one go from the first to the last, and
+// eight sums are under way at once, where one would wait for its own last step.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { GaussianProcess, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import { addProducts, allFinite, PANELS, solvePanel, solveRowAcross } from "./linalg";
+import { allFinite, factorRow, splat, subtractProduct } from "./linalg";
 import { allocateDoubles, release } from "./memory";
-import { clearRows, copyLanes, copyRow, LANES, packPanel, PANEL_ROW } from "./panel";
-import { reduceVariances, writeVariances } from "./posterior";
+import { clearRows, copyRow, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
 
-// A group of four watched candidates has a block in `gp.domain`, (d + 2) x 4: the candidates, then their prior variances less
-// the squares of the first `reducedRows` rows of V, then their means by the first `summedRows`; and one in `gp.solved`,
-// solvedCapacity x 4, with V.
+/** Candidates of a group, in so many panels. */
+const PANELS: usize = 4;
+const GROUP: usize = PANELS * LANES;
+/** Bytes of a group's row. */
+const GROUP_ROW: usize = PANELS * PANEL_ROW;
 
-/** Doubles of a group's block per lane beside the candidate's d. */
+// A group has a block in `gp.domain`, (d + 2) x 16: its candidates, as panels of d x 4; then their prior variances less the squares
+// of the first `reducedRows` rows of V; then their means by the first `summedRows`. It has another in `gp.solved`,
+// solvedCapacity x 16, with V.
+
+/** Doubles of a group's block per candidate beside its d. */
 const KEPT: usize = 2;
+
+// @ts-ignore: decorator
+@inline function blockBytes(gp: GaussianProcess): usize {
+  return (gp.dimension + KEPT) * GROUP_ROW;
+}
 
 /**
  * Watches the candidates `xs` (k x d, row-major; copied) instead of those before.
@@ -22,15 +35,19 @@ const KEPT: usize = 2;
  */
 export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   const d = gp.dimension;
-  const groups = (k + LANES - 1) / LANES;
-  const domain = allocateDoubles(<u64>groups * (d + KEPT) * LANES);
+  const groups = (k + GROUP - 1) / GROUP;
+  const domain = allocateDoubles(<u64>groups * (d + KEPT) * GROUP);
   if (!domain) return OUT_OF_MEMORY;
   for (let group: usize = 0; group < groups; group++) {
-    const start = group * LANES;
-    packPanel(xs + ((start * d) << 3), min(LANES, k - start), d, domain + group * (d + KEPT) * PANEL_ROW);
+    for (let p: usize = 0; p < PANELS; p++) {
+      const start = min(group * GROUP + p * LANES, k);
+      packPanel(xs + ((start * d) << 3), min(LANES, k - start), d, domain + group * blockBytes(gp) + p * d * PANEL_ROW);
+    }
   }
   release(gp.domain);
   release(gp.solved);
+  release(gp.prior);
+  gp.prior = 0;
   gp.domain = domain;
   gp.domainSize = k;
   gp.solved = 0;
@@ -44,11 +61,11 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
 /** Makes room for as many rows as the process has; false, nothing changed, without memory. */
 function reserve(gp: GaussianProcess, groups: usize): bool {
   if (gp.solvedCapacity >= gp.size) return true;
-  const stride = gp.capacity * PANEL_ROW;
-  const solved = allocateDoubles(<u64>groups * gp.capacity * LANES);
+  const stride = gp.capacity * GROUP_ROW;
+  const solved = allocateDoubles(<u64>groups * gp.capacity * GROUP);
   if (!solved) return false;
   for (let group: usize = 0; group < groups; group++) {
-    memory.copy(solved + group * stride, gp.solved + group * gp.solvedCapacity * PANEL_ROW, gp.solvedRows * PANEL_ROW);
+    memory.copy(solved + group * stride, gp.solved + group * gp.solvedCapacity * GROUP_ROW, gp.solvedRows * GROUP_ROW);
   }
   release(gp.solved);
   gp.solved = solved;
@@ -56,66 +73,155 @@ function reserve(gp: GaussianProcess, groups: usize): bool {
   return true;
 }
 
-/** Solves the rows of V that are new or have changed, in up to PANELS groups from `group` on. */
-function solveGroups(gp: GaussianProcess, group: usize, groups: usize): void {
+/** Writes the kernel's values at the points from `gp.solvedRows` on into a group's rows; `panel`: workspace, 4 lanes a row. */
+function fillRows(gp: GaussianProcess, candidates: usize, rows: usize, panel: usize): void {
   const solved = gp.solvedRows;
-  const n = gp.size;
   const d = gp.dimension;
-  const stride = gp.solvedCapacity * PANEL_ROW;
-  const first = gp.solved + group * stride;
-  const count = min(PANELS, groups - group);
-  for (let g: usize = 0; g < count; g++) {
-    const candidates = gp.domain + (group + g) * (d + KEPT) * PANEL_ROW;
-    kernelPanel(gp.kernel, gp.points + ((solved * d) << 3), n - solved, candidates, first + g * stride + solved * PANEL_ROW);
+  const end = rows + gp.size * GROUP_ROW;
+  for (let p: usize = 0; p < PANELS; p++, candidates += d * PANEL_ROW) {
+    kernelPanel(gp.kernel, gp.points + ((solved * d) << 3), gp.size - solved, candidates, panel);
+    let from = panel;
+    for (let to = rows + solved * GROUP_ROW; to < end; to += GROUP_ROW, from += PANEL_ROW) copyRow(to + p * PANEL_ROW, from);
   }
-  if (count == PANELS && n - solved < LANES) {
-    for (let i = solved; i < n; i++) solveRowAcross(gp.factor, gp.reciprocals, i, first, stride);
-  } else {
-    for (let g: usize = 0; g < count; g++) solvePanel(gp.factor, gp.reciprocals, solved, n, first + g * stride);
+}
+
+/** Row i of L Y = P in a group's rows, in place; rows before hold Y already. The bits are those of `solvePanel`. */
+function solveGroup(factor: usize, reciprocals: usize, i: usize, rows: usize): void {
+  const end = rows + i * GROUP_ROW;
+  let rest0 = v128.load(end);
+  let rest1 = v128.load(end, 16);
+  let rest2 = v128.load(end, 32);
+  let rest3 = v128.load(end, 48);
+  let rest4 = v128.load(end, 64);
+  let rest5 = v128.load(end, 80);
+  let rest6 = v128.load(end, 96);
+  let rest7 = v128.load(end, 112);
+  for (let l = factorRow(factor, i), y = rows; y < end; l += 8, y += GROUP_ROW) {
+    const entry = splat(l);
+    rest0 = subtractProduct(rest0, entry, v128.load(y));
+    rest1 = subtractProduct(rest1, entry, v128.load(y, 16));
+    rest2 = subtractProduct(rest2, entry, v128.load(y, 32));
+    rest3 = subtractProduct(rest3, entry, v128.load(y, 48));
+    rest4 = subtractProduct(rest4, entry, v128.load(y, 64));
+    rest5 = subtractProduct(rest5, entry, v128.load(y, 80));
+    rest6 = subtractProduct(rest6, entry, v128.load(y, 96));
+    rest7 = subtractProduct(rest7, entry, v128.load(y, 112));
+  }
+  const reciprocal = splat(reciprocals + (i << 3));
+  v128.store(end, f64x2.mul(rest0, reciprocal));
+  v128.store(end, f64x2.mul(rest1, reciprocal), 16);
+  v128.store(end, f64x2.mul(rest2, reciprocal), 32);
+  v128.store(end, f64x2.mul(rest3, reciprocal), 48);
+  v128.store(end, f64x2.mul(rest4, reciprocal), 64);
+  v128.store(end, f64x2.mul(rest5, reciprocal), 80);
+  v128.store(end, f64x2.mul(rest6, reciprocal), 96);
+  v128.store(end, f64x2.mul(rest7, reciprocal), 112);
+}
+
+/** out = sums + <column, vector> of the rows [from, to), row after row. `out` may be `sums`. */
+function addGroup(rows: usize, vector: usize, from: usize, to: usize, sums: usize, out: usize): void {
+  let sum0 = v128.load(sums);
+  let sum1 = v128.load(sums, 16);
+  let sum2 = v128.load(sums, 32);
+  let sum3 = v128.load(sums, 48);
+  let sum4 = v128.load(sums, 64);
+  let sum5 = v128.load(sums, 80);
+  let sum6 = v128.load(sums, 96);
+  let sum7 = v128.load(sums, 112);
+  const end = rows + to * GROUP_ROW;
+  vector += from << 3;
+  for (let y = rows + from * GROUP_ROW; y < end; y += GROUP_ROW, vector += 8) {
+    const entry = splat(vector);
+    sum0 = f64x2.add(sum0, f64x2.mul(entry, v128.load(y)));
+    sum1 = f64x2.add(sum1, f64x2.mul(entry, v128.load(y, 16)));
+    sum2 = f64x2.add(sum2, f64x2.mul(entry, v128.load(y, 32)));
+    sum3 = f64x2.add(sum3, f64x2.mul(entry, v128.load(y, 48)));
+    sum4 = f64x2.add(sum4, f64x2.mul(entry, v128.load(y, 64)));
+    sum5 = f64x2.add(sum5, f64x2.mul(entry, v128.load(y, 80)));
+    sum6 = f64x2.add(sum6, f64x2.mul(entry, v128.load(y, 96)));
+    sum7 = f64x2.add(sum7, f64x2.mul(entry, v128.load(y, 112)));
+  }
+  v128.store(out, sum0);
+  v128.store(out, sum1, 16);
+  v128.store(out, sum2, 32);
+  v128.store(out, sum3, 48);
+  v128.store(out, sum4, 64);
+  v128.store(out, sum5, 80);
+  v128.store(out, sum6, 96);
+  v128.store(out, sum7, 112);
+}
+
+/** out = variances - the squares in the rows [from, to), row after row. `out` may be `variances`. */
+function reduceGroup(rows: usize, from: usize, to: usize, variances: usize, out: usize): void {
+  const end = rows + to * GROUP_ROW;
+  for (let lane: usize = 0; lane < GROUP_ROW; lane += 16) {
+    let rest = v128.load(variances + lane);
+    for (let y = rows + from * GROUP_ROW + lane; y < end; y += GROUP_ROW) rest = subtractProduct(rest, v128.load(y), v128.load(y));
+    v128.store(out + lane, rest);
   }
 }
 
 /**
  * Writes what `gpScore` writes for the watched candidates, to the bit. Status as there, or OUT_OF_MEMORY.
- * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k n more if a sum or a
- * count before the newest row changed.
+ * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k times the rows from the
+ * oldest on whose sum or count changed since the last time but one; k n if that was before those of the last time.
  */
 export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usize): i32 {
   const d = gp.dimension;
   const n = gp.size;
   const k = gp.domainSize;
-  const groups = (k + LANES - 1) / LANES;
+  const groups = (k + GROUP - 1) / GROUP;
   if (!reserve(gp, groups)) return OUT_OF_MEMORY;
   const z = whitened(gp);
   const reduced = gp.reducedRows;
   const summed = gp.summedRows;
-  // The newest row is kept apart: it is the one that changes.
+  // The newest row is kept apart: it is the one that changes. So are rows of which a reward came since the last time: the next
+  // one will be of about the same age.
   const settled = max(n, 1) - 1;
-  const rest = n - settled;
+  const kept = max(summed, min(settled, gp.changedRow));
+  const result = gp.work;
   for (let group: usize = 0; group < groups; group++) {
-    if (group % PANELS == 0) solveGroups(gp, group, groups);
-    const candidates = gp.domain + group * (d + KEPT) * PANEL_ROW;
-    const remaining = candidates + d * PANEL_ROW;
-    const sums = remaining + PANEL_ROW;
-    const panel = gp.solved + group * gp.solvedCapacity * PANEL_ROW;
-    const newest = panel + settled * PANEL_ROW;
-    const start = group * LANES;
-    const count = min(LANES, k - start);
+    const candidates = gp.domain + group * blockBytes(gp);
+    const remaining = candidates + d * GROUP_ROW;
+    const sums = remaining + GROUP_ROW;
+    const rows = gp.solved + group * gp.solvedCapacity * GROUP_ROW;
+    const at = (group * GROUP) << 3;
+    const count = min(GROUP, k - group * GROUP);
 
-    if (!summed) clearRows(sums, 1);
-    addProducts(panel + summed * PANEL_ROW, z + (summed << 3), settled - summed, sums);
-    copyRow(gp.work, sums);
-    addProducts(newest, z + (settled << 3), rest, gp.work);
-    copyLanes(means + (start << 3), gp.work, count);
+    fillRows(gp, candidates, rows, result + GROUP_ROW);
+    for (let i = gp.solvedRows; i < n; i++) solveGroup(gp.factor, gp.reciprocals, i, rows);
 
-    if (!reduced) kernelDiagonal(gp.kernel, candidates, remaining);
-    reduceVariances(panel + reduced * PANEL_ROW, settled - reduced, remaining);
-    copyRow(gp.work, remaining);
-    reduceVariances(newest, rest, gp.work);
-    writeVariances(gp.work, count, variances + (start << 3));
+    if (!summed) clearRows(sums, PANELS);
+    addGroup(rows, z, summed, kept, sums, sums);
+    addGroup(rows, z, kept, n, sums, result);
+    copyVector(means + at, result, count);
+
+    if (!reduced) priors(gp, candidates, remaining);
+    reduceGroup(rows, reduced, settled, remaining, remaining);
+    reduceGroup(rows, settled, n, remaining, result);
+    for (let lane: usize = 0; lane < count << 3; lane += 8) store<f64>(variances + at + lane, max(load<f64>(result + lane), 0));
   }
   gp.solvedRows = n;
   gp.reducedRows = settled;
-  gp.summedRows = settled;
+  gp.summedRows = kept;
+  gp.changedRow = n;
   return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
+}
+
+/** values[x] -= <column x of V, vector (n)> for all watched candidates, whose V is that of the last `gpScoreWatched`. */
+export function subtractWatched(gp: GaussianProcess, vector: usize, values: usize): void {
+  const k = gp.domainSize;
+  const sums = gp.work;
+  for (let start: usize = 0; start < k; start += GROUP, values += GROUP << 3) {
+    clearRows(sums, PANELS);
+    addGroup(gp.solved + (start / GROUP) * gp.solvedCapacity * GROUP_ROW, vector, 0, gp.size, sums, sums);
+    for (let lane: usize = 0; lane < min(GROUP, k - start) << 3; lane += 8) {
+      store<f64>(values + lane, load<f64>(values + lane) - load<f64>(sums + lane));
+    }
+  }
+}
+
+/** Writes the prior variances of a group's candidates. */
+function priors(gp: GaussianProcess, candidates: usize, out: usize): void {
+  for (let p: usize = 0; p < PANELS; p++) kernelDiagonal(gp.kernel, candidates + p * gp.dimension * PANEL_ROW, out + p * PANEL_ROW);
 }

@@ -46,9 +46,12 @@ import { solveFrom, solveTransposed } from "./vector";
   solved: usize;
   solvedCapacity: usize;
   solvedRows: usize;
-  /** Rows that are in the candidates' variances and means already. */
+  /** Rows that are in the candidates' variances and means already, and the first whose share in the means has changed since. */
   reducedRows: usize;
   summedRows: usize;
+  changedRow: usize;
+  /** Owned, see pathwise.ts: the factor of the watched candidates' prior covariance, packed, once it was asked for. */
+  prior: usize;
 
   /** The workspace's parts: candidates (d x 4), and behind them 4 lanes for results, then n x 4. */
   @inline get work(): usize {
@@ -83,6 +86,7 @@ export function gpRelease(gp: GaussianProcess): void {
   release(gp.points);
   release(gp.domain);
   release(gp.solved);
+  release(gp.prior);
   release(changetype<usize>(gp.kernel));
   release(changetype<usize>(gp));
 }
@@ -127,6 +131,7 @@ function reserve(gp: GaussianProcess, capacity: usize): bool {
 function forgetMeans(gp: GaussianProcess, row: usize): void {
   gp.weightsFresh = false;
   gp.whitenedRows = min(gp.whitenedRows, row);
+  gp.changedRow = min(gp.changedRow, row);
   if (row < gp.summedRows) gp.summedRows = 0;
 }
 
@@ -314,6 +319,8 @@ export function gpSetKernel(gp: GaussianProcess, kernelId: i32, params: usize): 
   if (status == OK) {
     release(changetype<usize>(gp.kernel));
     gp.kernel = kernel;
+    release(gp.prior);
+    gp.prior = 0;
   } else {
     release(changetype<usize>(kernel));
   }

@@ -1,7 +1,8 @@
 // The exports of core.wasm. Handles and pointers are u32, arrays are of f64; src/core/core.ts is the only caller.
 
-export { digest } from "./digest";
+export { absorb, digest } from "./digest";
 export { gpScoreWatched, gpWatch } from "./domain";
+export { exponential as exp } from "./exponential";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
 export {
   gpAppend,
@@ -24,10 +25,10 @@ export {
   gpTouch,
 } from "./gaussian-process";
 export { kernelMatrix } from "./kernels";
-export { bounded } from "./linalg";
 export { gpFind, gpNearest } from "./lookup";
 export { allocate, release } from "./memory";
 export { improvement, logImprovement } from "./normal";
+export { gpFactorPrior, gpSampleWatched } from "./pathwise";
 export { gpCovariance, gpMean, gpSample, gpScore } from "./posterior";
 export { normals, uniforms } from "./random";
 export {
@@ -42,11 +43,6 @@ export {
   ridgeTouch,
 } from "./ridge";
 export { ridgeDraw, ridgeDrawScores, ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
-
-/** e^x, within 0.52 units in the last place. */
-export function exp(x: f64): f64 {
-  return Math.exp(x);
-}
 
 /** The natural logarithm, within 0.52 units in the last place. */
 export function log(x: f64): f64 {

@@ -45,17 +45,6 @@ export function allFinite(values: usize, count: usize): bool {
   return defect == 0;
 }
 
-/** True if each of `count` doubles is at most `limit` in size; false if one is NaN. */
-export function bounded(values: usize, count: usize, limit: f64): bool {
-  const bound = f64x2.splat(limit);
-  let inside = i64x2.splat(-1);
-  let i = values;
-  for (const end = values + (count >> 1 << 4); i < end; i += 16) {
-    inside = v128.and(inside, f64x2.le(f64x2.abs(v128.load(i)), bound));
-  }
-  return i64x2.all_true(inside) && (!(count & 1) || abs(load<f64>(i)) <= limit);
-}
-
 /**
  * Solves L Y = P for rows [from, n) of a panel P (n x 4), in place; rows before `from` hold Y already.
  *
@@ -80,55 +69,6 @@ function solveRow(factor: usize, reciprocals: usize, i: usize, panel: usize): vo
   const reciprocal = splat(reciprocals + (i << 3));
   v128.store(end, f64x2.mul(lower, reciprocal));
   v128.store(end, f64x2.mul(upper, reciprocal), 16);
-}
-
-/** How many panels `solveRowAcross` solves at once. */
-export const PANELS: usize = 4;
-
-/**
- * What `solveRow` does, to the bit, for four panels that stand `stride` bytes apart.
- *
- * One row in one panel waits for its own last subtraction at every step; four panels fill that time.
- */
-export function solveRowAcross(factor: usize, reciprocals: usize, i: usize, panel: usize, stride: usize): void {
-  const rows = i * PANEL_ROW;
-  let p0 = panel;
-  let p1 = p0 + stride;
-  let p2 = p1 + stride;
-  let p3 = p2 + stride;
-  let lower0 = v128.load(p0 + rows);
-  let upper0 = v128.load(p0 + rows, 16);
-  let lower1 = v128.load(p1 + rows);
-  let upper1 = v128.load(p1 + rows, 16);
-  let lower2 = v128.load(p2 + rows);
-  let upper2 = v128.load(p2 + rows, 16);
-  let lower3 = v128.load(p3 + rows);
-  let upper3 = v128.load(p3 + rows, 16);
-  const row = factorRow(factor, i);
-  for (let l = row, end = row + (i << 3); l < end; l += 8) {
-    const entry = splat(l);
-    lower0 = subtractProduct(lower0, entry, v128.load(p0));
-    upper0 = subtractProduct(upper0, entry, v128.load(p0, 16));
-    lower1 = subtractProduct(lower1, entry, v128.load(p1));
-    upper1 = subtractProduct(upper1, entry, v128.load(p1, 16));
-    lower2 = subtractProduct(lower2, entry, v128.load(p2));
-    upper2 = subtractProduct(upper2, entry, v128.load(p2, 16));
-    lower3 = subtractProduct(lower3, entry, v128.load(p3));
-    upper3 = subtractProduct(upper3, entry, v128.load(p3, 16));
-    p0 += PANEL_ROW;
-    p1 += PANEL_ROW;
-    p2 += PANEL_ROW;
-    p3 += PANEL_ROW;
-  }
-  const reciprocal = splat(reciprocals + (i << 3));
-  v128.store(p0, f64x2.mul(lower0, reciprocal));
-  v128.store(p0, f64x2.mul(upper0, reciprocal), 16);
-  v128.store(p1, f64x2.mul(lower1, reciprocal));
-  v128.store(p1, f64x2.mul(upper1, reciprocal), 16);
-  v128.store(p2, f64x2.mul(lower2, reciprocal));
-  v128.store(p2, f64x2.mul(upper2, reciprocal), 16);
-  v128.store(p3, f64x2.mul(lower3, reciprocal));
-  v128.store(p3, f64x2.mul(upper3, reciprocal), 16);
 }
 
 /** The inner loop of everything: 4 rows by 4 lanes in eight registers, so that each load serves eight operations. */

@@ -5,6 +5,8 @@
 // In the tail: with I_n = integral over t > x of (t - x)^n / n! phi(t), I_-1 = phi(x) and I_1 = h(-x), integration by parts
 // gives I_{n-2} = x I_{n-1} + n I_n. Hence r_n = I_n / I_{n-1} obeys r_{n-1} = 1 / (x + n r_n), again without a difference.
 
+import { exponential } from "./exponential";
+
 const LOG_ROOT_TWO_PI: f64 = 0.9189385332046727;
 const ROOT_TWO_PI: f64 = 2.5066282746310002;
 /** Where the series has lost as many digits as the fraction would need terms. */
@@ -28,13 +30,13 @@ function nearZero(x: f64): f64 {
     term *= (x * x) / odd;
     series += term;
   }
-  return (Math.exp(-0.5 * x * x) / ROOT_TWO_PI) * (1 + x * series) - 0.5 * x;
+  return (exponential(-0.5 * x * x) / ROOT_TWO_PI) * (1 + x * series) - 0.5 * x;
 }
 
 /** h(u), within 1e-13 of its value (relative) down to u = -37.5, where it leaves the doubles. **Source:** Calandriello et al. 2022, eq. 2. */
 export function improvement(u: f64): f64 {
   const x = abs(u);
-  const tail = x < TAIL ? nearZero(x) : (Math.exp(-0.5 * x * x) / ROOT_TWO_PI) * tailRatio(x);
+  const tail = x < TAIL ? nearZero(x) : (exponential(-0.5 * x * x) / ROOT_TWO_PI) * tailRatio(x);
   return u > 0 ? u + tail : tail;
 }
 

@@ -46,12 +46,15 @@ export const gridWorkloads: readonly Workload[] = [
     async prepare() {
       const inputs = inputsOf(SHORT);
       const module = await compileCore();
-      const policy = gpTsSdf(options(inputs));
-      const run = async (): Promise<number> => {
+      const run = (policy: PolicyDescriptor) => async (): Promise<number> => {
         const { blocks } = await recommended(policy, inputs, module);
         return blocks.reduce((sum, block) => sum + block, 0);
       };
-      return prepared("s", { afterclick: { run } });
+      // The two draw other numbers, of one distribution: there is no answer to compare.
+      return prepared("s", {
+        afterclick: { run: run(gpTsSdf({ ...options(inputs), sampler: "pathwise" })) },
+        "afterclick-joint": { run: run(gpTsSdf(options(inputs))) },
+      });
     },
   },
 ];

@@ -113,8 +113,7 @@ function bandit(posterior: RidgePosterior, { d, k, rewards }: Inputs): Round {
       const upper = means[c] + alpha * norms[c] * norms[c];
       if (upper > score) [index, score] = [c, upper];
     }
-    posterior.score(first + index, 1);
-    widths[place] = norms[0] * norms[0];
+    widths[place] = norms[index] * norms[index];
     open += widths[place];
     posterior.append(first + index);
     if (round >= DELAY) posterior.reward(rows[round % DELAY], rewards[(round - DELAY) % REWARDS]);

@@ -91,6 +91,16 @@ export function copyVector(name: string, value: unknown, length: number, target:
   }
 }
 
+/** Checks numbers like `copyVector` does, without copying them. */
+export function boundedNumbers(name: string, values: Float64Array): Float64Array {
+  for (let i = 0; i < values.length; i++) {
+    if (!(Math.abs(values[i]) <= FEATURE_LIMIT)) {
+      throw outOfRange(`${name}[${i}]`, `a finite number of at most ${FEATURE_LIMIT} in size`, values[i]);
+    }
+  }
+  return values;
+}
+
 export function finiteVector(name: string, value: unknown, length: number): Float64Array {
   const copy = new Float64Array(length);
   copyVector(name, value, length, copy);

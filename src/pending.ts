@@ -32,6 +32,9 @@ export interface Registration {
   readonly reward?: number;
 }
 
+/** Before all time. */
+const NEVER = Number.MIN_SAFE_INTEGER;
+
 /**
  * The impressions whose conversions may still come, by id. It alone decides what is late, twice or unknown.
  *
@@ -39,27 +42,33 @@ export interface Registration {
  * slowly still counts, one that happened too late is called late. After that it is forgotten, and its id unknown.
  */
 export class Pending {
-  readonly #window: Window;
-  readonly #delayOffset: 0 | 1;
-  readonly #byId = new Map<string, Impression>();
+  readonly #inMs: boolean;
+  /** How long after its impression a conversion counts, and how long after it the impression is remembered. */
+  readonly #span: number;
+  readonly #memory: number;
+  /** What is added to an age in rounds. */
+  readonly #delayOffset: number;
+  /** Also of those in [0, forgotten) of the queue. */
+  #byId = new Map<string, Impression>();
   // In order of time, so that windows close from the front: [0, closed) are expired or settled, the rest open.
   #queue: Impression[] = [];
   #closed = 0;
   #forgotten = 0;
-  #now: Moment = { round: 0, now: Number.MIN_SAFE_INTEGER };
+  /** The latest round and time seen; they never go back. */
+  #round = 0;
+  #now = NEVER;
 
   constructor(window: Window, delayOffset: 0 | 1) {
-    this.#window = window;
-    this.#delayOffset = delayOffset;
-  }
-
-  /** The latest moment seen; it never goes back. */
-  get now(): Moment {
-    return this.#now;
+    const span = window === "none" ? Number.MAX_VALUE : "ms" in window ? window.ms : window.rounds;
+    this.#inMs = window !== "none" && "ms" in window;
+    this.#span = span;
+    this.#memory = span + (window === "none" ? 0 : (window.grace ?? span));
+    this.#delayOffset = this.#inMs ? 0 : delayOffset;
   }
 
   get(id: string): Impression | undefined {
-    return this.#byId.get(id);
+    const impression = this.#byId.get(id);
+    return impression && this.#age(impression) <= this.#memory ? impression : undefined;
   }
 
   /** Impressions by status, over those still remembered. **Cost:** linear in them. */
@@ -72,32 +81,21 @@ export class Pending {
   status(impression: Impression): ImpressionStatus {
     if (rewardOf(impression.conversions) !== undefined) return "converted";
     if (impression.reward !== undefined) return "retracted";
-    return this.#age(impression, this.#now) > this.#span() ? "expired" : "pending";
-  }
-
-  #span(): number {
-    if (this.#window === "none") return Number.MAX_VALUE;
-    return "ms" in this.#window ? this.#window.ms : this.#window.rounds;
-  }
-
-  #grace(): number {
-    return this.#window === "none" ? 0 : (this.#window.grace ?? this.#span());
-  }
-
-  get #inMs(): boolean {
-    return typeof this.#window === "object" && "ms" in this.#window;
+    return this.#age(impression) > this.#span ? "expired" : "pending";
   }
 
   #time(moment: Moment): number {
     return this.#inMs ? (moment.now as number) : moment.round;
   }
 
-  #age(impression: Impression, at: Moment): number {
-    return this.#time(at) - this.#time(impression) + (this.#inMs ? 0 : this.#delayOffset);
+  #age(impression: Impression, at = this.#inMs ? this.#now : this.#round): number {
+    return at - this.#time(impression) + this.#delayOffset;
   }
 
-  add(impression: Impression): void {
-    this.#byId.set(impression.id, impression);
+  add(id: string, { features, slot, round, now }: AppendedImpression, conversions: Conversion[] = [], reward?: number): void {
+    const impression =
+      now === undefined ? { id, features, slot, round, conversions, reward } : { id, features, slot, round, now, conversions, reward };
+    this.#byId.set(id, impression);
     this.#insert(impression);
   }
 
@@ -112,55 +110,69 @@ export class Pending {
 
   /** Moves the clock on, closes windows and forgets what is past memory. Returns how many windows it closed unconverted. */
   advance(moment: Moment): number {
-    this.#now = {
-      round: Math.max(moment.round, this.#now.round),
-      now: Math.max(moment.now ?? Number.MIN_SAFE_INTEGER, this.#now.now as number),
-    };
-    const span = this.#span();
-    const memory = span + this.#grace();
+    this.#round = Math.max(moment.round, this.#round);
+    this.#now = Math.max(moment.now ?? NEVER, this.#now);
     let expired = 0;
-    for (; this.#closed < this.#queue.length && this.#age(this.#queue[this.#closed], this.#now) > span; this.#closed++) {
+    for (; this.#closed < this.#queue.length && this.#age(this.#queue[this.#closed]) > this.#span; this.#closed++) {
       if (this.#queue[this.#closed].reward === undefined) expired++;
     }
-    for (; this.#forgotten < this.#closed && this.#age(this.#queue[this.#forgotten], this.#now) > memory; this.#forgotten++) {
-      this.#byId.delete(this.#queue[this.#forgotten].id);
-    }
-    if (this.#forgotten > 1024 && 2 * this.#forgotten > this.#queue.length) {
-      this.#queue = this.#queue.slice(this.#forgotten);
-      this.#closed -= this.#forgotten;
-      this.#forgotten = 0;
-    }
+    for (; this.#forgotten < this.#closed && this.#age(this.#queue[this.#forgotten]) > this.#memory; ) this.#forgotten++;
+    if (this.#forgotten > 1024 && 2 * this.#forgotten > this.#queue.length) this.#compact();
     return expired;
+  }
+
+  /**
+   * Lets go of what is forgotten. A new map, not deletions: a map that is added to and deleted from replaces its table again and
+   * again, each holds on to the next, and through them all impressions outlive many collections of garbage.
+   */
+  #compact(): void {
+    this.#queue = this.#queue.slice(this.#forgotten);
+    this.#byId = new Map();
+    for (const impression of this.#queue) this.#byId.set(impression.id, impression);
+    this.#closed -= this.#forgotten;
+    this.#forgotten = 0;
   }
 
   /** Takes a conversion. Whatever the order in which the same conversions come, the rewards end up the same. */
   convert(id: string, conversion: Conversion): Registration {
-    const impression = this.#byId.get(id);
+    const impression = this.get(id);
     if (!impression) return { status: "unknown" };
     const previous = impression.reward;
-    const when = this.#inMs ? { round: 0, now: conversion.at } : this.#now;
-    if (this.#age(impression, when) > this.#span()) return { status: "late", previous, reward: previous };
-    const same = impression.conversions.filter(({ goal, eventId }) => goal === conversion.goal && eventId === conversion.eventId);
-    if (same.some(({ at, reward }) => at === conversion.at && reward === conversion.reward)) {
-      return { status: "duplicate", previous, reward: previous };
+    if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#span) return { status: "late", previous, reward: previous };
+    let conflict = false;
+    for (const { goal, eventId, at, reward } of impression.conversions) {
+      if (goal !== conversion.goal || eventId !== conversion.eventId) continue;
+      if (at === conversion.at && reward === conversion.reward) return { status: "duplicate", previous, reward: previous };
+      conflict = true;
     }
     impression.conversions.push(conversion);
     impression.conversions.sort(compare);
     // A retraction that comes before what it retracts leaves the impression as it was.
     impression.reward = rewardOf(impression.conversions) ?? (previous === undefined ? undefined : 0);
-    return { status: same.length > 0 ? "conflict" : "applied", previous, reward: impression.reward };
+    return { status: conflict ? "conflict" : "applied", previous, reward: impression.reward };
   }
 
   save(writer: SnapshotWriter): void {
     const kept = this.#queue.slice(this.#forgotten);
-    writer.numbers([this.#now.round, this.#now.now as number]);
-    writer.json(
-      kept.map((impression) => {
-        const { id, slot, round, now, conversions } = impression;
-        // Only of a retracted one it does not follow from the conversions that the policy was told of it.
-        return [id, slot, round, now ?? null, conversions, ...(this.status(impression) === "retracted" ? [0] : [])];
-      }),
-    );
+    const places = new Map<string, number>();
+    const place = (name: string): number => {
+      if (!places.has(name)) places.set(name, places.size);
+      return places.get(name) as number;
+    };
+    const shown: number[] = [];
+    const events: number[] = [];
+    kept.forEach((impression, i) => {
+      // Only of a retracted one it does not follow from the conversions that the policy was told of it.
+      shown.push(impression.slot, impression.round, impression.now ?? NEVER, Number(this.status(impression) === "retracted"));
+      for (const { goal, eventId, at, reward } of impression.conversions) {
+        events.push(i, place(goal), place(eventId), at, reward ?? 0, Number(reward === null));
+      }
+    });
+    writer.numbers([this.#round, this.#now]);
+    writer.json(kept.map(({ id }) => id));
+    writer.numbers(shown);
+    writer.json([...places.keys()]);
+    writer.numbers(events);
     const dimension = kept[0]?.features.length ?? 0;
     const features = new Float64Array(kept.length * dimension);
     kept.forEach((impression, i) => {
@@ -171,21 +183,36 @@ export class Pending {
 
   load(reader: SnapshotReader, dimension: number): void {
     const [round, now] = reader.numbers(2);
-    const kept = reader.json() as [string, number, number, number | null, Conversion[], 0?][];
-    const features = reader.numbers(kept.length * dimension);
-    this.#now = { round, now };
-    kept.forEach(([id, slot, shownRound, shownAt, conversions, retracted], i) => {
-      if (this.#byId.has(id) || (this.#inMs && shownAt === null)) throw malformed();
-      const own = features.slice(i * dimension, (i + 1) * dimension);
-      const reward = rewardOf(conversions.sort(compare)) ?? retracted;
-      this.add({ id, slot, round: shownRound, ...(shownAt !== null && { now: shownAt }), features: own, conversions, reward });
+    const ids = reader.json() as string[];
+    const shown = reader.numbers(4 * ids.length);
+    const names = reader.json() as string[];
+    const conversions = conversionsOf(reader.view(), names, ids.length);
+    const features = reader.numbers(ids.length * dimension);
+    ids.forEach((id, i) => {
+      const [slot, shownRound, shownAt, retracted] = shown.subarray(4 * i, 4 * i + 4);
+      if (this.#byId.has(id) || (this.#inMs && shownAt === NEVER)) throw malformed();
+      const own = features.subarray(i * dimension, (i + 1) * dimension);
+      const reward = rewardOf(conversions[i].sort(compare)) ?? (retracted ? 0 : undefined);
+      this.add(id, { features: own, slot, round: shownRound, now: shownAt === NEVER ? undefined : shownAt }, conversions[i], reward);
     });
-    this.advance(this.#now);
+    this.advance({ round, now });
   }
+}
+
+/** The conversions of each of `count` impressions, from rows of impression, goal, event, time, reward, and whether it is none. */
+function conversionsOf(events: Float64Array, names: readonly string[], count: number): Conversion[][] {
+  const conversions = Array.from({ length: count }, (): Conversion[] => []);
+  for (let row = 0; row < events.length; row += 6) {
+    const [goal, eventId] = [names[events[row + 1]], names[events[row + 2]]];
+    if (goal === undefined || eventId === undefined) throw malformed();
+    conversions[events[row]].push({ goal, eventId, at: events[row + 3], reward: events[row + 5] ? null : events[row + 4] });
+  }
+  return conversions;
 }
 
 /** Sum over goals of the rewards of the events that count, each the last of its goal; undefined if there is none. */
 function rewardOf(conversions: readonly Conversion[]): number | undefined {
+  if (conversions.length === 1) return conversions[0].reward ?? undefined;
   const rewards: number[] = [];
   conversions.forEach(({ goal, reward }, i) => {
     if (reward !== null && conversions[i + 1]?.goal !== goal) rewards.push(reward);

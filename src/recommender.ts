@@ -179,13 +179,14 @@ export class Recommender {
   }
 
   #show(id: string, features: ArrayLike<number> | undefined, moment: Moment): void {
-    this.#pending.add({ id, ...this.policy.append({ features, ...moment }), conversions: [] });
+    this.#pending.add(id, this.policy.append({ features, round: moment.round, now: moment.now }));
   }
 
   #impressionIds(given: string | readonly string[] | undefined, places: number, round: number): string[] {
     if (given === undefined) {
-      const text = new TextEncoder();
-      return Array.from({ length: places }, (_, place) => this.#core.digest(text.encode(`${this.#seed} ${round} ${place}`)));
+      const ids: string[] = [];
+      for (let place = 0; place < places; place++) ids.push(this.#core.digestText(`${this.#seed} ${round} ${place}`));
+      return ids;
     }
     const ids = typeof given === "string" ? [given] : given;
     if (!Array.isArray(ids)) throw wrongType("impressionId", "a string, or an array with one per place", given);

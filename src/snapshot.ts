@@ -11,7 +11,7 @@ import { SnapshotError } from "./errors.ts";
 //  64  body: a sequence of sections, each an f64 count followed by its payload padded to 8 bytes
 
 const MAGIC = 0x63746661;
-const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 2;
 const HEADER_BYTES = 64;
 const POLICY_ID_BYTES = 24;
 const DIGEST_OFFSET = 56;
@@ -27,37 +27,25 @@ export interface SnapshotHeader {
 
 const padded = (bytes: number): number => (bytes + 7) & ~7;
 
-/** Writes the body of a snapshot section by section. */
+/** Collects the sections of a snapshot. */
 export class SnapshotWriter {
-  #bytes = new Uint8Array(4096);
-  #length = HEADER_BYTES;
+  readonly #sections: { readonly count: number; readonly bytes: Uint8Array }[] = [];
 
-  #reserve(count: number, bytes: number): number {
-    const start = this.#length;
-    this.#length = start + 8 + padded(bytes);
-    if (this.#length > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(this.#length, 2 * this.#bytes.length));
-      grown.set(this.#bytes.subarray(0, start));
-      this.#bytes = grown;
-    }
-    new DataView(this.#bytes.buffer).setFloat64(start, count, true);
-    return start + 8;
-  }
-
+  /** A Float64Array is not copied before `finish`: it may be a view of the core's memory, of which nothing is asked until then. */
   numbers(values: ArrayLike<number>): void {
-    const start = this.#reserve(values.length, 8 * values.length);
+    const { buffer, byteOffset, byteLength } = values instanceof Float64Array ? values : Float64Array.from(values);
     // A typed array has the host's byte order; every host that runs WebAssembly engines is little-endian.
-    new Float64Array(this.#bytes.buffer, start, values.length).set(values);
+    this.#sections.push({ count: values.length, bytes: new Uint8Array(buffer, byteOffset, byteLength) });
   }
 
   json(value: unknown): void {
-    const text = new TextEncoder().encode(JSON.stringify(value));
-    const start = this.#reserve(text.length, text.length);
-    this.#bytes.set(text, start);
+    const bytes = new TextEncoder().encode(JSON.stringify(value));
+    this.#sections.push({ count: bytes.length, bytes });
   }
 
   finish(core: Core, header: SnapshotHeader): Uint8Array {
-    const bytes = this.#bytes.slice(0, this.#length);
+    const length = this.#sections.reduce((sum, { bytes }) => sum + 8 + padded(bytes.length), HEADER_BYTES);
+    const bytes = new Uint8Array(length);
     const view = new DataView(bytes.buffer);
     view.setUint32(0, MAGIC, true);
     view.setUint32(4, FORMAT_VERSION, true);
@@ -65,7 +53,13 @@ export class SnapshotWriter {
     view.setUint32(32, header.stateVersion, true);
     view.setUint32(36, header.dimension, true);
     view.setFloat64(40, header.impressions, true);
-    view.setFloat64(48, bytes.length, true);
+    view.setFloat64(48, length, true);
+    let next = HEADER_BYTES;
+    for (const section of this.#sections) {
+      view.setFloat64(next, section.count, true);
+      bytes.set(section.bytes, next + 8);
+      next += 8 + padded(section.bytes.length);
+    }
     view.setBigUint64(DIGEST_OFFSET, digestOf(core, bytes), true);
     return bytes;
   }
@@ -83,11 +77,12 @@ export class SnapshotReader {
    */
   constructor(core: Core, source: Uint8Array) {
     if (!(source instanceof Uint8Array)) throw new TypeError("bytes: expected a Uint8Array");
-    const bytes = source.slice();
+    // What is read is copied; a copy of all is needed only where numbers do not stand at multiples of 8.
+    const bytes = source.byteOffset % 8 === 0 ? source : source.slice();
     if (bytes.length < HEADER_BYTES) {
       throw new SnapshotError("truncated", `a snapshot has at least ${HEADER_BYTES} bytes, this has ${bytes.length}`);
     }
-    const view = new DataView(bytes.buffer);
+    const view = dataView(bytes);
     if (view.getUint32(0, true) !== MAGIC) throw new SnapshotError("magic", "these bytes are not an afterclick snapshot");
     const version = view.getUint32(4, true);
     if (version !== FORMAT_VERSION) {
@@ -112,7 +107,7 @@ export class SnapshotReader {
   #section(bytesPerItem: number): { start: number; count: number } {
     const start = this.#offset + 8;
     if (start > this.#bytes.length) throw malformed();
-    const count = new DataView(this.#bytes.buffer).getFloat64(this.#offset, true);
+    const count = dataView(this.#bytes).getFloat64(this.#offset, true);
     if (!Number.isSafeInteger(count) || count < 0 || start + padded(count * bytesPerItem) > this.#bytes.length) throw malformed();
     this.#offset = start + padded(count * bytesPerItem);
     return { start, count };
@@ -120,10 +115,18 @@ export class SnapshotReader {
 
   /** Reads finite numbers: `length` of them, or as many as there are. */
   numbers(length?: number): Float64Array {
+    return this.view(length).slice();
+  }
+
+  /** The same without copying them: for what is copied elsewhere. */
+  view(length?: number): Float64Array {
     const { start, count } = this.#section(8);
     if (length !== undefined && count !== length) throw malformed();
-    const values = new Float64Array(this.#bytes.buffer, start, count).slice();
-    if (!values.every(Number.isFinite)) throw malformed();
+    const values = new Float64Array(this.#bytes.buffer, this.#bytes.byteOffset + start, count);
+    // What is not finite has a difference to itself.
+    let defect = 0;
+    for (let i = 0; i < count; i++) defect += values[i] - values[i];
+    if (defect !== 0) throw malformed();
     return values;
   }
 
@@ -141,8 +144,9 @@ export function malformed(): SnapshotError {
   return new SnapshotError("malformed", "the snapshot's contents do not fit together");
 }
 
+const dataView = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView => new DataView(buffer, byteOffset, byteLength);
+
+/** The checksum of everything but itself. */
 function digestOf(core: Core, bytes: Uint8Array): bigint {
-  const copy = bytes.slice();
-  copy.fill(0, DIGEST_OFFSET, DIGEST_OFFSET + 8);
-  return BigInt(`0x${core.digest(copy)}`);
+  return BigInt(`0x${core.checksum(bytes.subarray(0, DIGEST_OFFSET), bytes.subarray(HEADER_BYTES))}`);
 }

@@ -1,4 +1,4 @@
-import { exponentials } from "../exponential";
+import { exponential, exponentials } from "../exponential";
 import { get, noise } from "./vectors";
 
 function at(x: f64): f64 {
@@ -8,7 +8,7 @@ function at(x: f64): f64 {
 describe("exponentials", () => {
   it("are within a unit in the last place, of which the other exponential has half", () => {
     let largest: f64 = 0;
-    for (let x: f64 = 0; x > -708; x -= 0.0137) largest = max(largest, abs(at(x) / Math.exp(x) - 1));
+    for (let x: f64 = 709; x > -708; x -= 0.0137) largest = max(largest, abs(at(x) / Math.exp(x) - 1));
     expect<f64>(largest).toBeLessThanOrEqual(1.5 * f64.EPSILON);
   });
 
@@ -30,5 +30,13 @@ describe("exponentials", () => {
     expect<f64>(at(-708)).toBeGreaterThan(0);
     for (let x: f64 = 709; x < Infinity; x *= 10) expect<f64>(at(-x)).toBe(0);
     expect<f64>(at(-Infinity)).toBe(0);
+  });
+
+  it("of one number are infinite far above, and none of what is no number", () => {
+    expect<f64>(exponential(709)).toBe(at(709));
+    expect<f64>(exponential(710)).toBe(Infinity);
+    expect<f64>(exponential(Infinity)).toBe(Infinity);
+    expect<bool>(isNaN(exponential(NaN))).toBe(true);
+    expect<f64>(exponential(-Infinity)).toBe(0);
   });
 });

@@ -10,7 +10,7 @@ export interface CoreExports {
   log(x: number): number;
   improvement(u: number): number;
   logImprovement(u: number): number;
-  bounded(values: Pointer, count: number, limit: number): number;
+  absorb(pointer: Pointer, bytes: number, states: Pointer): void;
   digest(pointer: Pointer, bytes: number, out: Pointer): void;
   uniforms(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
   normals(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
@@ -50,6 +50,17 @@ export interface CoreExports {
     h: Pointer,
     xs: Pointer,
     k: number,
+    normals: Pointer,
+    scale: number,
+    m: number,
+    means: Pointer,
+    variances: Pointer,
+    samples: Pointer,
+  ): Status;
+  gpFactorPrior(h: Pointer, xs: Pointer): Status;
+  gpSampleWatched(
+    h: Pointer,
+    places: Pointer,
     normals: Pointer,
     scale: number,
     m: number,

@@ -1,6 +1,9 @@
 import { NumericalError } from "../errors.ts";
 import type { CoreExports } from "./exports.ts";
 
+/** Up to so many numbers a loop copies faster than a call of the engine. */
+const SHORT = 64;
+
 /** The memory of one core, and within it a scratch area through which arguments and results pass. */
 export class LinearMemory {
   readonly #exports: CoreExports;
@@ -45,6 +48,13 @@ export class LinearMemory {
     return pointers;
   }
 
+  /** `place` for one input: copies `values`, with room for `room` doubles behind them, and returns where they stand. */
+  put(values: Float64Array, room = 0): number {
+    this.#reserve(values.length + room);
+    this.write(this.#scratch, values);
+    return this.#scratch;
+  }
+
   #reserve(doubles: number): void {
     if (doubles <= this.#room) return;
     const room = Math.max(doubles, 2 * this.#room, 1024);
@@ -65,14 +75,37 @@ export class LinearMemory {
 
   /** `pointer` may be signed, as the core returns it. */
   copy(pointer: number, length: number): Float64Array {
+    return this.read(pointer, new Float64Array(length));
+  }
+
+  /** Fills `target` from `pointer` on. */
+  read(pointer: number, target: Float64Array): Float64Array {
     this.#renew();
     const start = (pointer >>> 0) / 8;
-    return this.#view.slice(start, start + length);
+    const { length } = target;
+    if (length > SHORT) target.set(this.view(pointer, length));
+    else for (let i = 0; i < length; i++) target[i] = this.#view[start + i];
+    return target;
+  }
+
+  /** A view, which holds until the core changes what it shows or memory grows. */
+  view(pointer: number, length: number): Float64Array {
+    this.#renew();
+    const start = (pointer >>> 0) / 8;
+    return this.#view.subarray(start, start + length);
+  }
+
+  /** The number at `pointer`. */
+  number(pointer: number): number {
+    this.#renew();
+    return this.#view[(pointer >>> 0) / 8];
   }
 
   write(pointer: number, values: Float64Array): void {
     this.#renew();
-    this.#view.set(values, (pointer >>> 0) / 8);
+    const start = (pointer >>> 0) / 8;
+    if (values.length > SHORT) this.#view.set(values, start);
+    else for (let i = 0; i < values.length; i++) this.#view[start + i] = values[i];
   }
 
   writeBytes(pointer: number, bytes: Uint8Array): void {
@@ -83,7 +116,23 @@ export class LinearMemory {
   /** Writes UTF-8, at most three bytes a character, and returns how many. */
   writeText(pointer: number, text: string): number {
     this.#renew();
+    // Names are short and plain: the encoder costs more than they do.
+    let length = 0;
+    for (; length < text.length; length++) {
+      const code = text.charCodeAt(length);
+      if (code > 127) break;
+      this.#bytes[pointer + length] = code;
+    }
+    if (length === text.length) return length;
     return this.#encoder.encodeInto(text, this.#bytes.subarray(pointer, pointer + 3 * text.length)).written;
+  }
+
+  /** The digest at `pointer` in 16 hexadecimal digits, as a number of 64 bits, little-endian. */
+  hexadecimal(pointer: number): string {
+    this.#renew();
+    const digits: number[] = [];
+    for (let at = pointer + 7; at >= pointer; at--) digits.push(digit(this.#bytes[at] >> 4), digit(this.#bytes[at] & 15));
+    return String.fromCharCode(...digits);
   }
 
   /** The unsigned 32-bit little-endian integer at `pointer`. */
@@ -93,6 +142,9 @@ export class LinearMemory {
     return (bytes[pointer] | (bytes[pointer + 1] << 8) | (bytes[pointer + 2] << 16) | (bytes[pointer + 3] << 24)) >>> 0;
   }
 }
+
+/** The character code of a hexadecimal digit. */
+const digit = (value: number): number => (value < 10 ? 48 : 87) + value;
 
 export function outOfMemory(): NumericalError {
   return new NumericalError("out-of-memory", "the core's memory could not grow");

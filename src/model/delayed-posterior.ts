@@ -93,7 +93,7 @@ export class DelayedPosterior<P extends Posterior> {
 
   #width(features: Float64Array): number {
     // Exact widths are computed when they are asked for.
-    return this.#options.norms === "exact" ? 0 : this.#options.measure(this.posterior.moments(features).deviation[0]);
+    return this.#options.norms === "exact" ? 0 : this.#options.measure(this.posterior.deviation(features));
   }
 
   #forget(open: number): void {

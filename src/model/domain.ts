@@ -34,13 +34,14 @@ export class Domain {
   readonly points: Float64Array;
   readonly count: number;
   readonly dimension: number;
-  readonly #places: Map<string, number>;
+  /** Places in lexicographic order of their points. */
+  readonly #sorted: Int32Array;
 
   constructor({ points }: DomainSettings) {
     this.count = points.length;
     this.dimension = points[0].length;
     this.points = Float64Array.from(points.flat());
-    this.#places = new Map(points.map((point, place) => [point.join(), place]));
+    this.#sorted = Int32Array.from(points.keys()).sort((a, b) => this.#compare(this.points, a * this.dimension, b));
   }
 
   /** Coordinates of the point at `place`. */
@@ -50,8 +51,31 @@ export class Domain {
 
   /** @throws {RangeError} if the point is not in the domain. */
   indexOf(point: Float64Array): number {
-    const place = this.#places.get(point.map((coordinate) => coordinate + 0).join());
-    if (place === undefined) throw outOfRange("features", "a point of the domain", `[${point.join(", ")}]`);
+    const place = this.find(point);
+    if (place < 0) throw outOfRange("features", "a point of the domain", `[${point.join(", ")}]`);
     return place;
+  }
+
+  /** The place of the point whose coordinates begin at `from`, -0 being 0; or -1. **Cost:** O(d log count). */
+  find(coordinates: Float64Array, from = 0): number {
+    let low = 0;
+    let high = this.count - 1;
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      const order = this.#compare(coordinates, from, this.#sorted[middle]);
+      if (order === 0) return this.#sorted[middle];
+      if (order < 0) high = middle - 1;
+      else low = middle + 1;
+    }
+    return -1;
+  }
+
+  #compare(coordinates: Float64Array, from: number, place: number): number {
+    const start = place * this.dimension;
+    for (let j = 0; j < this.dimension; j++) {
+      const difference = coordinates[from + j] - this.points[start + j];
+      if (difference !== 0) return difference;
+    }
+    return 0;
   }
 }

@@ -1,4 +1,5 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import type { GaussianProcess } from "./gaussian-process.ts";
 import { type KnownScores, known, type SampleRequest, type Scores, sampled } from "./ranking.ts";
 import type { Moment } from "./window.ts";
 
@@ -21,7 +22,10 @@ export interface AppendedImpression extends AppendedPoint, Moment {}
 /** What can be learnt from impressions and rewards, whatever policy asks. Points are k x d, row-major. */
 export interface Posterior {
   readonly dimension: number;
+  /** Not to be changed by whoever asks, nor to be kept beyond the next call. */
   moments(points: Float64Array): Moments;
+  /** The deviation of `moments` at one point. */
+  deviation(features: Float64Array): number;
   /** Counts an impression and returns its slot. */
   append(features: Float64Array): number;
   /** Replaces the reward `previous` of an impression by `reward`. */
@@ -41,8 +45,30 @@ export interface JointPosterior {
 
 /** The upper confidence rule: `mean` plus a bonus of `multiplier` standard deviations, which is the `width`. */
 export function upperConfidence({ mean, deviation }: Moments, multiplier: number): KnownScores {
-  const width = deviation.map((each) => multiplier * each);
-  return { score: mean.map((each, i) => each + width[i]), moments: known(mean, width) };
+  const width = new Float64Array(mean.length);
+  const score = new Float64Array(mean.length);
+  for (let i = 0; i < mean.length; i++) {
+    width[i] = multiplier * deviation[i];
+    score[i] = mean[i] + width[i];
+  }
+  return { score, moments: known(mean, width) };
+}
+
+/** How a Thompson rule draws: by the factor of the candidates' covariance, or, in a fixed domain, from draws of the prior. */
+export type Sampler = "joint" | "pathwise";
+
+/** `thompson` in a fixed domain, from draws of the prior: the same in distribution, without a factor for each decision. */
+export function thompsonPathwise(posterior: GaussianProcess, request: SampleRequest, multiplier: number): Scores {
+  const samples = Math.max(1, request.draws);
+  const normals = request.normals(Math.ceil(samples / 2) * 2 * request.count);
+  const { mean, deviation, sample } = posterior.samplePathwise(normals, multiplier, samples);
+  return {
+    ...sampled(sample, request),
+    moments: known(
+      mean,
+      deviation.map((each) => multiplier * each),
+    ),
+  };
 }
 
 /** The Thompson rule: a joint draw of the candidates' rewards, with `multiplier` standard deviations, which are the `width`. */

@@ -1,6 +1,6 @@
 import { NumericalError } from "../errors.ts";
 
-/** What a rule says of k candidates: a score for each, and what stands behind it for those that are asked about. */
+/** What a rule says of k candidates until its next choice: a score for each, and what stands behind it for those asked about. */
 export interface Scores {
   /** k entries; the greatest comes first. */
   readonly score: Float64Array;
@@ -14,7 +14,13 @@ export type KnownScores = Required<Pick<Scores, "score" | "moments">>;
 
 /** The moments of a rule that knew those of all candidates before it could score any. */
 export function known(mean: Float64Array, width: Float64Array): KnownScores["moments"] {
-  return (indices) => ({ mean: rowsAt(mean, 1, indices), width: rowsAt(width, 1, indices) });
+  return (indices) => ({ mean: entriesAt(mean, indices), width: entriesAt(width, indices) });
+}
+
+function entriesAt(values: Float64Array, indices: readonly number[]): Float64Array {
+  const entries = new Float64Array(indices.length);
+  for (let i = 0; i < indices.length; i++) entries[i] = values[indices[i]];
+  return entries;
 }
 
 /** The rows of a matrix (row-major, `columns` wide) at these indices: a view if it is one row, or else a copy. */

@@ -12,6 +12,8 @@ export class Ridge implements Posterior {
   readonly dimension: number;
   readonly #core: Core;
   readonly #handle: RidgeHandle;
+  /** The moments that were asked for last. */
+  #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
   /** Pairs of draws that the core keeps for the present V. */
   #pairs = 0;
 
@@ -33,10 +35,19 @@ export class Ridge implements Posterior {
     this.#core.ridgeReward(this.#handle, features, reward - previous);
   }
 
-  /** The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. **Cost:** O(k d^2). */
+  /**
+   * The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. They hold until the next call.
+   * **Cost:** O(k d^2).
+   */
   moments(points: Float64Array): Moments {
-    const { mean, width } = this.#core.ridgeScore(this.#handle, points);
-    return { mean, deviation: width };
+    const count = points.length / this.dimension;
+    if (this.#moments.mean.length !== count) this.#moments = { mean: new Float64Array(count), deviation: new Float64Array(count) };
+    this.#core.ridgeScore(this.#handle, points, this.#moments.mean, this.#moments.deviation);
+    return this.#moments;
+  }
+
+  deviation(features: Float64Array): number {
+    return this.#core.ridgeWidth(this.#handle, features);
   }
 
   /** Scores <x, theta + scale L^-T z> of `points` (k x d) with z = `normals` (d) and L L^T = V. **Cost:** O(d^2 + k d). */
@@ -73,9 +84,9 @@ export class Ridge implements Posterior {
 
   load(reader: SnapshotReader): void {
     const triangle = (this.dimension * (this.dimension + 1)) / 2;
-    const gram = reader.numbers(triangle);
-    const moment = reader.numbers(this.dimension);
-    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.numbers(triangle) });
+    const gram = reader.view(triangle);
+    const moment = reader.view(this.dimension);
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle) });
     this.#pairs = 0;
   }
 

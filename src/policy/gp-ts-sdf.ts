@@ -4,11 +4,11 @@
 // Expired means: a zero, which it was all along.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per impression, O(n d) per conversion.
 
-import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
+import { finiteNumber, oneOf, onlyKeys, outOfRange } from "../argument.ts";
 import { DelayedPosterior } from "../model/delayed-posterior.ts";
 import { GaussianProcess } from "../model/gaussian-process.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
-import { thompson } from "../model/posterior.ts";
+import { type Sampler, thompson, thompsonPathwise } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 export interface GpTsSdfOptions extends GaussianProcessSettings {
@@ -18,6 +18,11 @@ export interface GpTsSdfOptions extends GaussianProcessSettings {
   readonly rewardBound?: number;
   /** The sampling scale nu as printed (default), or without what is pending, as in the authors' code. */
   readonly scale?: "theory" | "released";
+  /**
+   * "joint" (default) draws by a Cholesky factor of the candidates' posterior covariance, O(k^3) a decision; "pathwise", in a fixed
+   * domain, from a draw of the prior, O(k^2 + k n): the same distribution.
+   */
+  readonly sampler?: Sampler;
   /** Multiplier on the sampling standard deviation, default 1. */
   readonly exploration?: number;
   /** Deviations of pending impressions under the posterior of now (default), or under the one that chose them, in O(m) memory. */
@@ -30,9 +35,12 @@ export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePoli
   stateVersion: 1,
 
   parse(options: GpTsSdfOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "rewardBound", "scale", "exploration", "norms"]);
+    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "rewardBound", "scale", "sampler", "exploration", "norms"]);
+    const sampler = oneOf("sampler", options.sampler ?? "joint", ["joint", "pathwise"]);
+    if (sampler === "pathwise" && options.domain == null) throw outOfRange("sampler", '"joint", as there is no domain', sampler);
     return {
       ...parseGaussianProcess(options),
+      sampler,
       beta: finiteNumber("beta", options.beta ?? 1, 0),
       rewardBound: finiteNumber("rewardBound", options.rewardBound ?? 1, 0),
       scale: oneOf("scale", options.scale ?? "theory", ["theory", "released"]),
@@ -41,7 +49,7 @@ export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePoli
     };
   },
 
-  start({ core, window }, { beta, rewardBound, scale, exploration, norms, ...settings }) {
+  start({ core, window }, { beta, rewardBound, scale, sampler, exploration, norms, ...settings }) {
     const posterior = new GaussianProcess(core, { ...settings, refit: null });
     const evidence = settings.refit ? { process: new GaussianProcess(core, settings), adoptedBy: posterior } : undefined;
     const measure = (deviation: number): number => deviation;
@@ -57,7 +65,8 @@ export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePoli
       score(request) {
         // Deviation: the released code samples with the posterior covariance itself.
         const nu = scale === "released" ? 1 : rewardBound * state.openWidth(request) + beta;
-        return thompson(posterior, request, exploration * nu);
+        const draw = sampler === "pathwise" ? thompsonPathwise : thompson;
+        return draw(posterior, request, exploration * nu);
       },
     };
   },

@@ -51,9 +51,11 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
       deterministic: true,
       delayOffset: 1,
       state,
-      score({ points, ...moment }) {
-        const nu = rewardBound * state.openWidth(moment) + beta;
-        return upperConfidence(posterior.moments(points), exploration * nu);
+      score(request) {
+        // Before the open impressions are: in a fixed domain their deviations are then known.
+        const moments = posterior.moments(request.points);
+        const nu = rewardBound * state.openWidth(request) + beta;
+        return upperConfidence(moments, exploration * nu);
       },
     };
   },

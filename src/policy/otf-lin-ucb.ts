@@ -47,6 +47,9 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
     const measure = (norm: number): number => (released ? norm * norm : norm);
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before" });
+    // Kept from choice to choice.
+    let score = new Float64Array(0);
+    let bonus = new Float64Array(0);
 
     return {
       dimension: d,
@@ -54,15 +57,20 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
       deterministic: true,
       delayOffset: 0,
       state,
-      score({ points, trial: t, ...moment }) {
-        const { mean, deviation: norm } = posterior.moments(points);
+      score(request) {
+        const { points, trial: t } = request;
         const confidence = 2 * core.log(1 / delta);
         const f = released
           ? Math.sqrt(confidence + d * core.log(1 + t / (lambda * d)) + lambda)
           : 2 * (Math.sqrt(lambda) + Math.sqrt(confidence + d * core.log((d * lambda + t) / (d * lambda))));
-        const alpha = exploration * (f + state.openWidth(moment));
-        const bonus = norm.map((each) => alpha * measure(each));
-        return { score: mean.map((each, i) => each + bonus[i]), moments: known(mean, bonus) };
+        const alpha = exploration * (f + state.openWidth(request));
+        const { mean, deviation: norm } = posterior.moments(points);
+        if (score.length !== mean.length) [score, bonus] = [new Float64Array(mean.length), new Float64Array(mean.length)];
+        for (let i = 0; i < mean.length; i++) {
+          bonus[i] = alpha * measure(norm[i]);
+          score[i] = mean[i] + bonus[i];
+        }
+        return { score, moments: known(mean, bonus) };
       },
     };
   },

@@ -1,10 +1,10 @@
-import { copyVector, FEATURE_LIMIT, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
 import type { AppendedImpression } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
 import type { Moment } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
-import type { PolicyContext, PolicyDescriptor, ProposeRequest, Rule } from "./rule.ts";
+import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule.ts";
 
 // What all algorithms share: checking what comes in, ranking, drawing random numbers, counting.
 
@@ -63,6 +63,17 @@ export interface Choice {
   readonly features?: Float64Array;
 }
 
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** With which chance a decision ranks at random, and, if this one does, in which order. */
+interface Shares {
+  readonly uniform: number;
+  readonly order?: readonly number[];
+}
+
+const NO_SHARES: Shares = { uniform: 0 };
+const NO_POINTS = new Float64Array(0);
+
 /** A running policy: the research loop of choose, append, observe and predict. */
 export class Policy {
   readonly id: string;
@@ -106,31 +117,41 @@ export class Policy {
    * @throws {TypeError | RangeError} if candidates are missing, malformed or of another dimension.
    */
   choose(request: ChooseRequest): Choice[] {
-    const { round, now, normals, uniforms, decision = `round ${round}` } = request;
-    const { core, seed } = this.#context;
-    const trial = this.#impressions + 1;
+    const { draws = 0, normals, round } = request;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
-    const greedy = flag("greedy", request.greedy ?? false);
-    const draws = wholeNumber("draws", request.draws ?? 0, 0, DRAWS_LIMIT);
+    flag("greedy", request.greedy ?? false);
+    wholeNumber("draws", draws, 0, DRAWS_LIMIT);
     if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
-    const draw = {
-      trial,
-      round: wholeNumber("round", round, 1),
-      now,
-      normals(count: number) {
-        if (normals) return given("normals", normals, count);
-        return core.normals(seed, draws > 0 ? `trial ${trial}` : decision, count);
-      },
-      uniforms: (count: number) => (uniforms ? given("uniforms", uniforms, count) : core.uniforms(seed, decision, count)),
-    };
-    return this.#rule.propose ? this.#propose(request, limit, draw) : this.#rank(request, limit, { ...draw, draws, greedy });
+    wholeNumber("round", round, 1);
+    return this.#rule.propose ? this.#propose(request, limit) : this.#rank(request, limit);
   }
 
-  #propose(request: ChooseRequest, limit: number, draw: ProposeRequest): Choice[] {
+  /** What a rule is told that has not been asked yet. One object with all of it: a decision among few candidates takes no longer than a few copies would. */
+  #asked(request: ChooseRequest, points: Float64Array, count: number): ScoreRequest {
+    const { round, now, draws = 0, normals, uniforms } = request;
+    const { core, seed } = this.#context;
+    const trial = this.#impressions + 1;
+    const decision = () => request.decision ?? `round ${round}`;
+    return {
+      points,
+      count,
+      trial,
+      round,
+      now,
+      draws,
+      normals(count) {
+        if (normals) return given("normals", normals, count);
+        return core.normals(seed, draws > 0 ? `trial ${trial}` : decision(), count);
+      },
+      uniforms: (count) => (uniforms ? given("uniforms", uniforms, count) : core.uniforms(seed, decision(), count)),
+    };
+  }
+
+  #propose(request: ChooseRequest, limit: number): Choice[] {
     this.#refuseCandidates(request);
     if (request.minimumShare) throw outOfRange("minimumShare", `0, as ${this.id} chooses in its own domain`, request.minimumShare);
     if (limit > 1) throw outOfRange("limit", `1, as ${this.id} chooses one point at a time`, limit);
-    const proposal = (this.#rule as Required<Rule>).propose(draw);
+    const proposal = (this.#rule as Required<Rule>).propose(this.#asked(request, NO_POINTS, 0));
     return [{ ...proposal, id: String(proposal.index) }];
   }
 
@@ -139,40 +160,38 @@ export class Policy {
     if (points !== undefined) throw wrongType("points", `none, as this ${this.id} has its own domain`, points);
   }
 
-  #rank(request: ChooseRequest, limit: number, draw: ProposeRequest & { draws: number; greedy: boolean }): Choice[] {
+  #rank(request: ChooseRequest, limit: number): Choice[] {
     const { domain, score: rule } = this.#rule as Required<Rule>;
     if (domain) this.#refuseCandidates(request);
     const { candidates } = request;
     const points = domain?.points ?? this.#points(request);
     const count = domain?.count ?? candidates?.length ?? points.length / this.dimension;
-    const scores = rule({ ...draw, points, count });
-    const greedy = draw.greedy && scores.moments !== undefined;
-    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean : scores.score;
+    const scores = rule(this.#asked(request, points, count));
+    const greedy = request.greedy === true && scores.moments !== undefined;
+    // Copied, as the moments are asked for again below.
+    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean.slice() : scores.score;
     const own = best(score, limit);
     const shares = this.#shares(request, count, own.length);
     const ranked = shares.order ?? own;
     const certain = greedy || (shares.uniform > 0 && this.deterministic);
     const known = certain ? (index: number, place: number) => Number(own[place] === index) : scores.probability;
     const moments = scores.moments?.(ranked);
-    return ranked.map((index, place) => ({
-      index,
-      id: candidates?.[index].id ?? String(index),
-      ...(domain && { features: domain.at(index) }),
-      score: score[index],
-      mean: moments?.mean[place] ?? 0,
-      width: moments?.width[place] ?? 0,
-      ...((known || shares.uniform === 1) && {
-        probability: shares.uniform / count + (1 - shares.uniform) * (known?.(index, place) ?? 0),
-      }),
-    }));
+    return ranked.map((index, place) => {
+      const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
+      const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: score[index], mean, width };
+      if (domain) choice.features = domain.at(index);
+      if (known || shares.uniform === 1) {
+        choice.probability = shares.uniform / count + (1 - shares.uniform) * (known?.(index, place) ?? 0);
+      }
+      return choice;
+    });
   }
 
-  /** With which chance a decision ranks at random, and, if this one does, in which order. */
-  #shares({ minimumShare = 0, round, decision = `round ${round}` }: ChooseRequest, count: number, places: number) {
+  #shares({ minimumShare = 0, round, decision }: ChooseRequest, count: number, places: number): Shares {
     const uniform = Math.min(1, count * finiteNumber("minimumShare", minimumShare, 0, 1));
-    if (uniform === 0) return { uniform };
+    if (uniform === 0) return NO_SHARES;
     const { core, seed } = this.#context;
-    const [chance, ...picks] = core.uniforms(seed, `share ${decision}`, 1 + places);
+    const [chance, ...picks] = core.uniforms(seed, `share ${decision ?? `round ${round}`}`, 1 + places);
     if (chance >= uniform) return { uniform };
     const order = Array.from({ length: count }, (_, index) => index);
     picks.forEach((pick, place) => {
@@ -186,10 +205,7 @@ export class Policy {
     if (points === undefined) return this.#flatten(candidates);
     if (candidates !== undefined) throw outOfRange("points", "none beside candidates", points);
     if (this.dimension === 0) throw wrongType("points", `candidates instead, as ${this.id} looks at no features`, points);
-    matrix("points", points, this.dimension);
-    // Only if one is too large, or no number, does it matter which: copying says so.
-    if (!this.#context.core.bounded(points, FEATURE_LIMIT)) given("points", points, points.length);
-    return points;
+    return boundedNumbers("points", matrix("points", points, this.dimension));
   }
 
   #flatten(candidates: readonly Candidate[] | undefined): Float64Array {
@@ -211,7 +227,7 @@ export class Policy {
     const features = this.features(impression.features);
     const slot = this.#rule.state.append(features, impression);
     this.#impressions++;
-    return { features, slot, round, ...(now !== undefined && { now }) };
+    return now === undefined ? { features, slot, round } : { features, slot, round, now };
   }
 
   /** The reward of an impression that `append` returned is now `reward`; it was `previous`, absent for its first conversion. */
@@ -232,7 +248,7 @@ export class Policy {
     if (!state.predict) throw new UnsupportedError("no-posterior", `${this.id} has no posterior to predict from`);
     if (!Array.isArray(points)) throw wrongType("points", "an array of feature vectors", points);
     const { mean, deviation } = state.predict(this.#flatten(points.map((features) => ({ features }))));
-    return { mean, variance: deviation.map((each) => each * each) };
+    return { mean: mean.slice(), variance: deviation.map((each) => each * each) };
   }
 
   /** Checks and copies the features of one impression, which in a fixed domain are those of one of its points. */

@@ -54,6 +54,7 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "theory", options: { dimension: 4 } },
     { label: "released, at capacity", options: { dimension: 4, scale: "released", capacity: 12 } },
     { label: "in a domain", options: { domain: { points } } },
+    { label: "pathwise, in a domain", options: { domain: { points }, sampler: "pathwise" } },
   ],
   "gp-ucb": [
     { label: "candidates", options: { dimension: 4 } },

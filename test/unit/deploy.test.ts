@@ -151,8 +151,10 @@ it("finds the address of a custom domain, and says if there is none", async () =
 it("rehearses without an account: it bundles, tells the size, and deploys nothing", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ["scripts/deploy.ts", "--dry-run"]);
   const [, kilobytes] = /^Bundled afterclick: (\d+) kB gzipped\./.exec(stdout) as RegExpExecArray;
-  // What the free plan allows is 3 MB.
-  expect(Number(kilobytes)).toBeLessThan(300);
+  // The free plan would allow 3 MB.
+  expect(Number(kilobytes)).toBeLessThanOrEqual(200);
+  const [, stated] = /the worker (\d+) kB/.exec(await readFile("README.md", "utf8")) as RegExpExecArray;
+  expect(Math.abs(Number(stated) - Number(kilobytes))).toBeLessThanOrEqual(2);
   expect(stdout).toContain("looks for the KV namespace afterclick-events, and creates it");
   expect(stdout).toMatch(/Nothing was deployed\.\n$/);
 });

@@ -32,7 +32,7 @@ describe("a snapshot", () => {
 
   it("has one error per field of its header", async () => {
     expect(await codeOf(changed((view) => view.setUint32(0, 1)))).toBe("magic");
-    expect(await codeOf(changed((view) => view.setUint32(4, 2, true)))).toBe("version");
+    expect(await codeOf(changed((view) => view.setUint32(4, 3, true)))).toBe("version");
     expect(await codeOf(changed((view) => view.setFloat64(48, 8, true)))).toBe("truncated");
     expect(await codeOf(changed((view) => view.setUint8(56, view.getUint8(56) ^ 1)))).toBe("checksum");
     expect(await codeOf(bytes, [otfLinTs])).toBe("policy");

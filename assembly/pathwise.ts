@@ -1,0 +1,142 @@
+// Joint draws at the watched candidates without factorising their posterior covariance each time: a draw of the prior, of which
+// what the observations contradict is taken away. The prior's factor serves all draws.
+//
+// With f0 a draw of the prior and e one of the noise, f0(x) - K(x, X) A^-1 (f0(X) + e) has the posterior's covariance, exactly.
+// Source: Wilson et al., Efficiently sampling functions from Gaussian process posteriors (ICML 2020), eq. 12 (Matheron's rule).
+
+import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { gpScoreWatched, subtractWatched } from "./domain";
+import { factorise, ZERO_COLUMN } from "./factor";
+import { GaussianProcess } from "./gaussian-process";
+import { kernelDiagonal, kernelPanel } from "./kernels";
+import { allFinite, factorRow, triangle } from "./linalg";
+import { allocateDoubles, release } from "./memory";
+import { LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
+import { solve } from "./vector";
+
+/**
+ * Factorises the prior covariance of the watched candidates, given once more as `xs` (k x d), unless that was done.
+ * As in `gpSample` a pivot that is rounding has a zero column. Returns OK, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
+ * **Cost:** k^3 / 3, and k^2 / 2 numbers that stay.
+ */
+export function gpFactorPrior(gp: GaussianProcess, xs: usize): i32 {
+  if (gp.prior) return OK;
+  const d = gp.dimension;
+  const k = gp.domainSize;
+  const prior = allocateDoubles(triangle(k));
+  // Reciprocals, floors, and a panel each for candidates and for rows, with the 4 x 4 that `factorise` wants.
+  const work = allocateDoubles((2 + LANES) * <u64>k + (<u64>d + LANES) * LANES);
+  if (!prior || !work) {
+    release(prior);
+    release(work);
+    return OUT_OF_MEMORY;
+  }
+  const floors = work + (k << 3);
+  const candidates = floors + (k << 3);
+  const panel = candidates + d * PANEL_ROW;
+  let largest: f64 = 0;
+  for (let start: usize = 0; start < k; start += LANES) {
+    const count = min(LANES, k - start);
+    packPanel(xs + (start * d << 3), count, d, candidates);
+    kernelPanel(gp.kernel, xs, start + count, candidates, panel);
+    for (let a: usize = 0; a < count; a++) unpackLane(panel, a, start + a, factorRow(prior, start + a));
+    kernelDiagonal(gp.kernel, candidates, panel);
+    for (let a: usize = 0; a < count; a++) {
+      const variance = load<f64>(panel + (a << 3));
+      store<f64>(factorRow(prior, start + a) + ((start + a) << 3), variance);
+      largest = max(largest, variance);
+    }
+  }
+  for (let i: usize = 0; i < k; i++) store<f64>(floors + (i << 3), <f64>k * f64.EPSILON * largest);
+  const status = factorise(prior, work, floors, ZERO_COLUMN, 0, k, candidates);
+  release(work);
+  if (status < 0) {
+    release(prior);
+    return status;
+  }
+  gp.prior = prior;
+  return OK;
+}
+
+/**
+ * Writes what `gpScoreWatched` writes, and m draws in opposite pairs: samples[2 s k + x] = means[x] + scale draw_s[x], and the next
+ * k the same with a minus.
+ *
+ * `gpFactorPrior` was called; `places` (n): of each row its place among the candidates; `normals`: (m / 2, rounded up) x 2 k, those
+ * of the prior and those of the noise in a candidate's mean reward, one however many rows share it: merging them changes nothing; `samples`: m x k. Status as there. **Cost:** beside the scores m (k^2 + 2 n k + n^2) / 4.
+ */
+export function gpSampleWatched(
+  gp: GaussianProcess,
+  places: usize,
+  normals: usize,
+  scale: f64,
+  m: usize,
+  means: usize,
+  variances: usize,
+  samples: usize,
+): i32 {
+  const status = gpScoreWatched(gp, means, variances);
+  if (status != OK) return status;
+  const k = gp.domainSize;
+  const n = gp.size;
+  const draw = allocateDoubles(2 * <u64>k + n);
+  if (!draw) return OUT_OF_MEMORY;
+  const counts = draw + (k << 3);
+  const observed = counts + (k << 3);
+  memory.fill(counts, 0, k << 3);
+  for (let i: usize = 0; i < n << 3; i += 8) {
+    const count = counts + (<usize>load<f64>(places + i) << 3);
+    store<f64>(count, load<f64>(count) + load<f64>(gp.counts + i));
+  }
+  for (let s: usize = 0; s < m; s += 2, normals += k << 4) {
+    multiply(gp.prior, k, normals, draw);
+    for (let i: usize = 0; i < n << 3; i += 8) {
+      const place = <usize>load<f64>(places + i) << 3;
+      const noise = sqrt(gp.noise / load<f64>(counts + place)) * load<f64>(normals + (k << 3) + place);
+      store<f64>(observed + i, load<f64>(draw + place) + noise);
+    }
+    solve(gp.factor, gp.reciprocals, n, observed);
+    subtractWatched(gp, observed, draw);
+    const plus = samples + (s * k << 3);
+    for (let x: usize = 0; x < k << 3; x += 8) {
+      const change = scale * load<f64>(draw + x);
+      store<f64>(plus + x, load<f64>(means + x) + change);
+      if (s + 1 < m) store<f64>(plus + (k << 3) + x, load<f64>(means + x) - change);
+    }
+  }
+  release(draw);
+  return allFinite(samples, m * k) ? OK : NOT_FINITE;
+}
+
+/** out = L z for a packed triangle of n rows; four rows at a time, as each waits for its own last addition. */
+function multiply(factor: usize, n: usize, z: usize, out: usize): void {
+  let i: usize = 0;
+  for (; i + 4 <= n; i += 4) {
+    let sum0: f64 = 0;
+    let sum1: f64 = 0;
+    let sum2: f64 = 0;
+    let sum3: f64 = 0;
+    const l0 = factorRow(factor, i);
+    const l1 = factorRow(factor, i + 1);
+    const l2 = factorRow(factor, i + 2);
+    const l3 = factorRow(factor, i + 3);
+    for (let j: usize = 0; j < i << 3; j += 8) {
+      const entry = load<f64>(z + j);
+      sum0 += load<f64>(l0 + j) * entry;
+      sum1 += load<f64>(l1 + j) * entry;
+      sum2 += load<f64>(l2 + j) * entry;
+      sum3 += load<f64>(l3 + j) * entry;
+    }
+    finish(l0, z, i, i + 1, sum0, out);
+    finish(l1, z, i, i + 2, sum1, out);
+    finish(l2, z, i, i + 3, sum2, out);
+    finish(l3, z, i, i + 4, sum3, out);
+  }
+  for (; i < n; i++) finish(factorRow(factor, i), z, 0, i + 1, 0, out);
+}
+
+/** Adds the products [from, to) of a row and z to `sum`, and writes it to out[to - 1]. */
+function finish(row: usize, z: usize, from: usize, to: usize, sum: f64, out: usize): void {
+  for (let j = from << 3; j < to << 3; j += 8) sum += load<f64>(row + j) * load<f64>(z + j);
+  store<f64>(out + ((to - 1) << 3), sum);
+}
