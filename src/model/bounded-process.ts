@@ -195,16 +195,16 @@ export class BoundedProcess implements JointPosterior {
   /** Mean and standard deviation, in units of the noise. **Cost:** O(k n^2); for the domain's own array of points O(k n) a new row. */
   moments(points: Float64Array): Moments {
     if (points === this.domain?.points) {
-      this.#overDomain ??= momentsOf(this.#watched(points.length / this.domain.dimension));
+      this.#overDomain ??= this.#scoreDomain(this.domain.count);
       return this.#overDomain;
     }
     return momentsOf(this.#core.gpScore(this.#handle, points));
   }
 
-  #watched(count: number): { readonly mean: Float64Array; readonly variance: Float64Array } {
+  #scoreDomain(count: number): Moments {
     const scores = { mean: new Float64Array(count), variance: new Float64Array(count) };
     this.#core.gpScoreWatched(this.#handle, scores.mean, scores.variance);
-    return scores;
+    return momentsOf(scores);
   }
 
   /** The means alone: without a domain O(k n), which agrees with `moments` to rounding. */
