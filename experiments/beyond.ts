@@ -1,5 +1,8 @@
 // What this project's own policies and estimates do, on the papers' problems and beside the papers' algorithms.
+
 import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, uniform } from "afterclick";
+import { experiments as gaussianProcesses } from "./beyond-gp.ts";
+import { coverage } from "./coverage.ts";
 import { DIMENSION, digitsWorld } from "./digits.ts";
 import { converting, type DelayLaw, fixed, geometric, logNormalMixture, type Stream, stream, uniformDelay } from "./environment.ts";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
@@ -141,5 +144,5 @@ const alarm: Experiment = {
 export const paper: Paper = {
   id: "beyond",
   title: "Beyond the papers: policies and estimates that learn the delay",
-  experiments: [vernade, heavyTailed, digits, delays, alarm],
+  experiments: [vernade, heavyTailed, digits, delays, alarm, ...gaussianProcesses, coverage],
 };

@@ -1,7 +1,7 @@
 // Not of a paper: how often the intervals of the off-policy estimators hold the truth, where it is known.
 import { evaluate, type LoggedDecision, otfLinTs, Recommender } from "afterclick";
 import { geometric, type Stream, stream } from "./environment.ts";
-import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
+import type { Curve, Experiment, Task } from "./experiment.ts";
 
 const CONTEXTS = 20;
 const ACTIONS = 5;
@@ -130,7 +130,7 @@ async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly 
   });
 }
 
-const coverage: Experiment = {
+export const coverage: Experiment = {
   id: "intervals",
   title: "Off-policy evaluation: how often nominal 95 % intervals hold the truth",
   runs: 1000,
@@ -139,5 +139,3 @@ const coverage: Experiment = {
   figures: [],
   run,
 };
-
-export const paper: Paper = { id: "coverage", title: "Coverage of the off-policy estimators' intervals", experiments: [coverage] };

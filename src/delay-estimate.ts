@@ -2,6 +2,7 @@ import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record } from "./ar
 import { type DelayCurve, Delays } from "./model/delays.ts";
 import { malformed } from "./snapshot.ts";
 
+/** Options of `DelayEstimate`. */
 export interface DelayEstimateOptions {
   /** How long after its impression a conversion still counts, in any unit of time: that of all times and delays here. */
   readonly window: number;
@@ -19,6 +20,7 @@ export interface DelayDistribution {
   readonly high: Float64Array;
 }
 
+/** Whether conversions have stopped coming. */
 export interface Silence {
   /** Conversions that should have come since the last one. */
   readonly expected: number;

@@ -8,6 +8,7 @@ import { estimates, immatureShares, type Maturity, type Row, rewardModel, weight
 import { fittedTarget, givenTarget, type Target } from "./evaluation-target.ts";
 import type { PolicyDescriptor } from "./policy/rule.ts";
 
+/** What `evaluate` is asked. */
 export interface EvaluationRequest {
   /** Decisions of one or several policies, each with the chance with which it was made. */
   readonly log: readonly LoggedDecision[];

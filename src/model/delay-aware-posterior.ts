@@ -14,7 +14,7 @@ const FIRST_FIT = 8;
 /** Most points by which they are fitted. */
 const FITTED_POINTS = 256;
 
-const NOTHING: Moments = { mean: new Float64Array(), deviation: new Float64Array() };
+const NOTHING: Moments = { mean: /* @__PURE__ */ new Float64Array(), deviation: /* @__PURE__ */ new Float64Array() };
 
 /**
  * The mean from the impressions whose outcome is known, the variance from all.

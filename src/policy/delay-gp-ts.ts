@@ -10,6 +10,7 @@ import { type DelayAwareSettings, parseDelayAware } from "../model/delay-aware-s
 import { thompson } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `delayGpTs`. */
 export type DelayGpTsOptions = DelayAwareSettings;
 
 /** Thompson sampling from a posterior whose spread knows what is pending. */

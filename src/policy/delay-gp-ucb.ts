@@ -11,6 +11,7 @@ import { type Moments, upperConfidence } from "../model/posterior.ts";
 import type { Scores } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `delayGpUcb`. */
 export type DelayGpUcbOptions = DelayAwareSettings;
 
 /** Optimism at a constant number of posterior standard deviations that know what is pending. */

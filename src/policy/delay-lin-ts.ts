@@ -8,6 +8,7 @@ import { MaturingRidge } from "../model/maturing-ridge.ts";
 import { rowsAt } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `delayLinTs`. */
 export interface DelayLinTsOptions {
   /** Features per candidate (d). */
   readonly dimension: number;

@@ -8,6 +8,7 @@ import { MaturingRidge } from "../model/maturing-ridge.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
+/** Options of `delayLinUcb`. */
 export interface DelayLinUcbOptions {
   /** Features per candidate (d). */
   readonly dimension: number;
