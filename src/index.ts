@@ -7,9 +7,9 @@ export {
 } from "./delay-estimate.ts";
 export { type Encoder, type EncoderOptions, encoder } from "./encoder.ts";
 export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
-export { type Evaluation, type EvaluationRequest, evaluate } from "./evaluation.ts";
-export type { Estimate } from "./evaluation-estimate.ts";
-export type { LoggedDecision } from "./evaluation-log.ts";
+export type { Estimate } from "./evaluation/estimate.ts";
+export { type Evaluation, type EvaluationRequest, evaluate } from "./evaluation/evaluation.ts";
+export type { LoggedDecision } from "./evaluation/log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
 export type { BoxSettings, RegionSettings } from "./model/box.ts";
 export type { GaussianProcess } from "./model/gaussian-process.ts";

@@ -13,7 +13,7 @@ import {
 } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { geometric, type Stream, stream } from "../../experiments/environment.ts";
-import { ProductLimit } from "../../src/evaluation-maturity.ts";
+import { ProductLimit } from "../../src/evaluation/maturity.ts";
 
 const K = 3;
 const RATES = [0.1, 0.3, 0.6];

@@ -1,4 +1,4 @@
-import type { Core } from "./core/core.ts";
+import type { Core } from "../core/core.ts";
 
 /** A value, and the ends of its interval at 95 %. */
 export interface Estimate {

@@ -1,12 +1,12 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "./argument.ts";
-import { instantiate } from "./core/core.ts";
-import type { Estimate } from "./evaluation-estimate.ts";
-import { decisionsUntil, type LoggedDecision, rewardBy } from "./evaluation-log.ts";
-import { ProductLimit } from "./evaluation-maturity.ts";
-import { estimates, immatureShares, type Maturity, type Row, rewardModel, weightsOf } from "./evaluation-row.ts";
-import { fittedTarget, givenTarget, type Target } from "./evaluation-target.ts";
-import type { PolicyDescriptor } from "./policy/rule.ts";
+import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../argument.ts";
+import { instantiate } from "../core/core.ts";
+import type { PolicyDescriptor } from "../policy/rule.ts";
+import type { Estimate } from "./estimate.ts";
+import { decisionsUntil, type LoggedDecision, rewardBy } from "./log.ts";
+import { ProductLimit } from "./maturity.ts";
+import { estimates, immatureShares, type Maturity, type Row, rewardModel, weightsOf } from "./row.ts";
+import { fittedTarget, givenTarget, type Target } from "./target.ts";
 
 /** What `evaluate` is asked. */
 export interface EvaluationRequest {

@@ -1,9 +1,9 @@
-import { outOfRange, wrongType } from "./argument.ts";
-import { UnsupportedError } from "./errors.ts";
-import { type LoggedDecision, pointsOf } from "./evaluation-log.ts";
-import type { Policy } from "./policy/policy.ts";
-import type { PolicyDescriptor } from "./policy/rule.ts";
-import { Recommender, type RecommenderOptions } from "./recommender.ts";
+import { outOfRange, wrongType } from "../argument.ts";
+import { UnsupportedError } from "../errors.ts";
+import type { Policy } from "../policy/policy.ts";
+import type { PolicyDescriptor } from "../policy/rule.ts";
+import { Recommender, type RecommenderOptions } from "../recommender.ts";
+import { type LoggedDecision, pointsOf } from "./log.ts";
 
 /** The chance with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
 export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number>;

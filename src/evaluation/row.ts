@@ -1,7 +1,7 @@
-import type { Core } from "./core/core.ts";
-import { type Estimate, ratioEstimate, sumOf, type Terms } from "./evaluation-estimate.ts";
-import { type LoggedDecision, pointsOf } from "./evaluation-log.ts";
-import { Ridge } from "./model/ridge.ts";
+import type { Core } from "../core/core.ts";
+import { Ridge } from "../model/ridge.ts";
+import { type Estimate, ratioEstimate, sumOf, type Terms } from "./estimate.ts";
+import { type LoggedDecision, pointsOf } from "./log.ts";
 
 /** What is known of the delays: see `ProductLimit`; without `influence` it is known for certain. */
 export interface Maturity {

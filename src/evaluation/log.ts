@@ -1,4 +1,4 @@
-import { finiteNumber, matrix, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "./argument.ts";
+import { finiteNumber, matrix, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../argument.ts";
 
 /** A decision as it was made and logged, and what has come of it. */
 export interface LoggedDecision {
