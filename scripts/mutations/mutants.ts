@@ -304,7 +304,7 @@ export const mutants: readonly Mutant[] = [
     file: "worker/learner-store.ts",
     find: "this.query(\"UPDATE impressions SET state = 'void' WHERE seq > ? AND state = 'live'\", version);",
     replace: "void version;",
-    tests: "lifecycle",
+    tests: "rollback",
     named: "undoes what otf-lin-ts",
   },
   {
@@ -312,7 +312,7 @@ export const mutants: readonly Mutant[] = [
     file: "worker/ledger.ts",
     find: "return !store.impressions.find(event.impression)?.erased && !isKnown(store, event);",
     replace: "return !isKnown(store, event);",
-    tests: "lifecycle",
+    tests: "erasure",
     named: "takes nothing again that KV",
   },
   {
@@ -320,8 +320,8 @@ export const mutants: readonly Mutant[] = [
     file: "worker/learner.ts",
     find: "if (this.#room() >= count) return;",
     replace: "if (this.#room() >= count || count > 0) return;",
-    tests: "lifecycle",
-    named: "limits",
+    tests: "limits",
+    named: "takes no more",
   },
   {
     guard: "a cold start learns what came after its snapshot",
