@@ -1,21 +1,14 @@
 import type { Core } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import { Delays } from "./delays.ts";
+import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "./posterior.ts";
 import type { SampleRequest, Scores } from "./ranking.ts";
 import { Ridge } from "./ridge.ts";
 import { evidenceRidge, type MaturedSums, type Shrinkage, shrunk } from "./shrinkage.ts";
 import type { Moment, Window } from "./window.ts";
 
-export interface MaturingRidgeOptions {
-  readonly dimension: number;
-  /** The ridge of the variance, and the least of the mean. */
-  readonly ridge: number;
-  /** "evidence": the ridge of the mean follows from the data. */
-  readonly shrinkage: "evidence" | "fixed";
-  /** What the variance of a reward is thought to be before there are any. */
-  readonly rewardVariance: number;
-}
+export type MaturingRidgeOptions = Omit<ParsedMaturingRidge, "exploration">;
 
 /** By this factor impressions grow from one choice of the ridge to the next. */
 const REFIT = 1.2;

@@ -199,7 +199,7 @@ describe.skipIf(!hasChromium)("the playground's page", () => {
     expect(await standings()).toEqual(stopped);
     expect(await page.getByRole("img", { name: /^Conversions missed\. / }).count()).toBe(1);
     await page.locator("figure[aria-labelledby=pending] summary").press("Enter");
-    expect(await page.locator("figure[aria-labelledby=pending] tbody tr").count()).toBeGreaterThan(3);
+    await expect.poll(() => page.locator("figure[aria-labelledby=pending] tbody tr").count(), soon).toBeGreaterThan(3);
     expect(complaints).toEqual([]);
   });
 
