@@ -136,7 +136,7 @@ function forgetMeans(gp: GaussianProcess, row: usize): void {
 }
 
 /** Rows of the factor from `row` on have changed, and with them what the watched candidates derive from them. */
-export function forgetRows(gp: GaussianProcess, row: usize): void {
+function forgetRows(gp: GaussianProcess, row: usize): void {
   forgetMeans(gp, row);
   gp.solvedRows = min(gp.solvedRows, row);
   if (row < gp.reducedRows) gp.reducedRows = 0;

@@ -24,7 +24,7 @@ function whitenedKernel(gp: GaussianProcess, candidates: usize, panel: usize): v
 }
 
 /** variances[lane] -= the squares in the rows of a panel (n x 4), one after another: in pieces it gives the same bits. */
-export function reduceVariances(panel: usize, n: usize, variances: usize): void {
+function reduceVariances(panel: usize, n: usize, variances: usize): void {
   let lower = v128.load(variances);
   let upper = v128.load(variances, 16);
   for (const end = panel + n * PANEL_ROW; panel < end; panel += PANEL_ROW) {
@@ -36,7 +36,7 @@ export function reduceVariances(panel: usize, n: usize, variances: usize): void 
 }
 
 /** Writes `count` <= 4 variances from their lanes, rounding's negative ones as 0. */
-export function writeVariances(lanes: usize, count: usize, out: usize): void {
+function writeVariances(lanes: usize, count: usize, out: usize): void {
   for (let at: usize = 0; at < count << 3; at += 8) store<f64>(out + at, max(load<f64>(lanes + at), 0));
 }
 

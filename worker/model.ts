@@ -12,7 +12,7 @@ import { Problem } from "./problem.ts";
 import type { Action, Features, ModelBody } from "./schema.ts";
 
 /** A Thompson policy: identical requests are not all answered alike, and its width stays bounded however much is pending. */
-export const defaultPolicy = {
+const defaultPolicy = {
   policy: "otf-lin-ts",
   options: { width: "theory", exploration: 0.25, widthCap: 1, norms: "buffered" },
 } as const;
@@ -292,6 +292,6 @@ export function acceptable<T>(check: () => T): T {
 }
 
 /** @see acceptable */
-export function asProblem(error: unknown): unknown {
+function asProblem(error: unknown): unknown {
   return error instanceof TypeError || error instanceof RangeError ? new Problem(422, error.message) : error;
 }

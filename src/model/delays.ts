@@ -27,7 +27,7 @@ const EIGHTH = 8;
 const LONGEST = 1073741823;
 
 /** The bin of a delay of `steps` resolutions: one for each up to EIGHTH, then EIGHTH to each doubling. */
-export function binOf(steps: number): number {
+function binOf(steps: number): number {
   const whole = Math.min(Math.max(Math.floor(steps), 0), LONGEST);
   if (whole < EIGHTH) return whole;
   const octave = 28 - Math.clz32(whole);
@@ -35,7 +35,7 @@ export function binOf(steps: number): number {
 }
 
 /** Where a bin ends and the next begins, in resolutions. */
-export function binEnd(bin: number): number {
+function binEnd(bin: number): number {
   const next = bin + 1;
   if (next <= EIGHTH) return next;
   const octave = Math.floor(next / EIGHTH) - 1;

@@ -8,7 +8,7 @@ import { Ridge } from "./ridge.ts";
 import { evidenceRidge, type MaturedSums, type Shrinkage, shrunk } from "./shrinkage.ts";
 import type { Moment, Window } from "./window.ts";
 
-export type MaturingRidgeOptions = Omit<ParsedMaturingRidge, "exploration">;
+type MaturingRidgeOptions = Omit<ParsedMaturingRidge, "exploration">;
 
 /** By this factor impressions grow from one choice of the ridge to the next. */
 const REFIT = 1.2;
@@ -30,8 +30,9 @@ const FRESH = 64;
  * so in a window. The mean is shrunk by a ridge of its own (see shrinkage).
  */
 export class MaturingRidge {
-  readonly posterior: Ridge;
-  readonly delays: Delays;
+  /** In which what is pending counts as a zero, of all impressions. */
+  readonly #posterior: Ridge;
+  readonly #delays: Delays;
   readonly #core: Core;
   readonly #window: Window;
   readonly #options: MaturingRidgeOptions;
@@ -67,9 +68,9 @@ export class MaturingRidge {
     this.#serves = options.shrinkage === "evidence" ? Math.ceil(d / FRESH) : 1;
     this.#gram = new Float64Array(this.#triangle);
     this.#spread = Math.sqrt(options.rewardVariance);
-    this.posterior = new Ridge(core, { dimension: d, ridge });
+    this.#posterior = new Ridge(core, { dimension: d, ridge });
     this.#mean = new Ridge(core, { dimension: d, ridge });
-    this.delays = new Delays({ ...scales(window), extra: this.#triangle + d });
+    this.#delays = new Delays({ ...scales(window), extra: this.#triangle + d });
   }
 
   #time(moment: Moment): number {
@@ -77,11 +78,11 @@ export class MaturingRidge {
   }
 
   append(features: Float64Array, moment: Moment): number {
-    this.posterior.append(features);
+    this.#posterior.append(features);
     const time = this.#time(moment);
     this.#now = Math.max(this.#now, time);
-    this.delays.advance(this.#now);
-    const sums = this.delays.add(time)?.sums.subarray(this.delays.bins);
+    this.#delays.advance(this.#now);
+    const sums = this.#delays.add(time)?.sums.subarray(this.#delays.bins);
     if (sums) addSquare(sums, features);
     for (let i = 0; i < features.length; i++) {
       this.#level[i] += features[i];
@@ -103,29 +104,29 @@ export class MaturingRidge {
   }
 
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void {
-    this.posterior.reward(impression, reward, previous ?? 0);
+    this.#posterior.reward(impression, reward, previous ?? 0);
     this.#mean.reward(impression, reward, previous ?? 0);
     this.#rewards += reward - (previous ?? 0);
     this.#squares += reward * reward - (previous ?? 0) * (previous ?? 0);
     const time = this.#time(impression);
-    if (delay?.before !== undefined) this.delays.convert(time, delay.before, -1);
+    if (delay?.before !== undefined) this.#delays.convert(time, delay.before, -1);
     const after = delay ? delay.after : previous === undefined ? Math.max(this.#now - time, 0) : undefined;
-    if (after !== undefined) this.delays.convert(time, after);
+    if (after !== undefined) this.#delays.convert(time, after);
     this.#shift = undefined;
   }
 
   /** The sums in which every impression counts for as much as has matured of it. **Cost:** O(cohorts d^2). */
   #matured(): MaturedSums {
     const d = this.#options.dimension;
-    const sums = this.posterior.statistics();
+    const sums = this.#posterior.statistics();
     const gram = sums.subarray(0, this.#triangle);
     const level = this.#level.slice();
     let count = this.#impressions;
-    const curve = this.delays.curve(this.#now);
-    for (const cohort of this.delays.cohorts.list) {
-      const missing = 1 - this.delays.matured(cohort, curve, this.#now);
+    const curve = this.#delays.curve(this.#now);
+    for (const cohort of this.#delays.cohorts.list) {
+      const missing = 1 - this.#delays.matured(cohort, curve, this.#now);
       if (missing === 0) continue;
-      const own = cohort.sums.subarray(this.delays.bins);
+      const own = cohort.sums.subarray(this.#delays.bins);
       for (let i = 0; i < this.#triangle; i++) gram[i] -= missing * own[i];
       for (let i = 0; i < d; i++) level[i] -= missing * own[this.#triangle + i];
       count -= missing * cohort.count;
@@ -148,7 +149,7 @@ export class MaturingRidge {
   #derive(): Float64Array {
     if (!this.#shift) {
       if (this.#serves === 1) this.#take();
-      const plain = this.posterior.estimate();
+      const plain = this.#posterior.estimate();
       this.#shift = this.#mean.estimate().map((each, i) => each - plain[i]);
     }
     return this.#shift;
@@ -161,7 +162,7 @@ export class MaturingRidge {
   }
 
   /** Adds to each score what the mean has over that of the posterior below: a score to each row of `points`, k or more times. */
-  corrected(scores: Float64Array, points: Float64Array): Float64Array {
+  #corrected(scores: Float64Array, points: Float64Array): Float64Array {
     const shift = this.#derive();
     const d = shift.length;
     const count = points.length / d;
@@ -176,14 +177,16 @@ export class MaturingRidge {
   /** Scores by samples about its mean, see `Ridge.drawScores` and `Ridge.sampleScores`. */
   sampleScores(request: SampleRequest, scale: number): Scores {
     const { points, draws, normals } = request;
-    this.#derive();
-    if (draws > 0) return this.posterior.drawScores(request, scale, this.#mean.estimate());
-    return { score: this.corrected(this.posterior.sampleScores(points, normals(this.#options.dimension), scale), points) };
+    if (draws > 0) {
+      this.#derive();
+      return this.#posterior.drawScores(request, scale, this.#mean.estimate());
+    }
+    return { score: this.#corrected(this.#posterior.sampleScores(points, normals(this.#options.dimension), scale), points) };
   }
 
   moments(points: Float64Array): Moments {
-    const { mean, deviation } = this.posterior.moments(points);
-    return { mean: this.corrected(mean, points), deviation };
+    const { mean, deviation } = this.#posterior.moments(points);
+    return { mean: this.#corrected(mean, points), deviation };
   }
 
   predict(points: Float64Array): Moments {
@@ -193,11 +196,11 @@ export class MaturingRidge {
 
   /** Those of the posterior below: V without its ridge, then B. */
   statistics(): Float64Array {
-    return this.posterior.statistics();
+    return this.#posterior.statistics();
   }
 
   refactor(): void {
-    this.posterior.refactor();
+    this.#posterior.refactor();
     this.#mean.refactor();
     this.#shift = undefined;
   }
@@ -206,10 +209,10 @@ export class MaturingRidge {
     return [this.#ridge, this.spread];
   }
   save(writer: SnapshotWriter): void {
-    this.posterior.save(writer);
+    this.#posterior.save(writer);
     writer.numbers([this.#rewards, this.#squares, this.#impressions, this.#now, this.#ridge, this.#due]);
     writer.numbers(this.#level);
-    this.delays.save(writer);
+    this.#delays.save(writer);
     // Otherwise it follows from the sums.
     if (this.#serves === 1) return;
     writer.numbers([this.#taken, this.#spread]);
@@ -217,16 +220,16 @@ export class MaturingRidge {
   }
 
   load(reader: SnapshotReader): void {
-    this.posterior.load(reader);
+    this.#posterior.load(reader);
     [this.#rewards, this.#squares, this.#impressions, this.#now, this.#ridge, this.#due] = reader.numbers(6);
     if (this.#ridge < this.#options.ridge) throw malformed();
     this.#level = reader.numbers(this.#options.dimension);
-    this.delays.load(reader);
+    this.#delays.load(reader);
     this.#shift = undefined;
     if (this.#serves === 1) return;
     [this.#taken, this.#spread] = reader.numbers(2);
     this.#gram = reader.numbers(this.#triangle);
-    this.#mean.replace(this.#gram, this.posterior.statistics().subarray(this.#triangle));
+    this.#mean.replace(this.#gram, this.#posterior.statistics().subarray(this.#triangle));
   }
 }
 

@@ -1,29 +1,15 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { bucketAt, closesAt, forgottenAt } from "../../worker/bucket.ts";
-import { graceMs } from "../../worker/environment.ts";
+import { expect, it, vi } from "vitest";
+import { closesAt, forgottenAt } from "../../worker/bucket.ts";
 import { TokenSigner, uuidAt } from "../../worker/token.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, journalOf, learnerOf, recommend, statusesOf, statusOf } from "./client.ts";
+import { DAY_MS, MINUTE_MS, ring, timing, useClock } from "./clock.ts";
 import { down, failing, kv } from "./fault.ts";
 
-const timing = { windowMs: HOUR_MS, graceMs: graceMs(env) };
-const MINUTE_MS = 60_000;
-const RETENTION_MS = 30 * 24 * HOUR_MS;
+const RETENTION_MS = 30 * DAY_MS;
 
-beforeEach(() => {
-  // Only the clock, and ahead of the real one, so that alarms ring by hand alone.
-  vi.useFakeTimers({ toFake: ["Date"], now: bucketAt(Date.now() + 48 * HOUR_MS, HOUR_MS) });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-/** Lets the alarm of a model ring at a time. */
-async function ring(model: string, now: number): Promise<void> {
-  vi.setSystemTime(now);
-  expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
-}
+useClock();
 
 it("keeps a conversion in both stores", async () => {
   const model = await createModel();

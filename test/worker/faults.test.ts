@@ -2,9 +2,9 @@ import { createScheduledController, evictDurableObject, runDurableObjectAlarm, r
 import { env } from "cloudflare:workers";
 import { Recommender } from "afterclick";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../worker/app.ts";
-import { bucketAt, bucketEnd, closesAt } from "../../worker/bucket.ts";
+import { bucketEnd, closesAt } from "../../worker/bucket.ts";
 import { graceMs } from "../../worker/environment.ts";
 import worker from "../../worker/index.ts";
 import { Learner } from "../../worker/learner.ts";
@@ -22,31 +22,17 @@ import {
   statusOf,
   storedOf,
 } from "./client.ts";
+import { MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
 import { crashing, down, type Fault, kv, learners, lost, replyLost, withStatements } from "./fault.ts";
 import { bytesIn, forged, headerOf, publicationIn, versionAt } from "./published.ts";
 
 // What may go wrong between an isolate, KV and a learner, and what must come of it: a fault and its result each.
 
-const timing = { windowMs: HOUR_MS, graceMs: graceMs(env) };
-const MINUTE_MS = 60_000;
 const unreachable = { LEARNER: down.LEARNER };
 const edgeModel = (body: object = {}): Promise<string> => createModel({ serving: "edge", ...body });
-const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
 
-beforeEach(() => {
-  // Only the clock, and ahead of the real one, so that alarms ring by hand alone.
-  vi.useFakeTimers({ toFake: ["Date"], now: bucketAt(Date.now() + 48 * HOUR_MS, HOUR_MS) });
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
-
-/** Lets the alarm of a model ring at a time. */
-async function ring(model: string, now: number): Promise<void> {
-  vi.setSystemTime(now);
-  expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
-}
+useClock();
+afterEach(() => void vi.restoreAllMocks());
 
 let bare = 0;
 
@@ -347,7 +333,7 @@ describe("a crash at any step of closing and publishing", () => {
     const crashed = await crashing(n, learnerOf(model), (learner) => learner.alarm());
     await describeModel(model);
     for (let time = 0; time < 3; time++) {
-      later(MINUTE_MS);
+      tick(MINUTE_MS);
       await runDurableObjectAlarm(learnerOf(model));
     }
     const { digest, counts, incidents, conversionRate, modelVersion, published } = await describeModel(model);
@@ -377,7 +363,7 @@ describe("an alarm is lost or fails", () => {
 
   it("healed by what comes in after it was due", async () => {
     const model = await withoutAlarm();
-    later(2 * MINUTE_MS);
+    tick(2 * MINUTE_MS);
     await show(model);
     expect(await alarmOf(model)).not.toBeNull();
     expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
@@ -389,7 +375,7 @@ describe("an alarm is lost or fails", () => {
     const model = await createModel();
     const impressionId = await show(model);
     await runInDurableObject(learnerOf(model), (_, { storage }) => storage.deleteAlarm());
-    later(2 * MINUTE_MS);
+    tick(2 * MINUTE_MS);
     await convert({ impressionId, reward: 1 });
     expect(await alarmOf(model)).not.toBeNull();
   });

@@ -1,25 +1,14 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
-import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createApp } from "../../worker/app.ts";
 import { bucketAt, bucketEnd, bucketMs, closesAt } from "../../worker/bucket.ts";
-import { graceMs } from "../../worker/environment.ts";
 import { type Arm, type Bar, liftOf, type Metrics } from "../../worker/metrics.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, statusesOf } from "./client.ts";
+import { MINUTE_MS, tick, timing, useClock } from "./clock.ts";
 import { learners } from "./fault.ts";
 
-const MINUTE_MS = 60_000;
-const timing = { windowMs: HOUR_MS, graceMs: graceMs(env) };
-const later = (ms: number) => vi.setSystemTime(Date.now() + ms);
-
-beforeEach(() => {
-  // Only the clock, and ahead of the real one, so that alarms ring by hand alone.
-  vi.useFakeTimers({ toFake: ["Date"], now: bucketAt(Date.now() + 48 * HOUR_MS, HOUR_MS) });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+useClock();
 
 const metricsOf = async (model: string): Promise<Metrics> => (await call("GET", `/v1/models/${model}/metrics`)).body;
 
@@ -40,7 +29,7 @@ async function history(model: string): Promise<{ shown: Known[]; delays: number[
   const shown: Known[] = [];
   const delays: number[] = [];
   for (let i = 0; i < 60; i++) {
-    later(Math.floor(random() * 2 * MINUTE_MS));
+    tick(Math.floor(random() * 2 * MINUTE_MS));
     const { body } = await call("POST", `/v1/models/${model}/recommendations`, i % 20 === 7 ? { exclude: ["tent", "mug", "lamp"] } : {});
     const { arm, modelVersion } = body;
     const [{ impressionId, id: action }] = body.actions;
@@ -196,11 +185,11 @@ it("tells the age of the published snapshot, and how far registration lags behin
   const model = await createModel({ serving: "edge" });
   expect((await metricsOf(model)).lagMs).toBeNull();
   const slow = learners((_, call) => {
-    later(3000);
+    tick(3000);
     return call();
   });
   await recommend(model, {}, { isolate: createApp(), env: { LEARNER: slow } });
-  later(7000);
+  tick(7000);
   const { snapshot, lagMs } = await metricsOf(model);
   const { published } = await describeModel(model);
   expect(lagMs).toBe(3000);
@@ -251,7 +240,7 @@ describe("an impression", () => {
     expect({ mean: own.mean, width: own.width }).toEqual(second.now);
     const scored = second.candidates.map(({ score }: { score: number }) => score);
     expect(scored).toEqual(scored.toSorted((a: number, b: number) => b - a));
-    later(HOUR_MS + 1);
+    tick(HOUR_MS + 1);
     expect((await explained(body.actions[1].impressionId)).status).toBe("expired");
   });
 

@@ -26,7 +26,7 @@ export interface Problem {
 
 /** Features of the linear problem (d), and candidates per round (k). */
 export const DIMENSION = 5;
-export const CANDIDATES = 10;
+const CANDIDATES = 10;
 
 /** Fills the row with a direction: uniform on [0, 1) in each coordinate, then of length 1. */
 function direct(row: Float64Array, random: Stream): void {
