@@ -74,7 +74,6 @@ export class DelayEstimate {
       resolution: this.#window * RESOLUTION,
       cohort: this.#window * COHORT,
       span: KEPT * this.#window,
-      extra: 0,
     });
   }
 

@@ -12,11 +12,9 @@ export interface Cohort {
   readonly sums: Float64Array;
 }
 
-/** Cohorts of one length before their length doubles: a cohort is then at most half as long as it is old. */
-const SAME = 4;
-
 /**
- * Impressions by time in few cohorts: fine ones for the young, coarse ones for the old, at most SAME / 2 + 1 for each doubling of age.
+ * Impressions by time in few cohorts: fine ones for the young, coarse ones for the old, at most half of `same`, and one, to each
+ * doubling of age.
  *
  * Intervals are dyadic and follow from the greatest time alone, so what they hold does not depend on the order of arrival.
  */
@@ -24,15 +22,20 @@ export class Cohorts {
   readonly unit: number;
   readonly #span: number;
   readonly #size: number;
+  readonly #same: number;
   /** Oldest first. */
   #list: Cohort[] = [];
   #newest = Number.MIN_SAFE_INTEGER;
 
-  /** `unit`: length of the youngest cohorts; `span`: age at which they are handed back, both in the unit of times; `size` of the sums. */
-  constructor(unit: number, span: number, size: number) {
+  /**
+   * `unit`: length of the youngest cohorts; `span`: age at which they are handed back, both in the unit of times; `size` of the
+   * sums; `same`: cohorts of one length before their length doubles, by 4 a cohort is at most half as long as it is old.
+   */
+  constructor(unit: number, span: number, size: number, same = 4) {
     this.unit = unit;
     this.#span = span;
     this.#size = size;
+    this.#same = same;
   }
 
   get list(): readonly Cohort[] {
@@ -46,7 +49,11 @@ export class Cohorts {
 
   /** The cohort of an impression made at `time`, if it is not too old to have one. */
   find(time: number): Cohort | undefined {
-    const index = Math.floor(time / this.unit);
+    return this.at(Math.floor(time / this.unit));
+  }
+
+  /** The cohort whose interval holds the unit with this index. */
+  at(index: number): Cohort | undefined {
     return this.#list.find(({ start, length }) => start <= index && index < start + length);
   }
 
@@ -89,7 +96,7 @@ export class Cohorts {
     for (;;) {
       const length = 2 * cohort.length;
       const start = Math.floor(cohort.start / length) * length;
-      if (this.#newest - start - length < SAME * cohort.length) return;
+      if (this.#newest - start - length < this.#same * cohort.length) return;
       cohort.elapsed += (cohort.start - start) * cohort.count;
       cohort.start = start;
       cohort.length = length;

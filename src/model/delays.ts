@@ -7,8 +7,6 @@ export interface DelaySettings {
   /** Length of the youngest cohorts, and age at which an impression has none any more; in the unit of times. */
   readonly cohort: number;
   readonly span: number;
-  /** Numbers that each cohort keeps for its owner, behind those of the delays. */
-  readonly extra: number;
 }
 
 /** Delays of conversions by their chance, as far as it is known. */
@@ -58,11 +56,11 @@ export class Delays {
   #settled: Float64Array;
   #curve: { readonly time: number; readonly curve: DelayCurve } | undefined;
 
-  constructor({ resolution, cohort, span, extra }: DelaySettings) {
+  constructor({ resolution, cohort, span }: DelaySettings) {
     this.#resolution = resolution;
     this.bins = binOf(Math.min(span / resolution, LONGEST)) + 1;
     this.#settled = new Float64Array(this.bins);
-    this.cohorts = new Cohorts(cohort, span, this.bins + extra);
+    this.cohorts = new Cohorts(cohort, span, this.bins);
   }
 
   /** Counts an impression; returns its cohort, if it is not too old to have one. */

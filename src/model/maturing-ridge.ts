@@ -1,11 +1,11 @@
 import type { Core } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
-import { Delays } from "./delays.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "./posterior.ts";
 import type { SampleRequest, Scores } from "./ranking.ts";
 import { Ridge } from "./ridge.ts";
 import { evidenceRidge, type MaturedSums, type Shrinkage, shrunk } from "./shrinkage.ts";
+import { UnmaturedSums } from "./unmatured-sums.ts";
 import type { Moment, Window } from "./window.ts";
 
 type MaturingRidgeOptions = Omit<ParsedMaturingRidge, "exploration">;
@@ -14,25 +14,22 @@ type MaturingRidgeOptions = Omit<ParsedMaturingRidge, "exploration">;
 const REFIT = 1.2;
 /** Impressions that the guess of the variance of a reward counts for. */
 const GUESSED = 10;
-/** Youngest cohorts to a window, and resolutions of its delays. */
-const COHORTS = 64;
-const STEPS = 16384;
 
 /** Features for which the mean is taken anew with every impression; with twice as many, with every second one. */
-const FRESH = 64;
+const FRESH = 128;
 
 /**
  * Ridge regression in which an impression of age s counts for F(s) in the mean, and wholly in the variance.
  *
  * F is the distribution of delays, learnt from the conversions so far. Of what will convert, the share F(s) has done so: with
  * V_F = sum F(s) x x^T and B as ever, V_F^-1 B is the regression of rewards on F(s) x in which an impression weighs 1 / F(s).
- * Impressions are remembered by cohorts of age, each with its own sums, so memory is bounded: O(d^2) for each of at most 20 or
- * so in a window. The mean is shrunk by a ridge of its own (see shrinkage).
+ * Impressions are remembered by cohorts of age, each with its own sums (see unmatured-sums), so memory is bounded: O(d^2) for each of at
+ * most five in a window. The mean is shrunk by a ridge of its own (see shrinkage).
  */
 export class MaturingRidge {
   /** In which what is pending counts as a zero, of all impressions. */
   readonly #posterior: Ridge;
-  readonly #delays: Delays;
+  readonly #unmatured: UnmaturedSums;
   readonly #core: Core;
   readonly #window: Window;
   readonly #options: MaturingRidgeOptions;
@@ -42,8 +39,6 @@ export class MaturingRidge {
   #rewards = 0;
   #squares = 0;
   #impressions = 0;
-  /** The latest time an impression was made at: what is matured, is so by then. */
-  #now = 0;
   #ridge: number;
   /** Impressions at which the ridge is next chosen, and at which the mean was last taken anew. */
   #due = 2;
@@ -70,7 +65,7 @@ export class MaturingRidge {
     this.#spread = Math.sqrt(options.rewardVariance);
     this.#posterior = new Ridge(core, { dimension: d, ridge });
     this.#mean = new Ridge(core, { dimension: d, ridge });
-    this.#delays = new Delays({ ...scales(window), extra: this.#triangle + d });
+    this.#unmatured = new UnmaturedSums(window, this.#triangle + d + 1);
   }
 
   #time(moment: Moment): number {
@@ -79,15 +74,13 @@ export class MaturingRidge {
 
   append(features: Float64Array, moment: Moment): number {
     this.#posterior.append(features);
-    const time = this.#time(moment);
-    this.#now = Math.max(this.#now, time);
-    this.#delays.advance(this.#now);
-    const sums = this.#delays.add(time)?.sums.subarray(this.#delays.bins);
-    if (sums) addSquare(sums, features);
-    for (let i = 0; i < features.length; i++) {
-      this.#level[i] += features[i];
-      if (sums) sums[this.#triangle + i] += features[i];
+    const sums = this.#unmatured.add(this.#time(moment));
+    if (sums) {
+      addSquare(sums, features);
+      for (let i = 0; i < features.length; i++) sums[this.#triangle + i] += features[i];
+      sums[sums.length - 1]++;
     }
+    for (let i = 0; i < features.length; i++) this.#level[i] += features[i];
     this.#impressions++;
     if (this.#options.shrinkage === "evidence" && this.#impressions >= this.#due) {
       this.#ridge = evidenceRidge(this.#core, this.#matured(), this.#shrinkage, this.#ridge);
@@ -109,29 +102,21 @@ export class MaturingRidge {
     this.#rewards += reward - (previous ?? 0);
     this.#squares += reward * reward - (previous ?? 0) * (previous ?? 0);
     const time = this.#time(impression);
-    if (delay?.before !== undefined) this.#delays.convert(time, delay.before, -1);
-    const after = delay ? delay.after : previous === undefined ? Math.max(this.#now - time, 0) : undefined;
-    if (after !== undefined) this.#delays.convert(time, after);
+    if (delay?.before !== undefined) this.#unmatured.convert(time, delay.before, -1);
+    const after = delay ? delay.after : previous === undefined ? Math.max(this.#unmatured.now - time, 0) : undefined;
+    if (after !== undefined) this.#unmatured.convert(time, after);
     this.#shift = undefined;
   }
 
   /** The sums in which every impression counts for as much as has matured of it. **Cost:** O(cohorts d^2). */
   #matured(): MaturedSums {
-    const d = this.#options.dimension;
     const sums = this.#posterior.statistics();
     const gram = sums.subarray(0, this.#triangle);
-    const level = this.#level.slice();
-    let count = this.#impressions;
-    const curve = this.#delays.curve(this.#now);
-    for (const cohort of this.#delays.cohorts.list) {
-      const missing = 1 - this.#delays.matured(cohort, curve, this.#now);
-      if (missing === 0) continue;
-      const own = cohort.sums.subarray(this.#delays.bins);
-      for (let i = 0; i < this.#triangle; i++) gram[i] -= missing * own[i];
-      for (let i = 0; i < d; i++) level[i] -= missing * own[this.#triangle + i];
-      count -= missing * cohort.count;
-    }
-    return { gram, moment: sums.subarray(this.#triangle), level, count: Math.max(count, 0), squares: this.#squares };
+    const missing = this.#unmatured.missing();
+    for (let i = 0; i < gram.length; i++) gram[i] -= missing[i];
+    const level = this.#level.map((each, i) => each - missing[this.#triangle + i]);
+    const count = Math.max(this.#impressions - missing[missing.length - 1], 0);
+    return { gram, moment: sums.subarray(this.#triangle), level, count, squares: this.#squares };
   }
 
   /** Takes the mean anew: what has matured by now, and the ridge. */
@@ -210,9 +195,9 @@ export class MaturingRidge {
   }
   save(writer: SnapshotWriter): void {
     this.#posterior.save(writer);
-    writer.numbers([this.#rewards, this.#squares, this.#impressions, this.#now, this.#ridge, this.#due]);
+    writer.numbers([this.#rewards, this.#squares, this.#impressions, this.#ridge, this.#due]);
     writer.numbers(this.#level);
-    this.#delays.save(writer);
+    this.#unmatured.save(writer);
     // Otherwise it follows from the sums.
     if (this.#serves === 1) return;
     writer.numbers([this.#taken, this.#spread]);
@@ -221,22 +206,16 @@ export class MaturingRidge {
 
   load(reader: SnapshotReader): void {
     this.#posterior.load(reader);
-    [this.#rewards, this.#squares, this.#impressions, this.#now, this.#ridge, this.#due] = reader.numbers(6);
+    [this.#rewards, this.#squares, this.#impressions, this.#ridge, this.#due] = reader.numbers(5);
     if (this.#ridge < this.#options.ridge) throw malformed();
     this.#level = reader.numbers(this.#options.dimension);
-    this.#delays.load(reader);
+    this.#unmatured.load(reader);
     this.#shift = undefined;
     if (this.#serves === 1) return;
     [this.#taken, this.#spread] = reader.numbers(2);
     this.#gram = reader.numbers(this.#triangle);
     this.#mean.replace(this.#gram, this.#posterior.statistics().subarray(this.#triangle));
   }
-}
-
-function scales(window: Window): { resolution: number; cohort: number; span: number } {
-  if (window === "none") return { resolution: 1, cohort: 1, span: Number.MAX_VALUE };
-  if ("ms" in window) return { resolution: window.ms / STEPS, cohort: window.ms / COHORTS, span: window.ms };
-  return { resolution: 1, cohort: Math.max(1, Math.floor(window.rounds / COHORTS)), span: window.rounds };
 }
 
 /** Adds x x^T to a packed lower triangle. */

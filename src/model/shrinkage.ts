@@ -38,8 +38,9 @@ export function shrunk({ gram, level }: MaturedSums, extra: number): Float64Arra
   const square = product(level, level);
   if (square === 0) return sum;
   for (let i = 0, at = 0; i < level.length; i++) {
-    for (let j = 0; j < i; j++, at++) sum[at] -= (extra * level[i] * level[j]) / square;
-    sum[at++] += extra * (1 - (level[i] * level[i]) / square);
+    const own = (extra * level[i]) / square;
+    for (let j = 0; j <= i; j++, at++) sum[at] -= own * level[j];
+    sum[at - 1] += extra;
   }
   return sum;
 }

@@ -14,7 +14,7 @@ export type DelayLinTsOptions = MaturingRidgeSettings;
 /** Thompson sampling for linear rewards that come late, which learns how late, and how much there is to tell apart. */
 export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ts",
-  stateVersion: 1,
+  stateVersion: 2,
 
   parse: parseMaturingRidge,
 

@@ -14,7 +14,7 @@ export type DelayLinUcbOptions = MaturingRidgeSettings;
 /** Optimism for linear rewards that come late, which learns how late, and how much there is to tell apart. */
 export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ucb",
-  stateVersion: 1,
+  stateVersion: 2,
 
   parse: parseMaturingRidge,
 

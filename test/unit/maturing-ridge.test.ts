@@ -28,6 +28,21 @@ async function means(policy: PolicyDescriptor, rounds: number, seed: number): Pr
   ]).mean;
 }
 
+/** 1,500 impressions of so many features, the window past; the greatest of their snapshots, with nothing in the ledger. */
+async function ran(dimension: number): Promise<{ policy: Recommender["policy"]; snapshot: Uint8Array }> {
+  const recommender = await Recommender.create({ policy: delayLinTs({ dimension }), window: { rounds: 512 } });
+  const { policy } = recommender;
+  const random = stream(dimension);
+  let snapshot = recommender.snapshot();
+  for (let round = 1; round <= 1500; round++) {
+    const impression = policy.append({ round, features: Array.from({ length: dimension }, () => random() / dimension) });
+    if (random() < 0.3) policy.observe({ impression, reward: 1 });
+    const now = round % 16 === 0 ? recommender.snapshot() : snapshot;
+    if (now.length > snapshot.length) snapshot = now;
+  }
+  return { policy, snapshot };
+}
+
 const average = (values: number[]): number => values.reduce((sum, each) => sum + each, 0) / values.length;
 
 describe("a ridge regression that knows of delays", () => {
@@ -53,6 +68,15 @@ describe("a ridge regression that knows of delays", () => {
     const { width } = policy.choose({ candidates: [{ features: [1] }], round: 201 })[0];
     // Two hundred impressions alone would narrow it by a factor of 45.
     expect(width).toBeLessThan(wide / 100);
+  });
+
+  it.each([
+    [64, 150_000],
+    [128, 500_000],
+  ])("of %i features has a snapshot of at most %i bytes", async (dimension, most) => {
+    const { policy, snapshot } = await ran(dimension);
+    expect(policy.impressions).toBe(1500);
+    expect(snapshot.length).toBeLessThan(most);
   });
 
   it("goes on identically from a snapshot, with so many features that its mean is not taken anew each time", async () => {
