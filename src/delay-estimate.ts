@@ -1,4 +1,4 @@
-import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record } from "./argument.ts";
+import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./argument.ts";
 import { type DelayCurve, Delays } from "./model/delays.ts";
 import { malformed } from "./snapshot.ts";
 
@@ -22,7 +22,7 @@ export interface DelayDistribution {
 
 /** Whether conversions have stopped coming. */
 export interface Silence {
-  /** Conversions that should have come since the last one. */
+  /** Conversions that should have come since. */
   readonly expected: number;
   /** Chance that none of them did, if all is well. */
   readonly chance: number;
@@ -77,11 +77,12 @@ export class DelayEstimate {
     });
   }
 
-  /** Counts an impression made at `time`. @throws {TypeError | RangeError} */
-  show(time: number): void {
-    this.#advance(finiteNumber("time", time));
-    this.#delays.add(time);
-    this.#shown++;
+  /** Counts an impression made at `time`, or `count` of them. @throws {TypeError | RangeError} */
+  show(time: number, count = 1): void {
+    const [at, number] = [finiteNumber("time", time), wholeNumber("count", count, 1)];
+    this.#advance(at);
+    this.#delays.add(at, number);
+    this.#shown += number;
   }
 
   /**
@@ -111,8 +112,12 @@ export class DelayEstimate {
   /** Impressions by `time`, each for the share of its conversions that should have come. */
   #matured(time: number): number {
     const curve = this.#curve();
+    const { cohorts } = this.#delays;
     let open = 0;
-    for (const cohort of this.#delays.cohorts.list) open += cohort.count * (1 - this.#delays.matured(cohort, curve, time));
+    for (const cohort of cohorts.list) {
+      const matured = cohorts.age(cohort, time) < 0 ? 0 : this.#delays.matured(cohort, curve, time);
+      open += cohort.count * (1 - matured);
+    }
     return this.#shown - open;
   }
 
@@ -136,9 +141,9 @@ export class DelayEstimate {
     return this.#curve().below(finiteNumber("delay", delay, 0));
   }
 
-  /** Share of impressions that convert, once all have had their time; NaN before the first conversion. */
+  /** Share of impressions that convert, once all have had their time, by what has come so far; NaN before the first conversion. */
   rate(): number {
-    const matured = this.#matured(this.#last);
+    const matured = this.#matured(this.#now);
     return this.#conversions === 0 ? Number.NaN : Math.min(this.#conversions / matured, 1);
   }
 
@@ -147,6 +152,12 @@ export class DelayEstimate {
     const rate = this.rate();
     const seen = this.below(age);
     return rate * seen < 1 ? (rate * (1 - seen)) / (1 - rate * seen) : 0;
+  }
+
+  /** Conversions still to come after `now`, of all impressions; NaN before the first conversion. */
+  toCome(now: number): number {
+    this.#advance(finiteNumber("now", now));
+    return this.rate() * (this.#shown - this.#matured(now));
   }
 
   /** The window that would catch this share of conversions, default 0.95. */
@@ -158,15 +169,18 @@ export class DelayEstimate {
   }
 
   /**
-   * Whether nobody converts, or the conversions do not get through: what should have come by `now` since the last one.
+   * Whether nobody converts, or the conversions do not get through: what should have come by `now` since the last one did.
    *
    * With n conversions of N matured impressions, the rate unknown, the chance that E more bring none is (N / (N + E))^n.
+   *
+   * @param since when the last one got through, by the clock of `now`; unless given, when the latest of them happened.
    */
-  silence(now: number): Silence {
-    const time = Math.max(finiteNumber("now", now), this.#last);
+  silence(now: number, since = this.#last): Silence {
+    const from = finiteNumber("since", since);
+    const time = Math.max(finiteNumber("now", now), from);
     if (this.#conversions < FEW) return { expected: 0, chance: 1, alarm: false };
     this.#advance(time);
-    const before = this.#matured(this.#last);
+    const before = this.#matured(from);
     const more = Math.max(this.#matured(time) - before, 0);
     const chance = power(before / (before + more), this.#conversions);
     return { expected: (this.#conversions * more) / before, chance, alarm: chance < this.#falseAlarm };

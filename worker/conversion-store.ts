@@ -78,7 +78,9 @@ export class ConversionStore {
     );
     if (status === "void") return;
     this.#store.count(status);
-    if (status === "applied" && reward !== null) this.#store.count(`delay ${delayBar(at - shownAtOf(impression))}`);
+    if (reward === null) return;
+    this.#store.hear(Date.now());
+    if (status === "applied") this.#store.count(`delay ${delayBar(at - shownAtOf(impression))}`);
   }
 
   /** Takes out what waits for an impression, by its id or by one of its keys, to be added again as what it is now. */

@@ -76,6 +76,12 @@ export function shownOf({ id, features, slots, round }: Marks & Pick<ImpressionR
   return { features, slots, round, now: shownAtOf(id) };
 }
 
+export interface ShownImpression {
+  readonly shownAt: number;
+  /** Whether no reward has come yet. */
+  readonly pending: boolean;
+}
+
 /** The impressions of a model, and the keys that were given for them. Changes are made within a transaction of the store. */
 export class ImpressionStore {
   readonly #store: LearnerStore;
@@ -165,6 +171,15 @@ export class ImpressionStore {
        FROM impressions WHERE id >= ? AND state = 'live'`,
       firstIdAt(time),
     )[0];
+  }
+
+  /** Live ones shown at a time or later, oldest first. **Cost:** linear in them. */
+  shownSince(time: number): ShownImpression[] {
+    const rows = this.#store.sql.exec<{ id: string; pending: number }>(
+      "SELECT id, reward IS NULL AS pending FROM impressions WHERE id >= ? AND state = 'live' ORDER BY id",
+      firstIdAt(time),
+    );
+    return Array.from(rows, ({ id, pending }) => ({ shownAt: shownAtOf(id), pending: pending === 1 }));
   }
 
   /** Deletes those in a range of ids, of one state or of any, and their keys. */

@@ -1,3 +1,4 @@
+import { bucketAt, bucketEnd } from "./bucket.ts";
 import { changeBetween, changedBy } from "./catalogue.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { ImpressionStore } from "./impression-store.ts";
@@ -29,6 +30,7 @@ interface ModelRow {
   readonly published: number;
   readonly published_at: number | null;
   readonly lag: number | null;
+  readonly heard: number | null;
 }
 
 /** The durable state of one model, in the SQLite of its Durable Object. All that happens shares one sequence. */
@@ -42,6 +44,7 @@ export class LearnerStore {
   // Valid within a transaction, which writes them once at its end.
   #next?: number;
   #deltas = new Map<string, number>();
+  #heard?: number;
   #row?: ModelRow;
 
   constructor(storage: DurableObjectStorage) {
@@ -60,8 +63,9 @@ export class LearnerStore {
       return this.#storage.transactionSync(() => {
         this.#next = this.seq;
         this.#deltas = new Map();
+        this.#heard = undefined;
         const result = change();
-        if (this.#next !== this.#model.seq) this.#set("seq = ?", this.#next);
+        if (this.#next !== this.#model.seq) this.#set("seq = ?, heard = coalesce(?, heard)", this.#next, this.#heard ?? null);
         for (const [name, delta] of this.#deltas) {
           if (delta === 0) continue;
           this.query("INSERT INTO counters VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2", name, delta);
@@ -186,6 +190,16 @@ export class LearnerStore {
     return this.#model.lag;
   }
 
+  /** When a conversion arrived last, by this clock, whenever it happened; null before the first. */
+  get heardAt(): number | null {
+    return this.#model.heard;
+  }
+
+  /** A conversion has arrived. */
+  hear(now: number): void {
+    this.#heard = now;
+  }
+
   setLag(ms: number): void {
     if (ms !== this.#model.lag) this.#set("lag = ?", ms);
   }
@@ -286,10 +300,12 @@ export class LearnerStore {
     });
   }
 
-  /** Takes what is known of an impression away; that it was there stays. */
+  /** Takes what is known of an impression away; that it was there stays. Sums of a closed bucket are those of what is left in it. */
   erase(id: string): void {
     this.conversions.erase(id);
     this.impressions.erase(id);
+    const [shownAt, windowMs] = [shownAtOf(id), this.config.window.ms];
+    if (shownAt < this.watermark) this.summarise(bucketAt(shownAt, windowMs), bucketEnd(shownAt, windowMs));
     this.#mark("erasure", { impression: id });
   }
 

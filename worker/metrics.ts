@@ -1,5 +1,6 @@
 import { bucketMs } from "./bucket.ts";
 import type { LearnerStore } from "./learner-store.ts";
+import { type Maturity, maturity } from "./maturity.ts";
 import type { Description } from "./message.ts";
 import type { ModelConfig } from "./model.ts";
 import { firstIdAt, shownAtOf } from "./token.ts";
@@ -55,7 +56,7 @@ export interface RecentImpression {
   readonly status: "pending" | "converted" | "retracted" | "expired";
 }
 
-export interface Metrics {
+export interface Metrics extends Maturity {
   readonly model: string;
   readonly policy: string;
   readonly serving: "edge" | "learner";
@@ -70,8 +71,6 @@ export interface Metrics {
   readonly bucketMs: number;
   /** Oldest first; at most some hundred buckets. */
   readonly buckets: readonly BucketCount[];
-  /** Pending impressions by age, over the window. */
-  readonly pendingByAge: readonly Bar[];
   /** Delays of the conversions that came within their windows, in bars that grow by powers of two. */
   readonly delays: readonly Bar[];
   /** Null without a holdout, or before both arms have closed impressions. */
@@ -81,7 +80,6 @@ export interface Metrics {
 }
 
 const BUCKETS = 300;
-const AGES = 24;
 const RECENT = 20;
 /** Of the standard normal, for 95 %. */
 const QUANTILE = 1.959963984540054;
@@ -101,7 +99,7 @@ export function measure(store: LearnerStore, config: ModelConfig, counts: Descri
     lagMs: store.lagMs,
     bucketMs: bucketMs(windowMs),
     buckets: bucketCounts(store),
-    pendingByAge: pendingByAge(store, windowMs, now),
+    ...maturity(store, windowMs, now),
     delays: delays(store),
     lift: lift(store),
     recent: recent(store, windowMs, now),
@@ -122,16 +120,6 @@ function bucketCounts(store: LearnerStore): BucketCount[] {
       BUCKETS,
     )
     .map(({ closed, ...bucket }) => ({ ...bucket, closed: closed === 1 }));
-}
-
-function pendingByAge(store: LearnerStore, windowMs: number, now: number): Bar[] {
-  const ids = store.query<{ id: string }>(
-    "SELECT id FROM impressions WHERE id >= ? AND state = 'live' AND reward IS NULL",
-    firstIdAt(now - windowMs),
-  );
-  const counts = new Array<number>(AGES).fill(0);
-  for (const { id } of ids) counts[Math.min(AGES - 1, Math.max(0, Math.floor(((now - shownAtOf(id)) * AGES) / windowMs)))]++;
-  return counts.map((count, i) => ({ fromMs: (i * windowMs) / AGES, toMs: ((i + 1) * windowMs) / AGES, count }));
 }
 
 function delays(store: LearnerStore): Bar[] {

@@ -3,7 +3,7 @@ export const SCHEMA = `
   CREATE TABLE model (
     only INTEGER PRIMARY KEY CHECK (only = 1), name TEXT NOT NULL, config TEXT NOT NULL, generation INTEGER NOT NULL,
     seq INTEGER NOT NULL DEFAULT 0, watermark INTEGER NOT NULL, audited INTEGER NOT NULL, horizon INTEGER NOT NULL,
-    published INTEGER NOT NULL DEFAULT -1, published_at INTEGER, lag INTEGER);
+    published INTEGER NOT NULL DEFAULT -1, published_at INTEGER, lag INTEGER, heard INTEGER);
   CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE actions (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, content TEXT NOT NULL);
   CREATE TABLE impressions (

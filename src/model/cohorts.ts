@@ -26,6 +26,8 @@ export class Cohorts {
   /** Oldest first. */
   #list: Cohort[] = [];
   #newest = Number.MIN_SAFE_INTEGER;
+  /** Whether a cohort came since the list was put in order. */
+  #untidy = false;
 
   /**
    * `unit`: length of the youngest cohorts; `span`: age at which they are handed back, both in the unit of times; `size` of the
@@ -57,8 +59,8 @@ export class Cohorts {
     return this.#list.find(({ start, length }) => start <= index && index < start + length);
   }
 
-  /** Counts an impression, and returns its cohort; undefined if it is too old for one. */
-  add(time: number): Cohort | undefined {
+  /** Counts an impression, or so many of one time, and returns their cohort; undefined if they are too old for one. */
+  add(time: number, count = 1): Cohort | undefined {
     const start = Math.floor(time / this.unit);
     let cohort = this.find(time);
     if (!cohort) {
@@ -66,9 +68,10 @@ export class Cohorts {
       cohort = { start, length: 1, count: 0, elapsed: 0, sums: new Float64Array(this.#size) };
       const later = this.#list.findIndex((other) => other.start > start);
       this.#list.splice(later < 0 ? this.#list.length : later, 0, cohort);
+      this.#untidy = true;
     }
-    cohort.count++;
-    cohort.elapsed += time / this.unit - cohort.start;
+    cohort.count += count;
+    cohort.elapsed += count * (time / this.unit - cohort.start);
     return cohort;
   }
 
@@ -78,7 +81,10 @@ export class Cohorts {
 
   /** Moves on to `time`, which never goes back: joins cohorts that have grown old, and hands back those past the span. */
   advance(time: number): Cohort[] {
-    this.#newest = Math.max(this.#newest, Math.floor(time / this.unit));
+    const newest = Math.max(this.#newest, Math.floor(time / this.unit));
+    if (newest === this.#newest && !this.#untidy) return [];
+    this.#newest = newest;
+    this.#untidy = false;
     const passed = this.#list.filter(({ start, length }) => this.#passed(start + length));
     const joined: Cohort[] = [];
     for (const cohort of this.#list.slice(passed.length)) {
@@ -112,6 +118,7 @@ export class Cohorts {
     const [newest, ...fields] = reader.numbers();
     if (newest === undefined || fields.length % 4 !== 0) throw malformed();
     this.#newest = newest;
+    this.#untidy = true;
     this.#list = Array.from({ length: fields.length / 4 }, (_, i) => {
       const [start, length, count, elapsed] = fields.slice(4 * i);
       if (length < 1 || count < 1) throw malformed();

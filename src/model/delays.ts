@@ -63,10 +63,10 @@ export class Delays {
     this.cohorts = new Cohorts(cohort, span, this.bins);
   }
 
-  /** Counts an impression; returns its cohort, if it is not too old to have one. */
-  add(time: number): Cohort | undefined {
+  /** Counts an impression, or so many of one time; returns their cohort, if they are not too old to have one. */
+  add(time: number, count = 1): Cohort | undefined {
     this.#curve = undefined;
-    return this.cohorts.add(time);
+    return this.cohorts.add(time, count);
   }
 
   /** Counts a conversion after `delay` of an impression made at `time`; with `sign` -1 takes it back. */

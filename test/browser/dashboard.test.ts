@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { decimal, duration, percent } from "../../worker/page/client/notation.ts";
-import type { Metrics } from "../../worker/page/client/report.ts";
+import type { Delay, Metrics } from "../../worker/page/client/report.ts";
 import { linkTo, routeOf } from "../../worker/page/client/route.ts";
 import { hasChromium, launchChromium } from "../support/chromium.ts";
 import { busy, explained, idle } from "./report.ts";
@@ -167,6 +167,55 @@ describe.skipIf(!hasChromium)("the dashboard of a deployed worker", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("draws how late conversions come, with what follows from it", async () => {
+    await enter(KEY);
+    await title("How late conversions come").waitFor();
+    const figure = page.locator("figure[aria-labelledby=delay]");
+    expect(await figure.locator("figcaption p").innerText()).toBe(
+      "95 % of conversions come within 11 h; the window is 1 d. Estimated from 27,413 impressions and 1,904 conversions. " +
+        "The last one arrived 2.2 min ago; 0.42 should have come since.",
+    );
+    const figures = await page.locator(".delay dl > div").allInnerTexts();
+    expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([
+      ...["converted so far 6.9 %", "once all had their time 7.4 %", "still to come 131", "window for 95 % 11 h of 1 d"],
+    ]);
+    // The curve, and its band: the same green, thinner.
+    const painted = await paint(page, "delay");
+    expect(painted["#0b7a5c"]).toBeGreaterThan(500);
+    const band = Object.entries(painted).filter(([hex, pixels]) => /^#(c|d|e)/.test(hex) && pixels > 2000);
+    expect(band).toHaveLength(1);
+
+    await figure.locator("summary").click();
+    const rows = figure.locator("tbody tr");
+    expect(await rows.count()).toBe(33);
+    expect((await rows.last().innerText()).split("\t")).toEqual(["1 d", "100 %", "99 % to 100 %", "0.0 %"]);
+    await figure.locator(".u-over").hover({ position: { x: 600, y: 100 } });
+    await expect
+      .poll(() => figure.locator(".pointed").innerText(), soon)
+      .toBe("Within 49 min: 20 % (15 % to 25 %). Not converted by then: 6.0 % still do");
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  it("says as an alert that conversions no longer get through, and stops when they do", async () => {
+    const silent = { since: busy.now - 8_640_000, expected: 14.3, chance: 6.2e-7, alarm: true };
+    const alarmed = { ...busy, delay: { ...(busy.delay as Delay), silence: silent } };
+    shop = alarmed;
+    await enter(KEY);
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("alert").innerText()).toBe("Conversions of shop no longer get through");
+    const text = await page.locator(".alarm").innerText();
+    expect(text).toContain(
+      "None has arrived for 2.4 h, though about 14 should have: by chance alone that happens once in 2,000,000 times.",
+    );
+    expect(text).toContain("POST /v1/conversions");
+    expect(text).toContain("AFTERCLICK_WEBHOOK_SECRET");
+    shop = busy;
+    await expect.poll(() => page.locator(".alarm").count(), soon).toBe(0);
+    expect(await page.locator("canvas").count()).toBe(4);
+    expect(complaints).toEqual([]);
+  });
+
   it("says what is under the pointer", async () => {
     await enter(KEY);
     const chart = page.locator("figure[aria-labelledby=ages]");
@@ -196,7 +245,7 @@ describe.skipIf(!hasChromium)("the dashboard of a deployed worker", () => {
     await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog /);
     await page.goBack();
     await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^shop /);
-    expect(await page.locator("canvas").count()).toBe(3);
+    expect(await page.locator("canvas").count()).toBe(4);
     expect(complaints).toEqual([]);
   });
 
@@ -241,7 +290,7 @@ describe.skipIf(!hasChromium)("the dashboard of a deployed worker", () => {
     const problem = page.locator(".problem");
     await page.route("**/metrics", (route) => route.abort(), { times: 1 });
     await expect.poll(() => problem.innerText(), soon).toBe("Not up to date: the worker does not answer. Trying again every 2 seconds.");
-    expect(await page.locator("canvas").count()).toBe(3);
+    expect(await page.locator("canvas").count()).toBe(4);
     shop = { ...busy, counts: { ...busy.counts, pending: 6121 } };
     await expect.poll(() => problem.innerText(), soon).toBe("");
     expect(await page.locator(".figures .pending").innerText()).toBe("6,121");
@@ -266,6 +315,8 @@ describe.skipIf(!hasChromium)("the dashboard of a deployed worker", () => {
   });
 
   it.each([320, 390])("needs no sideways scrolling at %i pixels", async (width) => {
+    const delay = busy.delay as Delay;
+    shop = { ...busy, delay: { ...delay, silence: { ...delay.silence, alarm: true } } };
     await page.setViewportSize({ width, height: 800 });
     await enter(KEY);
     await page.locator(".recents a").first().click();
@@ -314,7 +365,7 @@ describe.skipIf(!hasChromium)("the dashboard beside the demonstration shop", () 
     await page.getByRole("button", { name: "Simulate 50 visitors" }).click();
     await expect.poll(() => figure("impressions"), soon).toBe(153);
     await expect.poll(() => figure("converted"), soon).toBeGreaterThan(10);
-    expect(await page.locator("canvas").count()).toBe(4);
+    expect(await page.locator("canvas").count()).toBe(5);
     const missed = await page.locator("figure[aria-labelledby=regret] figcaption").innerText();
     const [, model, random] =
       /After 50 simulated visits the model has missed ([\d.]+) .* a random product would have missed ([\d.]+)\./.exec(missed) ?? [];

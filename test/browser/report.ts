@@ -57,6 +57,26 @@ export const busy: Metrics = {
     toMs: (i + 1) * 2 * HOUR,
     count: 640 - 24 * i - (i % 3) * 30,
   })),
+  delay: {
+    impressions: 27_413,
+    conversions: 1904,
+    rateSoFar: 1904 / 27_413,
+    rate: 0.0742,
+    toCome: 131.4,
+    window95Ms: 11.2 * HOUR,
+    distribution: Array.from({ length: 33 }, (_, i) => {
+      const probability = 1 - Math.exp(-(2 ** ((i - 32) * 0.375) * WINDOW) / (3.7 * HOUR));
+      const margin = 0.06 * Math.sqrt(4 * probability * (1 - probability));
+      return {
+        delayMs: 2 ** ((i - 32) * 0.375) * WINDOW,
+        probability,
+        low: probability - margin,
+        high: probability + margin,
+        stillConverts: (0.0742 * (1 - probability)) / (1 - 0.0742 * probability),
+      };
+    }),
+    silence: { since: NOW - 130_000, expected: 0.42, chance: 0.66, alarm: false },
+  },
   delays: Array.from({ length: 28 }, (_, i) => ({
     fromMs: i === 0 ? 0 : 2 ** (i - 1),
     toMs: i === 27 ? null : 2 ** i,
@@ -82,6 +102,7 @@ export const idle: Metrics = {
   lagMs: null,
   buckets: [],
   pendingByAge: busy.pendingByAge.map((bar) => ({ ...bar, count: 0 })),
+  delay: null,
   delays: [],
   lift: null,
   recent: [],

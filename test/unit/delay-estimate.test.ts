@@ -54,6 +54,35 @@ describe("a delay estimate", () => {
     expect(plain).toBeLessThan(RATE - 0.025);
   });
 
+  it("says how many conversions are still to come", () => {
+    let ratio = 0;
+    for (let seed = 1; seed <= 10; seed++) ratio += observed(1500, seed).toCome(1500) / (RATE * MEAN) / 10;
+    // Of one impression to each time, as many are to come as convert within a mean delay.
+    expect(Math.abs(ratio - 1)).toBeLessThan(0.25);
+    const estimate = observed(1500, 1);
+    expect(estimate.toCome(1600)).toBeLessThan(estimate.toCome(1500));
+    expect(estimate.toCome(1500 + WINDOW)).toBeCloseTo(0, 9);
+  });
+
+  it("takes into the rate what was shown after the latest conversion, when it has had its time", () => {
+    const estimate = new DelayEstimate({ window: WINDOW });
+    for (let time = 0; time < 10; time++) estimate.show(time);
+    estimate.convert({ shownAt: 0, at: 100 });
+    estimate.show(500, 90);
+    estimate.toCome(500 + WINDOW);
+    expect(estimate.rate()).toBeCloseTo(1 / 100, 9);
+  });
+
+  it("counts many impressions of one time as one after the other", () => {
+    // A cohort's length is then a power of two, and sums are exact.
+    const [one, other] = [new DelayEstimate({ window: 1024 }), new DelayEstimate({ window: 1024 })];
+    for (const time of [3, 700, 2100]) {
+      one.show(time, 8);
+      for (let i = 0; i < 8; i++) other.show(time);
+    }
+    expect(one.toJSON()).toEqual(other.toJSON());
+  });
+
   it("says that an impression converts less and less the longer it has not", () => {
     const estimate = observed(3000, 2);
     const chances = [0, 50, 100, 300, 900].map((age) => estimate.stillConverts(age));
@@ -79,6 +108,17 @@ describe("a delay estimate", () => {
     }
     expect(now).toBeGreaterThan(3000 + 8 / RATE);
     expect(estimate.silence(now).expected).toBeGreaterThan(11);
+  });
+
+  it("counts a silence from when the last conversion got through, also if that had happened long before", () => {
+    const estimate = observed(3000, 3);
+    for (let time = 3000; time < 3200; time++) estimate.show(time);
+    expect(estimate.silence(3200)).toMatchObject({ alarm: true });
+    expect(estimate.silence(3200, 3200)).toEqual({ expected: 0, chance: 1, alarm: false });
+    const { expected, alarm } = estimate.silence(3200, 3180);
+    expect(expected).toBeGreaterThan(2);
+    expect(expected).toBeLessThan(6);
+    expect(alarm).toBe(false);
   });
 
   it("does not alarm when nothing is shown any more: nobody can convert then", () => {
@@ -124,6 +164,9 @@ describe("a delay estimate", () => {
     const estimate = observed(200, 7);
     const before = estimate.toJSON();
     expect(() => estimate.show(Number.NaN)).toThrow(/time/);
+    for (const count of [0, 1.5, -1, "2" as never]) expect(() => estimate.show(300, count)).toThrow(/count/);
+    expect(() => estimate.toCome(Number.NaN)).toThrow(/now/);
+    expect(() => estimate.silence(300, Number.NaN)).toThrow(/since/);
     expect(() => estimate.convert({ shownAt: 100, at: 99 })).toThrow(/at:/);
     expect(() => new DelayEstimate({ window: 0 })).toThrow(/window/);
     expect(() => new DelayEstimate({ window: 1, windows: 2 } as never)).toThrow(/windows/);

@@ -192,6 +192,27 @@ export const metrics = v.strictObject({
   bucketMs: count,
   buckets: v.array(v.strictObject({ start: time, arm, impressions: count, converted: count, reward: number, closed: v.boolean() })),
   pendingByAge: bars,
+  delay: v.pipe(
+    v.nullable(
+      v.strictObject({
+        impressions: v.pipe(count, v.description("What it is estimated from: what the log holds, of all arms.")),
+        conversions: count,
+        rateSoFar: v.pipe(share, v.description("Of those impressions, as many have converted.")),
+        rate: v.pipe(share, v.description("As many will have, once all have had their time.")),
+        toCome: v.pipe(number, v.description("Conversions still to come, of all that was shown.")),
+        window95Ms: v.pipe(number, v.description("The window that would catch 95 % of the conversions that this one catches.")),
+        distribution: v.pipe(
+          v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: share })),
+          v.description("Share of conversions that come sooner, with a 95 % band; chance of who has not converted by then."),
+        ),
+        silence: v.pipe(
+          v.strictObject({ since: time, expected: number, chance: share, alarm: v.boolean() }),
+          v.description("Since a conversion arrived last: how many should have, and the chance that none did, if all is well."),
+        ),
+      }),
+    ),
+    v.description("How late conversions come, estimated from those that have come by now; null before the first."),
+  ),
   delays: bars,
   lift: v.pipe(
     v.nullable(

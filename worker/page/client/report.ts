@@ -34,6 +34,29 @@ export interface Lift {
   readonly relative: number | null;
 }
 
+/** Of the conversions that come at all: the share that has come after a delay, and its 95 % band. */
+export interface DelayPoint {
+  readonly delayMs: number;
+  readonly probability: number;
+  readonly low: number;
+  readonly high: number;
+  /** Chance that an impression of that age that has not converted still does. */
+  readonly stillConverts: number;
+}
+
+export interface Delay {
+  readonly impressions: number;
+  readonly conversions: number;
+  readonly rateSoFar: number;
+  /** Once all have had their time. */
+  readonly rate: number;
+  readonly toCome: number;
+  readonly window95Ms: number;
+  readonly distribution: readonly DelayPoint[];
+  /** Since a conversion arrived last: how many should have, and the chance that none did. */
+  readonly silence: { readonly since: number; readonly expected: number; readonly chance: number; readonly alarm: boolean };
+}
+
 export type CountName =
   | "impressions"
   | "pending"
@@ -59,6 +82,8 @@ export interface Metrics {
   readonly bucketMs: number;
   readonly buckets: readonly Bucket[];
   readonly pendingByAge: readonly Bar[];
+  /** Null before the first conversion. */
+  readonly delay: Delay | null;
   readonly delays: readonly Bar[];
   readonly lift: Lift | null;
   readonly recent: readonly Recent[];

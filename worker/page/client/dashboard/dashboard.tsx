@@ -4,6 +4,7 @@ import { duration, moment } from "../notation.ts";
 import type { Explanation, Metrics, ModelSummary } from "../report.ts";
 import { linkTo, type Route } from "../route.ts";
 import type { Source } from "../source.ts";
+import { Alarm, DelayOf } from "./delay.tsx";
 import { Empty } from "./empty.tsx";
 import { ExplanationOf } from "./explanation.tsx";
 import { Figures } from "./figures.tsx";
@@ -58,6 +59,7 @@ function Model({ metrics, explanation, impression, children }: Shown) {
         <b>{model}</b> chooses by {policy}, served by {serving === "edge" ? "copies at the edge" : "its learner"}; a conversion counts for{" "}
         {duration(windowMs)}. As of {moment(now, true)}.
       </p>
+      <Alarm metrics={metrics} />
       <Figures metrics={metrics} />
       {children}
       <section class="wide">
@@ -65,6 +67,9 @@ function Model({ metrics, explanation, impression, children }: Shown) {
       </section>
       <section class="wide">
         <LiftOf metrics={metrics} />
+      </section>
+      <section class="wide delay">
+        <DelayOf metrics={metrics} />
       </section>
       <section>
         <Ages metrics={metrics} />

@@ -1,0 +1,270 @@
+import { evictDurableObject } from "cloudflare:test";
+import { DelayEstimate } from "afterclick";
+import { describe, expect, it } from "vitest";
+import { bucketEnd, closesAt, forgottenAt } from "../../worker/bucket.ts";
+import type { DelayMetrics } from "../../worker/maturity.ts";
+import { stream } from "../support/scenario.ts";
+import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf } from "./client.ts";
+import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
+import { type Line, logOf } from "./fold.ts";
+import { lived } from "./lived.ts";
+
+useClock();
+
+async function delayOf(model: string): Promise<DelayMetrics> {
+  const { body } = await call("GET", `/v1/models/${model}/metrics`);
+  return body.delay;
+}
+
+/** When each impression of a log that has converted, and not taken all back, did first. */
+function conversionsOf(lines: readonly Line[]): { shownAt: number; at: number }[] {
+  const counting = lines.filter(({ type, status }) => type === "conversion" && (status === "applied" || status === "conflict"));
+  const byImpression = Map.groupBy(counting, ({ impression }) => impression);
+  return shownIn(lines).flatMap(({ id, shownAt }) => {
+    const conversions = byImpression.get(id) ?? [];
+    const later = (a: Line, b: Line) => (b.at - a.at || (b.event > a.event ? 1 : b.event < a.event ? -1 : b.reward - a.reward) > 0 ? b : a);
+    const latest = Array.from(Map.groupBy(conversions, ({ goal }) => goal).values(), (ofGoal) => ofGoal.reduce(later));
+    if (latest.every(({ reward }) => reward === null)) return [];
+    const times = conversions.filter(({ reward }) => reward !== null).map(({ at }) => at);
+    return { shownAt, at: Math.max(shownAt, Math.min(...times)) };
+  });
+}
+
+const shownIn = (lines: readonly Line[]) =>
+  lines.filter(({ type, state }) => type === "impression" && state === "live").toSorted((a, b) => a.shownAt - b.shownAt);
+
+/** An estimate fed with a log, as anybody may feed one, and what the worker should tell. */
+function expectedOf(lines: readonly Line[], since: number): object {
+  const [shown, conversions] = [shownIn(lines), conversionsOf(lines)];
+  const estimate = new DelayEstimate({ window: HOUR_MS });
+  for (const { shownAt } of shown) estimate.show(shownAt);
+  for (const conversion of conversions) estimate.convert(conversion);
+  const near = (value: number) => expect.closeTo(value, 9);
+  const toCome = estimate.toCome(Date.now());
+  const { expected, chance, alarm } = estimate.silence(Date.now(), since);
+  return {
+    impressions: shown.length,
+    conversions: conversions.length,
+    rateSoFar: near(conversions.length / shown.length),
+    rate: near(estimate.rate()),
+    toCome: near(toCome),
+    window95Ms: near(estimate.quantile(0.95)),
+    silence: { since, expected: near(expected), chance: near(chance), alarm },
+  };
+}
+
+describe("how late conversions come", () => {
+  it("is not told before the first", async () => {
+    const model = await createModel();
+    await show(model, {});
+    expect(await delayOf(model)).toBeNull();
+  });
+
+  it.each([1, 2])("is told as an estimate tells it that is fed with the log, whatever happened (%i)", async (seed) => {
+    const model = await lived({}, seed);
+    const told = await delayOf(model);
+    const lines = await logOf(model);
+    expect(told.conversions).toBeGreaterThan(15);
+    expect(lines.some(({ status }) => status === "void")).toBe(true);
+    expect(told).toMatchObject(expectedOf(lines, told.silence.since));
+    expect(told.silence.since).toBe(Date.now());
+
+    await evictDurableObject(learnerOf(model));
+    expect(await delayOf(model)).toEqual(told);
+  });
+
+  it("is drawn from the shortest delay to the window, its band around it", async () => {
+    const model = await lived({}, 3);
+    const { distribution } = await delayOf(model);
+    const estimate = new DelayEstimate({ window: HOUR_MS });
+    const lines = await logOf(model);
+    for (const { shownAt } of shownIn(lines)) estimate.show(shownAt);
+    for (const conversion of conversionsOf(lines)) estimate.convert(conversion);
+    expect(distribution.length).toBeGreaterThan(10);
+    expect(distribution.length).toBeLessThanOrEqual(40);
+    expect(distribution.at(-1)?.delayMs).toBe(HOUR_MS);
+    distribution.forEach(({ delayMs, probability, low, high, stillConverts }, i) => {
+      expect(probability).toBeCloseTo(estimate.below(delayMs), 9);
+      expect(stillConverts).toBeCloseTo(estimate.stillConverts(delayMs), 9);
+      expect(low).toBeLessThanOrEqual(probability);
+      expect(high).toBeGreaterThanOrEqual(probability);
+      if (i > 0) expect(delayMs).toBeGreaterThan(distribution[i - 1].delayMs);
+    });
+  });
+
+  it("is the same once books are closed, and forgets what the log forgets", async () => {
+    const model = await lived({ retention: { ms: DAY_MS } }, 4);
+    const shown = shownIn(await logOf(model));
+    for (let next = closesAt(shown[0].shownAt, timing); next <= closesAt(shown.at(-1)?.shownAt, timing); next += HOUR_MS / 4) {
+      await ring(model, next);
+      const told = await delayOf(model);
+      expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
+    }
+    const later = forgottenAt(shown[0].shownAt, timing, DAY_MS);
+    await ring(model, later);
+    const told = await delayOf(model);
+    expect(told.impressions).toBeLessThan(shown.length);
+    expect(told.impressions).toBe(shown.filter(({ shownAt }) => shownAt >= bucketEnd(shown[0].shownAt, HOUR_MS)).length);
+    expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
+  });
+
+  it("is after a rollback what it was before", async () => {
+    const model = await createModel();
+    const first = await show(model, {}, {}, {});
+    tick(MINUTE_MS);
+    await convert({ impressionId: first[0], reward: 1 });
+    const version = await keep(model);
+    const before = await delayOf(model);
+    const second = await show(model, {}, {});
+    await convert([first[1], second[0]].map((impressionId) => ({ impressionId, reward: 1 })));
+    expect(await delayOf(model)).toMatchObject({ impressions: 5, conversions: 3 });
+    await call("POST", `/v1/models/${model}/rollback`, { version });
+    expect(await delayOf(model)).toEqual(before);
+  });
+
+  it("is without what was erased, in open and in closed books", async () => {
+    const model = await createModel();
+    const ids = await show(model, {}, {}, {}, {}, {});
+    const shownAt = Date.now();
+    for (const impressionId of ids.slice(0, 3)) {
+      tick(MINUTE_MS);
+      await convert({ impressionId, reward: 1 });
+    }
+    await call("DELETE", `/v1/impressions/${ids[0]}`);
+    expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 2, rateSoFar: 0.5 });
+    await ring(model, closesAt(shownAt, timing));
+    await call("DELETE", `/v1/impressions/${ids[1]}`);
+    const told = await delayOf(model);
+    expect(told).toMatchObject({ impressions: 3, conversions: 1, rate: expect.closeTo(1 / 3, 9) });
+    expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
+  });
+
+  it("does not count what was taken back, nor a second time what came twice", async () => {
+    const model = await createModel();
+    const [a, b] = await show(model, {}, {}, {}, {});
+    tick(MINUTE_MS);
+    for (let time = 0; time < 3; time++) await convert({ impressionId: a, reward: 1 }, { id: "msg_again" });
+    await convert({ impressionId: b, reward: 1 });
+    expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 2, rateSoFar: 0.5 });
+    tick();
+    await convert({ impressionId: b }, { type: "conversion.retracted" });
+    expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 1, rateSoFar: 0.25 });
+  });
+});
+
+describe("the alarm for a broken webhook", () => {
+  const PER_MINUTE = 20;
+  const RATE = 0.3;
+
+  /** A shop of which a share of the visitors converts within ten minutes; its webhook may be cut. */
+  class Shop {
+    readonly model: string;
+    readonly #random = stream(11);
+    #due: { impressionId: string; timestamp: number }[] = [];
+
+    constructor(model: string) {
+      this.model = model;
+    }
+
+    /** A minute of traffic. */
+    async show(): Promise<void> {
+      const shownAt = Date.now();
+      const ids = await show(this.model, ...Array.from({ length: PER_MINUTE }, () => ({ shownAt })));
+      for (const impressionId of ids) {
+        if (this.#random() >= RATE) continue;
+        this.#due.push({ impressionId, timestamp: shownAt + Math.floor(10 * MINUTE_MS * this.#random()) });
+      }
+      tick(MINUTE_MS);
+    }
+
+    /** Reports what has happened, the oldest first, at most so many. */
+    async report(most = Number.MAX_SAFE_INTEGER): Promise<number[]> {
+      const due = this.#due.filter(({ timestamp }) => timestamp <= Date.now()).toSorted((a, b) => a.timestamp - b.timestamp);
+      const sent = due.slice(0, most);
+      if (sent.length > 0) {
+        const statuses = statusesOf(await convert(sent.map((each) => ({ ...each, reward: 1 }))));
+        expect(new Set(statuses)).toEqual(new Set(["applied"]));
+      }
+      this.#due = this.#due.filter((each) => !sent.includes(each));
+      return sent.map(({ timestamp }) => timestamp);
+    }
+
+    async silence(): Promise<DelayMetrics["silence"]> {
+      return (await delayOf(this.model)).silence;
+    }
+  }
+
+  async function open(): Promise<Shop> {
+    const shop = new Shop(await createModel());
+    for (let minute = 0; minute < 30; minute++) {
+      await shop.show();
+      await shop.report();
+      if (minute >= 10 && minute % 3 === 0) expect(await shop.silence()).toMatchObject({ alarm: false });
+    }
+    return shop;
+  }
+
+  /** Minutes of traffic until it rings. */
+  async function minutesUntilAlarm(shop: Shop): Promise<number> {
+    for (let minute = 1; ; minute++) {
+      expect(minute).toBeLessThan(10);
+      await shop.show();
+      if ((await shop.silence()).alarm) return minute;
+    }
+  }
+
+  it("rings a dozen expected conversions after it was cut, and stops with the first that gets through, however old", async () => {
+    const shop = await open();
+    const cutAt = Date.now();
+    const minutes = await minutesUntilAlarm(shop);
+    // Six are expected in a minute.
+    expect(minutes).toBeGreaterThanOrEqual(2);
+    expect(minutes).toBeLessThanOrEqual(3);
+    const { since, expected, chance } = await shop.silence();
+    expect(since).toBe(cutAt);
+    expect(expected).toBeGreaterThan(10);
+    expect(chance).toBeLessThan(1e-5);
+    // Nothing of it is in memory alone.
+    await evictDurableObject(learnerOf(shop.model));
+    expect(await shop.silence()).toEqual({ since, expected, chance, alarm: true });
+
+    for (let minute = 0; minute < 6; minute++) await shop.show();
+    const [timestamp] = await shop.report(1);
+    expect(Date.now() - timestamp).toBeGreaterThan(8 * MINUTE_MS);
+    expect(await shop.silence()).toEqual({ since: Date.now(), expected: 0, chance: 1, alarm: false });
+  });
+
+  it("stops with one that waits for its impression, and not with a repeated one", async () => {
+    const shop = await open();
+    const [deferred] = await recommend(shop.model, { defer: true });
+    const [shown] = await show(shop.model, {});
+    await convert({ impressionId: shown, reward: 1 }, { id: "msg_again" });
+    await minutesUntilAlarm(shop);
+    expect(statusesOf(await convert({ impressionId: shown, reward: 1 }, { id: "msg_again", timestamp: Date.now() }))).toEqual(["conflict"]);
+    expect(statusesOf(await convert({ impressionId: deferred, reward: 1 }))).toEqual(["orphan"]);
+    expect(await shop.silence()).toMatchObject({ since: Date.now(), alarm: false });
+  });
+
+  it("does not ring when nobody is shown anything: then nobody can convert", async () => {
+    const shop = await open();
+    for (let minute = 0; minute < 12; minute++) {
+      tick(MINUTE_MS);
+      await shop.report();
+    }
+    for (const later of [MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, DAY_MS]) {
+      tick(later);
+      expect(await shop.silence()).toMatchObject({ alarm: false, expected: expect.toSatisfy((count: number) => count < 5) });
+    }
+  });
+
+  it("does not ring for impressions that are registered late, when their conversions have come", async () => {
+    const shop = await open();
+    const shownAt = Date.now() - 20 * MINUTE_MS;
+    // An hour's worth of them, of which each conversion that there was is known.
+    const late = await show(shop.model, ...Array.from({ length: 200 }, () => ({ shownAt })));
+    await convert(late.slice(0, 60).map((impressionId, i) => ({ impressionId, reward: 1, timestamp: shownAt + i * 10_000 })));
+    expect(await shop.silence()).toMatchObject({ alarm: false });
+    await shop.show();
+    expect(await shop.silence()).toMatchObject({ alarm: false });
+  });
+});
