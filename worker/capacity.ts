@@ -3,6 +3,8 @@
 
 /** Features, and unique points of a Gaussian process. */
 const MOST = 1024;
+/** Features of a policy that keeps its sums for several ages: five of them beside its own. */
+const MOST_BY_AGE = 512;
 /** Unique points times features. */
 const MOST_NUMBERS = 2 ** 18;
 /** Points of a Gaussian process's own domain: it keeps up to twice as many rows, and what follows from each for each point. */
@@ -15,6 +17,8 @@ const MOST_AXES = 5;
 interface Sizes {
   /** Of a Gaussian process. */
   readonly kernel?: object;
+  /** Of a delay-aware linear policy. */
+  readonly shrinkage?: string;
   readonly dimension?: number;
   readonly capacity?: number;
   readonly domain?: { readonly points?: readonly unknown[]; readonly box?: readonly unknown[] } | null;
@@ -33,9 +37,9 @@ export function mostCapacity(dimension: number, policies: number): number {
  * Checks the options of a policy that is one of so many of a model.
  * @throws {RangeError} naming the option that asks for too much memory.
  */
-export function checkSize({ kernel, dimension = 0, capacity, domain, resolution }: Sizes, policies: number): void {
+export function checkSize({ kernel, shrinkage, dimension = 0, capacity, domain, resolution }: Sizes, policies: number): void {
   const beside = policies > 1 ? " beside another policy" : "";
-  if (!domain) atMost("options.dimension", dimension, MOST / share(policies), beside);
+  if (!domain) atMost("options.dimension", dimension, (shrinkage ? MOST_BY_AGE : MOST) / share(policies), beside);
   if (kernel) {
     atMost("shadows", policies - 1, 1, ", as one of the policies is a Gaussian process");
     if (domain?.points) atMost("options.domain.points", domain.points.length, MOST_POINTS);

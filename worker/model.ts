@@ -11,11 +11,8 @@ import { checkSize, mostCapacity } from "./capacity.ts";
 import { Problem } from "./problem.ts";
 import type { Action, Features, ModelBody } from "./schema.ts";
 
-/** A Thompson policy: identical requests are not all answered alike, and its width stays bounded however much is pending. */
-const defaultPolicy = {
-  policy: "otf-lin-ts",
-  options: { width: "theory", exploration: 0.25, widthCap: 1, norms: "buffered" },
-} as const;
+/** A Thompson policy: identical requests are not all answered alike, and it learns by itself how late conversions come. */
+const DEFAULT_POLICY = "delay-lin-ts";
 
 const defaultEncoder = { dimension: 64, interactions: "all" } as const;
 
@@ -103,8 +100,8 @@ function checkLocal({ local, policy, options, holdout, shadows }: ModelConfig, s
 
 function modelConfig(body: ModelBody): ModelConfig {
   const { window, reward = { min: 0, max: 1 }, seed = 0, goals = null } = body;
-  const factory = factoryOf(body.policy ?? defaultPolicy.policy);
-  const options = body.policy === undefined ? { ...defaultPolicy.options, ...body.options } : { ...body.options };
+  const factory = factoryOf(body.policy ?? DEFAULT_POLICY);
+  const options = { ...body.options };
   if (body.encoder && "domain" in options) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
   const encoding = body.encoder ?? ("dimension" in options || "domain" in options ? null : defaultEncoder);
   return acceptable(() => {

@@ -5,7 +5,7 @@ import { Hono } from "hono";
 const answer = {
   model: "bench",
   modelVersion: 3,
-  policy: "otf-lin-ts",
+  policy: "delay-lin-ts",
   arm: "policy",
   windowEndsAt: 1_795_000_000_000,
   actions: [

@@ -1,5 +1,5 @@
 // Decides in the page, and learns from what is opened.
-import { encoder, otfLinTs, Recommender } from "afterclick";
+import { delayLinTs, encoder, Recommender } from "afterclick";
 
 const articles = [
   { id: "A week on the coast", topic: "travel" },
@@ -13,7 +13,7 @@ const { encode } = encoder({ dimension: 32 });
 const candidates = articles.map(({ id, topic }) => ({ id, features: encode({ action: { id, topic } }) }));
 
 const recommender = await Recommender.create({
-  policy: otfLinTs({ dimension: 32, width: "theory", exploration: 0.25, widthCap: 1 }),
+  policy: delayLinTs({ dimension: 32 }),
   window: { ms: 86_400_000 },
   seed: crypto.getRandomValues(new Uint32Array(1))[0],
 });

@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { encoder, otfLinTs, Recommender } from "afterclick";
+import { delayLinTs, encoder, Recommender } from "afterclick";
 
 const DAY = 86_400_000;
 const { encode } = encoder({ dimension: 32, interactions: [["country", "brand"]] });
@@ -17,7 +17,7 @@ const favourite: Record<string, string> = { PT: "hat", NO: "boots", IT: "scarf" 
 const folder = await mkdtemp(join(tmpdir(), "afterclick-"));
 const file = join(folder, "shop.snapshot");
 let recommender = await Recommender.create({
-  policy: otfLinTs({ dimension: 32, width: "theory", exploration: 0.25, widthCap: 1 }),
+  policy: delayLinTs({ dimension: 32 }),
   window: { ms: 7 * DAY },
   seed: 1,
 });
@@ -40,7 +40,7 @@ for (let visit = 1; visit <= 900; visit++) {
   if (visit === 600) {
     // As at a restart: whoever restores the bytes goes on with identical decisions.
     await writeFile(file, recommender.snapshot());
-    recommender = await Recommender.restore(await readFile(file), { policies: [otfLinTs] });
+    recommender = await Recommender.restore(await readFile(file), { policies: [delayLinTs] });
   }
 }
 await rm(folder, { recursive: true });

@@ -54,10 +54,10 @@ describe.skipIf(!hasChromium)("in Chromium", () => {
   /** Runs in the page, with the model opened as `model` and its reports as `reports`. */
   const withModel = (code: string, on = page) =>
     on.evaluate(`(async () => {
-    const { PublishedModel, otfLinTs } = afterclick;
+    const { PublishedModel, delayLinTs } = afterclick;
     globalThis.reports ??= [];
     globalThis.model ??= await PublishedModel.open({
-      url: "${shop.worker}", model: "${model}", key: "${secrets.AFTERCLICK_PUBLISHABLE_KEY}", policies: [otfLinTs],
+      url: "${shop.worker}", model: "${model}", key: "${secrets.AFTERCLICK_PUBLISHABLE_KEY}", policies: [delayLinTs],
       conversions: "/conversions", report: (problem) => reports.push(problem.message),
     });
     ${code}

@@ -41,8 +41,8 @@ describe("the address of a match", () => {
     ["window=1e3", "window: expected a whole number from 1 to 20000, got “1e3”"],
     ["delay=constructor", "delay: expected one of geometric, uniform, log-normal, heavy-tail, none, got “constructor”"],
     ["problem=", "problem: expected one of linear, curve, got “”"],
-    ["policies=uniform,uniform", "policies: expected 1 to 5 different ones of otf-lin-ts-narrow"],
-    ["policies=gp-ucb", "policies: expected 1 to 5 different ones of otf-lin-ts-narrow"],
+    ["policies=uniform,uniform", "policies: expected 1 to 5 different ones of delay-lin-ts"],
+    ["policies=gp-ucb", "policies: expected 1 to 5 different ones of delay-lin-ts"],
     ["pace=%FF", "pace: expected one of fast, slow"],
     ["colour=red", "colour: there is no such setting"],
   ])("names what is wrong in %s, and does not take it", (query, problem) => {
@@ -101,7 +101,7 @@ describe("a match", () => {
   it("shows the worker's default ahead of one that waits for windows to close, and both ahead of chance", async () => {
     const report = await play({ ...defaults.linear, rounds: 1500, window: 300, typical: 60, seed: 11 });
     const missed = Object.fromEntries(report.players.map(({ name, regret }) => [name, regret.at(-1) as number]));
-    expect(missed["OTFLinTS, narrow"]).toBeLessThan(missed.Waiting);
+    expect(missed.DelayLinTS).toBeLessThan(missed.Waiting);
     expect(missed.Waiting).toBeLessThan(missed.Uniform);
   });
 
@@ -176,7 +176,7 @@ describe.skipIf(!hasChromium)("the playground's page", () => {
   });
 
   it("plays three policies over 3,000 rounds in less than two seconds", async () => {
-    await open(queryOf({ ...defaults.linear, policies: ["otf-lin-ts-narrow", "otf-lin-ucb", "otf-lin-ts"] }));
+    await open(queryOf({ ...defaults.linear, policies: ["delay-lin-ts", "otf-lin-ucb", "otf-lin-ts"] }));
     const seconds: number[] = [];
     // The best of as many as there is time for: other tests run on this machine at the same time.
     const started = Date.now();
@@ -193,7 +193,7 @@ describe.skipIf(!hasChromium)("the playground's page", () => {
     await open(queryOf({ ...short, rounds: 2000, pace: "slow" }));
     await expect.poll(() => page.getByRole("progressbar").evaluate((bar) => (bar as HTMLProgressElement).value), soon).toBeGreaterThan(50);
     await page.getByRole("button", { name: "Stop" }).press("Enter");
-    await expect.poll(() => page.getByRole("status").innerText(), soon).toMatch(/^Stopped after [\d,]+ rounds\. Missed: OTFLinTS, narrow/);
+    await expect.poll(() => page.getByRole("status").innerText(), soon).toMatch(/^Stopped after [\d,]+ rounds\. Missed: DelayLinTS/);
     const stopped = await standings();
     await page.waitForTimeout(400);
     expect(await standings()).toEqual(stopped);

@@ -44,7 +44,7 @@ it.each([
   ["an unknown policy", { window, policy: "best" }, 422, /policy: expected one of/],
   ["an unknown option", { window, options: { exploraton: 1 } }, 422, /exploraton/],
   ["an option out of range", { window, options: { exploration: -1 } }, 422, /exploration/],
-  ["exact norms", { window, options: { norms: "exact" } }, 422, /norms.*pending/],
+  ["exact norms", { window, policy: "otf-lin-ts", options: { norms: "exact" } }, 422, /norms.*pending/],
   ["exact norms of a GP", { window, policy: "gp-ucb-sdf", options: { norms: "exact" } }, 422, /norms.*pending/],
   [
     "serving a sequential policy at the edge",

@@ -45,7 +45,7 @@ describe("an isolate", () => {
     const { status, body } = await ask(model, { isolate: createApp(), env: { LEARNER: down.LEARNER } });
     expect(status).toBe(201);
     const { modelVersion } = await describeModel(model);
-    expect(body).toMatchObject({ model, modelVersion, policy: "otf-lin-ts", arm: "policy", windowEndsAt: Date.now() + HOUR_MS });
+    expect(body).toMatchObject({ model, modelVersion, policy: "delay-lin-ts", arm: "policy", windowEndsAt: Date.now() + HOUR_MS });
     expect(["lamp", "mug", "tent"]).toContain(body.actions[0].id);
   });
 
@@ -236,7 +236,7 @@ describe("a snapshot", () => {
   });
 
   it.each([
-    ["otf-lin-ts", {}],
+    ["delay-lin-ts", {}],
     ["gp-ts-sdf", { kernel: { name: "matern52" } }],
     ["gp-ucb-sdf", { kernel: { name: "matern52" }, capacity: 2 }],
   ])("of %s is the same state whatever the order and repetition of the conversions that led to it", async (policy, options) => {

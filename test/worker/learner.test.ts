@@ -27,26 +27,29 @@ async function stateOf(model: string) {
   return { digest, counts };
 }
 
-it.each(["otf-lin-ucb", "otf-lin-ts", "gp-ucb-sdf", "gp-ts-sdf"])("goes on after an eviction where %s stood", async (policy) => {
-  const options = policy.startsWith("gp") ? { kernel: { name: "matern52" } } : {};
-  const [evicted, steady] = [await createModel({ policy, options, seed: 5 }), await createModel({ policy, options, seed: 5 })];
-  const run = async (model: string, evict: boolean) => {
-    const learner = learnerOf(model);
-    const estimates = [];
-    for (let n = 0; n < 6; n++) {
-      const time = shownAt + n;
-      await value(learner.register([shownAs(idOf(n, time), ["tent", "mug", "lamp"][n % 3])]));
-      if (evict) await evictDurableObject(learner);
-      await value(learner.ingest([event(n, { impression: idOf(n, time), reward: n / 8 })]));
-      if (evict) await evictDurableObject(learner);
-      estimates.push(await value(learner.estimates({ country: "PT" })));
-    }
-    return { estimates: estimates.map((each) => each.map(({ id, mean }) => ({ id, mean }))), ...(await stateOf(model)) };
-  };
-  const expected = await run(steady, false);
-  expect(expected.counts).toMatchObject({ impressions: 6, converted: 6 });
-  expect(await run(evicted, true)).toEqual(expected);
-});
+it.each(["otf-lin-ucb", "otf-lin-ts", "delay-lin-ts", "gp-ucb-sdf", "gp-ts-sdf"])(
+  "goes on after an eviction where %s stood",
+  async (policy) => {
+    const options = policy.startsWith("gp") ? { kernel: { name: "matern52" } } : {};
+    const [evicted, steady] = [await createModel({ policy, options, seed: 5 }), await createModel({ policy, options, seed: 5 })];
+    const run = async (model: string, evict: boolean) => {
+      const learner = learnerOf(model);
+      const estimates = [];
+      for (let n = 0; n < 6; n++) {
+        const time = shownAt + n;
+        await value(learner.register([shownAs(idOf(n, time), ["tent", "mug", "lamp"][n % 3])]));
+        if (evict) await evictDurableObject(learner);
+        await value(learner.ingest([event(n, { impression: idOf(n, time), reward: n / 8 })]));
+        if (evict) await evictDurableObject(learner);
+        estimates.push(await value(learner.estimates({ country: "PT" })));
+      }
+      return { estimates: estimates.map((each) => each.map(({ id, mean }) => ({ id, mean }))), ...(await stateOf(model)) };
+    };
+    const expected = await run(steady, false);
+    expect(expected.counts).toMatchObject({ impressions: 6, converted: 6 });
+    expect(await run(evicted, true)).toEqual(expected);
+  },
+);
 
 it("keeps its digest through snapshots and evictions, and does not replay what a snapshot holds", async () => {
   const model = await createModel({ encoder: { dimension: 512 } });
@@ -115,8 +118,8 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
   await fc.assert(
     fc.asyncProperty(fc.array(delivery, { maxLength: 25 }), async (deliveries) => {
       const model = await createModel();
-      const { options, window, encoder } = await describeModel(model);
-      const descriptor = policies.find(({ id }) => id === "otf-lin-ts") as unknown as (options: object) => never;
+      const { policy, options, window, encoder } = await describeModel(model);
+      const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
       const sdk = await Recommender.create({ policy: descriptor(options), window });
       await value(learnerOf(model).register(shown));
       expect(encoder).toMatchObject({ dimension: 64 });
@@ -147,8 +150,8 @@ it("makes a decision again from its seed and first impression", async () => {
   const model = await createModel({ seed: 11, draws: 0, options: { dimension: 2 } });
   const actions = [0, 1, 2].map((i) => ({ id: `a${i}`, features: [i / 4, 1 - i / 4] }));
   const recommendation = await value(learnerOf(model).recommend({ actions, limit: 3, exclude: [], defer: false, keys: [] }));
-  const descriptor = policies.find(({ id }) => id === "otf-lin-ts") as unknown as (options: object) => never;
-  const { options, window } = await describeModel(model);
+  const { policy, options, window } = await describeModel(model);
+  const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
   const sdk = await Recommender.create({ policy: descriptor(options), window, seed: 11 });
   const ids = recommendation.actions.map(({ id }) => id);
   const again = sdk.recommend({ candidates: actions, limit: 3, now: shownAtOf(ids[0]), impressionId: ids });

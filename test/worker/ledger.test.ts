@@ -68,6 +68,7 @@ async function after(
 
 it.each([
   ["otf-lin-ts", {}],
+  ["delay-lin-ts", {}],
   ["otf-lin-ucb", {}],
   ["gp-ucb-sdf", { kernel: { name: "matern52" } }],
 ])(

@@ -14,7 +14,7 @@ const imported = (model: string, lines: readonly object[] | string) =>
   call("POST", `/v1/models/${model}/events`, typeof lines === "string" ? lines : textOf(lines));
 
 const kinds = [
-  ["otf-lin-ts", {}],
+  ["delay-lin-ts", {}],
   ["otf-lin-ucb", { shadows: [{ name: "other", policy: "otf-lin-ts" }] }],
   ["gp-ucb-sdf", { options: { kernel: { name: "matern52" } } }],
   ["gp-ts-sdf", { options: { kernel: { name: "matern52" }, capacity: 4 } }],
@@ -93,7 +93,7 @@ it("says first what it is the log of", async () => {
     modelVersion,
     after: 0,
     lines: 5,
-    config: { policy: "otf-lin-ts", window: { ms: HOUR_MS } },
+    config: { policy: "delay-lin-ts", window: { ms: HOUR_MS } },
   });
   expect(lines.map(({ type, mark }) => mark ?? type)).toEqual(["configuration", "snapshot", "actions", "snapshot", "impression"]);
   const part = (after: number, lines: number) => ({ ...head, after, lines, exportedAt: Date.now() });

@@ -13,10 +13,11 @@ const pointsOf = (count: number, dimension: number) => dyadicVectors(stream(5), 
 const box = (axes: number) => Array.from({ length: axes }, () => [0, 1]);
 
 it.each([
-  ["features", { encoder: { dimension: 1025 } }, "options.dimension: expected at most 1024, got 1025"],
+  ["features", { policy: "otf-lin-ts", encoder: { dimension: 1025 } }, "options.dimension: expected at most 1024, got 1025"],
+  ["features by age", { encoder: { dimension: 513 } }, "options.dimension: expected at most 512, got 513"],
   [
     "features beside a shadow",
-    { encoder: { dimension: 513 }, shadows: [{ name: "s", policy: "otf-lin-ucb" }] },
+    { policy: "otf-lin-ts", encoder: { dimension: 513 }, shadows: [{ name: "s", policy: "otf-lin-ucb" }] },
     "options.dimension: expected at most 512 beside",
   ],
   [
@@ -75,10 +76,10 @@ async function largest({ policy: id, options, impressions, domain }: Largest, se
   const d = policy.dimension;
   const points = domain ?? pointsOf(impressions, d);
   for (let n = 0; n < impressions; n++) {
-    const impression = policy.append({ features: points[n % points.length], round: n + 1, now: n });
+    const impression = policy.append({ features: points[n % points.length], round: n + 1, now: Math.floor((n * HOUR_MS) / impressions) });
     policy.observe({ impression, reward: 0.5 });
   }
-  const choice = { round: impressions + 1, now: impressions, decision: "a" };
+  const choice = { round: impressions + 1, now: HOUR_MS, decision: "a" };
   const asked = domain ? {} : { points: Float64Array.from(pointsOf(1000, d).flat()) };
   policy.choose({ ...choice, ...asked, ...(served && { draws: 1000, ...(!domain && { limit: 100 }) }) });
   policy.refactor();
@@ -93,11 +94,15 @@ const process = (policy: string, capacity: number, dimension: number) => ({
   impressions: capacity,
 });
 const ridge = (dimension: number) => ({ policy: "otf-lin-ts", options: { dimension, norms: "buffered" }, impressions: 10 });
+/** As many as fill all ages. */
+const maturing = (dimension: number) => ({ policy: "delay-lin-ts", options: { dimension }, impressions: 200 });
 const domain = pointsOf(512, 32);
 
 it.each([
   ["otf-lin-ts of 1024 features", [ridge(1024)]],
   ["otf-lin-ts of 512 features with two shadows", [ridge(512), ridge(512), ridge(512)]],
+  ["delay-lin-ts of 512 features", [maturing(512)]],
+  ["delay-lin-ts of 256 features with two shadows", [maturing(256), maturing(256), maturing(256)]],
   ["gp-bts of 512 points and as many features", [process("gp-bts", 512, 512)]],
   ["gp-bts of 512 points with a shadow", [process("gp-bts", 512, 128), process("gp-bts", 512, 128)]],
   [

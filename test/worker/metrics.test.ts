@@ -93,7 +93,7 @@ it("counts what a shop counts by itself, before and after books are closed", asy
     const retracted = shown.filter(({ reward, told }) => reward === null && told);
     expect(metrics).toMatchObject({
       model,
-      policy: "otf-lin-ts",
+      policy: "delay-lin-ts",
       serving: "learner",
       now,
       windowMs: HOUR_MS,

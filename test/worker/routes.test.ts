@@ -10,14 +10,14 @@ it("answers through the deployed entry", async () => {
   expect(await response.json()).toEqual({ status: "ok" });
 });
 
-it("creates a model once, with a Thompson policy of bounded width by default", async () => {
+it("creates a model once, with a Thompson policy that learns the delays by default", async () => {
   const body = { window: { ms: HOUR_MS } };
   const created = await call("PUT", "/v1/models/created", body);
   expect(created.status).toBe(201);
   expect(created.body).toMatchObject({
     model: "created",
-    policy: "otf-lin-ts",
-    options: { width: "theory", norms: "buffered", dimension: 64 },
+    policy: "delay-lin-ts",
+    options: { dimension: 64, exploration: 0.35, shrinkage: "evidence" },
     window: { ms: HOUR_MS },
     reward: { min: 0, max: 1 },
     serving: "edge",
@@ -27,7 +27,6 @@ it("creates a model once, with a Thompson policy of bounded width by default", a
     modelVersion: 2,
     conversionRate: null,
   });
-  expect(Number.isFinite(created.body.options.widthCap) && created.body.options.widthCap < 1e6).toBe(true);
   expect(await call("PUT", "/v1/models/created", { serving: "edge", ...body })).toMatchObject({ status: 200, body: created.body });
   expect(await call("GET", "/v1/models/created")).toMatchObject({ status: 200, body: created.body });
 });
@@ -40,7 +39,7 @@ it("refuses another configuration for a model that exists", async () => {
   expect(await describeModel(model)).toEqual(before);
 });
 
-it.each(["otf-lin-ucb", "otf-lin-ts", "gp-ucb-sdf", "gp-ts-sdf", "uniform"])("serves %s", async (policy) => {
+it.each(["otf-lin-ucb", "otf-lin-ts", "delay-lin-ucb", "gp-ucb-sdf", "delay-gp-ts", "uniform"])("serves %s", async (policy) => {
   const model = await createModel({ policy, ...(policy.startsWith("gp") && { options: { kernel: { name: "squared-exponential" } } }) });
   const [first] = await recommend(model, { context: { country: "PT" } });
   expect((await convert({ impressionId: first, reward: 1 })).body.conversions[0].status).toBe("applied");
@@ -52,7 +51,7 @@ it("recommends from the catalogue, ranked and each place an impression of its ow
   const model = await createModel();
   const { status, body } = await call("POST", `/v1/models/${model}/recommendations`, { context: { country: "PT" }, limit: 5 }, publishable);
   expect(status).toBe(201);
-  expect(body).toMatchObject({ model, policy: "otf-lin-ts", modelVersion: 4, arm: "policy" });
+  expect(body).toMatchObject({ model, policy: "delay-lin-ts", modelVersion: 4, arm: "policy" });
   expect(Math.abs(body.windowEndsAt - Date.now() - HOUR_MS)).toBeLessThan(10_000);
   expect(body.actions.map(({ id }: { id: string }) => id).sort()).toEqual(["lamp", "mug", "tent"]);
   expect(new Set(body.actions.map(({ impressionId }: { impressionId: string }) => impressionId)).size).toBe(3);

@@ -33,7 +33,7 @@ function resealed(lines: readonly object[]): string[] {
 }
 
 const kinds = [
-  ["otf-lin-ts", {}],
+  ["delay-lin-ts", {}],
   ["otf-lin-ts", { minimumShare: 0.1, draws: 20 }],
   ["otf-lin-ucb", { shadows: [{ name: "other", policy: "otf-lin-ts" }] }],
   ["gp-ts-sdf", { options: { kernel: { name: "matern52" }, capacity: 4 } }],

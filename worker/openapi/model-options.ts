@@ -2,7 +2,7 @@ import type { ModelBody } from "../schema.ts";
 
 /** What each option of a model does. What was learnt is bound to the first eight. */
 export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
-  policy: "Id of a policy; default otf-lin-ts with a bounded width.",
+  policy: "Id of a policy; default delay-lin-ts.",
   options: "The policy's own options; at most six levels deep.",
   window: "How long a conversion counts after its impression was shown; at most 366 days.",
   reward: "Range of rewards; default 0 to 1.",

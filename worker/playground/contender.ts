@@ -3,6 +3,10 @@ import {
   bpe,
   bpeDelay,
   delayedZooming,
+  delayGpTs,
+  delayGpUcb,
+  delayLinTs,
+  delayLinUcb,
   dlpp,
   epsilonGreedy,
   gpBts,
@@ -35,7 +39,9 @@ export interface Contender {
 const narrowed = () => otfLinTs({ dimension: DIMENSION, width: "theory", exploration: 0.25, widthCap: 1 });
 
 const linear: Record<string, Contender> = {
-  "otf-lin-ts-narrow": { name: "OTFLinTS, narrow", note: "the worker's default", policy: narrowed },
+  "delay-lin-ts": { name: "DelayLinTS", note: "the worker's default", policy: () => delayLinTs({ dimension: DIMENSION }) },
+  "delay-lin-ucb": { name: "DelayLinUCB", note: "the same without chance", policy: () => delayLinUcb({ dimension: DIMENSION }) },
+  "otf-lin-ts-narrow": { name: "OTFLinTS, narrow", note: "takes what is pending for a no", policy: narrowed },
   "otf-lin-ucb": { name: "OTFLinUCB", note: "Vernade 2020, as simulated", policy: () => otfLinUcb({ dimension: DIMENSION }) },
   "otf-lin-ts": { name: "OTFLinTS", note: "Vernade 2020, as simulated", policy: () => otfLinTs({ dimension: DIMENSION }) },
   "otf-lin-ucb-printed": {
@@ -43,7 +49,7 @@ const linear: Record<string, Contender> = {
     note: "Vernade 2020, with the width of its proof",
     policy: () => otfLinUcb({ dimension: DIMENSION, width: "theory", norms: "exact" }),
   },
-  waiting: { name: "Waiting", note: "the worker's default, told when windows close", waits: true, policy: narrowed },
+  waiting: { name: "Waiting", note: "OTFLinTS, narrow, told when windows close", waits: true, policy: narrowed },
   uniform: { name: "Uniform", note: "at random", policy: () => uniform() },
 };
 
@@ -55,6 +61,8 @@ const model = {
 };
 
 const curve: Record<string, Contender> = {
+  "delay-gp-ucb": { name: "DelayGP-UCB", note: "fits its kernel itself", policy: () => delayGpUcb({ domain: model.domain }) },
+  "delay-gp-ts": { name: "DelayGP-TS", note: "the same by sampling", policy: () => delayGpTs({ domain: model.domain }) },
   "gp-ucb-sdf": { name: "GP-UCB-SDF", note: "Verma 2022", policy: () => gpUcbSdf({ ...model, norms: "buffered" }) },
   "gp-ts-sdf": { name: "GP-TS-SDF", note: "Verma 2022, by sampling", policy: () => gpTsSdf({ ...model, norms: "buffered" }) },
   "gp-ucb": { name: "GP-UCB", note: "blind to what is pending", policy: () => gpUcb(model) },

@@ -34,7 +34,7 @@ const pace = { fast: true, slow: true };
 export const defaults: Readonly<Record<ProblemId, Settings>> = {
   linear: {
     problem: "linear",
-    policies: ["otf-lin-ts-narrow", "otf-lin-ucb", "waiting", "uniform"],
+    policies: ["delay-lin-ts", "otf-lin-ucb", "waiting", "uniform"],
     delay: "geometric",
     typical: 100,
     window: 500,
