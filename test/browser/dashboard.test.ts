@@ -173,7 +173,7 @@ describe.skipIf(!hasChromium)("the dashboard of a deployed worker", () => {
     const figure = page.locator("figure[aria-labelledby=delay]");
     expect(await figure.locator("figcaption p").innerText()).toBe(
       "95 % of conversions come within 11 h; the window is 1 d. Estimated from 27,413 impressions and 1,904 conversions. " +
-        "The last one arrived 2.2 min ago; 0.42 should have come since.",
+        "The last one arrived 2.2 min ago; 0.4 should have come since.",
     );
     const figures = await page.locator(".delay dl > div").allInnerTexts();
     expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([

@@ -120,6 +120,14 @@ describe("how late conversions come", () => {
     expect(await delayOf(model)).toMatchObject({ impressions: 5, conversions: 3 });
     await call("POST", `/v1/models/${model}/rollback`, { version });
     expect(await delayOf(model)).toEqual(before);
+    // What was undone is not what counts when it converts after all.
+    for (const impressionId of first.slice(1)) {
+      tick(20 * MINUTE_MS);
+      expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+    }
+    const after = await delayOf(model);
+    expect(after.window95Ms).toBeGreaterThan(20 * MINUTE_MS);
+    expect(after).toMatchObject(expectedOf(await logOf(model), Date.now()));
   });
 
   it("is without what was erased, in open and in closed books", async () => {
@@ -133,6 +141,8 @@ describe("how late conversions come", () => {
     await call("DELETE", `/v1/impressions/${ids[0]}`);
     expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 2, rateSoFar: 0.5 });
     await ring(model, closesAt(shownAt, timing));
+    // So long after that only sums are read.
+    tick(4 * HOUR_MS);
     await call("DELETE", `/v1/impressions/${ids[1]}`);
     const told = await delayOf(model);
     expect(told).toMatchObject({ impressions: 3, conversions: 1, rate: expect.closeTo(1 / 3, 9) });
@@ -234,13 +244,28 @@ describe("the alarm for a broken webhook", () => {
     expect(await shop.silence()).toEqual({ since: Date.now(), expected: 0, chance: 1, alarm: false });
   });
 
+  it("goes on when the books of that time are closed", async () => {
+    const shop = await open();
+    const since = Date.now();
+    for (let minute = 0; minute < 10; minute++) await shop.show();
+    for (const bucket of [since - 30 * MINUTE_MS, since - MINUTE_MS, since, since + 9 * MINUTE_MS]) {
+      await ring(shop.model, closesAt(bucket, timing));
+      const told = await delayOf(shop.model);
+      expect(told).toMatchObject(expectedOf(await logOf(shop.model), since));
+      expect(told.silence).toMatchObject({ alarm: true });
+    }
+  });
+
   it("stops with one that waits for its impression, and not with a repeated one", async () => {
     const shop = await open();
     const [deferred] = await recommend(shop.model, { defer: true });
     const [shown] = await show(shop.model, {});
-    await convert({ impressionId: shown, reward: 1 }, { id: "msg_again" });
+    const again = () => convert({ impressionId: shown, reward: 1 }, { id: "msg_again", timestamp });
+    const timestamp = Date.now();
+    await again();
     await minutesUntilAlarm(shop);
-    expect(statusesOf(await convert({ impressionId: shown, reward: 1 }, { id: "msg_again", timestamp: Date.now() }))).toEqual(["conflict"]);
+    expect(statusesOf(await again())).toEqual(["duplicate"]);
+    expect(await shop.silence()).toMatchObject({ since: timestamp, alarm: true });
     expect(statusesOf(await convert({ impressionId: deferred, reward: 1 }))).toEqual(["orphan"]);
     expect(await shop.silence()).toMatchObject({ since: Date.now(), alarm: false });
   });

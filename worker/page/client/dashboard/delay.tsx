@@ -65,7 +65,7 @@ function summaryOf({ delay, windowMs, now }: { delay: Delay; windowMs: number; n
   return (
     `95 % of conversions come within ${duration(window95Ms)}; the window is ${duration(windowMs)}.${longer} ` +
     `Estimated from ${whole(impressions)} impressions and ${whole(conversions)} conversions. ` +
-    `The last one arrived ${duration(Math.max(0, now - silence.since))} ago; ${decimal(silence.expected)} should have come since.`
+    `The last one arrived ${duration(Math.max(0, now - silence.since))} ago; ${decimal(Number(silence.expected.toFixed(1)))} should have come since.`
   );
 }
 
