@@ -1,5 +1,6 @@
 import { finiteNumber, onlyKeys, outOfRange, wholeNumber } from "../argument.ts";
 import type { DomainSettings } from "./domain.ts";
+import { type ForgettingSettings, parseForgetting } from "./forgetting.ts";
 import { parseGaussianProcess } from "./gaussian-process-settings.ts";
 import { additiveMatern32, type Kernel, kernelSpec } from "./kernel.ts";
 
@@ -21,9 +22,11 @@ export interface DelayAwareSettings {
   readonly domain?: DomainSettings | null;
   /** Multiplier on the standard deviation, default 2 for optimism and 1 for sampling. */
   readonly exploration?: number;
+  /** Where rewards change with time: after how many impressions one weighs half. Absent, nothing is forgotten. */
+  readonly forgetting?: ForgettingSettings;
 }
 
-export type ParsedDelayAware = Required<DelayAwareSettings>;
+export type ParsedDelayAware = Required<Omit<DelayAwareSettings, "forgetting">> & Pick<DelayAwareSettings, "forgetting">;
 
 /** Extents a lengthscale has before anything is seen, per root of the number of features. */
 const TYPICAL_LENGTHSCALE = 0.1;
@@ -32,13 +35,15 @@ const TYPICAL_SIGNAL = 30;
 
 /** Checks them and fills in defaults; `multiplier` is that of `exploration`. */
 export function parseDelayAware(options: DelayAwareSettings, multiplier: number): ParsedDelayAware {
-  onlyKeys("options", options, ["dimension", "contextDimension", "lengthscale", "capacity", "domain", "exploration"]);
-  const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, capacity: rows = 600, ...rest } = options;
+  onlyKeys("options", options, ["dimension", "contextDimension", "lengthscale", "capacity", "domain", "exploration", "forgetting"]);
+  const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, capacity: rows = 600, ...others } = options;
+  const { forgetting, ...rest } = others;
   const { dimension, capacity, domain } = parseGaussianProcess({ ...rest, capacity: rows });
   wholeNumber("capacity", capacity, 2);
   const contextDimension = wholeNumber("contextDimension", context, 0, 4096);
   if (contextDimension > dimension) throw outOfRange("contextDimension", `at most ${dimension}, the dimension`, context);
-  const settings = { dimension, contextDimension, capacity, domain, exploration: finiteNumber("exploration", exploration, 0) };
+  const memory = forgetting === undefined ? {} : { forgetting: parseForgetting(forgetting) };
+  const settings = { dimension, contextDimension, capacity, domain, exploration: finiteNumber("exploration", exploration, 0), ...memory };
   const { lengthscale } = medianKernel({ ...settings, lengthscale: given ?? typicalLengthscales(settings) });
   return { ...settings, lengthscale };
 }

@@ -1,4 +1,5 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
+import type { AppendedPoint } from "./posterior.ts";
 import type { Moment, Window } from "./window.ts";
 
 /** The impressions whose window is open, each under the number of its place in the sequence of all; none are kept without a window. */
@@ -39,13 +40,14 @@ export class OpenImpressions {
     if (this.#window !== "none") this.#converted[number - this.#first] = true;
   }
 
-  /** Closes the windows that have passed by `moment`, and returns the features of those that did not convert. */
-  close(moment: Moment): Float64Array[] {
+  /** Closes the windows that have passed by `moment`, and returns the impressions that did not convert, each under its number. */
+  close(moment: Moment): AppendedPoint[] {
     if (this.#window === "none") return [];
     const oldest = this.#time(moment) - ("ms" in this.#window ? this.#window.ms : this.#window.rounds);
     let open = 0;
     while (open < this.#times.length && this.#times[open] < oldest) open++;
-    const silent = this.#features.slice(0, open).filter((_, i) => !this.#converted[i]);
+    const closed = this.#features.slice(0, open).map((features, i) => ({ features, slot: this.#first + i }));
+    const silent = closed.filter((_, i) => !this.#converted[i]);
     this.#first += open;
     for (const list of [this.#times, this.#converted, this.#features]) list.splice(0, open);
     return silent;

@@ -16,7 +16,7 @@ export type DelayGpTsOptions = DelayAwareSettings;
 /** Thompson sampling from a posterior whose spread knows what is pending. */
 export const delayGpTs: PolicyFactory<DelayGpTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ts",
-  stateVersion: 1,
+  stateVersion: 2,
 
   parse: (options: DelayGpTsOptions) => parseDelayAware(options, 1),
 

@@ -17,7 +17,7 @@ export type DelayGpUcbOptions = DelayAwareSettings;
 /** Optimism at a constant number of posterior standard deviations that know what is pending. */
 export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ucb",
-  stateVersion: 1,
+  stateVersion: 2,
 
   parse: (options: DelayGpUcbOptions) => parseDelayAware(options, 2),
 
