@@ -5,6 +5,7 @@
 //   kernel, and the noise, are fitted whenever the known outcomes have doubled in number.
 // Expired means: a reward of 0, known from then on; without a window nothing expires.
 // Cost: with n points kept O(k n^2 + k^3) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion.
+import { BernoulliPosterior } from "../model/bernoulli-posterior.ts";
 import { DelayAwarePosterior } from "../model/delay-aware-posterior.ts";
 import { type DelayAwareSettings, parseDelayAware } from "../model/delay-aware-settings.ts";
 import { thompson } from "../model/posterior.ts";
@@ -21,7 +22,8 @@ export const delayGpTs: PolicyFactory<DelayGpTsOptions> = /* @__PURE__ */ define
   parse: (options: DelayGpTsOptions) => parseDelayAware(options, 1),
 
   start({ core, window }, settings) {
-    const state = new DelayAwarePosterior(core, settings, window);
+    const posterior = settings.rewards === "bernoulli" ? BernoulliPosterior : DelayAwarePosterior;
+    const state = new posterior(core, settings, window);
 
     return {
       dimension: settings.dimension,

@@ -5,6 +5,7 @@
 //   kernel, and the noise, are fitted whenever the known outcomes have doubled in number.
 // Expired means: a reward of 0, known from then on; without a window nothing expires.
 // Cost: with n points kept O(k n^2) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion.
+import { BernoulliPosterior } from "../model/bernoulli-posterior.ts";
 import { DelayAwarePosterior } from "../model/delay-aware-posterior.ts";
 import { type DelayAwareSettings, parseDelayAware } from "../model/delay-aware-settings.ts";
 import { type Moments, upperConfidence } from "../model/posterior.ts";
@@ -22,7 +23,8 @@ export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ defi
   parse: (options: DelayGpUcbOptions) => parseDelayAware(options, 2),
 
   start({ core, window }, settings) {
-    const state = new DelayAwarePosterior(core, settings, window);
+    const posterior = settings.rewards === "bernoulli" ? BernoulliPosterior : DelayAwarePosterior;
+    const state = new posterior(core, settings, window);
     let last: { moments?: Moments; scores?: Scores } = {};
     return {
       dimension: settings.dimension,
