@@ -1,10 +1,14 @@
 // Paper: none; the two kinds of knowledge are those of GP-BUCB (Desautels, Krause, Burdick, JMLR 2014), the additive kernel that
-//   of Krause and Ong (NIPS 2011), hyper-parameters by their posterior density.
-// Assumes: expected reward from a Gaussian process over context and action; feedback comes after a random delay, or never.
+//   of Krause and Ong (NIPS 2011), hyper-parameters by their posterior density; forgetting as Bogunovic, Scarlett and Cevher
+//   (AISTATS 2016), conversions by Laplace's approximation (Rasmussen and Williams 2006, algorithm 3.1).
+// Assumes: expected reward from a Gaussian process over context and action, of conversions the logistic of one; feedback comes
+//   after a random delay, or never.
 // Model: two Gaussian processes of bounded size, the mean from the known outcomes, the variance from all impressions; their
-//   kernel, and the noise, are fitted whenever the known outcomes have doubled in number.
+//   kernel, and the noise, are fitted whenever the known outcomes have doubled in number. Of conversions the mean is from what
+//   should have come of each impression by now, by the law of delays so far.
 // Expired means: a reward of 0, known from then on; without a window nothing expires.
-// Cost: with n points kept O(k n^2) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion.
+// Cost: with n points kept O(k n^2) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion,
+//   on average.
 import { BernoulliPosterior } from "../model/bernoulli-posterior.ts";
 import { DelayAwarePosterior } from "../model/delay-aware-posterior.ts";
 import { type DelayAwareSettings, parseDelayAware } from "../model/delay-aware-settings.ts";

@@ -145,3 +145,15 @@ describe("forgetting, half-life 120", () => {
     },
   );
 });
+
+describe("conversions of which many are pending", () => {
+  it.each(Object.entries({ "delay-gp-ucb": delayGpUcb, "delay-gp-ts": delayGpTs }))(
+    "%s has less regret by a logistic link than by Gaussian rewards, and less than half of uniform's",
+    async (_, make) => {
+      const options = { dimension: 3, capacity: 150 };
+      const logistic = await meanRegret({ policy: make({ ...options, rewards: "bernoulli" }), feedback: "conversions" });
+      expect(logistic).toBeLessThan(await meanRegret({ policy: make(options), feedback: "conversions" }));
+      expect(logistic).toBeLessThan((await meanRegret({ policy: uniform(), feedback: "conversions" })) / 2);
+    },
+  );
+});

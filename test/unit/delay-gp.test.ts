@@ -12,6 +12,7 @@ import {
   type Window,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { solved } from "../support/dense.ts";
 import { stream } from "../support/scenario.ts";
 
 const MEGABYTE = 2 ** 20;
@@ -23,19 +24,6 @@ async function running(descriptor: PolicyDescriptor, window: Window = "none"): P
 /** Appends an impression at each point, one a round, from the round after those before. */
 function show(policy: Policy, points: readonly (readonly number[])[]): AppendedImpression[] {
   return points.map((features) => policy.append({ round: policy.impressions + 1, features }));
-}
-
-/** x with a x = b, a positive definite (n x n, row-major). */
-function solved(a: Float64Array, b: readonly number[]): number[] {
-  const n = b.length;
-  const rows = b.map((each, i) => [...a.subarray(i * n, (i + 1) * n), each]);
-  for (let i = 0; i < n; i++) {
-    for (let other = 0; other < n; other++) {
-      const factor = other === i ? 0 : rows[other][i] / rows[i][i];
-      for (let j = i; factor !== 0 && j <= n; j++) rows[other][j] -= factor * rows[i][j];
-    }
-  }
-  return rows.map((row, i) => row[n] / row[i]);
 }
 
 const at = (count: number): number[][] => Array.from({ length: count }, (_, i) => [i / count]);
@@ -167,28 +155,32 @@ describe("a budget of rows", () => {
     expect(largest(means[0].map((each, i) => each - means[1][i]))).toBeLessThan(0.1);
   });
 
-  it("goes on identically after a restore, fits and merges included", async () => {
-    const recommender = await Recommender.create({ policy: delayGpUcb({ dimension: 2, capacity: 20 }), window: { rounds: 9 } });
-    const random = stream(6);
-    const play = (each: Recommender, rounds: number): void => {
-      for (let round = 0; round < rounds; round++) {
-        const candidates = Array.from({ length: 4 }, () => ({ features: [random(), random()] }));
-        const { action } = each.recommend({ candidates });
-        if (random() < 0.5) each.convert({ impressionId: action.impressionId, reward: random() });
+  it.each([{}, { forgetting: { halfLife: 25 } }, { rewards: "bernoulli" as const }])(
+    "goes on identically after a restore, fits and merges included: %j",
+    async (options) => {
+      const policy = delayGpUcb({ dimension: 2, capacity: 20, ...options });
+      const recommender = await Recommender.create({ policy, window: { rounds: 9 } });
+      const random = stream(6);
+      const play = (each: Recommender, rounds: number): void => {
+        for (let round = 0; round < rounds; round++) {
+          const candidates = Array.from({ length: 4 }, () => ({ features: [random(), random()] }));
+          const { action } = each.recommend({ candidates });
+          if (random() < 0.5) each.convert({ impressionId: action.impressionId, reward: random() });
+        }
+      };
+      play(recommender, 70);
+      const copy = await Recommender.restore(recommender.snapshot(), { policies });
+      const state = stream(7);
+      const script = Array.from({ length: 300 }, state);
+      for (const each of [recommender, copy]) {
+        for (let i = 0; i + 8 < script.length; i += 9) {
+          const candidates = [0, 2, 4, 6].map((j) => ({ features: script.slice(i + j, i + j + 2) }));
+          each.convert({ impressionId: each.recommend({ candidates }).action.impressionId, reward: script[i + 8] });
+        }
       }
-    };
-    play(recommender, 70);
-    const copy = await Recommender.restore(recommender.snapshot(), { policies });
-    const state = stream(7);
-    const script = Array.from({ length: 300 }, state);
-    for (const each of [recommender, copy]) {
-      for (let i = 0; i + 8 < script.length; i += 9) {
-        const candidates = [0, 2, 4, 6].map((j) => ({ features: script.slice(i + j, i + j + 2) }));
-        each.convert({ impressionId: each.recommend({ candidates }).action.impressionId, reward: script[i + 8] });
-      }
-    }
-    expect(copy.snapshot()).toEqual(recommender.snapshot());
-  });
+      expect(copy.snapshot()).toEqual(recommender.snapshot());
+    },
+  );
 
   it("runs for ever in 64 MB at its default size: in no more memory, no more bytes of a snapshot and no more time", async () => {
     const policy = delayGpUcb({ dimension: 12, contextDimension: 6 });
