@@ -1,7 +1,9 @@
 import type { Core, GaussianProcessHandle, KernelSpec } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
+import { byPoint, KEPT } from "./bounded-process.ts";
 import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
 import { Domain } from "./domain.ts";
+import { FORGOTTEN, Forgetting } from "./forgetting.ts";
 import { mostProbable } from "./hyperparameters.ts";
 import { inducingPoints } from "./inducing-points.ts";
 import { kernelSpec } from "./kernel.ts";
@@ -10,15 +12,13 @@ import type { AppendedImpression, JointPosterior, Moments, ReportedDelay } from 
 import { UnmaturedSums } from "./unmatured-sums.ts";
 import { type Moment, timeOf, type Window } from "./window.ts";
 
-/** How much of the capacity is in use after points were given up. */
-const KEPT = 0.75;
 /** The approximation is taken anew after so many impressions and conversions to a point: O(n^3) each time, O(n^2) on average. */
 const LAG = 1 / 16;
 /** Conversions at which hyper-parameters are fitted first, then whenever there are twice as many; and most points for that. */
 const FIRST_FIT = 8;
 const FITTED_POINTS = 128;
 
-/** One point: impressions there, and the sum of their rewards. */
+/** One point: impressions there, and the sum of their rewards, both weighted. */
 interface Site {
   readonly point: Float64Array;
   count: number;
@@ -34,7 +34,7 @@ const success = (reward: number): number => Math.min(Math.max(reward, 0), 1);
  * F, the distribution of delays, is learnt from the conversions so far. An impression is F(s) of a trial in the mean and a whole one
  * in the variance. Both are by a Laplace approximation, one row to a point, each in a process of its own; it is taken anew after a
  * few impressions and conversions, so what it says waits for at most LAG as many of them as there are points. At capacity the points
- * that tell the most stay, and the others' trials move to the nearest of them.
+ * that tell the most stay, and the others' trials move to the nearest of them. The law of delays is not forgotten.
  * **Source:** Rasmussen and Williams 2006, section 3.4, for the approximation and its hyper-parameters.
  */
 export class BernoulliPosterior implements JointPosterior {
@@ -48,10 +48,13 @@ export class BernoulliPosterior implements JointPosterior {
   readonly #matured: GaussianProcessHandle;
   readonly #all: GaussianProcessHandle;
   readonly #unmatured: UnmaturedSums;
+  readonly #forgetting: Forgetting | null;
+  readonly #halfLife: number;
   #kernel: KernelSpec;
   #sites: Site[] = [];
   /** Impressions and conversions since the approximation was taken. */
   #waiting = 0;
+  #impressions = 0;
   #conversions = 0;
   #nextFit = FIRST_FIT;
   #overDomain: Moments | undefined;
@@ -67,23 +70,28 @@ export class BernoulliPosterior implements JointPosterior {
     this.#matured = core.gpCreate(this.#median, 1, settings.capacity);
     this.#all = core.gpCreate(this.#median, 1, settings.capacity);
     this.#unmatured = new UnmaturedSums(window, settings.capacity);
+    this.#forgetting = settings.forgetting && new Forgetting(core, settings.forgetting);
+    this.#halfLife = settings.forgetting?.halfLife ?? Number.MAX_VALUE;
   }
 
   append(features: Float64Array, moment: Moment): number {
+    const number = this.#impressions;
+    if (this.#forgetting?.opens(number)) this.#discount(this.#forgetting.decay);
     const row = this.#core.gpFind(this.#all, features);
     const place = row < 0 ? this.#open(features) : row;
+    this.#impressions++;
     this.#sites[place].count++;
     const sums = this.#unmatured.add(timeOf(this.#window, moment));
     if (sums) sums[place]++;
     if (this.#conversions >= this.#nextFit) this.#fit();
     this.#change();
-    return 0;
+    return number;
   }
 
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void {
-    const row = this.#core.gpFind(this.#all, impression.features);
-    const place = row < 0 ? this.#nearest(impression.features) : row;
-    this.#sites[place].successes += success(reward) - success(previous ?? 0);
+    const weight = this.#forgetting?.weight(impression.slot, this.#impressions - 1) ?? 1;
+    const site = this.#siteOf(impression.features, weight);
+    if (site) site.successes += weight * (success(reward) - success(previous ?? 0));
     const time = timeOf(this.#window, impression);
     if (delay?.before !== undefined) this.#unmatured.convert(time, delay.before, -1);
     const after = delay ? delay.after : previous === undefined ? Math.max(this.#unmatured.now - time, 0) : undefined;
@@ -98,9 +106,13 @@ export class BernoulliPosterior implements JointPosterior {
     if (this.#waiting >= LAG * this.#sites.length) this.#approximate(this.#modes());
   }
 
-  #nearest(point: Float64Array): number {
+  /** Where an impression is counted that weighs so much: at its point, or that which stands for it, unless it is forgotten. */
+  #siteOf(point: Float64Array, weight: number): Site | undefined {
+    const row = this.#core.gpFind(this.#all, point);
+    if (row >= 0) return this.#sites[row];
+    if (weight < FORGOTTEN) return undefined;
     const covariance = this.#core.kernelMatrix(this.#kernel, this.#points(), point);
-    return covariance.reduce((best, each, i) => (each > covariance[best] ? i : best), 0);
+    return this.#sites[covariance.reduce((best, each, i) => (each > covariance[best] ? i : best), 0)];
   }
 
   /** Opens a row of which nothing is known but what the others say. */
@@ -126,21 +138,35 @@ export class BernoulliPosterior implements JointPosterior {
   }
 
   #reduce(): void {
-    const modes = this.#modes();
     const told = this.#core.gpState(this.#all).counts.slice();
     const standIn = inducingPoints(this.#core, this.#kernel, this.#points(), told, Math.floor(KEPT * this.#capacity));
+    this.#move(standIn, 1);
+  }
+
+  /** Multiplies with `decay` what all impressions weigh, and forgets points that weigh next to nothing. */
+  #discount(decay: number): void {
+    this.#move(
+      this.#sites.map(({ count }, i) => (decay * count < FORGOTTEN ? -1 : i)),
+      decay,
+    );
+  }
+
+  /** Moves what was seen at each site, multiplied with `factor`, to the site that stands for it, or nowhere; the others are gone. */
+  #move(standIn: ArrayLike<number>, factor: number): void {
+    const modes = this.#modes();
     const kept = this.#sites.flatMap((_, i) => (standIn[i] === i ? [i] : []));
     const placeOf = new Map(kept.map((i, place) => [i, place]));
     const sites = kept.map((i) => ({ ...this.#sites[i], count: 0, successes: 0 }));
-    const to = Array.from(standIn, (i) => placeOf.get(i) as number);
+    const to = Array.from(standIn, (i) => placeOf.get(i) ?? -1);
     for (const [i, { count, successes }] of this.#sites.entries()) {
-      sites[to[i]].count += count;
-      sites[to[i]].successes += successes;
+      if (to[i] < 0) continue;
+      sites[to[i]].count += factor * count;
+      sites[to[i]].successes += factor * successes;
     }
     for (const sums of this.#unmatured.parts) {
       const before = sums.slice();
       sums.fill(0);
-      for (const [i, place] of to.entries()) sums[place] += before[i];
+      for (const [i, place] of to.entries()) if (place >= 0) sums[place] += factor * before[i];
     }
     this.#sites = sites;
     this.#approximate(Float64Array.from(kept, (i) => modes[i]));
@@ -170,7 +196,7 @@ export class BernoulliPosterior implements JointPosterior {
   }
 
   #fit(): void {
-    this.#nextFit = 2 * this.#conversions;
+    this.#nextFit = this.#conversions + Math.min(this.#conversions, this.#halfLife);
     const all = this.#trials();
     const count = Math.min(FITTED_POINTS, this.#sites.length);
     const chosen = Array.from({ length: count }, (_, i) => Math.floor((i * this.#sites.length) / count));
@@ -230,12 +256,7 @@ export class BernoulliPosterior implements JointPosterior {
 
   /** For every point kept its coordinates, impressions and sum of rewards, points in lexicographic order. */
   statistics(): Float64Array {
-    const compare = (a: Site, b: Site): number => {
-      const i = a.point.findIndex((coordinate, j) => coordinate !== b.point[j]);
-      return i < 0 ? 0 : a.point[i] - b.point[i];
-    };
-    const sorted = [...this.#sites].sort(compare);
-    return Float64Array.from(sorted.flatMap(({ point, count, successes }) => [...point, count, successes]));
+    return Float64Array.from([...this.#sites].sort(byPoint).flatMap(({ point, count, successes }) => [...point, count, successes]));
   }
 
   refactor(): void {
@@ -246,7 +267,7 @@ export class BernoulliPosterior implements JointPosterior {
 
   save(writer: SnapshotWriter): void {
     const [matured, all] = [this.#core.gpState(this.#matured), this.#core.gpState(this.#all)];
-    writer.numbers([this.#kernel.variance, this.#waiting, this.#conversions, this.#nextFit]);
+    writer.numbers([this.#kernel.variance, this.#waiting, this.#impressions, this.#conversions, this.#nextFit]);
     writer.numbers(this.#kernel.lengthscale);
     writer.numbers(this.#points());
     writer.numbers(this.#sites.flatMap(({ count, successes }) => [count, successes]));
@@ -256,7 +277,7 @@ export class BernoulliPosterior implements JointPosterior {
 
   load(reader: SnapshotReader): void {
     const d = this.#median.lengthscale.length;
-    const [variance, waiting, conversions, nextFit] = reader.numbers(4);
+    const [variance, waiting, impressions, conversions, nextFit] = reader.numbers(5);
     const lengthscale = reader.numbers(d);
     const points = reader.numbers();
     const n = points.length / d;
@@ -270,7 +291,7 @@ export class BernoulliPosterior implements JointPosterior {
     this.#sites = Array.from({ length: n }, (_, i) => {
       return { point: points.slice(i * d, (i + 1) * d), count: seen[2 * i], successes: seen[2 * i + 1] };
     });
-    [this.#waiting, this.#conversions, this.#nextFit] = [waiting, conversions, nextFit];
+    [this.#waiting, this.#impressions, this.#conversions, this.#nextFit] = [waiting, impressions, conversions, nextFit];
     this.#unmatured.load(reader);
   }
 }

@@ -2,6 +2,7 @@ import type { Core, GaussianProcessHandle, KernelSpec } from "../core/core.ts";
 import { NumericalError } from "../errors.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import type { Domain } from "./domain.ts";
+import { FORGOTTEN } from "./forgetting.ts";
 import { inducingPoints } from "./inducing-points.ts";
 import type { JointPosterior, Moments } from "./posterior.ts";
 
@@ -9,11 +10,9 @@ const INITIAL_ROWS = 64;
 /** Below this many rows it costs more to merge the rows of a point than it saves. */
 const UNMERGED_ROWS = 256;
 /** How much of the capacity is in use after points were given up: the fuller, the less is lost, and the sooner it is full again. */
-const KEPT = 0.75;
+export const KEPT = 0.75;
 /** What is new at a point waits until it is more than this share of what is in force there. */
 const LAG = 0.125;
-/** A point that weighs less, as after ten half-lives, is forgotten. */
-const FORGOTTEN = 1 / 1024;
 
 /** What was seen at some points, without their order: counts, sums and sums of squares of rewards, all weighted. */
 export interface Evidence {
@@ -286,12 +285,14 @@ export class BoundedProcess implements JointPosterior {
 
   /** The sums alone: for every point kept its coordinates, count and reward sum, points in lexicographic order. */
   statistics(): Float64Array {
-    const compare = (a: Site, b: Site): number => {
-      const i = a.point.findIndex((coordinate, j) => coordinate !== b.point[j]);
-      return i < 0 ? 0 : a.point[i] - b.point[i];
-    };
-    return Float64Array.from([...this.#sites].sort(compare).flatMap(({ point, count, sum }) => [...point, count, sum]));
+    return Float64Array.from([...this.#sites].sort(byPoint).flatMap(({ point, count, sum }) => [...point, count, sum]));
   }
+}
+
+/** Compares two points by their coordinates, the first that differs. */
+export function byPoint(a: { readonly point: Float64Array }, b: { readonly point: Float64Array }): number {
+  const i = a.point.findIndex((coordinate, j) => coordinate !== b.point[j]);
+  return i < 0 ? 0 : a.point[i] - b.point[i];
 }
 
 function momentsOf({ mean, variance }: { readonly mean: Float64Array; readonly variance: Float64Array }): Moments {

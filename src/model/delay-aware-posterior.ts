@@ -32,7 +32,7 @@ export class DelayAwarePosterior implements JointPosterior {
   readonly #known: BoundedProcess;
   readonly #all: BoundedProcess;
   readonly #open: OpenImpressions;
-  readonly #forgetting: Forgetting | undefined;
+  readonly #forgetting: Forgetting | null;
   readonly #halfLife: number;
   #deviation: number;
   /** The last prediction, and the moments in units of the noise that it was made of. */

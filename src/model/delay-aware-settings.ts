@@ -20,22 +20,18 @@ export interface DelayAwareSettings {
    * What rewards are: of any size about their expectation ("gaussian", default), or conversions of 0 or 1 ("bernoulli"), whose
    * expectation is the logistic of a Gaussian process. What is pending is then told from what never comes by the law of delays.
    */
-  readonly rewards?: Rewards;
+  readonly rewards?: "gaussian" | "bernoulli";
   /** Most rows of a factor, default 600, of "bernoulli" rewards 256. Beyond, the least informative points are merged into their neighbours. */
   readonly capacity?: number;
   /** A fixed set of points to choose among; candidates are then absent, and scoring them again costs O(k n). */
   readonly domain?: DomainSettings | null;
   /** Multiplier on the standard deviation, default 2 for optimism and 1 for sampling. */
   readonly exploration?: number;
-  /** Where rewards change with time: after how many impressions one weighs half. Absent, nothing is forgotten. */
-  readonly forgetting?: ForgettingSettings;
+  /** Where rewards change with time: after how many impressions one weighs half. Default: null, nothing is forgotten. */
+  readonly forgetting?: ForgettingSettings | null;
 }
 
-export type Rewards = "gaussian" | "bernoulli";
-
-/** Absent as they were: forgetting, and Gaussian rewards. */
-type Optional = "forgetting" | "rewards";
-export type ParsedDelayAware = Required<Omit<DelayAwareSettings, Optional>> & Pick<DelayAwareSettings, Optional>;
+export type ParsedDelayAware = Required<DelayAwareSettings>;
 
 /** Extents a lengthscale has before anything is seen, per root of the number of features. */
 const TYPICAL_LENGTHSCALE = 0.1;
@@ -49,16 +45,14 @@ const TYPICAL_RATE = 8;
 export function parseDelayAware(options: DelayAwareSettings, multiplier: number): ParsedDelayAware {
   const others = ["lengthscale", "capacity", "domain", "exploration", "rewards", "forgetting"];
   onlyKeys("options", options, ["dimension", "contextDimension", ...others]);
-  const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, rewards, forgetting, ...rest } = options;
-  if (rewards !== undefined) oneOf("rewards", rewards, ["gaussian", "bernoulli"]);
-  const bernoulli = rewards === "bernoulli";
-  if (bernoulli && forgetting) throw outOfRange("forgetting", 'none beside "bernoulli" rewards', forgetting);
-  const { dimension, capacity, domain } = parseGaussianProcess({ ...rest, capacity: rest.capacity ?? (bernoulli ? 256 : 600) });
+  const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, forgetting, ...rest } = options;
+  const rewards = oneOf("rewards", rest.rewards ?? "gaussian", ["gaussian", "bernoulli"]);
+  const rows = rewards === "bernoulli" ? 256 : 600;
+  const { dimension, capacity, domain } = parseGaussianProcess({ ...rest, capacity: rest.capacity ?? rows });
   wholeNumber("capacity", capacity, 2);
   const contextDimension = wholeNumber("contextDimension", context, 0, 4096);
   if (contextDimension > dimension) throw outOfRange("contextDimension", `at most ${dimension}, the dimension`, context);
-  const changing = forgetting === undefined ? {} : { forgetting: parseForgetting(forgetting) };
-  const chosen = { exploration: finiteNumber("exploration", exploration, 0), ...(bernoulli && { rewards }), ...changing };
+  const chosen = { exploration: finiteNumber("exploration", exploration, 0), rewards, forgetting: parseForgetting(forgetting) };
   const settings = { dimension, contextDimension, capacity, domain, ...chosen };
   const { lengthscale } = medianKernel({ ...settings, lengthscale: given ?? typicalLengthscales(settings) });
   return { ...settings, lengthscale };

@@ -7,14 +7,16 @@ export interface ForgettingSettings {
   readonly halfLife: number;
 }
 
-/** @throws {TypeError | RangeError} naming the option. */
-export function parseForgetting(value: unknown): ForgettingSettings | undefined {
-  if (value === undefined) return undefined;
+/** Null if nothing is forgotten. @throws {TypeError | RangeError} naming the option. */
+export function parseForgetting(value: unknown): ForgettingSettings | null {
+  if (value === undefined || value === null) return null;
   const { halfLife, ...others } = record("forgetting", value);
   onlyKeys("forgetting", others, ["halfLife"]);
   return { halfLife: wholeNumber("forgetting.halfLife", halfLife, 1) };
 }
 
+/** A point at which all impressions weigh less, as one does after ten half-lives, is forgotten. */
+export const FORGOTTEN = 1 / 1024;
 /** Blocks to a half-life. */
 const BLOCKS = 8;
 

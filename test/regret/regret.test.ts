@@ -148,11 +148,11 @@ describe("forgetting, half-life 120", () => {
 
 describe("conversions of which many are pending", () => {
   it.each(Object.entries({ "delay-gp-ucb": delayGpUcb, "delay-gp-ts": delayGpTs }))(
-    "%s has less regret by a logistic link than by Gaussian rewards, and less than half of uniform's",
+    "%s has at most three quarters of the regret by a logistic link, and less than half of uniform's",
     async (_, make) => {
       const options = { dimension: 3, capacity: 150 };
       const logistic = await meanRegret({ policy: make({ ...options, rewards: "bernoulli" }), feedback: "conversions" });
-      expect(logistic).toBeLessThan(await meanRegret({ policy: make(options), feedback: "conversions" }));
+      expect(logistic).toBeLessThan(0.75 * (await meanRegret({ policy: make(options), feedback: "conversions" })));
       expect(logistic).toBeLessThan((await meanRegret({ policy: uniform(), feedback: "conversions" })) / 2);
     },
   );

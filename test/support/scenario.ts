@@ -92,6 +92,7 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "candidates with a context", options: { dimension: 4, contextDimension: 1, exploration: 1 } },
     { label: "in a domain, at capacity", options: { domain: { points }, capacity: 10 } },
     { label: "bernoulli, at capacity", options: { dimension: 4, capacity: 16, rewards: "bernoulli" } },
+    { label: "bernoulli, forgetting", options: { dimension: 4, rewards: "bernoulli", forgetting: { halfLife: 12 } } },
     { label: "forgetting, in a domain", options: { domain: { points }, forgetting: { halfLife: 12 } } },
   ],
   "delayed-zooming": [
