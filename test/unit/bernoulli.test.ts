@@ -146,6 +146,17 @@ describe("in a simulated world", () => {
     expect(Math.abs(bias)).toBeLessThan(0.03);
   });
 
+  it("is surer of a point that was shown just now, and thinks of it hardly worse", async () => {
+    const policy = await running(delayGpUcb({ dimension: 1, rewards, capacity: 100 }), { rounds: 1000 });
+    await played(policy, 600, 250, stream(8));
+    const before = policy.predict([[0.6]]);
+    for (let i = 0; i < 30; i++) show(policy, [0.6]);
+    const after = policy.predict([[0.6]]);
+    expect(after.variance[0]).toBeLessThan(0.67 * before.variance[0]);
+    // Of the older ones more should have come as well by now.
+    expect(after.mean[0]).toBeGreaterThan(0.75 * before.mean[0]);
+  });
+
   it("loses nothing within its budget, and stays near what it would say without one", async () => {
     const [bounded, exact] = await Promise.all([24, 400].map((capacity) => running(delayGpUcb({ dimension: 1, rewards, capacity }))));
     const arrived = await played(bounded, 400, 10, stream(7));
