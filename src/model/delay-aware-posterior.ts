@@ -22,7 +22,7 @@ const NOTHING: Moments = { mean: /* @__PURE__ */ new Float64Array(), deviation: 
  *
  * An outcome is known when the impression has converted, or its window has closed: a reward of 0 then. Hyper-parameters are
  * fitted to the known outcomes whenever they have doubled in number; the noise is one of them. With `forgetting` they are fitted
- * at least once in a half-life.
+ * after as many more outcomes as a half-life has impressions at the latest.
  * **Source:** Desautels et al. 2014 for the two kinds of knowledge; Bogunovic et al. 2016 for forgetting.
  */
 export class DelayAwarePosterior implements JointPosterior {
