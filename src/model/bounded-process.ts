@@ -2,6 +2,7 @@ import type { Core, GaussianProcessHandle, KernelSpec } from "../core/core.ts";
 import { NumericalError } from "../errors.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import type { Domain } from "./domain.ts";
+import { FORGOTTEN } from "./forgetting.ts";
 import { inducingPoints } from "./inducing-points.ts";
 import type { JointPosterior, Moments } from "./posterior.ts";
 
@@ -9,11 +10,11 @@ const INITIAL_ROWS = 64;
 /** Below this many rows it costs more to merge the rows of a point than it saves. */
 const UNMERGED_ROWS = 256;
 /** How much of the capacity is in use after points were given up: the fuller, the less is lost, and the sooner it is full again. */
-const KEPT = 0.75;
+export const KEPT = 0.75;
 /** What is new at a point waits until it is more than this share of what is in force there. */
 const LAG = 0.125;
 
-/** What was seen at some points, without their order: counts, sums and sums of squares of rewards. */
+/** What was seen at some points, without their order: counts, sums and sums of squares of rewards, all weighted. */
 export interface Evidence {
   /** n x d, row-major. */
   readonly points: Float64Array;
@@ -42,7 +43,8 @@ interface Site {
  * a point are merged when there are twice as many rows as points. When `capacity` rows do not suffice, the points that explain
  * the most stay, and each other one's counts and sums move to the nearest of them.
  *
- * The rows alone determine the factor, to the bit, so that snapshots do without it.
+ * An impression weighs 1, or less where what is old is forgotten: its noise has the variance 1 / weight. The rows alone determine
+ * the factor, to the bit, so that snapshots do without it.
  */
 export class BoundedProcess implements JointPosterior {
   readonly domain: Domain | null;
@@ -82,16 +84,16 @@ export class BoundedProcess implements JointPosterior {
   }
 
   /** Counts an impression with this reward. **Cost:** O(n^2) if a row is due; now and then O(n^3). */
-  add(point: Float64Array, reward: number): void {
+  add(point: Float64Array, reward: number, weight = 1): void {
     if (!Number.isFinite((this.#find(point)?.squares ?? 0) + reward * reward)) throw overflow();
     if (this.#siteOf.length >= this.#capacity) this.#makeRoom();
     const site = this.#find(point);
-    if (site) this.#count(site, reward);
-    else this.#open(point, reward);
+    if (site) this.#count(site, reward, weight);
+    else if (weight >= FORGOTTEN) this.#open(point, reward, weight);
   }
 
-  #count(site: Site, reward: number): void {
-    const next = { count: site.count + 1, sum: site.sum + reward, squares: site.squares + reward * reward };
+  #count(site: Site, reward: number, weight: number): void {
+    const next = { count: site.count + weight, sum: site.sum + weight * reward, squares: site.squares + weight * reward * reward };
     if (next.count - site.countInForce > LAG * site.countInForce) {
       this.#appendRow(site, next.count - site.countInForce, next.sum - site.sumInForce);
       site.countInForce = next.count;
@@ -101,16 +103,30 @@ export class BoundedProcess implements JointPosterior {
     if (this.#siteOf.length >= UNMERGED_ROWS && this.#siteOf.length >= 2 * this.size) this.refactor();
   }
 
-  /** Replaces the reward `previous` of an impression that was added by `reward`; at a point that was given up, at its nearest. */
-  replace(point: Float64Array, reward: number, previous: number): void {
-    const site = this.#find(point) ?? this.#nearest(point);
-    const squares = site.squares + reward * reward - previous * previous;
+  /**
+   * Replaces the reward `previous` of an impression that was added, and weighs so much by now, by `reward`: at a point that was
+   * given up, at its nearest, unless it is forgotten.
+   */
+  replace(point: Float64Array, reward: number, previous: number, weight = 1): void {
+    const forgotten = weight < FORGOTTEN || this.size === 0;
+    const site = this.#find(point) ?? (forgotten ? undefined : this.#nearest(point));
+    const squares = (site?.squares ?? 0) + weight * (reward * reward - previous * previous);
     if (!Number.isFinite(squares)) throw overflow();
-    this.#core.gpReward(this.#handle, site.row, reward - previous, 0);
+    if (!site) return;
+    const change = weight * (reward - previous);
+    this.#core.gpReward(this.#handle, site.row, change, 0);
     this.#overDomain = undefined;
-    site.sum += reward - previous;
-    site.sumInForce += reward - previous;
+    site.sum += change;
+    site.sumInForce += change;
     site.squares = squares;
+  }
+
+  /** Multiplies with `decay` what all that was seen weighs, and forgets points that weigh next to nothing. **Cost:** O(n^3). */
+  discount(decay: number): void {
+    const weighed = this.#sites.map((site) => {
+      return { ...site, count: decay * site.count, sum: decay * site.sum, squares: decay * site.squares };
+    });
+    this.#rebuild(weighed.filter(({ count }) => count >= FORGOTTEN));
   }
 
   #find(point: Float64Array): Site | undefined {
@@ -122,9 +138,10 @@ export class BoundedProcess implements JointPosterior {
     return this.#sites[covariance.reduce((best, each, i) => (each > covariance[best] ? i : best), 0)];
   }
 
-  #open(point: Float64Array, reward: number): void {
-    const site = { point: point.slice(), row: -1, count: 1, sum: reward, squares: reward * reward, countInForce: 1, sumInForce: reward };
-    this.#appendRow(site, 1, reward);
+  #open(point: Float64Array, reward: number, weight: number): void {
+    const [sum, squares] = [weight * reward, weight * reward * reward];
+    const site = { point: point.slice(), row: -1, count: weight, sum, squares, countInForce: weight, sumInForce: sum };
+    this.#appendRow(site, weight, sum);
     this.#sites.push(site);
   }
 
@@ -236,6 +253,7 @@ export class BoundedProcess implements JointPosterior {
     const { points, ...seen } = this.evidence(this.size);
     writer.numbers(points);
     for (const column of [seen.counts, seen.sums, seen.squares]) writer.numbers(column);
+    writer.numbers(this.#sites.flatMap(({ countInForce, sumInForce }) => [countInForce, sumInForce]));
     writer.numbers(this.#siteOf.map((site) => places.get(site) as number));
     writer.numbers(counts);
     writer.numbers(sums);
@@ -246,21 +264,20 @@ export class BoundedProcess implements JointPosterior {
     const points = reader.numbers();
     const size = points.length / d;
     const [counts, sums, squares] = [0, 1, 2].map(() => reader.numbers(size));
+    const inForce = reader.numbers(2 * size);
     const places = reader.numbers();
     const [rowCounts, rowSums] = [0, 1].map(() => reader.numbers(places.length));
     if (places.length > this.#capacity || !rowCounts.every((count) => count > 0)) throw malformed();
-    const blank = { row: -1, countInForce: 0, sumInForce: 0 };
     const sites = Array.from(counts, (count, i): Site => {
-      return { ...blank, point: points.slice(i * d, (i + 1) * d), count, sum: sums[i], squares: squares[i] };
+      const [countInForce, sumInForce] = inForce.subarray(2 * i);
+      return { row: -1, point: points.slice(i * d, (i + 1) * d), count, sum: sums[i], squares: squares[i], countInForce, sumInForce };
     });
     const siteOf = Array.from(places, (place) => sites[place]);
     if (siteOf.includes(undefined as never)) throw malformed();
     siteOf.forEach((site, row) => {
       if (site.row < 0) site.row = row;
-      site.countInForce += rowCounts[row];
-      site.sumInForce += rowSums[row];
     });
-    if (sites.some(({ row, count, countInForce }) => row < 0 || !Number.isSafeInteger(count) || count < countInForce)) throw malformed();
+    if (sites.some(({ row, count, countInForce }) => row < 0 || !(count >= countInForce && countInForce > 0))) throw malformed();
     this.#loadRows(siteOf.map(({ point }, row) => ({ point, count: rowCounts[row], sum: rowSums[row] })));
     this.#sites = sites;
     this.#siteOf = siteOf;
@@ -268,12 +285,14 @@ export class BoundedProcess implements JointPosterior {
 
   /** The sums alone: for every point kept its coordinates, count and reward sum, points in lexicographic order. */
   statistics(): Float64Array {
-    const compare = (a: Site, b: Site): number => {
-      const i = a.point.findIndex((coordinate, j) => coordinate !== b.point[j]);
-      return i < 0 ? 0 : a.point[i] - b.point[i];
-    };
-    return Float64Array.from([...this.#sites].sort(compare).flatMap(({ point, count, sum }) => [...point, count, sum]));
+    return Float64Array.from([...this.#sites].sort(byPoint).flatMap(({ point, count, sum }) => [...point, count, sum]));
   }
+}
+
+/** Compares two points by their coordinates, the first that differs. */
+export function byPoint(a: { readonly point: Float64Array }, b: { readonly point: Float64Array }): number {
+  const i = a.point.findIndex((coordinate, j) => coordinate !== b.point[j]);
+  return i < 0 ? 0 : a.point[i] - b.point[i];
 }
 
 function momentsOf({ mean, variance }: { readonly mean: Float64Array; readonly variance: Float64Array }): Moments {

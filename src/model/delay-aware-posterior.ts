@@ -3,10 +3,11 @@ import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot
 import { BoundedProcess } from "./bounded-process.ts";
 import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
 import { Domain } from "./domain.ts";
+import { Forgetting } from "./forgetting.ts";
 import { fitted, type Hyperparameters, prior } from "./hyperparameters.ts";
 import { kernelSpec } from "./kernel.ts";
 import { OpenImpressions } from "./open-impressions.ts";
-import type { AppendedImpression, JointPosterior, Moments } from "./posterior.ts";
+import type { AppendedImpression, AppendedPoint, JointPosterior, Moments } from "./posterior.ts";
 import type { Moment, Window } from "./window.ts";
 
 /** Known outcomes at which hyper-parameters are fitted first; then whenever there are twice as many. */
@@ -20,8 +21,9 @@ const NOTHING: Moments = { mean: /* @__PURE__ */ new Float64Array(), deviation: 
  * The mean from the impressions whose outcome is known, the variance from all.
  *
  * An outcome is known when the impression has converted, or its window has closed: a reward of 0 then. Hyper-parameters are
- * fitted to the known outcomes whenever they have doubled in number; the noise is one of them.
- * **Source:** Desautels et al. 2014 for the two kinds of knowledge.
+ * fitted to the known outcomes whenever they have doubled in number; the noise is one of them. With `forgetting` they are fitted
+ * after as many more outcomes as a half-life has impressions at the latest.
+ * **Source:** Desautels et al. 2014 for the two kinds of knowledge; Bogunovic et al. 2016 for forgetting.
  */
 export class DelayAwarePosterior implements JointPosterior {
   readonly #core: Core;
@@ -30,6 +32,8 @@ export class DelayAwarePosterior implements JointPosterior {
   readonly #known: BoundedProcess;
   readonly #all: BoundedProcess;
   readonly #open: OpenImpressions;
+  readonly #forgetting: Forgetting | null;
+  readonly #halfLife: number;
   #deviation: number;
   /** The last prediction, and the moments in units of the noise that it was made of. */
   #last: Moments & { readonly all: Moments } = { ...NOTHING, all: NOTHING };
@@ -46,6 +50,8 @@ export class DelayAwarePosterior implements JointPosterior {
     this.#known = new BoundedProcess(core, this.#median, capacity, domain);
     this.#all = new BoundedProcess(core, this.#median, capacity, domain);
     this.#open = new OpenImpressions(window, dimension);
+    this.#forgetting = settings.forgetting && new Forgetting(core, settings.forgetting);
+    this.#halfLife = settings.forgetting?.halfLife ?? Number.MAX_VALUE;
     this.#deviation = Math.sqrt(prior(this.#median).noiseVariance);
   }
 
@@ -54,31 +60,40 @@ export class DelayAwarePosterior implements JointPosterior {
   }
 
   append(features: Float64Array, moment: Moment): number {
+    const number = this.#impressions;
+    if (this.#forgetting?.opens(number)) for (const process of [this.#known, this.#all]) process.discount(this.#forgetting.decay);
     this.#all.add(features, 0);
     this.#impressions++;
     for (const silent of this.#open.close(moment)) this.#learn(silent, 0);
     if (this.#outcomes >= this.#nextFit) this.#fit();
-    return this.#open.add(features, moment);
+    const slot = this.#open.add(features, moment);
+    return this.#forgetting ? number : slot;
+  }
+
+  /** What the impression of this slot weighs by now. */
+  #weight(slot: number): number {
+    return this.#forgetting?.weight(slot, this.#impressions - 1) ?? 1;
   }
 
   /** @throws {RangeError} for a first reward when every impression has an outcome, unless its window has closed. */
-  observe({ features, slot }: AppendedImpression, reward: number, previous: number | undefined): void {
+  observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
+    const { features, slot } = impression;
     if (previous !== undefined || !this.#open.has(slot)) {
-      this.#known.replace(features, reward, previous ?? 0);
+      this.#known.replace(features, reward, previous ?? 0, this.#weight(slot));
       return;
     }
     if (this.#outcomes === this.#impressions) throw new RangeError("outcome: expected no more first rewards than impressions");
-    this.#learn(features, reward);
+    this.#learn(impression, reward);
     this.#open.convert(slot);
   }
 
-  #learn(features: Float64Array, reward: number): void {
-    this.#known.add(features, reward);
+  #learn({ features, slot }: AppendedPoint, reward: number): void {
+    this.#known.add(features, reward, this.#weight(slot));
     this.#outcomes++;
   }
 
   #fit(): void {
-    this.#nextFit = 2 * this.#outcomes;
+    this.#nextFit = this.#outcomes + Math.min(this.#outcomes, this.#halfLife);
     this.#adopt(fitted(this.#core, this.#median, this.#context, this.#known.evidence(FITTED_POINTS)));
   }
 

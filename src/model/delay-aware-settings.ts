@@ -1,5 +1,6 @@
-import { finiteNumber, onlyKeys, outOfRange, wholeNumber } from "../argument.ts";
+import { finiteNumber, oneOf, onlyKeys, outOfRange, wholeNumber } from "../argument.ts";
 import type { DomainSettings } from "./domain.ts";
+import { type ForgettingSettings, parseForgetting } from "./forgetting.ts";
 import { parseGaussianProcess } from "./gaussian-process-settings.ts";
 import { additiveMatern32, type Kernel, kernelSpec } from "./kernel.ts";
 
@@ -15,37 +16,52 @@ export interface DelayAwareSettings {
    * context has, or the action.
    */
   readonly lengthscale?: number | readonly number[];
-  /** Most rows of a factor, default 600. Beyond, the least informative points are merged into their neighbours. */
+  /**
+   * What rewards are: of any size about their expectation ("gaussian", default), or conversions of 0 or 1 ("bernoulli"), whose
+   * expectation is the logistic of a Gaussian process. What is pending is then told from what never comes by the law of delays.
+   */
+  readonly rewards?: "gaussian" | "bernoulli";
+  /** Most rows of a factor, default 600, of "bernoulli" rewards 256. Beyond, the least informative points are merged into their neighbours. */
   readonly capacity?: number;
   /** A fixed set of points to choose among; candidates are then absent, and scoring them again costs O(k n). */
   readonly domain?: DomainSettings | null;
   /** Multiplier on the standard deviation, default 2 for optimism and 1 for sampling. */
   readonly exploration?: number;
+  /** Where rewards change with time: after how many impressions one weighs half. Default: null, nothing is forgotten. */
+  readonly forgetting?: ForgettingSettings | null;
 }
 
 export type ParsedDelayAware = Required<DelayAwareSettings>;
 
 /** Extents a lengthscale has before anything is seen, per root of the number of features. */
 const TYPICAL_LENGTHSCALE = 0.1;
-/** Variance of the signal in units of the noise's before anything is seen. */
+/** Variance of the signal in units of the noise's before anything is seen; the intercept's is the same. */
 const TYPICAL_SIGNAL = 30;
+/** Variance of the logit of a rate, and how many times that is its intercept's: a rate is then thought to be within 0.4 and 99.6 %. */
+const TYPICAL_LOGIT = 1;
+const TYPICAL_RATE = 8;
 
 /** Checks them and fills in defaults; `multiplier` is that of `exploration`. */
 export function parseDelayAware(options: DelayAwareSettings, multiplier: number): ParsedDelayAware {
-  onlyKeys("options", options, ["dimension", "contextDimension", "lengthscale", "capacity", "domain", "exploration"]);
-  const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, capacity: rows = 600, ...rest } = options;
-  const { dimension, capacity, domain } = parseGaussianProcess({ ...rest, capacity: rows });
+  const others = ["lengthscale", "capacity", "domain", "exploration", "rewards", "forgetting"];
+  onlyKeys("options", options, ["dimension", "contextDimension", ...others]);
+  const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, forgetting, ...rest } = options;
+  const rewards = oneOf("rewards", rest.rewards ?? "gaussian", ["gaussian", "bernoulli"]);
+  const rows = rewards === "bernoulli" ? 256 : 600;
+  const { dimension, capacity, domain } = parseGaussianProcess({ ...rest, capacity: rest.capacity ?? rows });
   wholeNumber("capacity", capacity, 2);
   const contextDimension = wholeNumber("contextDimension", context, 0, 4096);
   if (contextDimension > dimension) throw outOfRange("contextDimension", `at most ${dimension}, the dimension`, context);
-  const settings = { dimension, contextDimension, capacity, domain, exploration: finiteNumber("exploration", exploration, 0) };
+  const chosen = { exploration: finiteNumber("exploration", exploration, 0), rewards, forgetting: parseForgetting(forgetting) };
+  const settings = { dimension, contextDimension, capacity, domain, ...chosen };
   const { lengthscale } = medianKernel({ ...settings, lengthscale: given ?? typicalLengthscales(settings) });
   return { ...settings, lengthscale };
 }
 
-/** The medians of the priors. The intercept has the variance of the kernel's other parts. */
-export function medianKernel({ dimension, contextDimension, lengthscale }: ParsedDelayAware): Kernel {
-  const kernel = additiveMatern32({ lengthscale, context: contextDimension, bias: 1, variance: TYPICAL_SIGNAL });
+/** The medians of the priors. */
+export function medianKernel({ dimension, contextDimension, lengthscale, rewards }: ParsedDelayAware): Kernel {
+  const [variance, bias] = rewards === "bernoulli" ? [TYPICAL_LOGIT, TYPICAL_RATE] : [TYPICAL_SIGNAL, 1];
+  const kernel = additiveMatern32({ lengthscale, context: contextDimension, bias, variance });
   kernelSpec(kernel, dimension);
   return kernel;
 }

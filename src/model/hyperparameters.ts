@@ -36,25 +36,32 @@ export function fitted(core: Core, median: KernelSpec, context: number, evidence
   try {
     const squares = evidence.squares.reduce((sum, each) => sum + each, 0);
     core.gpLoad(handle, { points, counts, sums, squares, factor: new Float64Array((n * (n + 1)) / 2) });
-    const at = (logs: readonly number[]): KernelSpec => scaled(core, median, context, logs);
     // The log likelihood at a noise of 1, less what it has beside the quadratic form of the rewards.
     const rate = (): number => {
       const quadratic = -2 * (core.gpLogMarginalLikelihood(handle) + core.gpInformationGain(handle)) - total * core.log(2 * Math.PI);
       return NOISE_RATE + quadratic / 2;
     };
-    const density = (logs: readonly number[]): number => {
-      core.gpSetKernel(handle, at(logs));
-      const spread = (i: number): number => (i === logs.length - 1 ? SIGNAL_SPREAD : LENGTHSCALE_SPREAD);
-      const distance = logs.reduce((sum, each, i) => sum + (each / spread(i)) * (each / spread(i)), 0);
-      return -core.gpInformationGain(handle) - (NOISE_SHAPE + total / 2) * core.log(rate()) - distance / 2;
-    };
-    const groups = context > 0 && context < median.lengthscale.length ? 2 : 1;
-    const best = maximum(core, groups + 1, density);
-    core.gpSetKernel(handle, at(best));
-    return { kernel: at(best), noiseVariance: rate() / (NOISE_SHAPE + total / 2) };
+    const kernel = mostProbable(core, median, context, (each) => {
+      core.gpSetKernel(handle, each);
+      return -core.gpInformationGain(handle) - (NOISE_SHAPE + total / 2) * core.log(rate());
+    });
+    core.gpSetKernel(handle, kernel);
+    return { kernel, noiseVariance: rate() / (NOISE_SHAPE + total / 2) };
   } finally {
     core.gpRelease(handle);
   }
+}
+
+/** The kernel of greatest posterior density under the log-normal priors, given the logarithm of the evidence for one. */
+export function mostProbable(core: Core, median: KernelSpec, context: number, evidence: (kernel: KernelSpec) => number): KernelSpec {
+  const at = (logs: readonly number[]): KernelSpec => scaled(core, median, context, logs);
+  const density = (logs: readonly number[]): number => {
+    const spread = (i: number): number => (i === logs.length - 1 ? SIGNAL_SPREAD : LENGTHSCALE_SPREAD);
+    const distance = logs.reduce((sum, each, i) => sum + (each / spread(i)) * (each / spread(i)), 0);
+    return evidence(at(logs)) - distance / 2;
+  };
+  const groups = context > 0 && context < median.lengthscale.length ? 2 : 1;
+  return at(maximum(core, groups + 1, density));
 }
 
 /** `logs`: of the factor on the context's lengthscales, on the action's, if there are any of either, and on the variance. */

@@ -1,5 +1,6 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
-import type { Moment, Window } from "./window.ts";
+import type { AppendedPoint } from "./posterior.ts";
+import { type Moment, timeOf, type Window } from "./window.ts";
 
 /** The impressions whose window is open, each under the number of its place in the sequence of all; none are kept without a window. */
 export class OpenImpressions {
@@ -16,14 +17,10 @@ export class OpenImpressions {
     this.#dimension = dimension;
   }
 
-  #time(moment: Moment): number {
-    return typeof this.#window === "object" && "ms" in this.#window ? (moment.now ?? 0) : moment.round;
-  }
-
   /** Adds an impression and returns its number. */
   add(features: Float64Array, moment: Moment): number {
     if (this.#window === "none") return 0;
-    this.#times.push(this.#time(moment));
+    this.#times.push(timeOf(this.#window, moment));
     this.#converted.push(false);
     this.#features.push(features);
     return this.#first + this.#times.length - 1;
@@ -39,13 +36,14 @@ export class OpenImpressions {
     if (this.#window !== "none") this.#converted[number - this.#first] = true;
   }
 
-  /** Closes the windows that have passed by `moment`, and returns the features of those that did not convert. */
-  close(moment: Moment): Float64Array[] {
+  /** Closes the windows that have passed by `moment`, and returns the impressions that did not convert, each under its number. */
+  close(moment: Moment): AppendedPoint[] {
     if (this.#window === "none") return [];
-    const oldest = this.#time(moment) - ("ms" in this.#window ? this.#window.ms : this.#window.rounds);
+    const oldest = timeOf(this.#window, moment) - ("ms" in this.#window ? this.#window.ms : this.#window.rounds);
     let open = 0;
     while (open < this.#times.length && this.#times[open] < oldest) open++;
-    const silent = this.#features.slice(0, open).filter((_, i) => !this.#converted[i]);
+    const closed = this.#features.slice(0, open).map((features, i) => ({ features, slot: this.#first + i }));
+    const silent = closed.filter((_, i) => !this.#converted[i]);
     this.#first += open;
     for (const list of [this.#times, this.#converted, this.#features]) list.splice(0, open);
     return silent;

@@ -43,6 +43,11 @@ export class UnmaturedSums {
     return this.#cohorts.add(time)?.sums;
   }
 
+  /** All sums there are, those of each interval of time on its own. */
+  get parts(): readonly Float64Array[] {
+    return this.#cohorts.list.map(({ sums }) => sums);
+  }
+
   /** Counts a conversion after `delay` of an impression made at `time`; with `sign` -1 takes it back. */
   convert(time: number, delay: number, sign: 1 | -1 = 1): void {
     this.#delays.convert(time, delay, sign);

@@ -15,6 +15,11 @@ export interface Moment {
   readonly now?: number;
 }
 
+/** When it was, in the unit of the window: ms, or rounds. */
+export function timeOf(window: Window, moment: Moment): number {
+  return typeof window === "object" && "ms" in window ? (moment.now ?? 0) : moment.round;
+}
+
 /** @throws {TypeError | RangeError} naming the argument. */
 export function parseWindow(value: unknown): Window {
   if (value === "none") return value;

@@ -110,3 +110,50 @@ describe("regret against uniform, at delays of mean 15", async () => {
     expect(await meanRegret(scenario)).toBeLessThan((scenario.actions ? fixedControl : control) / 2);
   });
 });
+
+/** Eight actions in a square, of which the best is where it was until it moves: mean regret of two runs of 800 rounds. */
+async function regretWhere(policy: PolicyDescriptor, movesAt: number): Promise<number> {
+  let regret = 0;
+  for (const seed of [1, 2]) {
+    const random = stream(seed);
+    const recommender = await Recommender.create({ policy, window: { rounds: 40 }, seed });
+    const due: { round: number; impressionId: string; reward: number }[] = [];
+    for (let round = 1; round <= 800; round++) {
+      const offered = Array.from({ length: 8 }, () => [random(), random()]);
+      const [x, y] = round < movesAt ? [0.8, 0.3] : [0.2, 0.8];
+      const rates = offered.map((point) => Math.max(0, 0.9 - 1.2 * Math.hypot(point[0] - x, point[1] - y)));
+      const { action } = recommender.recommend({ candidates: offered.map((features) => ({ features })) });
+      regret += (Math.max(...rates) - rates[action.index]) / 2;
+      const delay = Math.floor(Math.log(1 - random()) / Math.log(1 - 1 / 15));
+      const reward = Math.min(1, Math.max(0, rates[action.index] + 0.4 * (random() - 0.5)));
+      due.push({ round: round + delay, impressionId: action.impressionId, reward });
+      for (const { round: when, ...event } of due) if (when === round) recommender.convert(event);
+    }
+  }
+  return regret;
+}
+
+describe("forgetting, half-life 120", () => {
+  const options = { dimension: 2, capacity: 150 };
+  const forgetting = { halfLife: 120 };
+
+  it.each(Object.entries({ "delay-gp-ucb": delayGpUcb, "delay-gp-ts": delayGpTs }))(
+    "%s has less than half of the regret after a change, and at most twice as much without one",
+    async (_, make) => {
+      expect(await regretWhere(make({ ...options, forgetting }), 400)).toBeLessThan((await regretWhere(make(options), 400)) / 2);
+      expect(await regretWhere(make({ ...options, forgetting }), 801)).toBeLessThan(2 * (await regretWhere(make(options), 801)));
+    },
+  );
+});
+
+describe("conversions of which many are pending", () => {
+  it.each(Object.entries({ "delay-gp-ucb": delayGpUcb, "delay-gp-ts": delayGpTs }))(
+    "%s has at most three quarters of the regret by a logistic link, and less than half of uniform's",
+    async (_, make) => {
+      const options = { dimension: 3, capacity: 150 };
+      const logistic = await meanRegret({ policy: make({ ...options, rewards: "bernoulli" }), feedback: "conversions" });
+      expect(logistic).toBeLessThan(0.75 * (await meanRegret({ policy: make(options), feedback: "conversions" })));
+      expect(logistic).toBeLessThan((await meanRegret({ policy: uniform(), feedback: "conversions" })) / 2);
+    },
+  );
+});

@@ -84,10 +84,16 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "candidates with a context", options: { dimension: 4, contextDimension: 1 } },
     { label: "in a domain", options: { domain: { points } } },
     { label: "at capacity", options: { dimension: 4, capacity: 16 } },
+    { label: "bernoulli, with a context", options: { dimension: 4, contextDimension: 1, rewards: "bernoulli" } },
+    { label: "bernoulli, in a domain", options: { domain: { points }, rewards: "bernoulli" } },
+    { label: "forgetting", options: { dimension: 4, capacity: 30, forgetting: { halfLife: 20 } } },
   ],
   "delay-gp-ts": [
     { label: "candidates with a context", options: { dimension: 4, contextDimension: 1, exploration: 1 } },
     { label: "in a domain, at capacity", options: { domain: { points }, capacity: 10 } },
+    { label: "bernoulli, at capacity", options: { dimension: 4, capacity: 16, rewards: "bernoulli" } },
+    { label: "bernoulli, forgetting", options: { dimension: 4, rewards: "bernoulli", forgetting: { halfLife: 12 } } },
+    { label: "forgetting, in a domain", options: { domain: { points }, forgetting: { halfLife: 12 } } },
   ],
   "delayed-zooming": [
     { label: "in a box", options: { domain: { box }, horizon: 60, sigma: 0.1, resolution: 4, activation: "random" }, proposes: true },

@@ -12,6 +12,7 @@ import {
   type Window,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { solved } from "../support/dense.ts";
 import { stream } from "../support/scenario.ts";
 
 const MEGABYTE = 2 ** 20;
@@ -154,41 +155,146 @@ describe("a budget of rows", () => {
     expect(largest(means[0].map((each, i) => each - means[1][i]))).toBeLessThan(0.1);
   });
 
-  it("goes on identically after a restore, fits and merges included", async () => {
-    const recommender = await Recommender.create({ policy: delayGpUcb({ dimension: 2, capacity: 20 }), window: { rounds: 9 } });
-    const random = stream(6);
-    const play = (each: Recommender, rounds: number): void => {
-      for (let round = 0; round < rounds; round++) {
-        const candidates = Array.from({ length: 4 }, () => ({ features: [random(), random()] }));
-        const { action } = each.recommend({ candidates });
-        if (random() < 0.5) each.convert({ impressionId: action.impressionId, reward: random() });
+  it.each([{}, { forgetting: { halfLife: 25 } }, { rewards: "bernoulli" as const, forgetting: { halfLife: 30 } }])(
+    "goes on identically after a restore, fits and merges included: %j",
+    async (options) => {
+      const policy = delayGpUcb({ dimension: 2, capacity: 20, ...options });
+      const recommender = await Recommender.create({ policy, window: { rounds: 9 } });
+      const random = stream(6);
+      const play = (each: Recommender, rounds: number): void => {
+        for (let round = 0; round < rounds; round++) {
+          const candidates = Array.from({ length: 4 }, () => ({ features: [random(), random()] }));
+          const { action } = each.recommend({ candidates });
+          if (random() < 0.5) each.convert({ impressionId: action.impressionId, reward: random() });
+        }
+      };
+      play(recommender, 70);
+      const copy = await Recommender.restore(recommender.snapshot(), { policies });
+      const state = stream(7);
+      const script = Array.from({ length: 300 }, state);
+      for (const each of [recommender, copy]) {
+        for (let i = 0; i + 8 < script.length; i += 9) {
+          const candidates = [0, 2, 4, 6].map((j) => ({ features: script.slice(i + j, i + j + 2) }));
+          each.convert({ impressionId: each.recommend({ candidates }).action.impressionId, reward: script[i + 8] });
+        }
       }
+      expect(copy.snapshot()).toEqual(recommender.snapshot());
+    },
+  );
+
+  it("runs for ever in 64 MB at its default size: in no more memory, no more bytes of a snapshot and no more time", async () => {
+    const policy = delayGpUcb({ dimension: 12, contextDimension: 6 });
+    const recommender = await Recommender.create({ policy, window: { rounds: 50 } });
+    const random = stream(8);
+    const point = (): { features: number[] } => ({ features: Array.from({ length: 12 }, random) });
+    /** What the cheapest of ten parts of so many rounds takes of the processor, whatever else it is busy with; and what is kept. */
+    const play = (rounds: number): { microseconds: number; memory: number; snapshot: number } => {
+      let microseconds = Number.POSITIVE_INFINITY;
+      let snapshot = 0;
+      for (let part = 0; part < 10; part++) {
+        const start = process.cpuUsage();
+        for (let round = 0; round < rounds / 10; round++) {
+          const { action } = recommender.recommend({ candidates: [point(), point()] });
+          if (random() < 0.8) recommender.convert({ impressionId: action.impressionId, reward: random() });
+        }
+        microseconds = Math.min(microseconds, process.cpuUsage(start).user);
+        snapshot = Math.max(snapshot, recommender.snapshot().length);
+      }
+      return { microseconds, memory: recommender.memoryBytes, snapshot };
     };
-    play(recommender, 70);
-    const copy = await Recommender.restore(recommender.snapshot(), { policies });
-    const state = stream(7);
-    const script = Array.from({ length: 300 }, state);
-    for (const each of [recommender, copy]) {
-      for (let i = 0; i + 8 < script.length; i += 9) {
-        const candidates = [0, 2, 4, 6].map((j) => ({ features: script.slice(i + j, i + j + 2) }));
-        each.convert({ impressionId: each.recommend({ candidates }).action.impressionId, reward: script[i + 8] });
-      }
-    }
-    expect(copy.snapshot()).toEqual(recommender.snapshot());
+    // Until the rows are full; from then on they are thinned out every 150 impressions.
+    play(1500);
+    const settled = play(1200);
+    const later = play(1200);
+    expect(settled.memory).toBeLessThan(64 * MEGABYTE);
+    expect(later.memory).toBe(settled.memory);
+    expect(later.snapshot).toBeLessThan(1.1 * settled.snapshot);
+    expect(later.microseconds).toBeLessThan(2 * settled.microseconds);
+  });
+});
+
+describe("forgetting", () => {
+  const kernel = additiveMatern32({ lengthscale: 0.3, bias: 1, variance: 0.3 });
+
+  /** Mean and variance at `asked` of the exact posterior, in which the noise of an observation has the variance 0.01 / weight. */
+  async function weighted(points: readonly number[], weights: readonly number[], rewards: readonly number[], asked: number) {
+    const n = points.length;
+    const prior = await gaussianProcess({ dimension: 1, kernel, noiseVariance: 0.01 });
+    const covariance = prior.covariance(Float64Array.of(...points, asked));
+    const own = Float64Array.from({ length: n * n }, (_, i) => covariance[Math.floor(i / n) * (n + 1) + (i % n)]);
+    for (const [i, weight] of weights.entries()) own[i * n + i] += 0.01 / weight;
+    const cross = points.map((_, i) => covariance[n * (n + 1) + i]);
+    const product = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, each, i) => sum + each * b[i], 0);
+    return {
+      mean: product(cross, solved(own, rewards)),
+      variance: covariance[(n + 1) * (n + 1) - 1] - product(cross, solved(own, cross)),
+    };
+  }
+
+  it("gives an impression of age a 2^(a / halfLife) times the noise, however late its reward comes and changes", async () => {
+    const policy = await running(delayGpUcb({ dimension: 1, lengthscale: 0.3, forgetting: { halfLife: 4 } }));
+    const points = [0.1, 0.5, 0.1, 0.9, 0.3, 0.6];
+    const impressions = show(
+      policy,
+      points.slice(0, 4).map((x) => [x]),
+    );
+    policy.observe({ impression: impressions[0], reward: 0.3 });
+    policy.observe({ impression: impressions[1], reward: 0.9 });
+    impressions.push(
+      ...show(
+        policy,
+        points.slice(4).map((x) => [x]),
+      ),
+    );
+    // One late, one updated, one taken back.
+    policy.observe({ impression: impressions[2], reward: 0.4 });
+    policy.observe({ impression: impressions[0], reward: 0.7, previous: 0.3 });
+    policy.observe({ impression: impressions[1], reward: 0, previous: 0.9 });
+    policy.observe({ impression: impressions[5], reward: 0.6 });
+    const weights = points.map((_, i) => 2 ** ((i - 5) / 4));
+    const known = [0, 1, 2, 5];
+    const of = (values: readonly number[]): number[] => known.map((i) => values[i]);
+    const { mean, variance } = policy.predict([[0.4]]);
+    const expected = await weighted(of(points), of(weights), [0.7, 0, 0.4, 0.6], 0.4);
+    expect(mean[0]).toBeCloseTo(expected.mean, 10);
+    expect(variance[0]).toBeCloseTo((await weighted(points, weights, Array(6).fill(0), 0.4)).variance, 10);
   });
 
-  it("runs in 64 MB at its default size, and in no more the longer it runs", async () => {
-    const recommender = await Recommender.create({ policy: delayGpUcb({ dimension: 4 }), window: "none" });
-    const random = stream(8);
-    const candidates = Array.from({ length: 100 }, () => ({ features: [random(), random(), random(), random()] }));
-    const play = (rounds: number): number => {
-      const points = Array.from({ length: rounds }, () => [random(), random(), random(), random()]);
-      for (const impression of show(recommender.policy, points)) recommender.policy.observe({ impression, reward: random() });
-      recommender.policy.choose({ candidates, round: 1 });
-      return recommender.memoryBytes;
-    };
-    const settled = play(610);
-    expect(settled).toBeLessThan(64 * MEGABYTE);
-    expect(play(160)).toBe(settled);
+  it("weighs silence by the age of its impression as well", async () => {
+    const options = { dimension: 1, forgetting: { halfLife: 3 } };
+    const silent = await running(delayGpUcb(options), { rounds: 4 });
+    const told = await running(delayGpUcb(options));
+    const shown = [silent, told].map((policy) => show(policy, at(7)));
+    // By round 7 the windows of the first two have closed.
+    for (const impression of shown[1].slice(0, 2)) told.observe({ impression, reward: 0 });
+    expect(silent.predict([[0.1]])).toEqual(told.predict([[0.1]]));
+  });
+
+  it("removes what weighs next to nothing, and takes no notice when that is taken back or converts", async () => {
+    const policy = await running(delayGpUcb({ dimension: 1, forgetting: { halfLife: 16 } }));
+    const [first, second, ...impressions] = show(policy, at(500));
+    for (const impression of [first, ...impressions]) policy.observe({ impression, reward: 0.5 });
+    show(policy, at(3));
+    // Ten half-lives, of what is known and of all impressions.
+    expect(policy.statistics().length / 3).toBeLessThanOrEqual(2 * (160 + 3));
+    const before = policy.statistics();
+    policy.observe({ impression: first, reward: 0, previous: 0.5 });
+    policy.observe({ impression: second, reward: 1 });
+    expect(policy.statistics()).toEqual(before);
+    // Everything known may be forgotten.
+    show(policy, Array(600).fill([0.5]));
+    expect(policy.predict([[0.25]]).mean[0]).toBe(0);
+    policy.observe({ impression: impressions[0], reward: 0, previous: 0.5 });
+  });
+
+  it.each([
+    [5, "forgetting: expected an object, got 5"],
+    [{}, "forgetting.halfLife: expected a number, got undefined"],
+    [{ halfLife: 0 }, "forgetting.halfLife: expected a number between 1 and 9007199254740991, got 0"],
+    [{ halfLife: 2.5 }, "forgetting.halfLife: expected a whole number, got 2.5"],
+    [{ halfLife: 5, window: 3 }, "forgetting.window: expected no such option; known are halfLife, got 3"],
+  ])("refuses %j", (forgetting, message) => {
+    expect(() => delayGpUcb({ dimension: 1, forgetting: forgetting as never })).toThrow(message);
+    expect(() => delayGpTs({ dimension: 1, forgetting: forgetting as never })).toThrow(message);
   });
 });
