@@ -2,6 +2,7 @@
 
 import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, uniform } from "afterclick";
 import { experiments as gaussianProcesses } from "./beyond-gp.ts";
+import { experiments as linearOptions } from "./beyond-linear.ts";
 import { coverage } from "./coverage.ts";
 import { DIMENSION, digitsWorld } from "./digits.ts";
 import { converting, type DelayLaw, fixed, geometric, logNormalMixture, type Stream, stream, uniformDelay } from "./environment.ts";
@@ -144,5 +145,5 @@ const alarm: Experiment = {
 export const paper: Paper = {
   id: "beyond",
   title: "Beyond the papers: policies and estimates that learn the delay",
-  experiments: [vernade, heavyTailed, digits, delays, alarm, ...gaussianProcesses, coverage],
+  experiments: [vernade, heavyTailed, digits, ...linearOptions, delays, alarm, ...gaussianProcesses, coverage],
 };

@@ -1,4 +1,5 @@
 import type { Core, GaussianProcessHandle } from "../core/core.ts";
+import { logistic } from "./logistic.ts";
 
 /** What was seen at n points: of so many trials, so many successes. */
 export interface Trials {
@@ -15,11 +16,6 @@ const STEPS = 20;
 const SETTLED = 1e-4;
 /** Information of a point of which nothing is known yet: a row of a factor needs some. */
 const LEAST_INFORMATION = 1e-6;
-
-/** 1 / (1 + e^-x). */
-export function logistic(core: Core, x: number): number {
-  return 1 / (1 + core.exp(-x));
-}
 
 /** What `trials` at this rate tell of its logit. */
 export function information(trials: number, rate: number): number {

@@ -19,6 +19,8 @@ export interface Shrinkage {
   readonly leastRidge: number;
   /** What the variance of a reward is thought to be before there are any. */
   readonly rewardVariance: number;
+  /** Variance of the noise, if it need not be estimated. */
+  readonly noiseVariance?: number;
 }
 
 /** Steps of the fixed-point iteration, which goes on from the last choice. */
@@ -51,7 +53,8 @@ export function shrunk({ gram, level }: MaturedSums, extra: number): Float64Arra
  * **Cost:** O(d^3).
  * **Source:** MacKay 1992, Bayesian interpolation, the fixed point of the evidence; a weak guess keeps it finite without data.
  */
-export function evidenceRidge(core: Core, sums: MaturedSums, { leastRidge, rewardVariance }: Shrinkage, from: number): number {
+export function evidenceRidge(core: Core, sums: MaturedSums, shrinkage: Shrinkage, from: number): number {
+  const { leastRidge, rewardVariance, noiseVariance } = shrinkage;
   const { gram, moment, level, count, squares } = sums;
   const d = moment.length;
   const length = Math.sqrt(product(level, level));
@@ -72,7 +75,7 @@ export function evidenceRidge(core: Core, sums: MaturedSums, { leastRidge, rewar
     // Parameters that the data determine, of those that are shrunk.
     const freedom = Math.max(d - 1 - ridge * (trace - product(e, solved.subarray(d))), 0);
     const residual = Math.max(squares - product(mean, moment) - ridge * rest - leastRidge * onLevel * onLevel, 0);
-    const noise = (residual + GUESSED * rewardVariance) / (Math.max(count - freedom, 0) + GUESSED);
+    const noise = noiseVariance ?? (residual + GUESSED * rewardVariance) / (Math.max(count - freedom, 0) + GUESSED);
     const proposed = ((freedom + GUESSED_FREEDOM) * noise) / (rest + GUESSED_FREEDOM * rewardVariance);
     ridge = Math.min(Math.max(proposed, leastRidge), most);
   }

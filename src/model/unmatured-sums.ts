@@ -70,6 +70,11 @@ export class UnmaturedSums {
     return sums;
   }
 
+  /** Halves the sums; delays count as before. */
+  halve(): void {
+    for (const { sums } of this.#cohorts.list) for (let i = 0; i < sums.length; i++) sums[i] /= 2;
+  }
+
   save(writer: Pick<SnapshotWriter, "numbers">): void {
     writer.numbers([this.#now]);
     this.#delays.save(writer);

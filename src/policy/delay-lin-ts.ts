@@ -1,5 +1,5 @@
 // Paper: none; regression on censored labels as Vernade et al. (ICML 2020) have it, corrected by the delays so far.
-// Assumes: linear expected reward; a conversion comes after a random delay, whose law is nobody's choice, or never.
+// Assumes: linear expected reward, or linear log-odds of one; a conversion comes after a random delay, whose law is nobody's choice, or never.
 // Model: ridge regression in which an impression of age s counts for F(s) in the mean and wholly in the variance (maturing-ridge).
 // Expired means: a zero.
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, c cohorts of age; O(d^2) per impression, O(d) per conversion.
@@ -22,21 +22,14 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
     const state = new MaturingRidge(core, window, settings);
     return {
       dimension: settings.dimension,
-      orderInvariant: settings.shrinkage === "fixed",
+      orderInvariant: settings.shrinkage === "fixed" && settings.rewards === "linear",
       deterministic: false,
       delayOffset: 0,
       state,
-      score(request) {
-        const { points } = request;
-        const multiplier = exploration * state.spread;
-        return {
-          ...state.sampleScores(request, multiplier),
-          moments(indices) {
-            const { mean, deviation } = state.moments(rowsAt(points, settings.dimension, indices));
-            return { mean, width: deviation.map((each) => multiplier * each) };
-          },
-        };
-      },
+      score: (request) => ({
+        ...state.sampleScores(request, exploration),
+        moments: (indices) => state.upper(rowsAt(request.points, settings.dimension, indices), exploration),
+      }),
     };
   },
 });

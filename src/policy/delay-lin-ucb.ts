@@ -1,11 +1,11 @@
 // Paper: none; regression on censored labels as Vernade et al. (ICML 2020) have it, corrected by the delays so far.
-// Assumes: linear expected reward; a conversion comes after a random delay, whose law is nobody's choice, or never.
+// Assumes: linear expected reward, or linear log-odds of one; a conversion comes after a random delay, whose law is nobody's choice, or never.
 // Model: ridge regression in which an impression of age s counts for F(s) in the mean and wholly in the variance (maturing-ridge).
 // Expired means: a zero.
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, c cohorts of age; O(d^2) per impression, O(d) per conversion.
 import { MaturingRidge } from "../model/maturing-ridge.ts";
 import { type MaturingRidgeSettings, parseMaturingRidge } from "../model/maturing-ridge-settings.ts";
-import { upperConfidence } from "../model/posterior.ts";
+import { known } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `delayLinUcb`. */
@@ -22,11 +22,14 @@ export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ de
     const state = new MaturingRidge(core, window, settings);
     return {
       dimension: settings.dimension,
-      orderInvariant: settings.shrinkage === "fixed",
+      orderInvariant: settings.shrinkage === "fixed" && settings.rewards === "linear",
       deterministic: true,
       delayOffset: 0,
       state,
-      score: ({ points }) => upperConfidence(state.moments(points), exploration * state.spread),
+      score({ points }) {
+        const moments = state.upper(points, exploration);
+        return { score: moments.mean.map((each, i) => each + moments.width[i]), moments: known(moments.mean, moments.width) };
+      },
     };
   },
 });

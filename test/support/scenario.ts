@@ -47,10 +47,17 @@ export const settings: Record<string, readonly Setting[]> = {
   "delay-lin-ucb": [
     { label: "by evidence", options: { dimension: 4 } },
     { label: "fixed", options: { dimension: 4, shrinkage: "fixed" } },
+    { label: "forgetting", options: { dimension: 4, shrinkage: "fixed", forgetting: { halfLife: 7 } } },
+    { label: "log-odds", options: { dimension: 4, rewards: "bernoulli" } },
   ],
   "delay-lin-ts": [
     { label: "by evidence", options: { dimension: 4 } },
     { label: "fixed", options: { dimension: 4, shrinkage: "fixed", ridge: 0.5 } },
+    { label: "forgetting, by evidence", options: { dimension: 4, forgetting: { halfLife: 9 } } },
+    {
+      label: "log-odds, fixed, forgetting",
+      options: { dimension: 4, rewards: "bernoulli", shrinkage: "fixed", forgetting: { halfLife: 11 } },
+    },
   ],
   "gp-ucb-sdf": [
     { label: "exact", options: { dimension: 4 } },

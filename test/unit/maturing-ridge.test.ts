@@ -79,12 +79,15 @@ describe("a ridge regression that knows of delays", () => {
     expect(snapshot.length).toBeLessThan(most);
   });
 
-  it("goes on identically from a snapshot, with so many features that its mean is not taken anew each time", async () => {
+  it.each([
+    ["an expected reward", {}],
+    ["log-odds, and forgetting", { rewards: "bernoulli", forgetting: { halfLife: 7 } } as const],
+  ])("goes on identically from a snapshot, with so many features that its mean is not taken anew each time: %s", async (_, options) => {
     const dimension = 130;
     const random = stream(4);
     const features = (): number[] => Array.from({ length: dimension }, () => (Math.floor(random() * 4096) - 2048) / 16384);
-    let saved = await Recommender.create({ policy: delayLinTs({ dimension }), window: { rounds: 30 }, seed: 2 });
-    const unbroken = await Recommender.create({ policy: delayLinTs({ dimension }), window: { rounds: 30 }, seed: 2 });
+    let saved = await Recommender.create({ policy: delayLinTs({ dimension, ...options }), window: { rounds: 30 }, seed: 2 });
+    const unbroken = await Recommender.create({ policy: delayLinTs({ dimension, ...options }), window: { rounds: 30 }, seed: 2 });
     for (let round = 1; round <= 20; round++) {
       const request = { candidates: [{ features: features() }, { features: features() }, { features: features() }] };
       const decision = unbroken.recommend(request);
@@ -93,5 +96,105 @@ describe("a ridge regression that knows of delays", () => {
       if (round % 3 === 0) for (const each of [saved, unbroken]) each.convert({ impressionId: decision.action.impressionId, reward: 1 });
     }
     expect(saved.snapshot()).toEqual(unbroken.snapshot());
+  });
+});
+
+describe("forgetting", () => {
+  /** 40 impressions of two actions in turn, of which the first convert at the end, when all was halved up to four times. */
+  async function late(options: object, rewards: readonly number[]) {
+    const { policy } = await Recommender.create({ policy: delayLinUcb({ dimension: 2, ...options }), window: "none" });
+    const impressions = Array.from({ length: 40 }, (_, i) => policy.append({ round: i + 1, features: [i % 2, 1 - (i % 2)] }));
+    for (let place = 0; place < rewards.length; place++) policy.observe({ impression: impressions[place], reward: rewards[place] });
+    return { policy, impressions };
+  }
+
+  it("gives a reward the weight of its impression, however late, and takes just that back", async () => {
+    const options = { forgetting: { halfLife: 10 } };
+    const { policy, impressions } = await late(options, [1, 0.75, 0.5]);
+    // V and B: the first ten of forty count for a sixteenth each.
+    expect([...policy.statistics()]).toEqual([4.6875, 0, 4.6875, 0.75 / 16, 1.5 / 16]);
+    policy.observe({ impression: impressions[0], reward: 0, previous: 1 });
+    policy.observe({ impression: impressions[2], reward: 0, previous: 0.5 });
+    const { policy: never } = await late(options, [0, 0.75, 0]);
+    expect(policy.digest()).toBe(never.digest());
+  });
+
+  it("changes nothing before its first half-life", async () => {
+    const { policy } = await late({ forgetting: { halfLife: 41 } }, [1]);
+    const { policy: without } = await late({}, [1]);
+    const points = [
+      [1, 0],
+      [0.25, 0.5],
+    ];
+    expect(policy.predict(points)).toEqual(without.predict(points));
+    expect(policy.digest()).toBe(without.digest());
+  });
+
+  it("refuses a half-life that is none, and what it does not know", () => {
+    expect(() => delayLinTs({ dimension: 2, forgetting: { halfLife: 0 } })).toThrow(/forgetting\.halfLife/);
+    expect(() => delayLinTs({ dimension: 2, forgetting: { halfLife: 1.5 } })).toThrow(/forgetting\.halfLife/);
+    expect(() => delayLinTs({ dimension: 2, forgetting: { halflife: 5 } as never })).toThrow(/forgetting\.halflife/);
+    expect(() => delayLinTs({ dimension: 2, forgetting: 5 as never })).toThrow(TypeError);
+    expect(() => delayLinTs({ dimension: 2, rewards: "poisson" as never })).toThrow(/rewards/);
+  });
+});
+
+describe("log-odds", () => {
+  const DELAY = 100;
+  const logOdds = ([, first, second]: readonly number[]): number => -9 + 4 * first + 2.4 * second;
+  const rate = (features: readonly number[]): number => 1 / (1 + Math.exp(-logOdds(features)));
+
+  /** Chances among points, as predicted after 6,000 random impressions with delays uniform on 0 .. 199, and as they are. */
+  async function predicted(options: object) {
+    const { policy } = await Recommender.create({
+      policy: delayLinTs({ dimension: 3, ...options }),
+      window: { rounds: 400 },
+    });
+    const random = stream(5);
+    const point = (): number[] => [1, 2 * random() - 0.5, 2 * random() - 0.5];
+    const due: (() => void)[][] = [];
+    for (let round = 1; round <= 6000; round++) {
+      for (const convert of due[round] ?? []) convert();
+      const features = point();
+      const impression = policy.append({ round, features });
+      if (random() >= rate(features)) continue;
+      const at = round + 1 + Math.floor(2 * DELAY * random());
+      due[at] ??= [];
+      due[at].push(() => policy.observe({ impression, reward: 1 }));
+    }
+    const points = Array.from({ length: 400 }, point);
+    const { mean, variance } = policy.predict(points);
+    return { mean: [...mean], variance: [...variance], rates: points.map(rate) };
+  }
+
+  it("are chances, and right ones, where an expected reward is neither", async () => {
+    const { mean, variance, rates } = await predicted({ rewards: "bernoulli" });
+    expect(average(rates)).toBeLessThan(0.05);
+    expect(mean.every((each) => each > 0 && each < 1)).toBe(true);
+    expect(variance.every((each) => each > 0)).toBe(true);
+    expect(Math.abs(average(mean) / average(rates) - 1)).toBeLessThan(0.15);
+    const { mean: linear } = await predicted({});
+    expect(linear.some((each) => each < 0)).toBe(true);
+    const error = (means: readonly number[]): number => average(means.map((each, i) => (each - rates[i]) ** 2));
+    expect(error(mean)).toBeLessThan(error(linear) / 4);
+  });
+
+  it("have scores in (0, 1): the mean and its bonus, the sampled chance", async () => {
+    const candidates = [{ features: [1, 0.5] }, { features: [0.25, -0.5] }, { features: [-1, 1] }];
+    const request = { candidates, round: 1, limit: 3 };
+    const options = { dimension: 2, rewards: "bernoulli" } as const;
+    const { policy: optimist } = await Recommender.create({ policy: delayLinUcb(options), window: "none" });
+    for (const { score, mean, width } of optimist.choose(request)) {
+      expect(mean).toBe(0.5);
+      expect(score).toBe(mean + width);
+      expect(score).toBeLessThan(1);
+    }
+    const { policy: sampler } = await Recommender.create({ policy: delayLinTs(options), window: "none" });
+    for (const draws of [0, 50]) {
+      for (const { score } of sampler.choose({ ...request, draws })) {
+        expect(score).toBeGreaterThan(0);
+        expect(score).toBeLessThan(1);
+      }
+    }
   });
 });
