@@ -93,6 +93,10 @@ export function copyVector(name: string, value: unknown, length: number, target:
 
 /** Checks numbers like `copyVector` does, without copying them. */
 export function boundedNumbers(name: string, values: Float64Array): Float64Array {
+  // No square exceeds their sum, and one that is not a number makes the sum none: a single test for all takes half the time.
+  let squares = 0;
+  for (let i = 0; i < values.length; i++) squares += values[i] * values[i];
+  if (squares <= FEATURE_LIMIT * FEATURE_LIMIT) return values;
   for (let i = 0; i < values.length; i++) {
     if (!(Math.abs(values[i]) <= FEATURE_LIMIT)) {
       throw outOfRange(`${name}[${i}]`, `a finite number of at most ${FEATURE_LIMIT} in size`, values[i]);

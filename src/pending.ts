@@ -150,7 +150,7 @@ export class Pending {
     }
     const before = this.#delay(impression);
     impression.conversions.push(conversion);
-    impression.conversions.sort(compare);
+    if (impression.conversions.length > 1) impression.conversions.sort(compare);
     impression.reward = toldOf(impression.conversions);
     const result = { status: conflict ? "conflict" : "applied", previous, reward: impression.reward } as const;
     // In rounds it is not kept when a conversion came: it came now, if it is the first.

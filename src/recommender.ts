@@ -160,7 +160,7 @@ export class Recommender {
     const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
     const choices = this.policy.choose({ ...moment, candidates, points, limit, decision: ids[0] });
-    const ranking = choices.map((choice, place): RankedAction => ({ impressionId: ids[place], ...choice }));
+    const ranking = choices.map((choice, place): RankedAction => ({ ...choice, impressionId: ids[place] }));
     this.#round = moment.round;
     for (const { impressionId, index, features } of ranking) {
       this.#show(impressionId, features ?? candidates?.[index].features ?? points?.subarray(index * d, (index + 1) * d), moment);

@@ -1,5 +1,5 @@
-import { sValidator } from "@hono/standard-validator";
 import type { MiddlewareHandler } from "hono";
+import { validator } from "hono/validator";
 import * as v from "valibot";
 import { Problem } from "./problem.ts";
 
@@ -215,9 +215,7 @@ export function valid<Target extends "json" | "param" | "query", Schema extends 
   target: Target,
   schema: Schema,
 ): MiddlewareHandler<object, string, Valid<Target, Schema>> {
-  return sValidator(target, schema, (result) => {
-    if (!result.success) throw refused(result.error as readonly v.BaseIssue<unknown>[]);
-  });
+  return validator(target, (value) => parsed(schema, value)) as MiddlewareHandler<object, string, Valid<Target, Schema>>;
 }
 
 /** @throws {Problem} 400 or 422, as `valid` does. */

@@ -47,6 +47,8 @@ interface SigningKey {
   readonly id: number;
   /** Has taken the key in: signing begins with a copy. In this thread, since a call of the platform's costs ten times as much. */
   readonly hmac: ReturnType<typeof hmac.create>;
+  /** What it is copied into, again and again, as buffers are dear to make. */
+  readonly running: ReturnType<typeof hmac.create>;
 }
 
 /** Signs and verifies impression tokens: base64url of the fields above and a 128-bit truncated HMAC-SHA256. */
@@ -71,16 +73,15 @@ export class TokenSigner {
 
   sign(impression: Impression): string {
     const [key] = this.#keys;
-    const name = encoder.encode(impression.model);
+    const name = utf8(impression.model);
     const bytes = new Uint8Array(FIXED_BYTES + name.length + MAC_BYTES);
-    const view = new DataView(bytes.buffer);
-    view.setUint8(0, VERSION);
-    view.setUint16(1, key.id);
+    bytes[0] = VERSION;
+    setUint16(bytes, 1, key.id);
     setUuid(bytes, 3, impression.id);
-    setUint48(view, 19, impression.windowEndsAt);
-    view.setUint32(25, hash32(impression.action));
-    view.setFloat32(29, impression.probability ?? Number.NaN);
-    setUint48(view, 33, impression.modelVersion);
+    setUint48(bytes, 19, impression.windowEndsAt);
+    setUint32(bytes, 25, hash32(impression.action));
+    setUint32(bytes, 29, bitsOf(impression.probability ?? Number.NaN));
+    setUint48(bytes, 33, impression.modelVersion);
     bytes.set(name, FIXED_BYTES);
     const end = bytes.length - MAC_BYTES;
     bytes.set(macOf(key, bytes.subarray(0, end)), end);
@@ -116,16 +117,20 @@ export class TokenSigner {
 }
 
 function signingKey(secret: string): SigningKey {
-  return { id: first32(secret) >>> 16, hmac: hmac.create(sha256, encoder.encode(secret)) };
+  const bytes = encoder.encode(secret);
+  return { id: first32(secret) >>> 16, hmac: hmac.create(sha256, bytes), running: hmac.create(sha256, bytes) };
 }
 
-function macOf({ hmac }: SigningKey, bytes: Uint8Array): Uint8Array {
-  return hmac.clone().update(bytes).digest().subarray(0, MAC_BYTES);
+function macOf({ hmac, running }: SigningKey, bytes: Uint8Array): Uint8Array {
+  return hmac._cloneInto(running).update(bytes).digest().subarray(0, MAC_BYTES);
 }
 
 function first32(text: string): number {
   return new DataView(sha256(encoder.encode(text)).buffer).getUint32(0);
 }
+
+/** Names of models: a text's bytes are dearer to make than to keep. */
+const utf8: (text: string) => Uint8Array = remembered((text) => encoder.encode(text));
 
 /** The first 32 bits of the text's SHA-256. */
 export const hash32: (text: string) => number = remembered(first32, MOST_ACTIONS);
@@ -133,7 +138,7 @@ export const hash32: (text: string) => number = remembered(first32, MOST_ACTIONS
 /** A UUIDv7 of a time and ten bytes, random or derived. */
 export function uuidAt(shownAt: number, random: Uint8Array): string {
   const bytes = new Uint8Array(16);
-  setUint48(new DataView(bytes.buffer), 0, shownAt);
+  setUint48(bytes, 0, shownAt);
   bytes.set(random.subarray(0, 10), 6);
   bytes[6] = 0x70 | (bytes[6] & 0x0f);
   bytes[8] = 0x80 | (bytes[8] & 0x3f);
@@ -184,9 +189,30 @@ function uuidOf(bytes: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-function setUint48(view: DataView, offset: number, value: number): void {
-  view.setUint16(offset, Math.floor(value / TWO_TO_32));
-  view.setUint32(offset + 2, value % TWO_TO_32);
+// Big-endian, byte by byte: a view of so short an array would take longer to make than to use.
+
+function setUint16(bytes: Uint8Array, offset: number, value: number): void {
+  bytes[offset] = value >>> 8;
+  bytes[offset + 1] = value;
+}
+
+function setUint32(bytes: Uint8Array, offset: number, value: number): void {
+  setUint16(bytes, offset, value >>> 16);
+  setUint16(bytes, offset + 2, value);
+}
+
+function setUint48(bytes: Uint8Array, offset: number, value: number): void {
+  setUint16(bytes, offset, Math.floor(value / TWO_TO_32));
+  setUint32(bytes, offset + 2, value % TWO_TO_32);
+}
+
+const float = new Float32Array(1);
+const bits = new Uint32Array(float.buffer);
+
+/** The bits of a number in 32-bit floating point. */
+function bitsOf(value: number): number {
+  float[0] = value;
+  return bits[0];
 }
 
 function getUint48(view: DataView, offset: number): number {

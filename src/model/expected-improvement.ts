@@ -45,9 +45,6 @@ export function improvementScores(core: Core, { mean, deviation }: Moments, beta
   const best = mean.reduce((greatest, each) => Math.max(greatest, each));
   return {
     score: mean.map((each, i) => logExpectedImprovement(core, { mean: each, deviation: deviation[i], best, beta })),
-    moments: known(
-      mean,
-      deviation.map((each) => beta * each),
-    ),
+    moments: known(mean, deviation, beta),
   };
 }

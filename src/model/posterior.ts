@@ -52,13 +52,9 @@ export interface JointPosterior {
 
 /** The upper confidence rule: `mean` plus a bonus of `multiplier` standard deviations, which is the `width`. */
 export function upperConfidence({ mean, deviation }: Moments, multiplier: number): KnownScores {
-  const width = new Float64Array(mean.length);
   const score = new Float64Array(mean.length);
-  for (let i = 0; i < mean.length; i++) {
-    width[i] = multiplier * deviation[i];
-    score[i] = mean[i] + width[i];
-  }
-  return { score, moments: known(mean, width) };
+  for (let i = 0; i < mean.length; i++) score[i] = mean[i] + multiplier * deviation[i];
+  return { score, moments: known(mean, deviation, multiplier) };
 }
 
 /** How a Thompson rule draws: by the factor of the candidates' covariance, or, in a fixed domain, from draws of the prior. */
@@ -71,10 +67,7 @@ export function thompsonPathwise(posterior: GaussianProcess, request: SampleRequ
   const { mean, deviation, sample } = posterior.samplePathwise(normals, multiplier, samples);
   return {
     ...sampled(sample, request),
-    moments: known(
-      mean,
-      deviation.map((each) => multiplier * each),
-    ),
+    moments: known(mean, deviation, multiplier),
   };
 }
 
@@ -83,6 +76,5 @@ export function thompson(posterior: JointPosterior, request: SampleRequest, mult
   const { points, count, draws, normals } = request;
   const samples = Math.max(1, draws);
   const { mean, deviation, sample } = posterior.sample(points, normals(Math.ceil(samples / 2) * count), multiplier, samples);
-  const width = deviation.map((each) => multiplier * each);
-  return { ...sampled(sample, request), moments: known(mean, width) };
+  return { ...sampled(sample, request), moments: known(mean, deviation, multiplier) };
 }

@@ -5,22 +5,19 @@ export interface Scores {
   /** k entries; the greatest comes first. */
   readonly score: Float64Array;
   /** Posterior mean and bonus of the candidates with these indices, one entry each. Absent for a rule that has none. */
-  readonly moments?: (indices: readonly number[]) => { readonly mean: Float64Array; readonly width: Float64Array };
+  readonly moments?: (indices: readonly number[]) => { readonly mean: ArrayLike<number>; readonly width: ArrayLike<number> };
   /** Chance that the candidate with this index comes to this place of the ranking, where the rule knows it. */
   readonly probability?: (index: number, place: number) => number;
 }
 
 export type KnownScores = Required<Pick<Scores, "score" | "moments">>;
 
-/** The moments of a rule that knew those of all candidates before it could score any. */
-export function known(mean: Float64Array, width: Float64Array): KnownScores["moments"] {
-  return (indices) => ({ mean: entriesAt(mean, indices), width: entriesAt(width, indices) });
-}
-
-function entriesAt(values: Float64Array, indices: readonly number[]): Float64Array {
-  const entries = new Float64Array(indices.length);
-  for (let i = 0; i < indices.length; i++) entries[i] = values[indices[i]];
-  return entries;
+/** The moments of a rule that knew those of all candidates before it could score any: the bonus is `multiplier` times `deviation`. */
+export function known(mean: Float64Array, deviation: Float64Array, multiplier = 1): KnownScores["moments"] {
+  return (indices) => ({
+    mean: indices.map((index) => mean[index]),
+    width: indices.map((index) => multiplier * deviation[index]),
+  });
 }
 
 /** The rows of a matrix (row-major, `columns` wide) at these indices: a view if it is one row, or else a copy. */
@@ -87,15 +84,19 @@ export function comesTo(place: number, index: number, scores: Float64Array, star
  */
 export function best(score: Float64Array, limit: number): number[] {
   const ranked: number[] = [];
+  /** What a score has to exceed once as many are ranked. */
+  let least = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < score.length; i++) {
     const own = score[i];
+    // What is not a number is neither more nor less.
+    if (own <= least && ranked.length === limit) continue;
     if (Number.isNaN(own)) throw new NumericalError("not-a-number", "a candidate's score is not a number");
     let place = ranked.length;
     while (place > 0 && own > score[ranked[place - 1]]) place--;
-    if (place >= limit) continue;
     if (ranked.length < limit) ranked.push(i);
     for (let after = ranked.length - 1; after > place; after--) ranked[after] = ranked[after - 1];
     ranked[place] = i;
+    if (ranked.length === limit) least = score[ranked[limit - 1]];
   }
   return ranked;
 }

@@ -48,6 +48,7 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
     const measure = (norm: number): number => (released ? norm * norm : norm);
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before" });
+    const confidence = 2 * core.log(1 / delta);
     // Kept from choice to choice.
     let score = new Float64Array(0);
     let bonus = new Float64Array(0);
@@ -60,7 +61,6 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
       state,
       score(request) {
         const { points, trial: t } = request;
-        const confidence = 2 * core.log(1 / delta);
         const f = released
           ? Math.sqrt(confidence + d * core.log(1 + t / (lambda * d)) + lambda)
           : 2 * (Math.sqrt(lambda) + Math.sqrt(confidence + d * core.log((d * lambda + t) / (d * lambda))));

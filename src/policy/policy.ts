@@ -208,7 +208,7 @@ export class Policy {
     const scores = rule(this.#asked(request, points, count));
     const greedy = request.greedy === true && scores.moments !== undefined;
     // Copied, as the moments may be asked for again.
-    const score = greedy ? scores.moments(Array.from({ length: count }, (_, index) => index)).mean.slice() : scores.score;
+    const score = greedy ? Float64Array.from(scores.moments(Array.from({ length: count }, (_, index) => index)).mean) : scores.score;
     const own = best(score, limit);
     const shares = this.#shares(request, count, own.length);
     const certain = greedy || (shares.uniform > 0 && this.deterministic);

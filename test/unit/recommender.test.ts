@@ -70,9 +70,14 @@ describe("recommend", () => {
     ["a plain array", { points: [1, 0] }, /points: expected a Float64Array/],
     ["a number that is none", { points: Float64Array.of(1, 0, Number.NaN, 1) }, /points\[2\]/],
     ["a number that is not finite", { points: Float64Array.of(1, 0, 0, Number.NEGATIVE_INFINITY, 0, 0) }, /points\[3\]/],
-    ["a number that is too large", { points: Float64Array.of(1, 0, 0, 1, 0, 1e7) }, /points\[5\]/],
+    ["a number that is too large", { points: Float64Array.of(1, 0, 0, 1, 0, 1_000_000.000_001) }, /points\[5\]/],
     ["candidates besides", { candidates, points: new Float64Array(4) }, /points: expected none beside candidates/],
   ];
+  it("takes a matrix of the greatest numbers there may be", async () => {
+    const recommender = await Recommender.create({ policy, window: { rounds: 5 } });
+    expect(recommender.recommend({ points: Float64Array.of(1e6, -1e6, -1e6, 1e6) }).round).toBe(1);
+  });
+
   it.each(matrices)("refuses as a matrix %s, and changes nothing", async (_, request, message) => {
     const recommender = await Recommender.create({ policy, window: { rounds: 5 } });
     const before = recommender.snapshot();
