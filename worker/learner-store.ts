@@ -137,7 +137,11 @@ export class LearnerStore {
   }
 
   get #model(): ModelRow {
-    this.#row ??= this.query<ModelRow & Record<string, SqlStorageValue>>("SELECT * FROM model")[0];
+    if (!this.#row) {
+      this.#row = this.query<ModelRow & Record<string, SqlStorageValue>>("SELECT * FROM model")[0];
+      // A model of before this column was.
+      if (this.#row.heard === undefined) this.query("ALTER TABLE model ADD COLUMN heard INTEGER");
+    }
     return this.#row;
   }
 

@@ -157,7 +157,7 @@ describe.skipIf(!hasChromium)("the dashboard of a deployed worker", () => {
 
     await page.locator("figure[aria-labelledby=rate] summary").click();
     const rows = page.locator("figure[aria-labelledby=rate] tbody tr");
-    expect(await rows.count()).toBe(busy.buckets.length);
+    await expect.poll(() => rows.count(), soon).toBe(busy.buckets.length);
     const newest = busy.buckets.at(-2)!;
     expect((await rows.first().innerText()).split("\t").slice(1)).toEqual([
       ...["policy", `${newest.converted} of ${newest.impressions}`],
@@ -187,7 +187,7 @@ describe.skipIf(!hasChromium)("the dashboard of a deployed worker", () => {
 
     await figure.locator("summary").click();
     const rows = figure.locator("tbody tr");
-    expect(await rows.count()).toBe(33);
+    await expect.poll(() => rows.count(), soon).toBe(33);
     expect((await rows.last().innerText()).split("\t")).toEqual(["1 d", "100 %", "99 % to 100 %", "0.0 %"]);
     await figure.locator(".u-over").hover({ position: { x: 600, y: 100 } });
     await expect

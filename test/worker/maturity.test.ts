@@ -1,4 +1,4 @@
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { bucketEnd, closesAt, forgottenAt } from "../../worker/bucket.ts";
@@ -160,6 +160,20 @@ describe("how late conversions come", () => {
     await convert({ impressionId: b }, { type: "conversion.retracted" });
     expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 1, rateSoFar: 0.25 });
   });
+});
+
+it("goes on with a model that was made when it was not yet kept when a conversion arrived", async () => {
+  const model = await createModel();
+  const [impressionId, other] = await show(model, {}, {});
+  await convert({ impressionId, reward: 1 });
+  await runInDurableObject(learnerOf(model), (_, { storage }) => void storage.sql.exec("ALTER TABLE model DROP COLUMN heard"));
+  await evictDurableObject(learnerOf(model));
+  tick();
+  expect(await delayOf(model)).toMatchObject({ conversions: 1, silence: { since: Date.now(), alarm: false } });
+  const heardAt = Date.now();
+  expect(statusesOf(await convert({ impressionId: other, reward: 1 }))).toEqual(["applied"]);
+  tick();
+  expect(await delayOf(model)).toMatchObject({ conversions: 2, silence: { since: heardAt } });
 });
 
 describe("the alarm for a broken webhook", () => {

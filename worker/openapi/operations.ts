@@ -196,7 +196,9 @@ export const operations: Readonly<Record<string, Operation>> = {
     id: "measureModel",
     summary: "What the dashboard shows",
     key: "secret",
-    answers: { 200: { description: "Rates, delays, lift, what is pending and still to come, whether conversions get through.", schema: "Metrics" } },
+    answers: {
+      200: { description: "Rates, delays, lift, what is pending and still to come, whether conversions get through.", schema: "Metrics" },
+    },
     problems: ofModel,
   },
   "GET /v1/models/:model/events": {
