@@ -5,7 +5,7 @@ import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "./posterior.ts";
 import type { SampleRequest, Scores } from "./ranking.ts";
 import { Ridge } from "./ridge.ts";
-import { evidenceRidge, type MaturedSums, type Shrinkage, shrunk } from "./shrinkage.ts";
+import { evidenceRidge, type MaturedSums, product, type Shrinkage, shrunk } from "./shrinkage.ts";
 import { UnmaturedSums } from "./unmatured-sums.ts";
 import type { Moment, Window } from "./window.ts";
 
@@ -106,15 +106,19 @@ export class MaturingRidge {
     const totals = new Float64Array(this.#totals.length);
     totals[0] = 1;
     totals.set(features, 1);
+    const anchor = this.#bernoulli && this.#impressions >= this.#anchorDue ? this.#estimate() : this.#anchor;
     let weighted = features;
     if (this.#bernoulli) {
-      if (this.#impressions >= this.#anchorDue) this.#chooseAnchor();
-      const { information, offset } = linearised(this.#core, product(features, this.#anchor));
+      const { information, offset } = linearised(this.#core, product(features, anchor));
       const root = Math.sqrt(information);
       weighted = features.map((each) => root * each);
       for (let i = 0; i < d; i++) totals[1 + d + i] = offset * features[i];
     }
     this.#posterior.append(weighted);
+    if (anchor !== this.#anchor) {
+      this.#anchor = anchor;
+      this.#anchorDue = Math.ceil((this.#impressions + 1) * ANCHORED);
+    }
     const sums = this.#unmatured.add(this.#time(moment));
     if (sums) addSquare(sums, weighted);
     for (let i = 0; i < totals.length; i++) {
@@ -131,13 +135,6 @@ export class MaturingRidge {
     const slot = this.#halvings;
     if (this.#impressions >= this.#halving) this.#halve();
     return slot;
-  }
-
-  /** Takes the parameter as it is now for those that the next log-odds are linearised at. */
-  #chooseAnchor(): void {
-    this.#derive();
-    this.#anchor = this.#mean.estimate();
-    this.#anchorDue = Math.ceil((this.#impressions + 1) * ANCHORED);
   }
 
   /** All that was learnt counts for half as much from now on. */
@@ -218,8 +215,14 @@ export class MaturingRidge {
     return this.#shift;
   }
 
+  /** The mean's parameter: d. */
+  #estimate(): Float64Array {
+    this.#derive();
+    return this.#mean.estimate();
+  }
+
   /** Standard deviation of a reward: what a multiplier of the deviations is to be multiplied with. */
-  get spread(): number {
+  get #deviation(): number {
     this.#derive();
     return this.#spread;
   }
@@ -240,9 +243,9 @@ export class MaturingRidge {
   /** Expected rewards by samples about its mean of `multiplier` deviations, see `Ridge.drawScores` and `Ridge.sampleScores`. */
   sampleScores(request: SampleRequest, multiplier: number): Scores {
     const { points, draws, normals } = request;
-    const scale = multiplier * this.spread;
+    const scale = multiplier * this.#deviation;
     if (draws > 0) {
-      const scores = this.#posterior.drawScores(request, scale, this.#mean.estimate());
+      const scores = this.#posterior.drawScores(request, scale, this.#estimate());
       return { ...scores, score: this.#expected(scores.score) };
     }
     const scores = this.#posterior.sampleScores(points, normals(this.#options.dimension), scale);
@@ -258,7 +261,7 @@ export class MaturingRidge {
   /** Expected rewards at points, and how much more they are by so many deviations. */
   upper(points: Float64Array, multiplier: number): { readonly mean: Float64Array; readonly width: Float64Array } {
     const { mean, deviation } = this.#linear(points);
-    const width = deviation.map((each) => multiplier * this.spread * each);
+    const width = deviation.map((each) => multiplier * this.#deviation * each);
     if (!this.#bernoulli) return { mean, width };
     const greatest = this.#expected(mean.map((each, i) => each + width[i]));
     this.#expected(mean);
@@ -273,7 +276,7 @@ export class MaturingRidge {
   predict(points: Float64Array): Moments {
     const { mean, deviation } = this.#linear(points);
     this.#expected(mean);
-    return { mean, deviation: deviation.map((each, i) => each * (this.#bernoulli ? mean[i] * (1 - mean[i]) : this.spread)) };
+    return { mean, deviation: deviation.map((each, i) => each * (this.#bernoulli ? mean[i] * (1 - mean[i]) : this.#deviation)) };
   }
 
   /** Those of the posterior below, V without its ridge, then B; of log-odds their offsets too. */
@@ -288,9 +291,6 @@ export class MaturingRidge {
     this.#shift = undefined;
   }
 
-  inspect() {
-    return [this.#ridge, this.spread];
-  }
   save(writer: SnapshotWriter): void {
     this.#posterior.save(writer);
     writer.numbers([this.#rewards, this.#squares, this.#impressions, this.#halvings, this.#halving, this.#ridge, this.#due]);
@@ -309,7 +309,7 @@ export class MaturingRidge {
   load(reader: SnapshotReader): void {
     this.#posterior.load(reader);
     [this.#rewards, this.#squares, this.#impressions, this.#halvings, this.#halving, this.#ridge, this.#due] = reader.numbers(7);
-    if (this.#ridge < this.#options.ridge) throw malformed();
+    if (this.#ridge < this.#options.ridge || !Number.isSafeInteger(this.#halvings) || this.#halvings < 0) throw malformed();
     this.#totals = reader.numbers(this.#totals.length);
     this.#unmatured.load(reader);
     this.#shift = undefined;
@@ -329,12 +329,6 @@ function halved(times: number): number {
   let weight = 1;
   for (let i = 0; i < times && weight > 0; i++) weight /= 2;
   return weight;
-}
-
-function product(a: Float64Array, b: Float64Array): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
-  return sum;
 }
 
 /** Adds x x^T to a packed lower triangle. */

@@ -82,7 +82,8 @@ export function evidenceRidge(core: Core, sums: MaturedSums, shrinkage: Shrinkag
   return ridge;
 }
 
-function product(a: Float64Array, b: Float64Array): number {
+/** <a, b>. */
+export function product(a: Float64Array, b: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
   return sum;

@@ -1,5 +1,5 @@
 // Paper: none; regression on censored labels as Vernade et al. (ICML 2020) have it, corrected by the delays so far.
-// Assumes: linear expected reward, or linear log-odds of one; a conversion comes after a random delay, whose law is nobody's choice, or never.
+// Assumes: expected reward linear, or its log-odds; a conversion comes after a random delay, whose law is nobody's choice, or never.
 // Model: ridge regression in which an impression of age s counts for F(s) in the mean and wholly in the variance (maturing-ridge).
 // Expired means: a zero.
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, c cohorts of age; O(d^2) per impression, O(d) per conversion.
