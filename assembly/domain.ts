@@ -5,7 +5,7 @@
 // eight sums are under way at once, where one would wait for its own last step.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { GaussianProcess, whitened } from "./gaussian-process";
+import { GaussianProcess, Progress, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
 import { allFinite, factorRow, splat, subtractProduct } from "./linalg";
 import { allocateDoubles, release } from "./memory";
@@ -36,7 +36,8 @@ const KEPT: usize = 2;
 export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   const d = gp.dimension;
   const groups = (k + GROUP - 1) / GROUP;
-  const domain = allocateDoubles(<u64>groups * (d + KEPT) * GROUP);
+  // Twice 64 bits of `Progress` to each.
+  const domain = allocateDoubles(<u64>groups * ((d + KEPT) * GROUP + 2));
   if (!domain) return OUT_OF_MEMORY;
   for (let group: usize = 0; group < groups; group++) {
     for (let p: usize = 0; p < PANELS; p++) {
@@ -52,20 +53,28 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   gp.domainSize = k;
   gp.solved = 0;
   gp.solvedCapacity = 0;
+  gp.progress = domain + groups * blockBytes(gp);
+  gp.progressEnd = gp.progress + groups * offsetof<Progress>();
   gp.solvedRows = 0;
-  gp.reducedRows = 0;
   gp.summedRows = 0;
+  memory.fill(gp.progress, 0, gp.progressEnd - gp.progress);
   return OK;
 }
 
+// @ts-ignore: decorator
+@inline function progressOf(gp: GaussianProcess, group: usize): Progress {
+  return changetype<Progress>(gp.progress + group * offsetof<Progress>());
+}
+
 /** Makes room for as many rows as the process has; false, nothing changed, without memory. */
-function reserve(gp: GaussianProcess, groups: usize): bool {
+function reserve(gp: GaussianProcess): bool {
   if (gp.solvedCapacity >= gp.size) return true;
+  const groups = (gp.domainSize + GROUP - 1) / GROUP;
   const stride = gp.capacity * GROUP_ROW;
   const solved = allocateDoubles(<u64>groups * gp.capacity * GROUP);
   if (!solved) return false;
   for (let group: usize = 0; group < groups; group++) {
-    memory.copy(solved + group * stride, gp.solved + group * gp.solvedCapacity * GROUP_ROW, gp.solvedRows * GROUP_ROW);
+    memory.copy(solved + group * stride, gp.solved + group * gp.solvedCapacity * GROUP_ROW, progressOf(gp, group).solved * GROUP_ROW);
   }
   release(gp.solved);
   gp.solved = solved;
@@ -73,9 +82,8 @@ function reserve(gp: GaussianProcess, groups: usize): bool {
   return true;
 }
 
-/** Writes the kernel's values at the points from `gp.solvedRows` on into a group's rows; `panel`: workspace, 4 lanes a row. */
-function fillRows(gp: GaussianProcess, candidates: usize, rows: usize, panel: usize): void {
-  const solved = gp.solvedRows;
+/** Writes the kernel's values at the points from `solved` on into a group's rows; `panel`: workspace, 4 lanes a row. */
+function fillRows(gp: GaussianProcess, candidates: usize, rows: usize, solved: usize, panel: usize): void {
   const d = gp.dimension;
   const end = rows + gp.size * GROUP_ROW;
   for (let p: usize = 0; p < PANELS; p++, candidates += d * PANEL_ROW) {
@@ -167,45 +175,60 @@ function reduceGroup(rows: usize, from: usize, to: usize, variances: usize, out:
  * oldest on whose sum or count changed since the last time but one; k n if that was before those of the last time.
  */
 export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usize): i32 {
+  const k = gp.domainSize;
+  if (!reserve(gp)) return OUT_OF_MEMORY;
+  const z = whitened(gp);
+  for (let start: usize = 0; start < k; start += GROUP) {
+    scoreGroup(gp, start / GROUP, z, means + (start << 3), variances + (start << 3));
+  }
+  gp.meansAsked = true;
+  return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
+}
+
+/** `gpScoreWatched` for the 16 candidates of one group alone, or those it has. */
+export function gpScoreGroup(gp: GaussianProcess, group: usize, means: usize, variances: usize): i32 {
+  if (!reserve(gp)) return OUT_OF_MEMORY;
+  scoreGroup(gp, group, whitened(gp), means, variances);
+  gp.meansAsked = true;
+  const count = min(GROUP, gp.domainSize - group * GROUP);
+  return allFinite(means, count) && allFinite(variances, count) ? OK : NOT_FINITE;
+}
+
+function scoreGroup(gp: GaussianProcess, group: usize, z: usize, means: usize, variances: usize): void {
   const d = gp.dimension;
   const n = gp.size;
-  const k = gp.domainSize;
-  const groups = (k + GROUP - 1) / GROUP;
-  if (!reserve(gp, groups)) return OUT_OF_MEMORY;
-  const z = whitened(gp);
-  const reduced = gp.reducedRows;
-  const summed = gp.summedRows;
+  const progress = progressOf(gp, group);
+  const reduced = progress.reduced;
+  const summed = progress.summed;
   // The newest row is kept apart: it is the one that changes. So are rows of which a reward came since the last time: the next
   // one will be of about the same age.
   const settled = max(n, 1) - 1;
   const kept = max(summed, min(settled, gp.changedRow));
   const result = gp.work;
-  for (let group: usize = 0; group < groups; group++) {
-    const candidates = gp.domain + group * blockBytes(gp);
-    const remaining = candidates + d * GROUP_ROW;
-    const sums = remaining + GROUP_ROW;
-    const rows = gp.solved + group * gp.solvedCapacity * GROUP_ROW;
-    const at = (group * GROUP) << 3;
-    const count = min(GROUP, k - group * GROUP);
+  const candidates = gp.domain + group * blockBytes(gp);
+  const remaining = candidates + d * GROUP_ROW;
+  const sums = remaining + GROUP_ROW;
+  const rows = gp.solved + group * gp.solvedCapacity * GROUP_ROW;
+  const count = min(GROUP, gp.domainSize - group * GROUP);
 
-    fillRows(gp, candidates, rows, result + GROUP_ROW);
-    for (let i = gp.solvedRows; i < n; i++) solveGroup(gp.factor, gp.reciprocals, i, rows);
+  fillRows(gp, candidates, rows, progress.solved, result + GROUP_ROW);
+  for (let i = progress.solved; i < n; i++) solveGroup(gp.factor, gp.reciprocals, i, rows);
 
-    if (!summed) clearRows(sums, PANELS);
-    addGroup(rows, z, summed, kept, sums, sums);
-    addGroup(rows, z, kept, n, sums, result);
-    copyVector(means + at, result, count);
+  if (!summed) clearRows(sums, PANELS);
+  addGroup(rows, z, summed, kept, sums, sums);
+  addGroup(rows, z, kept, n, sums, result);
+  copyVector(means, result, count);
 
-    if (!reduced) priors(gp, candidates, remaining);
-    reduceGroup(rows, reduced, settled, remaining, remaining);
-    reduceGroup(rows, settled, n, remaining, result);
-    for (let lane: usize = 0; lane < count << 3; lane += 8) store<f64>(variances + at + lane, max(load<f64>(result + lane), 0));
-  }
+  if (!reduced) priors(gp, candidates, remaining);
+  reduceGroup(rows, reduced, settled, remaining, remaining);
+  reduceGroup(rows, settled, n, remaining, result);
+  for (let lane: usize = 0; lane < count << 3; lane += 8) store<f64>(variances + lane, max(load<f64>(result + lane), 0));
+
+  progress.solved = n;
+  progress.reduced = settled;
+  progress.summed = kept;
   gp.solvedRows = n;
-  gp.reducedRows = settled;
-  gp.summedRows = kept;
-  gp.changedRow = n;
-  return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
+  gp.summedRows = max(gp.summedRows, kept);
 }
 
 /** values[x] -= <column x of V, vector (n)> for all watched candidates, whose V is that of the last `gpScoreWatched`. */

@@ -74,7 +74,7 @@ function reduceRows(factor: usize, reciprocals: usize, start: usize, count: usiz
 }
 
 /** Factorises the triangle of `count` reduced rows from `start` on. Returns as `factorise` does. */
-function factoriseBlock(factor: usize, reciprocals: usize, floors: usize, policy: bool, start: usize, count: usize): i32 {
+export function factoriseBlock(factor: usize, reciprocals: usize, floors: usize, policy: bool, start: usize, count: usize): i32 {
   let adjusted = 0;
   for (let a: usize = 0; a < count; a++) {
     const row = factorRow(factor, start + a) + (start << 3);

@@ -12,6 +12,15 @@ import { allocate, allocateDoubles, release } from "./memory";
 import { LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
 import { solveFrom, solveTransposed } from "./vector";
 
+/** How far a group of watched candidates is. */
+@unmanaged export class Progress {
+  /** Rows of V that still hold. */
+  solved: usize;
+  /** Rows that are in the variances already, and in the means. */
+  reduced: usize;
+  summed: usize;
+}
+
 @unmanaged export class GaussianProcess {
   noise: f64;
   /** Sum of all squared rewards, for the likelihood. */
@@ -40,16 +49,19 @@ import { solveFrom, solveTransposed } from "./vector";
   weights: usize;
   /** Workspace: (d + capacity + 4) x 4. */
   panel: usize;
-  /** Owned, see domain.ts: the watched candidates, and the rows of L^-1 K(points, candidates) that still hold. */
+  /** Owned, see domain.ts: the watched candidates, and V = L^-1 K(points, candidates). */
   domain: usize;
   domainSize: usize;
   solved: usize;
   solvedCapacity: usize;
+  /** `Progress` of each group of candidates, in the same block as they, and the greatest of it. */
+  progress: usize;
+  progressEnd: usize;
   solvedRows: usize;
-  /** Rows that are in the candidates' variances and means already, and the first whose share in the means has changed since. */
-  reducedRows: usize;
   summedRows: usize;
+  /** The first row whose share in the means had changed when they were asked for last, or since; and whether none has since. */
   changedRow: usize;
+  meansAsked: bool;
   /** Owned, see pathwise.ts: the factor of the watched candidates' prior covariance, packed, once it was asked for. */
   prior: usize;
 
@@ -131,15 +143,26 @@ function reserve(gp: GaussianProcess, capacity: usize): bool {
 function forgetMeans(gp: GaussianProcess, row: usize): void {
   gp.weightsFresh = false;
   gp.whitenedRows = min(gp.whitenedRows, row);
-  gp.changedRow = min(gp.changedRow, row);
-  if (row < gp.summedRows) gp.summedRows = 0;
+  gp.changedRow = gp.meansAsked ? row : min(gp.changedRow, row);
+  gp.meansAsked = false;
+  if (row >= gp.summedRows) return;
+  gp.summedRows = row;
+  for (let at = gp.progress; at < gp.progressEnd; at += offsetof<Progress>()) {
+    const group = changetype<Progress>(at);
+    if (row < group.summed) group.summed = 0;
+  }
 }
 
 /** Rows of the factor from `row` on have changed, and with them what the watched candidates derive from them. */
 function forgetRows(gp: GaussianProcess, row: usize): void {
   forgetMeans(gp, row);
-  gp.solvedRows = min(gp.solvedRows, row);
-  if (row < gp.reducedRows) gp.reducedRows = 0;
+  if (row >= gp.solvedRows) return;
+  gp.solvedRows = row;
+  for (let at = gp.progress; at < gp.progressEnd; at += offsetof<Progress>()) {
+    const group = changetype<Progress>(at);
+    group.solved = min(group.solved, row);
+    if (row < group.reduced) group.reduced = 0;
+  }
 }
 
 /** Reserves room for n rows and sets their number; the caller then writes the state and calls `gpTouch`. OK or OUT_OF_MEMORY. */

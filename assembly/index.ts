@@ -1,6 +1,6 @@
 // The exports of core.wasm. Handles and pointers are u32, arrays are of f64; src/core/core.ts is the only caller.
 
-export { gpScoreWatched, gpWatch } from "./domain";
+export { gpScoreGroup, gpScoreWatched, gpWatch } from "./domain";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
 export {
   gpAppend,
@@ -21,6 +21,7 @@ export {
   gpSquares,
   gpSums,
   gpTouch,
+  whitened as gpWhitened,
 } from "./gaussian-process";
 export { kernelMatrix } from "./kernels";
 export { gpFind, gpNearest } from "./lookup";

@@ -6,33 +6,31 @@
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { gpScoreWatched, subtractWatched } from "./domain";
-import { factorise, ZERO_COLUMN } from "./factor";
 import { GaussianProcess } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
 import { allFinite, factorRow, triangle } from "./linalg";
 import { allocateDoubles, release } from "./memory";
 import { LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
+import { factoriseSemidefinite } from "./semidefinite";
 import { solve } from "./vector";
 
 /**
  * Factorises the prior covariance of the watched candidates, given once more as `xs` (k x d), unless that was done.
  * As in `gpSample` a pivot that is rounding has a zero column. Returns OK, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
- * **Cost:** k^3 / 3, and k^2 / 2 numbers that stay.
+ * **Cost:** k r^2 for rank r, and k^2 / 2 numbers that stay.
  */
 export function gpFactorPrior(gp: GaussianProcess, xs: usize): i32 {
   if (gp.prior) return OK;
   const d = gp.dimension;
   const k = gp.domainSize;
   const prior = allocateDoubles(triangle(k));
-  // Reciprocals, floors, and a panel each for candidates and for rows, with the 4 x 4 that `factorise` wants.
-  const work = allocateDoubles((2 + LANES) * <u64>k + (<u64>d + LANES) * LANES);
-  if (!prior || !work) {
+  // A panel each for candidates and for rows.
+  const candidates = allocateDoubles((<u64>d + k) * LANES);
+  if (!prior || !candidates) {
     release(prior);
-    release(work);
+    release(candidates);
     return OUT_OF_MEMORY;
   }
-  const floors = work + (k << 3);
-  const candidates = floors + (k << 3);
   const panel = candidates + d * PANEL_ROW;
   let largest: f64 = 0;
   for (let start: usize = 0; start < k; start += LANES) {
@@ -47,10 +45,9 @@ export function gpFactorPrior(gp: GaussianProcess, xs: usize): i32 {
       largest = max(largest, variance);
     }
   }
-  for (let i: usize = 0; i < k; i++) store<f64>(floors + (i << 3), <f64>k * f64.EPSILON * largest);
-  const status = factorise(prior, work, floors, ZERO_COLUMN, 0, k, candidates);
-  release(work);
-  if (status < 0) {
+  release(candidates);
+  const status = factoriseSemidefinite(prior, k, <f64>k * f64.EPSILON * largest);
+  if (status != OK) {
     release(prior);
     return status;
   }

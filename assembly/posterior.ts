@@ -2,13 +2,13 @@
 // mean = V^T z and covariance = K(candidates, candidates) - V^T V, four candidates at a time.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { factorise, ZERO_COLUMN } from "./factor";
 import { GaussianProcess, weights, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
 import { addProducts, allFinite, factorRow, solvePanel, subtractProducts, triangle } from "./linalg";
 import { findPoint } from "./lookup";
 import { allocateDoubles, release } from "./memory";
 import { clearRows, copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
+import { factoriseSemidefinite } from "./semidefinite";
 
 /** out[lane] = <column of the panel (n x 4), vector (n)>, for `count` lanes; `lanes` is workspace of 4. */
 function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {
@@ -162,7 +162,7 @@ export function gpCovariance(gp: GaussianProcess, xs: usize, k: usize, means: us
  * A squared pivot of at most k 2^-52 times the largest prior variance is rounding, and its column zero; equal candidates
  * get equal samples, to the bit. `xs`: k x d; `normals` z: at least m / 2 rows of k; `means`, `variances`: k; `samples`: m x k;
  * none may overlap. Returns OK, OUT_OF_MEMORY, NOT_POSITIVE_DEFINITE or NOT_FINITE.
- * **Cost:** k n^2 + k^2 n + k^3 / 3 + m k^2 / 4.
+ * **Cost:** k n^2 + k^2 n + k r^2 + m k^2 / 4, r being the rank of the covariance.
  */
 export function gpSample(
   gp: GaussianProcess,
@@ -175,21 +175,15 @@ export function gpSample(
   variances: usize,
   samples: usize,
 ): i32 {
-  // The triangle, its reciprocals, its floors, and the workspace of `factorise`.
-  const packed = allocateDoubles(triangle(k) + (2 + LANES) * <u64>k + LANES * LANES);
+  const packed = allocateDoubles(triangle(k));
   if (!packed) return OUT_OF_MEMORY;
-  const reciprocals = factorRow(packed, k);
-  const floors = reciprocals + (k << 3);
   const largest = jointPosterior(gp, xs, k, means, packed);
   let status: i32 = OUT_OF_MEMORY;
   if (largest >= 0) {
-    for (let i: usize = 0; i < k; i++) {
-      store<f64>(variances + (i << 3), variance(packed, i));
-      store<f64>(floors + (i << 3), <f64>k * f64.EPSILON * largest);
-    }
-    status = factorise(packed, reciprocals, floors, ZERO_COLUMN, 0, k, floors + (k << 3));
+    for (let i: usize = 0; i < k; i++) store<f64>(variances + (i << 3), variance(packed, i));
+    status = factoriseSemidefinite(packed, k, <f64>k * f64.EPSILON * largest);
   }
-  if (status >= 0) {
+  if (status == OK) {
     for (let i: usize = 0; i < k; i++) correlate(gp, xs, i, k, packed, normals, scale, m, means, samples);
     status = allFinite(variances, k) && allFinite(samples, m * k) ? OK : NOT_FINITE;
   }

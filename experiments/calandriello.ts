@@ -1,6 +1,6 @@
 // Calandriello, Carratino, Lazaric, Valko, Rosasco, 2022: Scaling Gaussian Process Optimization by Evaluating a Few Unique
 // Candidates Multiple Times.
-import { epsilonGreedy, gpEi, miniGpEi, miniGpUcb, type Policy, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import { epsilonGreedy, miniGpEi, miniGpUcb, type Policy, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
 import { stream } from "./environment.ts";
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 
@@ -44,14 +44,15 @@ interface Algorithm {
   readonly batches: "single" | "repeated" | "withheld";
 }
 
-/** At a threshold of 1 MINI-GP-UCB is GP-UCB with the same multiplier, and on withheld feedback GP-BUCB. */
+/** At a threshold of 1 MINI-GP-UCB is GP-UCB with the same multiplier, and on withheld feedback GP-BUCB; MINI-GP-EI is GP-EI. */
 const optimist = (threshold: number) => () => miniGpUcb({ ...options, threshold });
+const improver = (threshold: number) => () => miniGpEi({ ...options, threshold });
 
 const algorithms: Record<string, Algorithm> = {
   "MINI-GP-UCB": { policy: optimist(THRESHOLD), batches: "repeated" },
-  "MINI-GP-EI": { policy: () => miniGpEi({ ...options, threshold: THRESHOLD }), batches: "repeated" },
+  "MINI-GP-EI": { policy: improver(THRESHOLD), batches: "repeated" },
   "GP-UCB": { policy: optimist(1), batches: "single" },
-  "GP-EI": { policy: () => gpEi(options), batches: "single" },
+  "GP-EI": { policy: improver(1), batches: "single" },
   "GP-BUCB": { policy: optimist(1), batches: "withheld" },
   // Table 1.
   "epsilon-greedy": { policy: () => epsilonGreedy({ ...options, explorationScale: 1, explorationDecay: 0.5 }), batches: "single" },

@@ -28,12 +28,12 @@ const settings: Record<string, Setting> = {
   "skewed log, delays": { sharpness: 2, rate: 0.1, meanDelay: 150 },
 };
 
-/** Contexts, the chance of a conversion for each action, and chances of the log's policy and of another one, row by row. */
+/** The actions' features, the chance of a conversion for each action, and chances of the log's policy and of another one, row by row. */
 function world({ sharpness, rate }: Setting) {
   const draw = stream("coverage", "world");
   const table = (spread: number) => Array.from({ length: CONTEXTS }, () => softmax(Array.from({ length: ACTIONS }, () => spread * draw())));
   return {
-    features: Array.from({ length: CONTEXTS }, () => Array.from({ length: CONTEXT_FEATURES }, () => draw() - 0.5)),
+    points: Array.from({ length: CONTEXTS }, () => pointsIn(Array.from({ length: CONTEXT_FEATURES }, () => draw() - 0.5))),
     rates: Array.from({ length: CONTEXTS }, () => Array.from({ length: ACTIONS }, () => rate * (0.2 + 1.6 * draw()))),
     given: table(4),
     logged: table(sharpness),
@@ -61,7 +61,7 @@ interface Drawn extends LoggedDecision {
   readonly context: number;
 }
 
-function drawLog({ features, rates, logged }: World, meanDelay: number | undefined, draw: Stream): Drawn[] {
+function drawLog({ points, rates, logged }: World, meanDelay: number | undefined, draw: Stream): Drawn[] {
   return Array.from({ length: DECISIONS }, (_, i) => {
     const context = draw.below(CONTEXTS);
     const index = pick(logged[context], draw());
@@ -72,7 +72,7 @@ function drawLog({ features, rates, logged }: World, meanDelay: number | undefin
       context,
       shownAt,
       count: ACTIONS,
-      points: pointsIn(features[context]),
+      points: points[context],
       index,
       probability: logged[context][index],
       conversions,
@@ -90,7 +90,7 @@ function pick(chances: readonly number[], uniform: number): number {
 }
 
 /** The chances in each context of a Thompson policy that has learnt the log's first half, of what had come by its end. */
-async function learntPolicy({ features }: World, log: readonly Drawn[], windowMs: number, seed: number): Promise<ArrayLike<number>[]> {
+async function learntPolicy({ points }: World, log: readonly Drawn[], windowMs: number, seed: number): Promise<ArrayLike<number>[]> {
   const policy = otfLinTs({ dimension: DIMENSION, width: "theory", exploration: 0.25, widthCap: 1 });
   const recommender = await Recommender.create({ policy, window: { ms: windowMs }, seed });
   const half = log.slice(0, log.length / 2);
@@ -102,7 +102,7 @@ async function learntPolicy({ features }: World, log: readonly Drawn[], windowMs
     for (const { at, reward } of conversions) if (at < now) recommender.convert({ impressionId: `${i}`, at, reward });
   });
   const request = { round: half.length + 1, now, draws: 100 };
-  return features.map((each) => recommender.policy.chances({ ...request, points: pointsIn(each) }));
+  return points.map((each) => recommender.policy.chances({ ...request, points: each }));
 }
 
 async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly Curve[]> {

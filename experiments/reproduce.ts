@@ -7,7 +7,7 @@ import { Presets, SingleBar } from "cli-progress";
 import { Tinypool } from "tinypool";
 import { paper as beyond } from "./beyond.ts";
 import { paper as calandriello } from "./calandriello.ts";
-import type { Experiment, Paper } from "./experiment.ts";
+import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 import { figureOf } from "./figure.ts";
 import { paper as liu } from "./liu.ts";
 import { type Result, resultsOf, type Series, tableOf } from "./results.ts";
@@ -15,11 +15,13 @@ import { paper as vakili } from "./vakili.ts";
 import { paper as verma } from "./verma.ts";
 import { paper as vernade } from "./vernade.ts";
 
-const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello, beyond];
-const names = papers.map(({ id }) => id).join("|");
+const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
+const all: readonly Paper[] = [...papers, beyond];
+const names = all.map(({ id }) => id).join("|");
 const HELP = `npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--data DIR] [--out DIR]
 
 Reruns the experiments of the papers, on all cores, and writes DIR/results.json, a figure and a table of each (default: results).
+--paper ID one of them; "beyond", which is not of a paper, runs only when asked for
 --runs N   repeats of each instead of its own number
 --data DIR folder of the real data; what needs it is skipped without`;
 
@@ -43,7 +45,7 @@ function refuse(message: string): never {
   process.exit(1);
 }
 
-const chosen = papers.filter(({ id }) => values.paper === undefined || id === values.paper);
+const chosen = values.paper === undefined ? papers : all.filter(({ id }) => id === values.paper);
 if (chosen.length === 0) refuse(`--paper: expected one of ${names}, got ${values.paper}`);
 const runs = values.runs === undefined ? undefined : Number(values.runs);
 if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) refuse(`--runs: expected a positive whole number, got ${values.runs}`);
@@ -57,54 +59,74 @@ async function dataFor({ id, dataFile }: Experiment): Promise<string | undefined
   return readFile(join(values.data, dataFile as string), "utf8").catch((error) => skipped(error.message));
 }
 
-async function perform(paper: Paper, experiment: Experiment): Promise<Series[] | undefined> {
-  const data = experiment.dataFile ? await dataFor(experiment) : undefined;
-  if (experiment.dataFile && data === undefined) return undefined;
+/** An experiment, and what came of it once the pool has played it. */
+interface Played {
+  readonly paper: Paper;
+  readonly experiment: Experiment;
+  /** Tasks that have ended, and what to do at every further one. */
+  ended: number;
+  progress?: () => void;
+  readonly tasks: number;
+  readonly series: Promise<Series[]>;
+}
+
+/** Hands all of an experiment to the pool, which plays what it is given in turn: no core waits for the last run of an experiment. */
+function enqueue(paper: Paper, experiment: Experiment, data: string | undefined): Played {
   const repeats = Array.from({ length: runs ?? experiment.runs }, (_, run) => run);
   const combinations = experiment.settings.flatMap((setting) => experiment.algorithms.map((algorithm) => ({ setting, algorithm })));
-  const bar = new SingleBar(
-    { format: `${paper.id} ${experiment.id} {bar} {value}/{total} runs, {eta_formatted} left` },
-    Presets.shades_classic,
-  );
-  bar.start(combinations.length * repeats.length, 0);
   const module = new URL(`./${paper.id}.ts`, import.meta.url).href;
-  const series = await Promise.all(
+  const play = async (task: Omit<Task, "data">): Promise<readonly Curve[]> => {
+    const curves = await pool.run({ module, experiment: experiment.id, ...task, data });
+    played.ended++;
+    played.progress?.();
+    return curves;
+  };
+  const series = Promise.all(
     combinations.map(async (combination) => ({
       ...combination,
-      runs: await Promise.all(
-        repeats.map(async (run) => {
-          const curves = await pool.run({ module, experiment: experiment.id, ...combination, run, data });
-          bar.increment();
-          return curves;
-        }),
-      ),
+      runs: await Promise.all(repeats.map((run) => play({ ...combination, run }))),
     })),
   );
+  const played: Played = { paper, experiment, ended: 0, tasks: combinations.length * repeats.length, series };
+  return played;
+}
+
+/** Waits for an experiment, with a bar. */
+async function watch(played: Played): Promise<Series[]> {
+  const name = `${played.paper.id} ${played.experiment.id}`;
+  const bar = new SingleBar({ format: `${name} {bar} {value}/{total} runs, {eta_formatted} left` }, Presets.shades_classic);
+  bar.start(played.tasks, played.ended);
+  played.progress = () => bar.increment();
+  const series = await played.series;
   bar.stop();
   return series;
 }
 
 const results: Result[] = [];
 await mkdir(values.out, { recursive: true });
+const queue: Played[] = [];
 for (const paper of chosen) {
-  console.log(`\n# ${paper.title}`);
   for (const experiment of paper.experiments) {
     if (values.experiment !== undefined && values.experiment !== experiment.id) continue;
-    const started = performance.now();
-    const series = await perform(paper, experiment);
-    if (!series) continue;
-    const rows = resultsOf(paper, experiment, series);
-    results.push(...rows);
-    const name = `${paper.id}-${experiment.id}`;
-    for (const figure of experiment.figures) {
-      const suffix = experiment.figures.length > 1 ? `-${figure.metric.replace(/\W+/g, "-")}` : "";
-      await writeFile(join(values.out, `${name}${suffix}.svg`), await figureOf(experiment, figure, series));
-    }
-    await writeFile(join(values.out, `${name}.md`), `${experiment.title}\n\n${tableOf(rows)}\n`);
-    console.log(`\n${experiment.title} (${((performance.now() - started) / 1000).toFixed(0)} s)\n\n${tableOf(rows)}`);
-    await writeFile(join(values.out, "results.json"), `${JSON.stringify(results, null, 1)}\n`);
+    const data = experiment.dataFile ? await dataFor(experiment) : undefined;
+    if (!experiment.dataFile || data !== undefined) queue.push(enqueue(paper, experiment, data));
   }
+}
+for (const [i, played] of queue.entries()) {
+  const { paper, experiment } = played;
+  if (queue[i - 1]?.paper !== paper) console.log(`\n# ${paper.title}`);
+  const series = await watch(played);
+  const rows = resultsOf(paper, experiment, series);
+  results.push(...rows);
+  const name = `${paper.id}-${experiment.id}`;
+  for (const figure of experiment.figures) {
+    const suffix = experiment.figures.length > 1 ? `-${figure.metric.replace(/\W+/g, "-")}` : "";
+    await writeFile(join(values.out, `${name}${suffix}.svg`), await figureOf(experiment, figure, series));
+  }
+  await writeFile(join(values.out, `${name}.md`), `${experiment.title}\n\n${tableOf(rows)}\n`);
+  console.log(`\n${experiment.title}\n\n${tableOf(rows)}`);
+  await writeFile(join(values.out, "results.json"), `${JSON.stringify(results, null, 1)}\n`);
 }
 await pool.destroy();
 if (results.length === 0) refuse("nothing was run");
-console.log(`\n${results.length} results in ${join(values.out, "results.json")}`);
+console.log(`\n${results.length} results in ${join(values.out, "results.json")} (${(performance.now() / 1000).toFixed(0)} s)`);

@@ -53,6 +53,8 @@ const NOTHING = /* @__PURE__ */ new Float64Array(0);
 const FOUR_ZEROS = /* @__PURE__ */ new Float64Array(4);
 /** Bytes that go through the core's memory at once: few enough to stay in the processor's cache. */
 const PIECE = 32768;
+/** Watched candidates are scored in groups of so many. */
+export const GROUP = 16;
 const triangle = (n: number): number => (n * (n + 1)) / 2;
 /** 2^32, as a literal: `src/` takes no powers. */
 const WORD = 4294967296;
@@ -345,6 +347,22 @@ export class Core {
     check(this.#exports.gpScoreWatched(h.pointer, means, means + 8 * k));
     this.#memory.read(means, mean);
     this.#memory.read(means + 8 * k, variance);
+  }
+
+  /** `gpScoreWatched` for the candidates from `start`, a multiple of 16, as many as `mean` and `variance` have: 16, or what is left. */
+  gpScoreGroup(h: GaussianProcessHandle, start: number, mean: Float64Array, variance: Float64Array): void {
+    const size = Math.min(GROUP, (this.#watched.get(h) ?? 0) - start);
+    exactly(mean, size);
+    exactly(variance, size);
+    const means = this.#memory.put(NOTHING, 2 * GROUP);
+    check(this.#exports.gpScoreGroup(h.pointer, start / GROUP, means, means + 8 * GROUP));
+    this.#memory.read(means, mean);
+    this.#memory.read(means + 8 * GROUP, variance);
+  }
+
+  /** L^-1 of the points' mean rewards: n. A view that holds until the next call. */
+  gpWhitened(h: GaussianProcessHandle): Float64Array {
+    return this.#memory.view(this.#exports.gpWhitened(h.pointer), this.gpSize(h));
   }
 
   gpMean(h: GaussianProcessHandle, xs: Float64Array): Float64Array {

@@ -48,6 +48,8 @@ export interface CoreExports {
   gpScore(h: Pointer, xs: Pointer, k: number, means: Pointer, variances: Pointer): Status;
   gpWatch(h: Pointer, xs: Pointer, k: number): Status;
   gpScoreWatched(h: Pointer, means: Pointer, variances: Pointer): Status;
+  gpScoreGroup(h: Pointer, group: number, means: Pointer, variances: Pointer): Status;
+  gpWhitened(h: Pointer): Pointer;
   gpMean(h: Pointer, xs: Pointer, k: number, means: Pointer): Status;
   gpCovariance(h: Pointer, xs: Pointer, k: number, means: Pointer, covariance: Pointer): Status;
   gpSample(

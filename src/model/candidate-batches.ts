@@ -7,7 +7,6 @@ import { GaussianProcess } from "./gaussian-process.ts";
 import type { ParsedGaussianProcess } from "./gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "./hallucinated-posterior.ts";
 import type { AppendedImpression, Moments } from "./posterior.ts";
-import { best, type KnownScores } from "./ranking.ts";
 
 export interface BatchSettings {
   /** C >= 1, default 1.1: within a batch a deviation falls by this factor at most. At 1 every batch is one evaluation. */
@@ -26,8 +25,18 @@ export function parseBatches({ threshold, batchRule }: BatchSettings): Required<
   };
 }
 
-/** How candidates are scored. */
-export type Acquisition = (moments: Moments, evidence: Evidence) => KnownScores;
+/** The best candidate. */
+export interface Best {
+  readonly index: number;
+  readonly score: number;
+  readonly mean: number;
+  readonly deviation: number;
+  /** Of the deviation, which with it is the width. */
+  readonly multiplier: number;
+}
+
+/** How the best candidate is found. */
+export type Acquisition = (posterior: HallucinatedPosterior, evidence: Evidence) => Best;
 
 /** The choice of a batch, with the numbers by which it was chosen. */
 export interface Leader {
@@ -77,15 +86,12 @@ export class CandidateBatches {
 
   /** Line 3 of Alg. 2. */
   #choose(): Leader {
-    const predicted = this.#posterior.predict(this.domain.points);
     const evidence = { evaluations: this.#evaluations, logDeterminant: 2 * this.#all.informationGain() };
-    const { score, moments } = this.#acquisition(predicted, evidence);
-    const [index] = best(score, 1);
-    const { mean, width } = moments([index]);
+    const { index, score, mean, deviation, multiplier } = this.#acquisition(this.#posterior, evidence);
     // Line 4, with B_h of at least 1.
-    const variance = predicted.deviation[index] * predicted.deviation[index];
+    const variance = deviation * deviation;
     const length = this.#budget === 0 ? 1 : Math.min(Math.max(1, Math.floor(this.#budget / variance)), LONGEST_BATCH);
-    return { index, score: score[index], mean: mean[0], width: width[0], length };
+    return { index, score, mean, width: multiplier * deviation, length };
   }
 
   append(features: Float64Array): number {

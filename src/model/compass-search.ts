@@ -1,13 +1,21 @@
 import type { Core } from "../core/core.ts";
 
-/** Maximises `value` over two log-parameters: the best of a coarse grid and of the start, then ever smaller steps. */
-export function compassSearch(core: Core, start: [number, number], value: (point: [number, number]) => number): [number, number] {
+/**
+ * Maximises `value` over two log-parameters: the best of a coarse grid and of the start, then ever smaller steps.
+ *
+ * `value` is told what a point has to exceed, and need not find out what one is worth that does not.
+ */
+export function compassSearch(
+  core: Core,
+  start: [number, number],
+  value: (point: [number, number], toBeat: number) => number,
+): [number, number] {
   const bound = core.log(64);
   let best = start;
-  let bestValue = value(start);
+  let bestValue = value(start, Number.NEGATIVE_INFINITY);
   const attempt = (point: [number, number]): boolean => {
     if (Math.abs(point[0]) > bound || Math.abs(point[1]) > bound) return false;
-    const pointValue = value(point);
+    const pointValue = value(point, bestValue);
     if (!(pointValue > bestValue)) return false;
     best = point;
     bestValue = pointValue;

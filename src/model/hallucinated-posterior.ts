@@ -1,5 +1,6 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { GaussianProcess } from "./gaussian-process.ts";
+import type { LazyPosterior } from "./leader.ts";
 import type { AppendedImpression, JointPosterior, Moments } from "./posterior.ts";
 
 /**
@@ -39,6 +40,12 @@ export class HallucinatedPosterior implements JointPosterior {
   predict(points: Float64Array): Moments {
     const { mean, deviation } = this.#moments(this.#all, points);
     return { mean: this.#pending === 0 ? mean : this.#moments(this.#arrived, points).mean, deviation };
+  }
+
+  /** What `predict` says of the domain's points, as far as one asks for it. */
+  get lazy(): LazyPosterior {
+    const mean = this.#pending === 0 ? this.#all : this.#arrived;
+    return { mean: mean.lazy, deviation: this.#all.lazy, prior: this.#all.priorDeviation };
   }
 
   sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {

@@ -7,6 +7,7 @@ import { finiteNumber, onlyKeys, wrongType } from "../argument.ts";
 import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
 import { improvementMultiplier, improvementScores } from "../model/expected-improvement.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
+import { best } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `miniGpEi`. */
@@ -36,9 +37,13 @@ export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePo
   },
 
   start({ core }, { threshold, batchRule, delta, exploration, ...settings }) {
-    const state = new CandidateBatches(core, settings, { threshold, batchRule }, (moments, evidence) =>
-      improvementScores(core, moments, exploration * improvementMultiplier(core, evidence, delta)),
-    );
+    const state: CandidateBatches = new CandidateBatches(core, settings, { threshold, batchRule }, (posterior, evidence) => {
+      const multiplier = exploration * improvementMultiplier(core, evidence, delta);
+      const { mean, deviation } = posterior.predict(state.domain.points);
+      const { score } = improvementScores(core, { mean, deviation }, multiplier);
+      const [index] = best(score, 1);
+      return { index, score: score[index], mean: mean[index], deviation: deviation[index], multiplier };
+    });
 
     return {
       dimension: settings.dimension,

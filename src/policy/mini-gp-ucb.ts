@@ -6,7 +6,7 @@
 import { finiteNumber, oneOf, onlyKeys, wrongType } from "../argument.ts";
 import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
 import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
-import { upperConfidence } from "../model/posterior.ts";
+import { upperConfidenceLeader } from "../model/leader.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `miniGpUcb`. */
@@ -45,13 +45,16 @@ export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ define
   },
 
   start({ core }, { threshold, batchRule, confidence, normBound, delta, exploration, ...settings }) {
-    const state = new CandidateBatches(core, settings, { threshold, batchRule }, (moments, { evaluations, logDeterminant }) => {
+    const state = new CandidateBatches(core, settings, { threshold, batchRule }, (posterior, { evaluations, logDeterminant }) => {
       const t = Math.max(1, evaluations);
       const beta =
         confidence === "bayesian"
-          ? Math.sqrt(2 * core.log((moments.mean.length * t * t * Math.PI * Math.PI) / (6 * delta)))
+          ? Math.sqrt(2 * core.log(((settings.domain?.points.length ?? 0) * t * t * Math.PI * Math.PI) / (6 * delta)))
           : normBound + Math.sqrt(logDeterminant + core.log(1 / delta));
-      return upperConfidence(moments, exploration * beta);
+      const multiplier = exploration * beta;
+      const { lazy } = posterior;
+      const { index, score } = upperConfidenceLeader(lazy, multiplier);
+      return { index, score, mean: lazy.mean.mean[index], deviation: lazy.deviation.deviation[index], multiplier };
     });
 
     return {

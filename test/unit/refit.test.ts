@@ -1,0 +1,75 @@
+import { type GaussianProcess, gaussianProcess, squaredExponential } from "afterclick";
+import { describe, expect, it } from "vitest";
+
+// A refit remembers what the ones before have found: that must not change what it finds.
+
+const settings = { dimension: 1, kernel: squaredExponential({ lengthscale: 0.3 }), noiseVariance: 0.01 };
+
+interface Observation {
+  readonly features: Float64Array;
+  reward: number;
+}
+
+/** Some points come twice; rewards are of a wave that is the shorter the later they come. */
+function observations(count: number): Observation[] {
+  return Array.from({ length: count }, (_, i) => {
+    const x = ((i * 29) % 47) / 47;
+    return { features: Float64Array.of(x), reward: Math.sin((3 + i / 3) * x) };
+  });
+}
+
+function learn(process: GaussianProcess, { features, reward }: Observation): number {
+  const slot = process.append(features);
+  process.reward({ features, slot }, reward, 0);
+  return slot;
+}
+
+/** What a refit of one that remembers nothing finds, from where another stands. */
+async function found(learnt: readonly Observation[], { kernel }: GaussianProcess): Promise<GaussianProcess["kernel"]> {
+  const process = await gaussianProcess(settings);
+  for (const each of learnt) learn(process, each);
+  process.adopt(kernel);
+  process.refit();
+  return process.kernel;
+}
+
+describe("a refit", () => {
+  it("finds what one that remembers nothing finds, while rewards are added", async () => {
+    const process = await gaussianProcess(settings);
+    const all = observations(90);
+    for (const [i, each] of all.entries()) {
+      learn(process, each);
+      if (i % 5 !== 4) continue;
+      const expected = await found(all.slice(0, i + 1), process);
+      process.refit();
+      expect(process.kernel).toEqual(expected);
+    }
+  });
+
+  it("finds the same after rewards were replaced", async () => {
+    const process = await gaussianProcess(settings);
+    const all = observations(40);
+    const slots = all.map((each) => learn(process, each));
+    process.refit();
+    for (const [i, each] of all.entries()) {
+      const reward = Number(i % 2 === 0);
+      process.reward({ features: each.features, slot: slots[i] }, reward, each.reward);
+      each.reward = reward;
+    }
+    const expected = await found(all, process);
+    process.refit();
+    expect(process.kernel).toEqual(expected);
+  });
+
+  it("finds the same after a zero that it had counted has become a reward", async () => {
+    const process = await gaussianProcess(settings);
+    const all = observations(40);
+    for (const each of all.slice(1)) learn(process, each);
+    const first = { features: all[0].features, slot: process.append(all[0].features) };
+    process.refit();
+    process.reward(first, 30, 0);
+    const expected = await found([...all.slice(1), { ...all[0], reward: 30 }], process);
+    process.refit();
+    expect(process.kernel).toEqual(expected);
+  });
+});
