@@ -15,15 +15,18 @@ const MOST_COORDINATES = 2 ** 21;
 const MOST_AXES = 5;
 
 interface Sizes {
-  /** Of a Gaussian process. */
+  /** Of a Gaussian process, which has either or both. */
   readonly kernel?: object;
+  readonly capacity?: number;
   /** Of a delay-aware linear policy. */
   readonly shrinkage?: string;
   readonly dimension?: number;
-  readonly capacity?: number;
   readonly domain?: { readonly points?: readonly unknown[]; readonly box?: readonly unknown[] } | null;
   readonly resolution?: number;
 }
+
+/** Whether a policy with these options is one with a Gaussian process. */
+export const isGaussianProcess = (options: object): boolean => "kernel" in options || "capacity" in options;
 
 /** Beside others each may have half as much. */
 const share = (policies: number): number => (policies > 1 ? 2 : 1);
@@ -37,10 +40,11 @@ export function mostCapacity(dimension: number, policies: number): number {
  * Checks the options of a policy that is one of so many of a model.
  * @throws {RangeError} naming the option that asks for too much memory.
  */
-export function checkSize({ kernel, shrinkage, dimension = 0, capacity, domain, resolution }: Sizes, policies: number): void {
+export function checkSize(options: Sizes, policies: number): void {
+  const { shrinkage, dimension = 0, capacity, domain, resolution } = options;
   const beside = policies > 1 ? " beside another policy" : "";
   if (!domain) atMost("options.dimension", dimension, (shrinkage ? MOST_BY_AGE : MOST) / share(policies), beside);
-  if (kernel) {
+  if (isGaussianProcess(options)) {
     atMost("shadows", policies - 1, 1, ", as one of the policies is a Gaussian process");
     if (domain?.points) atMost("options.domain.points", domain.points.length, MOST_POINTS);
     else atMost("options.capacity", capacity ?? 0, mostCapacity(dimension, policies), ` with ${dimension} features${beside}`);

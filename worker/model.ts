@@ -7,7 +7,7 @@ import {
   policies,
   Recommender,
 } from "afterclick";
-import { checkSize, mostCapacity } from "./capacity.ts";
+import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import { Problem } from "./problem.ts";
 import type { Action, Features, ModelBody } from "./schema.ts";
 
@@ -94,7 +94,8 @@ export async function prepareModel(body: ModelBody): Promise<{ readonly config: 
 function checkLocal({ local, policy, options, holdout, shadows }: ModelConfig, sequential: string | undefined): void {
   if (!local) return;
   if (sequential !== undefined) throw new Problem(422, `local: ${policy} has to be served by its learner: ${sequential}`);
-  if ("kernel" in options) throw new Problem(422, `local: expected a linear policy: ${policy} holds the features of every impression`);
+  if (isGaussianProcess(options))
+    throw new Problem(422, `local: expected a linear policy: ${policy} holds the features of every impression`);
   if (holdout > 0 || shadows.length > 0) throw new Problem(422, "local: expected no holdout and no shadows, of which pages know nothing");
 }
 

@@ -7,7 +7,7 @@ import type { SampleRequest, Scores } from "./ranking.ts";
 import { Ridge } from "./ridge.ts";
 import { evidenceRidge, type MaturedSums, product, type Shrinkage, shrunk } from "./shrinkage.ts";
 import { UnmaturedSums } from "./unmatured-sums.ts";
-import type { Moment, Window } from "./window.ts";
+import { type Moment, timeOf, type Window } from "./window.ts";
 
 type MaturingRidgeOptions = Omit<ParsedMaturingRidge, "exploration">;
 
@@ -15,13 +15,10 @@ type MaturingRidgeOptions = Omit<ParsedMaturingRidge, "exploration">;
 const REFIT = 1.2;
 /** Impressions that the guess of the variance of a reward counts for. */
 const GUESSED = 10;
-
 /** Rewards, of twice as many impressions, that the guess of the log-odds of all counts for. */
 const GUESSED_REWARD = 0.5;
-
 /** Features for which the mean is taken anew with every impression; with twice as many, with every second one. */
 const FRESH = 128;
-
 /** By this factor impressions grow from one choice of the parameter that log-odds are linearised at to the next. */
 const ANCHORED = 1.05;
 
@@ -92,10 +89,6 @@ export class MaturingRidge {
     this.#unmatured = new UnmaturedSums(window, this.#triangle + this.#totals.length);
   }
 
-  #time(moment: Moment): number {
-    return typeof this.#window === "object" && "ms" in this.#window ? (moment.now ?? 0) : moment.round;
-  }
-
   get #halfLife(): number {
     return this.#options.forgetting?.halfLife ?? Number.MAX_VALUE;
   }
@@ -119,7 +112,7 @@ export class MaturingRidge {
       this.#anchor = anchor;
       this.#anchorDue = Math.ceil((this.#impressions + 1) * ANCHORED);
     }
-    const sums = this.#unmatured.add(this.#time(moment));
+    const sums = this.#unmatured.add(timeOf(this.#window, moment));
     if (sums) addSquare(sums, weighted);
     for (let i = 0; i < totals.length; i++) {
       this.#totals[i] += totals[i];
@@ -162,7 +155,7 @@ export class MaturingRidge {
     this.#mean.reward(impression, weight * reward, weight * before);
     this.#rewards += weight * (reward - before);
     this.#squares += weight * (reward * reward - before * before);
-    const time = this.#time(impression);
+    const time = timeOf(this.#window, impression);
     if (delay?.before !== undefined) this.#unmatured.convert(time, delay.before, -1);
     const after = delay ? delay.after : previous === undefined ? Math.max(this.#unmatured.now - time, 0) : undefined;
     if (after !== undefined) this.#unmatured.convert(time, after);

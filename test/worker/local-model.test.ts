@@ -80,6 +80,7 @@ it.each([
     "a policy that keeps every impression's features",
     { policy: "gp-ucb-sdf", options: { dimension: 8, kernel: { name: "linear", variance: 1, bias: 0 } } },
   ],
+  ["one that fits its kernel itself", { policy: "delay-gp-ts", options: { dimension: 8 } }],
   ["a holdout", { holdout: 0.1 }],
   ["shadows", { shadows: [{ name: "other", policy: "otf-lin-ucb" }] }],
 ])("is refused with %s", async (_, body) => {

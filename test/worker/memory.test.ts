@@ -42,6 +42,16 @@ it.each([
     "options.domain.points: expected at most 512",
   ],
   [
+    "points of one that fits its kernel itself",
+    { policy: "delay-gp-ucb", options: { dimension: 512, capacity: 513 } },
+    "options.capacity: expected at most 512 with 512 features",
+  ],
+  [
+    "points of a domain of such a one",
+    { policy: "delay-gp-ts", options: { domain: { points: pointsOf(513, 4) } } },
+    "options.domain.points: expected at most 512",
+  ],
+  [
     "points of a grid",
     { policy: "delayed-zooming", options: { domain: { box: box(19) }, horizon: 100, resolution: 2 } },
     "options.resolution: expected at most 1 on each of 19 axes",
@@ -104,6 +114,10 @@ it.each([
   ["delay-lin-ts of 512 features", [maturing(512)]],
   ["delay-lin-ts of 256 features with two shadows", [maturing(256), maturing(256), maturing(256)]],
   ["gp-bts of 512 points and as many features", [process("gp-bts", 512, 512)]],
+  [
+    "delay-gp-ts of 512 points and as many features",
+    [{ policy: "delay-gp-ts", options: { capacity: 512, dimension: 512 }, impressions: 530 }],
+  ],
   ["gp-bts of 512 points with a shadow", [process("gp-bts", 512, 128), process("gp-bts", 512, 128)]],
   [
     "mini-gp-ucb of 512 points of its own",
