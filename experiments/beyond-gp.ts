@@ -43,10 +43,10 @@ const sampling: Experiment = {
 
 const objectives: Experiment = {
   id: "vakili",
-  title: "Vakili's objectives (kernel models drawn anew in each run): a policy of this project beside BPE-Delay and GP-UCB",
+  title: "Vakili's objectives (kernel models drawn anew in each run): a policy of this project beside those there",
   runs: 10,
   settings: ["f1, Poisson 25", "f1, Poisson 50", "f2, Poisson 25", "f2, Poisson 50"],
-  algorithms: [UCB, "BPE-Delay", "GP-UCB"],
+  algorithms: [UCB, ...Object.keys(vakili.algorithms)],
   figures,
   run({ setting, algorithm, run }) {
     const policyOf = algorithm === UCB ? () => delayGpUcb({ domain: vakili.domain }) : vakili.algorithms[algorithm];

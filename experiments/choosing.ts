@@ -6,7 +6,8 @@ import type { Result } from "./results.ts";
 
 /** A comparison: a column, or a panel, per setting; a row, or a bar, per algorithm. */
 interface Comparison {
-  readonly experiment: string;
+  /** The first one that has an algorithm is what is shown of it: where there are two, they played the same runs. */
+  readonly experiments: readonly string[];
   readonly metric: string;
   /** By how results.json calls them, what the reader is told. */
   readonly settings: Readonly<Record<string, string>>;
@@ -16,7 +17,7 @@ interface Comparison {
 /** By the mark that stands for each in the guide; the figure has the same name. */
 export const comparisons: Readonly<Record<string, Comparison>> = {
   linear: {
-    experiment: "figure-1",
+    experiments: ["vernade", "figure-1"],
     metric: "cumulative regret",
     settings: {
       "m = 500, mean 100": "window 500, mean 100",
@@ -24,7 +25,9 @@ export const comparisons: Readonly<Record<string, Comparison>> = {
       "m = 100, mean 500": "window 100, mean 500",
     },
     algorithms: {
-      "OTFLinTS narrowed": "`otf-lin-ts`, narrow",
+      "delay-lin-ts": "`delay-lin-ts`",
+      "delay-lin-ucb": "`delay-lin-ucb`",
+      "LinTS, pending as zero": "`otf-lin-ts`, narrow",
       "OTFLinUCB released": "`otf-lin-ucb`",
       "OTFLinTS released": "`otf-lin-ts`",
       "OTFLinTS printed": "`otf-lin-ts`, as printed",
@@ -33,41 +36,57 @@ export const comparisons: Readonly<Record<string, Comparison>> = {
     },
   },
   "heavy-tail": {
-    experiment: "figure-3",
+    experiments: ["heavy-tail"],
     metric: "cumulative regret",
     settings: { "log-normal mixture": "window 2,000, heavy tail" },
     algorithms: {
-      "OTFLinTS narrowed": "`otf-lin-ts`, narrow",
+      "delay-lin-ts": "`delay-lin-ts`",
+      "delay-lin-ucb": "`delay-lin-ucb`",
+      "LinTS, pending as zero": "`otf-lin-ts`, narrow",
       "OTFLinUCB released": "`otf-lin-ucb`",
       "OTFLinTS released": "`otf-lin-ts`",
       uniform: "`uniform`",
     },
   },
   kernel: {
-    experiment: "figures-2-5",
+    experiments: ["vakili"],
     metric: "cumulative regret",
-    settings: { "f1, Poisson 0": "no delay", "f1, Poisson 25": "mean 25", "f1, Poisson 50": "mean 50" },
-    algorithms: { "GP-BUCB": "`gp-bucb`", "GP-UCB": "`gp-ucb`", "GP-UCB-SDF": "`gp-ucb-sdf`", "BPE-Delay": "`bpe-delay`", BPE: "`bpe`" },
+    settings: {
+      "f1, Poisson 25": "f1, mean 25",
+      "f1, Poisson 50": "f1, mean 50",
+      "f2, Poisson 25": "f2, mean 25",
+      "f2, Poisson 50": "f2, mean 50",
+    },
+    algorithms: {
+      "delay-aware GP-UCB": "`delay-gp-ucb`",
+      "GP-BUCB": "`gp-bucb`",
+      "GP-UCB": "`gp-ucb`",
+      "GP-UCB-SDF": "`gp-ucb-sdf`",
+      "BPE-Delay": "`bpe-delay`",
+      BPE: "`bpe`",
+    },
   },
   best: {
-    experiment: "figure-1cd",
+    experiments: ["figure-1cd"],
     metric: "simple regret",
     settings: { "Poisson 10": "mean 10", "fixed 10": "always 10" },
     algorithms: { "GP-UCB-SDF": "`gp-ucb-sdf`", "GP-BUCB": "`gp-bucb`", "GP-UCB": "`gp-ucb`" },
   },
   window: {
-    experiment: "figure-1b",
+    experiments: ["figure-1b"],
     metric: "cumulative regret",
     settings: { "m = 5": "window 5", "m = 10": "window 10", "m = 20": "window 20", "m = 40": "window 40" },
     algorithms: { "GP-UCB-SDF": "`gp-ucb-sdf`" },
   },
 };
 
-function find({ experiment, metric }: Comparison, setting: string, algorithm: string, results: readonly Result[]): Result {
-  const found = results.find(
-    (each) => each.experiment === experiment && each.metric === metric && each.setting === setting && each.algorithm === algorithm,
+export function find({ experiments, metric }: Comparison, setting: string, algorithm: string, results: readonly Result[]): Result {
+  const [found] = experiments.flatMap((experiment) =>
+    results.filter(
+      (each) => each.experiment === experiment && each.metric === metric && each.setting === setting && each.algorithm === algorithm,
+    ),
   );
-  if (!found) throw new Error(`results.json has no ${[experiment, setting, algorithm, metric].join(", ")}`);
+  if (!found) throw new Error(`results.json has no ${[experiments.join(" or "), setting, algorithm, metric].join(", ")}`);
   return found;
 }
 
@@ -107,14 +126,19 @@ function sharesTable(): string {
   ].join("\n");
 }
 
-/** The guide with its numbers brought up to date, between the marks `<!-- NAME -->` and `<!-- /NAME -->`. */
+/** A page with its tables brought up to date, between the marks `<!-- NAME -->` and `<!-- /NAME -->`. @throws {Error} without them. */
+export function withTables(page: string, tables: Readonly<Record<string, string>>): string {
+  return Object.entries(tables).reduce((text, [name, table]) => {
+    const place = new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(\n<!-- /${name} -->)`);
+    if (!place.test(text)) throw new Error(`the page has no place for ${name}`);
+    return text.replace(place, (_, before, after) => `${before}\n${table}\n${after}`);
+  }, page);
+}
+
+/** The guide with its numbers brought up to date. */
 export function withNumbers(guide: string, results: readonly Result[]): string {
   const tables = Object.entries(comparisons).map(([name, comparison]) => [name, tableOf(comparison, results)]);
-  return [...tables, ["shares", sharesTable()]].reduce((text, [name, table]) => {
-    const place = new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(\n<!-- /${name} -->)`);
-    if (!place.test(text)) throw new Error(`the guide has no place for ${name}`);
-    return text.replace(place, (_, before, after) => `${before}\n${table}\n${after}`);
-  }, guide);
+  return withTables(guide, { ...Object.fromEntries(tables), shares: sharesTable() });
 }
 
 /** A comparison as an SVG: bars of means, with one standard error. */

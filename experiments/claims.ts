@@ -1,18 +1,23 @@
 // What the papers say, held against results.json: the README's table is made of this.
 import type { Result } from "./results.ts";
 
+/** The figures that decide, and whether they bear a claim out. */
+export interface Weighed {
+  readonly figures: string;
+  readonly holds: boolean;
+}
+
 interface Claim {
   readonly paper: string;
   readonly says: string;
-  /** The figures that decide, and whether they bear the claim out. */
-  weigh(mean: Look): { readonly figures: string; readonly holds: boolean };
+  weigh(mean: Look): Weighed;
 }
 
 /** The mean of a result. @throws {Error} if it is not there. */
-type Look = (experiment: string, setting: string, algorithm: string, metric?: string) => number;
+export type Look = (experiment: string, setting: string, algorithm: string, metric?: string) => number;
 
 const shown = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(2));
-const list = (values: readonly number[]): string => values.map(shown).join(" / ");
+export const list = (values: readonly number[]): string => values.map(shown).join(" / ");
 /** Whether each of `values` is less than the one at its place in every one of `others`. */
 const below = (values: readonly number[], ...others: readonly (readonly number[])[]): boolean =>
   others.every((other) => values.every((value, i) => value < other[i]));
@@ -103,14 +108,6 @@ function claims(printed: (experiment: string, setting: string, algorithm: string
       "cumulative regret",
       ["OTFLinUCB released", "OTFLinTS released", "uniform"],
     ),
-    least(
-      "(this project)",
-      "the worker's default, OTFLinTS at `exploration: 0.25` and `widthCap: 1`, has less regret than both as released",
-      "figure-1",
-      vernade,
-      "cumulative regret",
-      ["OTFLinTS narrowed", "OTFLinUCB released", "OTFLinTS released"],
-    ),
     least("Verma 2022", "GP-UCB-SDF has the least simple regret (Fig. 1c-d)", "figure-1cd", laws, "simple regret", sdf),
     least("Verma 2022", "GP-TS-SDF has the least simple regret (Fig. 5)", "figure-5", laws, "simple regret", sampling),
     least("Verma 2022", "the least validation error for an SVM on Pima (Fig. 2a-b)", "svm-pima", laws, error, sdf),
@@ -168,26 +165,33 @@ function claims(printed: (experiment: string, setting: string, algorithm: string
   ];
 }
 
+/** @throws {Error} if there is no such result. */
+function found(results: readonly Result[], [experiment, setting, algorithm, metric]: Parameters<Look>): Result {
+  const result = results.find(
+    (each) =>
+      each.experiment === experiment &&
+      each.setting === setting &&
+      each.algorithm === algorithm &&
+      (metric === undefined || each.metric === metric),
+  );
+  if (!result) throw new Error(`results.json has no ${[experiment, setting, algorithm, metric].join(", ")}`);
+  return result;
+}
+
+export const means =
+  (results: readonly Result[]): Look =>
+  (...names) =>
+    found(results, names).mean;
+
 /** The table of the README: what was reproduced, what was not, and by how much. */
 export function claimsTable(results: readonly Result[]): string {
-  const find = (experiment: string, setting: string, algorithm: string, metric?: string): Result => {
-    const found = results.find(
-      (each) =>
-        each.experiment === experiment &&
-        each.setting === setting &&
-        each.algorithm === algorithm &&
-        (metric === undefined || each.metric === metric),
-    );
-    if (!found) throw new Error(`results.json has no ${[experiment, setting, algorithm, metric].join(", ")}`);
-    return found;
-  };
   const printed = (experiment: string, setting: string, algorithm: string): number => {
-    const { paperValue } = find(experiment, setting, algorithm);
+    const { paperValue } = found(results, [experiment, setting, algorithm]);
     if (paperValue === null) throw new Error(`the paper prints nothing for ${experiment}, ${setting}, ${algorithm}`);
     return paperValue;
   };
   const rows = claims(printed).map(({ paper, says, weigh }) => {
-    const { figures, holds } = weigh((...names) => find(...names).mean);
+    const { figures, holds } = weigh(means(results));
     return `| ${paper} | ${says} | ${figures} | ${holds ? "yes" : "**no**"} |`;
   });
   return ["| paper | it says | here | reproduced |", "| --- | --- | --- | --- |", ...rows].join("\n");

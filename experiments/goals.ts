@@ -1,0 +1,178 @@
+// What this project is to reach on the papers' problems, held against results.json: the README's table is made of this.
+import { type Look, list, means, type Weighed } from "./claims.ts";
+import type { Result } from "./results.ts";
+
+interface Goal {
+  readonly problem: string;
+  readonly goal: string;
+  weigh(mean: Look): Weighed;
+}
+
+const UCB = "delay-aware GP-UCB";
+
+const settings = ["m = 500, mean 100", "m = 100, mean 100", "m = 100, mean 500"];
+const rates = ["rate 1 %, spread 0.5", "rate 2 %, spread 1", "rate 2 %, spread 2", "rate 5 %, spread 0.5", "rate 5 %, spread 3"];
+const laws = ["geometric", "uniform", "log-normal"];
+const objectives = ["f1, Poisson 25", "f1, Poisson 50", "f2, Poisson 25", "f2, Poisson 50"];
+const delays = ["no delay", "geometric 20", "geometric 50"];
+const logs = ["uniform log", "skewed log", "more skewed log", "skewed log, few conversions", "uniform log, delays", "skewed log, delays"];
+
+const each = (mean: Look, experiment: string, names: readonly string[], algorithm: string, metric?: string): number[] =>
+  names.map((setting) => mean(experiment, setting, algorithm, metric));
+const ratios = (values: readonly number[], others: readonly number[]): number[] => values.map((value, i) => value / others[i]);
+const atMost = (values: readonly number[], ...bounds: readonly number[]): boolean =>
+  values.every((value, i) => value <= (bounds[i] ?? bounds[0]));
+
+/** Regret on a function of one variable, as a share of Delayed Zooming's. */
+function lipschitz(name: string, share: number, words: string): Goal {
+  return {
+    problem: `Liu's ${name}, sigma 0.03, without delay and with geometric ones of mean 20 and 50`,
+    goal: `at most ${words} of Delayed Zooming's regret`,
+    weigh(mean) {
+      const [own, zooming] = [UCB, "Delayed Zooming, sigma 0.03"].map((algorithm) =>
+        each(
+          mean,
+          "liu",
+          delays.map((delay) => `${name}, ${delay}`),
+          algorithm,
+        ),
+      );
+      return { figures: `${list(own)}; Delayed Zooming ${list(zooming)}`, holds: atMost(ratios(own, zooming), share) };
+    },
+  };
+}
+
+const goals: readonly Goal[] = [
+  {
+    problem: "Vernade's setting, (m, mean delay) = (500, 100) / (100, 100) / (100, 500)",
+    goal: "a regret of at most 50 / 85 / 220",
+    weigh(mean) {
+      const own = each(mean, "vernade", settings, "delay-lin-ts");
+      const others = { "`delay-lin-ucb`": "delay-lin-ucb", OTFLinUCB: "OTFLinUCB released", "pending as zero": "LinTS, pending as zero" };
+      const beside = Object.entries(others).map(([name, algorithm]) => `${name} ${list(each(mean, "vernade", settings, algorithm))}`);
+      return { figures: [list(own), ...beside].join("; "), holds: atMost(own, 50, 85, 220) };
+    },
+  },
+  {
+    problem: "Vernade's setting under a heavy tail, 10,000 rounds",
+    goal: "at most half of OTFLinUCB's regret",
+    weigh(mean) {
+      const [own, greedy, paper] = ["delay-lin-ts", "LinTS, pending as zero", "OTFLinUCB released"].map((algorithm) =>
+        mean("heavy-tail", "log-normal mixture", algorithm),
+      );
+      return { figures: `${list([own])}; OTFLinUCB ${list([paper])}, pending as zero ${list([greedy])}`, holds: own <= paper / 2 };
+    },
+  },
+  {
+    problem: "Vernade's setting, with other parameters from round 4,001 of 8,000 on",
+    goal: "less regret from there with a half-life of 1,000 impressions",
+    weigh(mean) {
+      const [forgetting, never] = ["half-life 1,000", "delay-lin-ts"].map((name) => each(mean, "changing", ["changed", "the same"], name));
+      return {
+        figures: `${list([forgetting[0]])} against ${list([never[0]])}; where nothing changes ${list([forgetting[1]])} against ${list([never[1]])}`,
+        holds: forgetting[0] < never[0],
+      };
+    },
+  },
+  {
+    problem: "conversions whose log-odds are linear, at rates of 1 / 2 / 2 / 5 / 5 %",
+    goal: '`rewards: "bernoulli"` predicts the mean rate within a tenth',
+    weigh(mean) {
+      const of = (metric: string) => ["log-odds", "expected reward"].map((name) => each(mean, "log-odds", rates, name, metric));
+      const [ratio, linear] = of("predicted rate over the true one");
+      const [regret, other] = of("regret");
+      return {
+        figures: `${list(ratio)} times it; linear ${list(linear)}; regret ${list(regret)}, linear ${list(other)}`,
+        holds: ratio.every((value) => Math.abs(value - 1) <= 0.1),
+      };
+    },
+  },
+  {
+    problem: "digits, one pass with a mean delay of 200",
+    goal: "at most 560 mistakes",
+    weigh(mean) {
+      const [own, greedy, paper, uniform] = ["delay-lin-ts", "LinTS, pending as zero", "OTFLinUCB released", "uniform"].map((algorithm) =>
+        mean("digits", "geometric 200", algorithm),
+      );
+      return {
+        figures: `${list([own])}; pending as zero ${list([greedy])}, OTFLinUCB ${list([paper])}, uniform ${list([uniform])}`,
+        holds: own <= 560,
+      };
+    },
+  },
+  {
+    problem: "digits, beside the same pass without delay",
+    goal: "at most 1.3 times its own mistakes without delay",
+    weigh(mean) {
+      const [late, prompt] = ["geometric 200", "no delay"].map((setting) => mean("digits", setting, "delay-lin-ts"));
+      return { figures: `${list([late / prompt])} times ${list([prompt])}`, holds: late / prompt <= 1.3 };
+    },
+  },
+  {
+    problem: "Verma's 50 tasks",
+    goal: "at most 0.75 of GP-UCB-SDF's regret",
+    weigh(mean) {
+      const [own, paper] = [UCB, "GP-UCB-SDF"].map((algorithm) => mean("verma-multi-task", "50 tasks", algorithm));
+      return { figures: `${list([own])}; GP-UCB-SDF ${list([paper])}`, holds: own <= 0.75 * paper };
+    },
+  },
+  {
+    problem: "Vakili's objectives f1 and f2, Poisson delays of mean 25 and 50",
+    goal: "at most 0.3 of BPE-Delay's regret, and less than GP-UCB's",
+    weigh(mean) {
+      const [own, paper, optimistic] = [UCB, "BPE-Delay", "GP-UCB"].map((algorithm) => each(mean, "vakili", objectives, algorithm));
+      return {
+        figures: `${list(own)}, which is ${list(ratios(own, paper))} of BPE-Delay's; GP-UCB ${list(optimistic)}`,
+        holds: atMost(ratios(own, paper), 0.3) && own.every((regret, i) => regret < optimistic[i]),
+      };
+    },
+  },
+  lipschitz("triangle", 1 / 3, "a third"),
+  lipschitz("sine", 1 / 6, "a sixth"),
+  {
+    problem: "distribution of delays (geometric / uniform / log-normal) from 500 conversions with three means of follow-up",
+    goal: "within 0.06 below its 95 % quantile",
+    weigh(mean) {
+      const [long, short] = ["follow-up 3 to 6 means", "follow-up up to 3 means"].map((name) => each(mean, "delays", laws, name));
+      return { figures: `${list(long)}; with less follow-up ${list(short)}`, holds: atMost(long, 0.06) };
+    },
+  },
+  {
+    problem: "alarm, under the same laws",
+    goal: "within 12 expected conversions of a cut, in fewer than 1 % of runs before",
+    weigh(mean) {
+      const [expected, false_] = ["expected conversions until the alarm", "false alarms"].map((metric) =>
+        each(mean, "alarm", laws, "silence", metric),
+      );
+      return {
+        figures: `${list(expected)}; before in ${list(false_.map((share) => 100 * share))} %`,
+        holds: atMost(expected, 12) && false_.every((share) => share < 0.01),
+      };
+    },
+  },
+  {
+    problem: "off-policy intervals at 95 %, of policies given and learnt",
+    goal: "hold the truth in 93 to 97 % of 1,000 logs",
+    weigh(mean) {
+      const shares = logs.map((log) =>
+        ["given", "learnt"].flatMap((policy) =>
+          ["ips", "snips", "doublyRobust"].map((name) => mean("intervals", log, policy, `${name} covers (%)`)),
+        ),
+      );
+      const range = (values: readonly number[]): string => [Math.min(...values), Math.max(...values)].map((v) => v.toFixed(1)).join(" to ");
+      return {
+        figures: logs.map((log, i) => `${log} ${range(shares[i])}`).join("; "),
+        holds: shares.flat().every((share) => share >= 93 && share <= 97),
+      };
+    },
+  },
+];
+
+/** The table of the README: what was reached, what was not, and by how much. */
+export function goalsTable(results: readonly Result[]): string {
+  const rows = goals.map(({ problem, goal, weigh }) => {
+    const { figures, holds } = weigh(means(results));
+    return `| ${problem} | ${goal} | ${figures} | ${holds ? "yes" : "**no**"} |`;
+  });
+  return ["| problem | goal | here | reached |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
