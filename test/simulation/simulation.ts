@@ -73,7 +73,7 @@ export class Simulation {
 
   async #open(): Promise<void> {
     const [policy, options] = this.#dice.pick([
-      ["otf-lin-ts", {}],
+      ["delay-lin-ts", {}],
       ["otf-lin-ucb", {}],
       ["gp-ucb-sdf", { kernel: { name: "matern52" } }],
     ]);

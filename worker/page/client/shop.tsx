@@ -19,7 +19,7 @@ export function Shop({ session, now }: { session: Session; now: number }) {
       <footer>
         The page asks for recommendations with the publishable key; the shop's backend reports purchases as signed webhooks. An impression
         is pending until its purchase is reported, and expires after {SHOP_WINDOW_MS / 60_000} minutes without one. The model does not wait
-        for that: it counts every impression at once, and corrects itself when a purchase comes.
+        for that: it counts every impression for as much as should have come of it by now, which it learns from the purchases so far.
       </footer>
     </>
   );
