@@ -117,6 +117,27 @@ const goals: readonly Goal[] = [
     },
   },
   {
+    problem: "Verma's first 20 tasks, by sampling",
+    goal: "less regret than asy-TS and GP-TS-SDF",
+    weigh(mean) {
+      const [own, ...papers] = ["delay-aware GP-TS", "asy-TS", "GP-TS-SDF"].map((algorithm) =>
+        mean("verma-multi-task-sampling", "20 tasks", algorithm),
+      );
+      return {
+        figures: `${list([own])}; asy-TS ${list([papers[0]])}, GP-TS-SDF ${list([papers[1]])}`,
+        holds: papers.every((paper) => own < paper),
+      };
+    },
+  },
+  {
+    problem: "the same 20 tasks by upper confidence bounds, with a budget of 64 / 128 / 256 rows",
+    goal: "with 256 within a tenth of the exact process's regret",
+    weigh(mean) {
+      const [exact, ...bounded] = ["exact", "64 rows", "128 rows", "256 rows"].map((rows) => mean("budget", "20 tasks", rows));
+      return { figures: `${list(bounded)}; exact ${list([exact])}`, holds: bounded[2] <= 1.1 * exact };
+    },
+  },
+  {
     problem: "Vakili's objectives f1 and f2, Poisson delays of mean 25 and 50",
     goal: "at most 0.3 of BPE-Delay's regret, and less than GP-UCB's",
     weigh(mean) {
