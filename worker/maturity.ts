@@ -124,7 +124,7 @@ interface Conversion {
 function conversionsOf(store: LearnerStore): Conversion[] {
   const rows = store.sql.exec<{ id: string; at: number }>(
     `SELECT i.id, min(c.at) AS at FROM conversions c JOIN impressions i ON i.id = c.impression
-     WHERE c.status IN ('applied', 'conflict') AND c.reward IS NOT NULL AND i.state = 'live' AND i.converted = 1
+     WHERE c.status IN ('applied', 'conflict') AND c.reward IS NOT NULL AND i.converted = 1
      GROUP BY c.impression ORDER BY c.impression`,
   );
   return Array.from(rows, ({ id, at }) => {

@@ -331,4 +331,28 @@ export const mutants: readonly Mutant[] = [
     tests: "learner",
     named: "goes on after an eviction",
   },
+  {
+    guard: "what is heard ends a silence",
+    file: "worker/learner-store.ts",
+    find: "this.#heard = now;",
+    replace: "void now;",
+    tests: "maturity",
+    named: "stops with the first that gets through",
+  },
+  {
+    guard: "the delay estimate is of conversions that were not taken back",
+    file: "worker/maturity.ts",
+    find: " AND i.converted = 1",
+    replace: "",
+    tests: "maturity",
+    named: "does not count what was taken back",
+  },
+  {
+    guard: "pages do not get the points of a Gaussian process",
+    file: "worker/model.ts",
+    find: "if (isGaussianProcess(options))",
+    replace: 'if ("kernel" in options)',
+    tests: "local-model",
+    named: "is refused with one that fits its kernel itself",
+  },
 ];
