@@ -119,6 +119,22 @@ describe("forgetting", () => {
     expect(policy.digest()).toBe(never.digest());
   });
 
+  it.each([delayLinUcb, delayLinTs])(
+    "does not promise that order is nothing to it: halved often, sums are rounded (%#)",
+    async (factory) => {
+      const play = async (conversions: readonly number[]) => {
+        const policy = factory({ dimension: 1, shrinkage: "fixed", forgetting: { halfLife: 1 } });
+        const { policy: running } = await Recommender.create({ policy, window: "none" });
+        const impressions = Array.from({ length: 60 }, (_, i) => running.append({ round: i + 1, features: [1] }));
+        for (const place of conversions) running.observe({ impression: impressions[place], reward: 1 });
+        return running;
+      };
+      const [oldest, youngest] = [await play([4, 5, 6, 59]), await play([59, 4, 5, 6])];
+      expect(oldest.digest()).not.toBe(youngest.digest());
+      expect(oldest.orderInvariant).toBe(false);
+    },
+  );
+
   it("changes nothing before its first half-life", async () => {
     const { policy } = await late({ forgetting: { halfLife: 41 } }, [1]);
     const { policy: without } = await late({}, [1]);
