@@ -71,6 +71,20 @@ describe("a ridge regression that knows of delays", () => {
   });
 
   it.each([
+    [{ rewards: "bernoulli" }, 2400],
+    [{ shrinkage: "fixed", forgetting: { halfLife: 1000 } }, 1100],
+  ] as const)("goes on with few directions of the greatest features, where rounding exceeds the ridge: %o", async (options, rounds) => {
+    const policy = delayLinTs({ dimension: 8, ...options });
+    const recommender = await Recommender.create({ policy, window: { rounds: 500 }, seed: 1 });
+    const candidates = [3, 5].map((k) => ({ features: Array.from({ length: 8 }, (_, i) => 1e6 * ((k * (i + 1) * 0.1237) % 1)) }));
+    for (let round = 0; round < rounds; round++) {
+      const { impressionId, score } = recommender.recommend({ candidates }).action;
+      expect(score).toSatisfy(Number.isFinite);
+      if (round % 3 === 0) recommender.convert({ impressionId, reward: 1 });
+    }
+  });
+
+  it.each([
     [64, 150_000],
     [128, 500_000],
   ])("of %i features has a snapshot of at most %i bytes", async (dimension, most) => {
