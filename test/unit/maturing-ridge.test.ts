@@ -71,7 +71,7 @@ describe("a ridge regression that knows of delays", () => {
   });
 
   it.each([
-    [{ rewards: "bernoulli" }, 2400],
+    [{ rewards: "bernoulli" }, 3400],
     [{ shrinkage: "fixed", forgetting: { halfLife: 1000 } }, 1100],
   ] as const)("goes on with few directions of the greatest features, where rounding exceeds the ridge: %o", async (options, rounds) => {
     const policy = delayLinTs({ dimension: 8, ...options });
