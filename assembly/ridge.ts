@@ -1,7 +1,7 @@
 // Ridge regression as its sums: gram = sum x x^T, moment = sum reward x, and L L^T = V = ridge I + gram.
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { factorise, invertDiagonal, update, ZERO_COLUMN } from "./factor";
+import { factorise, invertDiagonal, LIFT, update } from "./factor";
 import { addMultiple, allFinite, factorRow, triangle } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
 import { copyVector, LANES } from "./panel";
@@ -135,7 +135,9 @@ export function ridgeLogDeterminant(model: Ridge): f64 {
 
 /**
  * Rebuilds the factor from the gram matrix, whatever order it was summed in. **Cost:** d^3 / 3.
- * Returns OK, or, nothing changed, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
+ *
+ * No squared pivot of ridge I + sum x x^T is below the ridge: one that rounding has pushed below half of it is lifted there.
+ * Returns OK, or, nothing changed, OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite.
  */
 export function ridgeRefactor(model: Ridge): i32 {
   const d = model.dimension;
@@ -145,16 +147,16 @@ export function ridgeRefactor(model: Ridge): i32 {
   const reciprocals = factor + bytes;
   const floors = reciprocals + (d << 3);
   memory.copy(factor, model.gram, bytes);
-  memory.fill(floors, 0, d << 3);
   for (let i: usize = 0; i < d; i++) {
     const diagonal = factorRow(factor, i) + (i << 3);
     store<f64>(diagonal, model.ridge + load<f64>(diagonal));
+    store<f64>(floors + (i << 3), model.ridge / 2);
   }
-  const singular = factorise(factor, reciprocals, floors, ZERO_COLUMN, 0, d, model.panel);
-  if (!singular) {
+  const finite = factorise(factor, reciprocals, floors, LIFT, 0, d, model.panel) >= 0;
+  if (finite) {
     memory.copy(model.factor, factor, bytes);
     ridgeTouch(model);
   }
   release(factor);
-  return singular ? NOT_POSITIVE_DEFINITE : OK;
+  return finite ? OK : NOT_POSITIVE_DEFINITE;
 }

@@ -1,16 +1,17 @@
 // Ridge regression from given sums, with what the evidence for its ridge is computed from.
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { factorise, ZERO_COLUMN } from "./factor";
+import { factorise, LIFT } from "./factor";
 import { allFinite, factorRow, triangle } from "./linalg";
 import { allocateDoubles, release } from "./memory";
 import { LANES } from "./panel";
 import { solve, solveFrom, solveTransposed } from "./vector";
 
 /**
- * With A = gram + ridge I (gram: d (d + 1) / 2, packed): writes A^-1 to each of `count` vectors (d each, in place).
+ * With A = gram + ridge I (gram: d (d + 1) / 2, packed, semi-definite): writes A^-1 to each of `count` vectors (d each, in place).
  *
- * The trace of A^-1 goes to `trace`. Returns OK, or NOT_FINITE, or, nothing written, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
+ * The trace of A^-1 goes to `trace`. A squared pivot that rounding has pushed below half of the ridge is lifted there. Returns
+ * OK, or NOT_FINITE, or, nothing written, OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite.
  * **Cost:** 2 d^3 / 3.
  */
 export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, count: usize, trace: usize): i32 {
@@ -21,13 +22,12 @@ export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, c
   const floors = reciprocals + (d << 3);
   const column = floors + (d << 3);
   memory.copy(factor, gram, bytes);
-  memory.fill(floors, 0, d << 3);
   for (let i: usize = 0; i < d; i++) {
     const diagonal = factorRow(factor, i) + (i << 3);
     store<f64>(diagonal, ridge + load<f64>(diagonal));
+    store<f64>(floors + (i << 3), ridge / 2);
   }
-  let status: i32 = factorise(factor, reciprocals, floors, ZERO_COLUMN, 0, d, column + (d << 3));
-  if (status != OK) {
+  if (factorise(factor, reciprocals, floors, LIFT, 0, d, column + (d << 3)) < 0) {
     release(factor);
     return NOT_POSITIVE_DEFINITE;
   }
@@ -36,7 +36,7 @@ export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, c
     solve(factor, reciprocals, d, vector);
     solveTransposed(factor, reciprocals, d, vector);
   }
-  if (!allFinite(vectors, count * d)) status = NOT_FINITE;
+  const status = allFinite(vectors, count * d) ? OK : NOT_FINITE;
   store<f64>(trace, inverseTrace(factor, reciprocals, d, column));
   release(factor);
   return status;

@@ -181,6 +181,8 @@ export class DelayEstimate {
     if (this.#conversions < FEW) return { expected: 0, chance: 1, alarm: false };
     this.#advance(time);
     const before = this.#matured(from);
+    // What got through was shown later, by another clock: nothing is known of a time before it.
+    if (!(before > 0)) return { expected: 0, chance: 1, alarm: false };
     const more = Math.max(this.#matured(time) - before, 0);
     const chance = power(before / (before + more), this.#conversions);
     return { expected: (this.#conversions * more) / before, chance, alarm: chance < this.#falseAlarm };

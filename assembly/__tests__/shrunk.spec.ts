@@ -15,8 +15,16 @@ describe("shrunkSolve", () => {
     expect<f64>(abs(get(trace, 0) - 16 / 32.75)).toBeLessThan(1e-15);
   });
 
-  it("refuses what is not positive definite and writes nothing", () => {
-    const packed = vector([-10, 5, 5]);
+  it("takes what only rounding has made indefinite", () => {
+    const vectors = vector([1, 1]);
+    const trace = zeros(1);
+    expect<i32>(shrunkSolve(vector([1e20, 1e20, 1e20 - 65536]), 2, 0.5, vectors, 1, trace)).toBe(OK);
+    expect<f64>(abs(get(vectors, 0) + get(vectors, 1) - 1e-20)).toBeLessThan(1e-30);
+    expect<f64>(abs(get(trace, 0) - 8)).toBeLessThan(1e-12);
+  });
+
+  it("refuses what is not finite and writes nothing", () => {
+    const packed = vector([NaN, 5, 5]);
     const vectors = vector([7, 8]);
     const trace = zeros(1);
     expect<i32>(shrunkSolve(packed, 2, 0.5, vectors, 1, trace)).toBe(NOT_POSITIVE_DEFINITE);

@@ -1,6 +1,6 @@
 import type { Core, GaussianProcessHandle, KernelSpec } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
-import { byPoint, KEPT } from "./bounded-process.ts";
+import { byPoint, INITIAL_ROWS, KEPT } from "./bounded-process.ts";
 import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
 import { Domain } from "./domain.ts";
 import { FORGOTTEN, Forgetting } from "./forgetting.ts";
@@ -68,8 +68,9 @@ export class BernoulliPosterior implements JointPosterior {
     this.#median = kernelSpec(medianKernel(settings), settings.dimension);
     this.#kernel = this.#median;
     this.domain = settings.domain && new Domain(settings.domain);
-    this.#matured = core.gpCreate(this.#median, 1, settings.capacity);
-    this.#all = core.gpCreate(this.#median, 1, settings.capacity);
+    const rows = Math.min(settings.capacity, INITIAL_ROWS);
+    this.#matured = core.gpCreate(this.#median, 1, rows);
+    this.#all = core.gpCreate(this.#median, 1, rows);
     this.#unmatured = new UnmaturedSums(window, settings.capacity);
     this.#forgetting = settings.forgetting && new Forgetting(core, settings.forgetting);
     this.#halfLife = settings.forgetting?.halfLife ?? Number.MAX_VALUE;

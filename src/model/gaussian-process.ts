@@ -314,6 +314,8 @@ export class GaussianProcess implements Posterior, JointPosterior {
     this.#forget(0);
     this.#core.gpSetKernel(this.#handle, kernel);
     this.#kernel = kernel;
+    // Its variances before the first row are those of another kernel.
+    this.#lazy = null;
     this.#priorDeviation = 0;
   }
 

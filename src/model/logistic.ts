@@ -1,7 +1,7 @@
 import type { Core } from "../core/core.ts";
 
-/** Least variance of a conversion that is counted with: what is nearly certain still counts. */
-const LEAST_VARIANCE = 1e-6;
+/** Farthest log-odds that are expanded about, at a rate of one in a million: what is nearly certain still counts. */
+const FARTHEST = 13.8;
 
 /** 1 / (1 + e^-x), the chance of a conversion whose log-odds are x. */
 export function logistic(core: Core, logOdds: number): number {
@@ -10,10 +10,12 @@ export function logistic(core: Core, logOdds: number): number {
 
 /**
  * The log-likelihood of conversion or none, to second order about these log-odds e: its information w there, and the offset w e - p.
+ * About log-odds farther out than all that matter it would take steps that lead yet farther, so e is held within those.
  * Its derivative at log-odds x is then y + offset - w x, y being 1 for a conversion.
  */
 export function linearised(core: Core, logOdds: number): { readonly information: number; readonly offset: number } {
-  const p = logistic(core, logOdds);
-  const information = Math.max(p * (1 - p), LEAST_VARIANCE);
-  return { information, offset: information * logOdds - p };
+  const e = Math.min(Math.max(logOdds, -FARTHEST), FARTHEST);
+  const p = logistic(core, e);
+  const information = p * (1 - p);
+  return { information, offset: information * e - p };
 }

@@ -31,7 +31,7 @@ const ANCHORED = 1.05;
  * most five in a window. The mean is shrunk by a ridge of its own (see shrinkage).
  *
  * Forgetting halves all sums after every so many impressions, instead of multiplying them by a factor with each: weights are powers
- * of two, sums stay exact, and a reward that comes late or is taken back counts just as its impression does.
+ * of two, sums stay exact for some twenty half-lives, and a reward that comes late or is taken back counts just as its impression does.
  * **Source:** Russac, Vernade, Cappe 2019, weighted linear bandits, for the discount; its second covariance is left out.
  *
  * Of rewards by log-odds the likelihood is taken to second order, once for each impression, about what is known when it is shown:
@@ -87,6 +87,12 @@ export class MaturingRidge {
     this.#posterior = new Ridge(core, { dimension: d, ridge });
     this.#mean = new Ridge(core, { dimension: d, ridge });
     this.#unmatured = new UnmaturedSums(window, this.#triangle + this.#totals.length);
+  }
+
+  /** Chosen ridges and anchors keep what they were chosen by; halved often enough, sums have more digits than a number. */
+  get orderInvariant(): boolean {
+    const { shrinkage, forgetting } = this.#options;
+    return shrinkage === "fixed" && !this.#bernoulli && forgetting === null;
   }
 
   get #halfLife(): number {

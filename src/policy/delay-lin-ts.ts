@@ -22,7 +22,7 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
     const state = new MaturingRidge(core, window, settings);
     return {
       dimension: settings.dimension,
-      orderInvariant: settings.shrinkage === "fixed" && settings.rewards === "linear",
+      orderInvariant: state.orderInvariant,
       deterministic: false,
       delayOffset: 0,
       state,

@@ -22,7 +22,7 @@ export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ de
     const state = new MaturingRidge(core, window, settings);
     return {
       dimension: settings.dimension,
-      orderInvariant: settings.shrinkage === "fixed" && settings.rewards === "linear",
+      orderInvariant: state.orderInvariant,
       deterministic: true,
       delayOffset: 0,
       state,

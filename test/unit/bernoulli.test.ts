@@ -226,6 +226,13 @@ it("runs for ever at its default size: in no more memory, and no more bytes of a
   expect(later.snapshot).toBeLessThan(1.1 * settled.snapshot);
 });
 
+it("takes memory for the points it has, not for those it may have", async () => {
+  const policy = delayGpTs({ domain: { points: [[0], [1]] }, capacity: 20_000, rewards });
+  const recommender = await Recommender.create({ policy, window: "none" });
+  for (let round = 1; round <= 20; round++) recommender.convert({ impressionId: recommender.recommend({}).action.impressionId, reward: 1 });
+  expect(recommender.memoryBytes).toBeLessThan(2 ** 21);
+});
+
 describe("options", () => {
   it.each([
     [{ rewards: "poisson" }, /^rewards: expected one of gaussian, bernoulli/],

@@ -121,6 +121,15 @@ describe("a delay estimate", () => {
     expect(alarm).toBe(false);
   });
 
+  it("says nothing of a silence since before the first impression, as by a clock that is behind", () => {
+    const estimate = new DelayEstimate({ window: 300 });
+    for (let shownAt = 1000; shownAt < 1050; shownAt++) {
+      estimate.show(shownAt);
+      estimate.convert({ shownAt, at: shownAt });
+    }
+    for (const now of [950, 1050]) expect(estimate.silence(now, 900)).toEqual({ expected: 0, chance: 1, alarm: false });
+  });
+
   it("does not alarm when nothing is shown any more: nobody can convert then", () => {
     const estimate = observed(3000, 4);
     const random = stream(5);

@@ -71,6 +71,20 @@ describe("a ridge regression that knows of delays", () => {
   });
 
   it.each([
+    [{ rewards: "bernoulli" }, 3400],
+    [{ shrinkage: "fixed", forgetting: { halfLife: 1000 } }, 1100],
+  ] as const)("goes on with few directions of the greatest features, where rounding exceeds the ridge: %o", async (options, rounds) => {
+    const policy = delayLinTs({ dimension: 8, ...options });
+    const recommender = await Recommender.create({ policy, window: { rounds: 500 }, seed: 1 });
+    const candidates = [3, 5].map((k) => ({ features: Array.from({ length: 8 }, (_, i) => 1e6 * ((k * (i + 1) * 0.1237) % 1)) }));
+    for (let round = 0; round < rounds; round++) {
+      const { impressionId, score } = recommender.recommend({ candidates }).action;
+      expect(score).toSatisfy(Number.isFinite);
+      if (round % 3 === 0) recommender.convert({ impressionId, reward: 1 });
+    }
+  });
+
+  it.each([
     [64, 150_000],
     [128, 500_000],
   ])("of %i features has a snapshot of at most %i bytes", async (dimension, most) => {
@@ -118,6 +132,22 @@ describe("forgetting", () => {
     const { policy: never } = await late(options, [0, 0.75, 0]);
     expect(policy.digest()).toBe(never.digest());
   });
+
+  it.each([delayLinUcb, delayLinTs])(
+    "does not promise that order is nothing to it: halved often, sums are rounded (%#)",
+    async (factory) => {
+      const play = async (conversions: readonly number[]) => {
+        const policy = factory({ dimension: 1, shrinkage: "fixed", forgetting: { halfLife: 1 } });
+        const { policy: running } = await Recommender.create({ policy, window: "none" });
+        const impressions = Array.from({ length: 60 }, (_, i) => running.append({ round: i + 1, features: [1] }));
+        for (const place of conversions) running.observe({ impression: impressions[place], reward: 1 });
+        return running;
+      };
+      const [oldest, youngest] = [await play([4, 5, 6, 59]), await play([59, 4, 5, 6])];
+      expect(oldest.digest()).not.toBe(youngest.digest());
+      expect(oldest.orderInvariant).toBe(false);
+    },
+  );
 
   it("changes nothing before its first half-life", async () => {
     const { policy } = await late({ forgetting: { halfLife: 41 } }, [1]);
