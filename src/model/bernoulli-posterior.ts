@@ -1,9 +1,10 @@
 import type { Core, GaussianProcessHandle, KernelSpec } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
-import { byPoint, INITIAL_ROWS, KEPT } from "./bounded-process.ts";
+import { byPoint, KEPT } from "./bounded-process.ts";
 import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
 import { Domain } from "./domain.ts";
 import { FORGOTTEN, Forgetting } from "./forgetting.ts";
+import { INITIAL_ROWS } from "./gaussian-process.ts";
 import { mostProbable } from "./hyperparameters.ts";
 import { inducingPoints } from "./inducing-points.ts";
 import { kernelSpec } from "./kernel.ts";

@@ -3,11 +3,10 @@ import { NumericalError } from "../errors.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import type { Domain } from "./domain.ts";
 import { FORGOTTEN } from "./forgetting.ts";
+import { INITIAL_ROWS } from "./gaussian-process.ts";
 import { inducingPoints } from "./inducing-points.ts";
 import type { JointPosterior, Moments } from "./posterior.ts";
 
-/** Rows there is room for at first, as it grows by itself. */
-export const INITIAL_ROWS = 64;
 /** Below this many rows it costs more to merge the rows of a point than it saves. */
 const UNMERGED_ROWS = 256;
 /** How much of the capacity is in use after points were given up: the fuller, the less is lost, and the sooner it is full again. */

@@ -36,10 +36,10 @@ export interface Best {
 }
 
 /** How the best candidate is found. */
-export type Acquisition = (posterior: HallucinatedPosterior, evidence: Evidence) => Best;
+type Acquisition = (posterior: HallucinatedPosterior, evidence: Evidence) => Best;
 
 /** The choice of a batch, with the numbers by which it was chosen. */
-export interface Leader {
+interface Leader {
   readonly index: number;
   readonly score: number;
   readonly mean: number;

@@ -1,7 +1,7 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import { type Cohort, Cohorts } from "./cohorts.ts";
 
-export interface DelaySettings {
+interface DelaySettings {
   /** What delays are told apart by: the least difference between short ones, in the unit of times. */
   readonly resolution: number;
   /** Length of the youngest cohorts, and age at which an impression has none any more; in the unit of times. */

@@ -8,7 +8,8 @@ import { KnownLikelihoods } from "./known-likelihoods.ts";
 import { LazyMoments } from "./lazy-moments.ts";
 import type { AppendedPoint, JointPosterior, Moments, Posterior } from "./posterior.ts";
 
-const INITIAL_ROWS = 64;
+/** Rows there is room for at first, as a process grows by itself. */
+export const INITIAL_ROWS = 64;
 /** Below this many rows a fixed domain keeps repeated points apart: merging them costs more than it saves. */
 const UNMERGED_ROWS = 256;
 

@@ -20,7 +20,8 @@ export interface MaturingRidgeSettings {
   readonly forgetting?: ForgettingSettings | null;
   /**
    * What is linear in the features: the expected reward (default), or, with "bernoulli", the log-odds of a reward of 1, the others
-   * being 0. Means and scores are chances then, and right ones where rates differ widely; the regret is about the same.
+   * being 0. Means are chances then, and right ones where rates differ widely; a score is a chance of `delayLinUcb`, and of
+   * `delayLinTs` the log-odds of a draw. The regret is about the same.
    */
   readonly rewards?: "linear" | "bernoulli";
 }

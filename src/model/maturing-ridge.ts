@@ -239,16 +239,15 @@ export class MaturingRidge {
     return scores;
   }
 
-  /** Expected rewards by samples about its mean of `multiplier` deviations, see `Ridge.drawScores` and `Ridge.sampleScores`. */
+  /**
+   * Samples about its mean of `multiplier` deviations, see `Ridge.drawScores` and `Ridge.sampleScores`; of log-odds, which tell
+   * candidates apart where their chances are all but certain.
+   */
   sampleScores(request: SampleRequest, multiplier: number): Scores {
     const { points, draws, normals } = request;
     const scale = multiplier * this.#deviation;
-    if (draws > 0) {
-      const scores = this.#posterior.drawScores(request, scale, this.#estimate());
-      return { ...scores, score: this.#expected(scores.score) };
-    }
-    const scores = this.#posterior.sampleScores(points, normals(this.#options.dimension), scale);
-    return { score: this.#expected(this.#corrected(scores, points)) };
+    if (draws > 0) return this.#posterior.drawScores(request, scale, this.#estimate());
+    return { score: this.#corrected(this.#posterior.sampleScores(points, normals(this.#options.dimension), scale), points) };
   }
 
   /** What is linear in the features as expected rewards, in place. */

@@ -209,7 +209,7 @@ describe("log-odds", () => {
     expect(error(mean)).toBeLessThan(error(linear) / 4);
   });
 
-  it("have scores in (0, 1): the mean and its bonus, the sampled chance", async () => {
+  it("have scores that are the mean and its bonus, or the log-odds of a draw", async () => {
     const candidates = [{ features: [1, 0.5] }, { features: [0.25, -0.5] }, { features: [-1, 1] }];
     const request = { candidates, round: 1, limit: 3 };
     const options = { dimension: 2, rewards: "bernoulli" } as const;
@@ -221,10 +221,25 @@ describe("log-odds", () => {
     }
     const { policy: sampler } = await Recommender.create({ policy: delayLinTs(options), window: "none" });
     for (const draws of [0, 50]) {
-      for (const { score } of sampler.choose({ ...request, draws })) {
-        expect(score).toBeGreaterThan(0);
-        expect(score).toBeLessThan(1);
-      }
+      const [first, , last] = sampler.choose({ ...request, draws });
+      expect(first.score).toBeGreaterThan(last.score);
+      expect([first.mean, last.mean]).toEqual([0.5, 0.5]);
     }
+  });
+
+  it("tell candidates apart that are all but certain: what is chosen by a draw has a chance", async () => {
+    const options = { dimension: 2, rewards: "bernoulli", exploration: 1 } as const;
+    const recommender = await Recommender.create({ policy: delayLinTs(options), window: "none", seed: 3 });
+    const random = stream(9);
+    const leaders = new Set<number>();
+    for (let round = 1; round <= 60; round++) {
+      const candidates = Array.from({ length: 4 }, () => ({ features: [300 * random(), 300 * random()] }));
+      const [{ index, probability }] = recommender.policy.choose({ candidates, round, draws: 50 });
+      expect(probability).toBeGreaterThan(0);
+      leaders.add(index);
+      const { action } = recommender.recommend({ candidates });
+      recommender.convert({ impressionId: action.impressionId, reward: 1 });
+    }
+    expect(leaders.size).toBeGreaterThan(1);
   });
 });
