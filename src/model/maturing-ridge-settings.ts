@@ -21,7 +21,8 @@ export interface MaturingRidgeSettings {
   /**
    * What is linear in the features: the expected reward (default), or, with "bernoulli", the log-odds of a reward of 1, the others
    * being 0. Means are chances then, and right ones where rates differ widely; a score is a chance of `delayLinUcb`, and of
-   * `delayLinTs` the log-odds of a draw. The regret is about the same.
+   * `delayLinTs` the log-odds of a draw. The regret is about the same. Each impression is looked at once, by what was known then:
+   * where rates change, it takes `forgetting`.
    */
   readonly rewards?: "linear" | "bernoulli";
 }
