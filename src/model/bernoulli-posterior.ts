@@ -1,6 +1,6 @@
 import type { Core, GaussianProcessHandle, KernelSpec } from "../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
-import { byPoint, KEPT } from "./bounded-process.ts";
+import { byPoint, KEPT, nearestTo } from "./bounded-process.ts";
 import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
 import { Domain } from "./domain.ts";
 import { FORGOTTEN, Forgetting } from "./forgetting.ts";
@@ -12,7 +12,7 @@ import { information, laplaceEvidence, laplaceMode, type Trials } from "./laplac
 import { logistic } from "./logistic.ts";
 import type { AppendedImpression, JointPosterior, Moments, ReportedDelay } from "./posterior.ts";
 import { UnmaturedSums } from "./unmatured-sums.ts";
-import { type Moment, timeOf, type Window } from "./window.ts";
+import type { Moment, Window } from "./window.ts";
 
 /** The approximation is taken anew after so many impressions and conversions to a point: O(n^3) each time, O(n^2) on average. */
 const LAG = 1 / 16;
@@ -42,7 +42,6 @@ const success = (reward: number): number => Math.min(Math.max(reward, 0), 1);
 export class BernoulliPosterior implements JointPosterior {
   readonly domain: Domain | null;
   readonly #core: Core;
-  readonly #window: Window;
   readonly #median: KernelSpec;
   readonly #context: number;
   readonly #capacity: number;
@@ -63,7 +62,6 @@ export class BernoulliPosterior implements JointPosterior {
 
   constructor(core: Core, settings: ParsedDelayAware, window: Window) {
     this.#core = core;
-    this.#window = window;
     this.#context = settings.contextDimension;
     this.#capacity = settings.capacity;
     this.#median = kernelSpec(medianKernel(settings), settings.dimension);
@@ -84,7 +82,7 @@ export class BernoulliPosterior implements JointPosterior {
     const place = row < 0 ? this.#open(features) : row;
     this.#impressions++;
     this.#sites[place].count++;
-    const sums = this.#unmatured.add(timeOf(this.#window, moment));
+    const sums = this.#unmatured.add(moment);
     if (sums) sums[place]++;
     if (this.#conversions >= this.#nextFit) this.#fit();
     this.#change();
@@ -95,10 +93,7 @@ export class BernoulliPosterior implements JointPosterior {
     const weight = this.#forgetting?.weight(impression.slot, this.#impressions - 1) ?? 1;
     const site = this.#siteOf(impression.features, weight);
     if (site) site.successes += weight * (success(reward) - success(previous ?? 0));
-    const time = timeOf(this.#window, impression);
-    if (delay?.before !== undefined) this.#unmatured.convert(time, delay.before, -1);
-    const after = delay ? delay.after : previous === undefined ? Math.max(this.#unmatured.now - time, 0) : undefined;
-    if (after !== undefined) this.#unmatured.convert(time, after);
+    this.#unmatured.observe(impression, previous, delay);
     if (previous === undefined) this.#conversions++;
     this.#change();
   }
@@ -114,8 +109,7 @@ export class BernoulliPosterior implements JointPosterior {
     const row = this.#core.gpFind(this.#all, point);
     if (row >= 0) return this.#sites[row];
     if (weight < FORGOTTEN) return undefined;
-    const covariance = this.#core.kernelMatrix(this.#kernel, this.#points(), point);
-    return this.#sites[covariance.reduce((best, each, i) => (each > covariance[best] ? i : best), 0)];
+    return this.#sites[nearestTo(this.#core, this.#kernel, this.#points(), point)];
   }
 
   /** Opens a row of which nothing is known but what the others say. */

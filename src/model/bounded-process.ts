@@ -134,8 +134,7 @@ export class BoundedProcess implements JointPosterior {
   }
 
   #nearest(point: Float64Array): Site {
-    const covariance = this.#core.kernelMatrix(this.#kernel, this.#points(), point);
-    return this.#sites[covariance.reduce((best, each, i) => (each > covariance[best] ? i : best), 0)];
+    return this.#sites[nearestTo(this.#core, this.#kernel, this.#points(), point)];
   }
 
   #open(point: Float64Array, reward: number, weight: number): void {
@@ -287,6 +286,12 @@ export class BoundedProcess implements JointPosterior {
   statistics(): Float64Array {
     return Float64Array.from([...this.#sites].sort(byPoint).flatMap(({ point, count, sum }) => [...point, count, sum]));
   }
+}
+
+/** Which of the points (n x d, row-major) is nearest to a point: that of the greatest covariance, the first of equals. */
+export function nearestTo(core: Core, kernel: KernelSpec, points: Float64Array, point: Float64Array): number {
+  const covariance = core.kernelMatrix(kernel, points, point);
+  return covariance.reduce((best, each, i) => (each > covariance[best] ? i : best), 0);
 }
 
 /** Compares two points by their coordinates, the first that differs. */

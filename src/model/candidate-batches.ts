@@ -39,10 +39,7 @@ export interface Best {
 type Acquisition = (posterior: HallucinatedPosterior, evidence: Evidence) => Best;
 
 /** The choice of a batch, with the numbers by which it was chosen. */
-interface Leader {
-  readonly index: number;
-  readonly score: number;
-  readonly mean: number;
+interface Leader extends Pick<Best, "index" | "score" | "mean"> {
   readonly width: number;
   /** B_h: evaluations of the batch. */
   readonly length: number;

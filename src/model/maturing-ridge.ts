@@ -7,7 +7,7 @@ import type { SampleRequest, Scores } from "./ranking.ts";
 import { Ridge } from "./ridge.ts";
 import { evidenceRidge, type MaturedSums, product, type Shrinkage, shrunk } from "./shrinkage.ts";
 import { UnmaturedSums } from "./unmatured-sums.ts";
-import { type Moment, timeOf, type Window } from "./window.ts";
+import type { Moment, Window } from "./window.ts";
 
 type MaturingRidgeOptions = Omit<ParsedMaturingRidge, "exploration">;
 
@@ -43,7 +43,6 @@ export class MaturingRidge {
   readonly #posterior: Ridge;
   readonly #unmatured: UnmaturedSums;
   readonly #core: Core;
-  readonly #window: Window;
   readonly #options: MaturingRidgeOptions;
   readonly #triangle: number;
   readonly #bernoulli: boolean;
@@ -74,7 +73,6 @@ export class MaturingRidge {
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
     const { dimension: d, ridge } = options;
     this.#core = core;
-    this.#window = window;
     this.#options = options;
     this.#triangle = (d * (d + 1)) / 2;
     this.#bernoulli = options.rewards === "bernoulli";
@@ -118,7 +116,7 @@ export class MaturingRidge {
       this.#anchor = anchor;
       this.#anchorDue = Math.ceil((this.#impressions + 1) * ANCHORED);
     }
-    const sums = this.#unmatured.add(timeOf(this.#window, moment));
+    const sums = this.#unmatured.add(moment);
     if (sums) addSquare(sums, weighted);
     for (let i = 0; i < totals.length; i++) {
       this.#totals[i] += totals[i];
@@ -161,10 +159,7 @@ export class MaturingRidge {
     this.#mean.reward(impression, weight * reward, weight * before);
     this.#rewards += weight * (reward - before);
     this.#squares += weight * (reward * reward - before * before);
-    const time = timeOf(this.#window, impression);
-    if (delay?.before !== undefined) this.#unmatured.convert(time, delay.before, -1);
-    const after = delay ? delay.after : previous === undefined ? Math.max(this.#unmatured.now - time, 0) : undefined;
-    if (after !== undefined) this.#unmatured.convert(time, after);
+    this.#unmatured.observe(impression, previous, delay);
     this.#shift = undefined;
   }
 

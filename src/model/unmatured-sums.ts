@@ -1,7 +1,8 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import { Cohorts } from "./cohorts.ts";
 import { Delays } from "./delays.ts";
-import type { Window } from "./window.ts";
+import type { ReportedDelay } from "./posterior.ts";
+import { type Moment, timeOf, type Window } from "./window.ts";
 
 /** Youngest cohorts of delays to a window, and resolutions of its delays. */
 const COHORTS = 64;
@@ -20,6 +21,8 @@ export class UnmaturedSums {
   readonly #delays: Delays;
   readonly #cohorts: Cohorts;
   readonly #size: number;
+  readonly #window: Window;
+  /** The latest time an impression was made at: what is matured, is so by then. */
   #now = 0;
 
   constructor(window: Window, size: number) {
@@ -27,15 +30,12 @@ export class UnmaturedSums {
     this.#delays = new Delays({ resolution, cohort, span });
     this.#cohorts = new Cohorts(COARSE * cohort, span, size, SAME);
     this.#size = size;
-  }
-
-  /** The latest time an impression was made at: what is matured, is so by then. */
-  get now(): number {
-    return this.#now;
+    this.#window = window;
   }
 
   /** Counts an impression; returns the sums to which its own are to be added, unless it is too old to be in any. */
-  add(time: number): Float64Array | undefined {
+  add(moment: Moment): Float64Array | undefined {
+    const time = timeOf(this.#window, moment);
     this.#now = Math.max(this.#now, time);
     this.#delays.advance(this.#now);
     this.#delays.add(time);
@@ -48,9 +48,12 @@ export class UnmaturedSums {
     return this.#cohorts.list.map(({ sums }) => sums);
   }
 
-  /** Counts a conversion after `delay` of an impression made at `time`; with `sign` -1 takes it back. */
-  convert(time: number, delay: number, sign: 1 | -1 = 1): void {
-    this.#delays.convert(time, delay, sign);
+  /** Counts how late an impression converted, which had the reward `previous`: as told, or else the first time until the latest one. */
+  observe(impression: Moment, previous: number | undefined, delay?: ReportedDelay): void {
+    const time = timeOf(this.#window, impression);
+    if (delay?.before !== undefined) this.#delays.convert(time, delay.before, -1);
+    const after = delay ? delay.after : previous === undefined ? Math.max(this.#now - time, 0) : undefined;
+    if (after !== undefined) this.#delays.convert(time, after);
   }
 
   /** What of the sums has not matured. **Cost:** O(size) for each cohort. */

@@ -45,14 +45,13 @@ export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ define
   },
 
   start({ core }, { threshold, batchRule, confidence, normBound, delta, exploration, ...settings }) {
-    const state = new CandidateBatches(core, settings, { threshold, batchRule }, (posterior, { evaluations, logDeterminant }) => {
+    const state = new CandidateBatches(core, settings, { threshold, batchRule }, ({ lazy }, { evaluations, logDeterminant }) => {
       const t = Math.max(1, evaluations);
       const beta =
         confidence === "bayesian"
-          ? Math.sqrt(2 * core.log(((settings.domain?.points.length ?? 0) * t * t * Math.PI * Math.PI) / (6 * delta)))
+          ? Math.sqrt(2 * core.log((lazy.mean.mean.length * t * t * Math.PI * Math.PI) / (6 * delta)))
           : normBound + Math.sqrt(logDeterminant + core.log(1 / delta));
       const multiplier = exploration * beta;
-      const { lazy } = posterior;
       const { index, score } = upperConfidenceLeader(lazy, multiplier);
       return { index, score, mean: lazy.mean.mean[index], deviation: lazy.deviation.deviation[index], multiplier };
     });
