@@ -14,6 +14,7 @@ import {
 } from "afterclick";
 import { improvementCases, miniCases } from "./golden/calandriello.ts";
 import { type Case, close, equal, type Json, kernelOf } from "./golden/case.ts";
+import { delayLinearCases } from "./golden/delay-linear.ts";
 import { delayCases } from "./golden/delays.ts";
 import { dlppCases, zoomingCases } from "./golden/liu.ts";
 import { explorationCases } from "./golden/vakili.ts";
@@ -242,6 +243,7 @@ function casesOf(file: Json): Case[] {
   if (file.results?.[0]?.method) return sdfCases(file);
   if (file.ei) return improvementCases(file);
   if (file.geometric) return delayCases(file);
+  if (file.delay_linear) return delayLinearCases(file);
   if (file.run && file.lengths) return explorationCases(file);
   if (file.results?.[0]?.batches) return miniCases(file);
   if (sample?.grid_points_per_axis) return zoomingCases(file);

@@ -60,6 +60,7 @@ const changes: [string, (file: any) => void][] = [
   ["ei", (file) => void (file.h[22].h *= 1 + 1e-9)],
   ["ei", (file) => void (file.h[27].log_h *= 1 + 1e-9)],
   ["ei", (file) => void (file.ei_scaled[4].value *= 1 + 1e-9)],
+  ["delay_linear", (file) => void (file.delay_linear[0].steps.at(-1).expect.mean[1] += 1e-6)],
 ];
 
 describe("a changed file", () => {

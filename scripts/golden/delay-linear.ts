@@ -1,0 +1,27 @@
+// Delay-aware linear policies: what they predict after a history of impressions and conversions.
+import { type AppendedImpression, delayLinTs, delayLinUcb, type PolicyDescriptor, Recommender } from "afterclick";
+import { type Case, close, type Json } from "./case.ts";
+
+const TOLERANCE = 1e-9;
+
+export function delayLinearCases(file: Json): Case[] {
+  return file.delay_linear.map((one: Json) => ({
+    name: one.label,
+    async run() {
+      for (const policy of [delayLinUcb, delayLinTs]) await play(policy(one.options), one);
+    },
+  }));
+}
+
+async function play(policy: PolicyDescriptor, { window, points, steps }: Json): Promise<void> {
+  const { policy: running } = await Recommender.create({ policy, window });
+  const shown: AppendedImpression[] = [];
+  for (const { show, round, now, convert, reward, delay, expect } of steps) {
+    if (show) shown.push(running.append({ features: show, round, now }));
+    if (convert !== undefined) running.observe({ impression: shown[convert], reward, ...(delay && { delay: { after: delay } }) });
+    if (!expect) continue;
+    const { mean, variance } = running.predict(points);
+    close(`mean after ${shown.length}`, mean, expect.mean, TOLERANCE, TOLERANCE);
+    close(`variance after ${shown.length}`, variance, expect.variance, TOLERANCE, TOLERANCE);
+  }
+}

@@ -1,0 +1,221 @@
+import { solved } from "./dense.ts";
+import { grouped, intervalOf, PlainDelays, type Shown } from "./plain-delays.ts";
+
+export interface PlainRidgeOptions {
+  readonly dimension: number;
+  readonly ridge?: number;
+  readonly rewardVariance?: number;
+  readonly shrinkage?: "evidence" | "fixed";
+  readonly halfLife?: number;
+  readonly rewards?: "linear" | "bernoulli";
+  /** Rounds, or ms, or none. */
+  readonly window: { readonly rounds: number } | { readonly ms: number } | "none";
+}
+
+interface Impression extends Shown {
+  readonly x: readonly number[];
+  /** What it counts for, its features as they count in the covariance, and the offset of its log-odds. */
+  weight: number;
+  readonly weighted: readonly number[];
+  readonly offset: number;
+  reward: number;
+}
+
+/** Sums in which an impression counts for what has matured of it. */
+export interface PlainSums {
+  readonly gram: number[][];
+  readonly moment: number[];
+  readonly level: number[];
+  readonly count: number;
+  readonly squares: number;
+}
+
+export const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, each, i) => sum + each * b[i], 0);
+const times = (a: readonly (readonly number[])[], x: readonly number[]): number[] => a.map((row) => dot(row, x));
+const axis = (d: number, i: number): number[] => Array.from({ length: d }, (_, j) => Number(i === j));
+const square = (d: number, of: (i: number, j: number) => number): number[][] =>
+  Array.from({ length: d }, (_, i) => Array.from({ length: d }, (_, j) => of(i, j)));
+const solve = (a: readonly (readonly number[])[], b: readonly number[]): number[] => solved(Float64Array.from(a.flat()), b);
+
+/** a^-1, for a matrix that needs no pivoting. */
+function inverse(a: readonly (readonly number[])[]): number[][] {
+  const rows = a.map((row, i) => [...row, ...axis(a.length, i)]);
+  for (const [i, pivot] of rows.entries()) {
+    const own = pivot[i];
+    for (let j = 0; j < pivot.length; j++) pivot[j] /= own;
+    for (const row of rows) {
+      const factor = row === pivot ? 0 : row[i];
+      for (let j = 0; factor !== 0 && j < row.length; j++) row[j] -= factor * pivot[j];
+    }
+  }
+  return rows.map((row) => row.slice(a.length));
+}
+
+const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
+
+/** gram + least I + (ridge - least) (I - e e^T), e being the direction of the level. */
+export function penalised({ gram, level }: PlainSums, ridge: number, least: number): number[][] {
+  const size = dot(level, level);
+  const e = (i: number, j: number): number => (size > 0 ? (level[i] * level[j]) / size : Number(i === j));
+  return square(level.length, (i, j) => gram[i][j] + least * Number(i === j) + (ridge - least) * (Number(i === j) - e(i, j)));
+}
+
+/** MacKay's fixed point: the ridge is noise variance over parameter variance, the noise's by the squared errors of the fit. */
+export function plainEvidence(sums: PlainSums, { least, rewardVariance, noise, from }: Record<string, number>): number {
+  const { gram, moment, level, count, squares } = sums;
+  const d = moment.length;
+  const size = Math.sqrt(dot(level, level));
+  if (size === 0) return from;
+  const e = level.map((each) => each / size);
+  const most = Math.max(least, (0.3 * gram.reduce((sum, row, i) => sum + row[i], 0)) / d);
+  let ridge = from;
+  for (let step = 0; step < 3; step++) {
+    const covariance = inverse(penalised(sums, ridge, least));
+    const mean = times(covariance, moment);
+    const trace = covariance.reduce((sum, row, i) => sum + row[i], 0);
+    const freedom = d - 1 - ridge * (trace - dot(e, times(covariance, e)));
+    const rest = mean.map((each, i) => each - dot(e, mean) * e[i]);
+    const errors = squares - 2 * dot(mean, moment) + dot(mean, times(gram, mean));
+    const variance = Number.isNaN(noise) ? (errors + 10 * rewardVariance) / (Math.max(count - freedom, 0) + 10) : noise;
+    const proposed = ((freedom + 0.03) * variance) / (dot(rest, rest) + 0.03 * rewardVariance);
+    ridge = Math.min(Math.max(proposed, least), most);
+  }
+  return ridge;
+}
+
+/** The delay-aware linear model from the list of all impressions: nothing is kept up to date, all is summed and solved anew. */
+export class PlainRidge {
+  readonly options: Required<PlainRidgeOptions>;
+  readonly delays: PlainDelays;
+  readonly impressions: Impression[] = [];
+  readonly #coarse = new Map<Impression, boolean>();
+  #now = 0;
+  ridge: number;
+  #due = 2;
+  #anchor: number[];
+  #anchorDue = 0;
+
+  constructor(options: PlainRidgeOptions) {
+    this.options = { ridge: 0.1, rewardVariance: 0.25, shrinkage: "evidence", halfLife: Number.MAX_VALUE, rewards: "linear", ...options };
+    this.ridge = this.options.ridge;
+    this.#anchor = Array(options.dimension).fill(0);
+    const { window } = options;
+    if (window === "none") this.delays = new PlainDelays({ resolution: 1, unit: 1, span: Number.MAX_VALUE });
+    else if ("ms" in window) this.delays = new PlainDelays({ resolution: window.ms / 16384, unit: window.ms / 64, span: window.ms });
+    else this.delays = new PlainDelays({ resolution: 1, unit: Math.max(1, Math.floor(window.rounds / 64)), span: window.rounds });
+  }
+
+  get #bernoulli(): boolean {
+    return this.options.rewards === "bernoulli";
+  }
+
+  append(x: readonly number[], time: number): Impression {
+    const n = this.impressions.length;
+    if (this.#bernoulli && n >= this.#anchorDue) {
+      this.#anchor = this.parameter();
+      this.#anchorDue = Math.ceil((n + 1) * 1.05);
+    }
+    const e = Math.min(Math.max(dot(x, this.#anchor), -13.8), 13.8);
+    const information = logistic(e) * (1 - logistic(e));
+    const root = this.#bernoulli ? Math.sqrt(information) : 1;
+    const [weighted, offset] = [x.map((each) => root * each), information * e - logistic(e)];
+    this.#pass(time);
+    const impression = Object.assign(this.delays.show(time), { x, weight: 1, weighted, offset, reward: 0 });
+    this.impressions.push(impression);
+    this.#now = Math.max(this.#now, time);
+    const { shrinkage, ridge, rewardVariance, halfLife } = this.options;
+    if (shrinkage === "evidence" && n + 1 >= this.#due) {
+      const guess = this.#bernoulli ? { rewardVariance: 1, noise: 1 } : { rewardVariance, noise: Number.NaN };
+      this.ridge = plainEvidence(this.sums(), { least: ridge, from: this.ridge, ...guess });
+      this.#due = Math.ceil(Math.min((n + 1) * 1.2, n + 1 + (1.2 - 1) * halfLife));
+    }
+    if ((n + 1) % halfLife === 0) for (const each of this.impressions) each.weight /= 2;
+    return impression;
+  }
+
+  /** Cohorts of sums are handed back as those of delays are. */
+  #pass(time: number): void {
+    const unit = 16 * this.delays.unit;
+    for (const each of this.impressions) {
+      const [start, length] = this.#cohort(each);
+      if ((Math.floor(time / unit) - start - length) * unit > this.delays.span) this.#coarse.set(each, true);
+    }
+  }
+
+  #cohort({ time }: Impression): readonly [number, number] {
+    const unit = 16 * this.delays.unit;
+    return intervalOf(Math.floor(time / unit), Math.floor(this.#now / unit), 1);
+  }
+
+  observe(impression: Impression, reward: number, delay?: number): void {
+    impression.delay ??= delay ?? Math.max(this.#now - impression.time, 0);
+    impression.reward = reward;
+  }
+
+  /** What each impression counts for: within a cohort of sums, as much as all of its impressions on average. */
+  shares(): number[] {
+    const matured = this.delays.matured(this.#now);
+    const place = new Map(this.impressions.map((each, i) => [each, i]));
+    const cohorts = grouped(this.impressions, (each) => (this.#coarse.has(each) ? "passed" : this.#cohort(each).join()));
+    const shares = this.impressions.map(() => 1);
+    for (const [key, members] of cohorts) {
+      if (key === "passed") continue;
+      const places = members.map((each) => place.get(each) as number);
+      const mean = places.reduce((sum, i) => sum + matured[i], 0) / places.length;
+      for (const i of places) shares[i] = mean;
+    }
+    return shares;
+  }
+
+  sums(): PlainSums {
+    const { dimension: d, ridge } = this.options;
+    const shares = this.shares();
+    const total = (of: (each: Impression) => number): number => this.impressions.reduce((sum, each) => sum + each.weight * of(each), 0);
+    const matured = (of: (each: Impression) => number): number =>
+      this.impressions.reduce((sum, each, i) => sum + each.weight * shares[i] * of(each), 0);
+    const level = axis(d, 0).map((_, i) => matured(({ x }) => x[i]));
+    const count = matured(() => 1);
+    let moment = axis(d, 0).map((_, i) => total(({ reward, x }) => reward * x[i]));
+    if (this.#bernoulli) {
+      const rewards = total(({ reward }) => reward);
+      const rate = (rewards + 0.5) / (Math.max(count, rewards) + 1);
+      const usual = dot(level, level) > 0 ? (Math.log(rate / (1 - rate)) * count) / dot(level, level) : 0;
+      moment = moment.map((each, i) => each + matured(({ offset, x }) => offset * x[i]) + ridge * usual * level[i]);
+    }
+    const gram = square(d, (i, j) => matured(({ weighted }) => weighted[i] * weighted[j]));
+    return { gram, moment, level, count, squares: total(({ reward }) => reward * reward) };
+  }
+
+  /** The inverse of what the mean's parameter is solved with. */
+  inverse(): number[][] {
+    return inverse(penalised(this.sums(), this.ridge, this.options.ridge));
+  }
+
+  /** The mean's parameter. */
+  parameter(): number[] {
+    const sums = this.sums();
+    return solve(penalised(sums, this.ridge, this.options.ridge), sums.moment);
+  }
+
+  /** Standard deviation of a reward. */
+  spread(): number {
+    if (this.#bernoulli) return 1;
+    const { count, squares } = this.sums();
+    const rewards = this.impressions.reduce((sum, { weight, reward }) => sum + weight * reward, 0);
+    const errors = count > 0 ? Math.max(squares - (rewards * rewards) / count, 0) : 0;
+    return Math.sqrt((errors + 10 * this.options.rewardVariance) / (count + 10));
+  }
+
+  /** V: of all impressions, matured or not. */
+  information(): number[][] {
+    const { dimension: d, ridge } = this.options;
+    return square(d, (i, j) => {
+      return this.impressions.reduce((sum, { weight, weighted }) => sum + weight * weighted[i] * weighted[j], ridge * Number(i === j));
+    });
+  }
+
+  /** Mean and standard deviation of what is linear in x. */
+  latent(x: readonly number[]): { mean: number; deviation: number } {
+    return { mean: dot(x, this.parameter()), deviation: this.spread() * Math.sqrt(dot(x, solve(this.information(), x))) };
+  }
+}
