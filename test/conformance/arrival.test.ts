@@ -1,11 +1,13 @@
-import { type ConversionEvent, type PolicyFactory, policies, Recommender } from "afterclick";
+import { type ConversionEvent, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { create, listed, shuffled } from "../support/history.ts";
-import { candidatesFor, type Setting, stream } from "../support/scenario.ts";
+import { create, shuffled } from "../support/history.ts";
+import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
+import { type Listed, listed, predicting } from "./stated.ts";
 
-// Laws of what the order of arrival may not change: what has been learnt, and after a rebuild every byte.
+// Laws of what the order of arrival may not change: sums, predictions, and after a rebuild every byte.
 
-const WINDOW = { ms: 1_000_000 };
+/** Windows close while impressions are shown; what was in time still counts when it is delivered afterwards. */
+const WINDOW = { ms: 30_000, grace: 1_000_000 };
 
 interface Shown {
   readonly impressionId: string;
@@ -14,7 +16,14 @@ interface Shown {
 }
 
 /** What a policy shows in 40 rounds in which it learns nothing. */
-async function impressions(factory: PolicyFactory, setting: Setting): Promise<Shown[]> {
+const shownBy = new Map<string, Promise<Shown[]>>();
+function impressions(each: Listed): Promise<Shown[]> {
+  const shown = shownBy.get(each.name) ?? show(each);
+  shownBy.set(each.name, shown);
+  return shown;
+}
+
+async function show({ factory, setting }: Listed): Promise<Shown[]> {
   const recommender = await create(factory, setting.options, WINDOW);
   const random = stream(31);
   return Array.from({ length: 40 }, (_, i) => {
@@ -26,88 +35,153 @@ async function impressions(factory: PolicyFactory, setting: Setting): Promise<Sh
 
 const dyadic = (random: () => number): number => Math.floor(random() * 4096) / 4096;
 
+interface Arriving {
+  readonly retract?: boolean;
+  readonly reward?: (random: () => number) => number;
+}
+
 /** For every other impression a few events of two goals: a reward, another one later, a retraction last or in between. */
-function events(shown: readonly Shown[], retract: boolean): ConversionEvent[] {
+function events(shown: readonly Shown[], { retract = false, reward: drawn = dyadic }: Arriving = {}): ConversionEvent[] {
   const random = stream(32);
   return shown
     .filter((_, i) => i % 2 === 0)
     .flatMap(({ impressionId, now }) =>
       ["conversion", "signup"].flatMap((goal) =>
         Array.from({ length: Math.floor(random() * 4) }, (_, i): ConversionEvent => {
-          const reward = retract && random() < 0.4 ? null : dyadic(random);
-          // Few times and ids, so that now and then the id decides, or the reward.
-          return { impressionId, goal, reward, eventId: `${goal} ${i % 2}`, at: now + Math.floor(2 * random()) };
+          const reward = retract && random() < 0.4 ? null : drawn(random);
+          // Few times and ids, so that now and then the id decides, or the reward; the last of the times is too late.
+          return { impressionId, goal, reward, eventId: `${goal} ${i % 2}`, at: now + 7_600 * Math.floor(5 * random()) };
         }),
       ),
     );
 }
 
-/** Registers impressions and delivers conversions among them, each after its own; restores whenever `restoring` says so. */
-async function deliver(
-  start: () => Promise<Recommender>,
-  shown: readonly Shown[],
-  arriving: readonly ConversionEvent[],
-  random: () => number,
-  restoring = 0,
-): Promise<Recommender> {
-  let recommender = await start();
+interface Delivery {
+  readonly each: Listed;
+  readonly shown: readonly Shown[];
+  readonly arriving: readonly ConversionEvent[];
+  /** When events come among impressions and the recommender is restored; without it all come afterwards, in order. */
+  readonly random?: () => number;
+}
+
+async function deliver({ each, shown, arriving, random }: Delivery): Promise<Recommender> {
+  let recommender = await create(each.factory, each.setting.options, WINDOW);
   const waiting = [...arriving];
   for (const impression of shown) {
     recommender.register(impression);
+    if (!random) continue;
     for (let i = waiting.length - 1; i >= 0; i--) {
       if (random() < 0.9 || !recommender.impression(waiting[i].impressionId)) continue;
       recommender.convert(waiting[i]);
       waiting.splice(i, 1);
     }
-    if (random() < restoring) recommender = await Recommender.restore(recommender.snapshot(), { policies });
+    if (random() < 0.06) recommender = await Recommender.restore(recommender.snapshot(), { policies });
   }
   for (const event of waiting) recommender.convert(event);
   return recommender;
 }
 
-describe.each(listed)("$name", ({ factory, setting }) => {
-  const start = (): Promise<Recommender> => create(factory, setting.options, WINDOW);
+/** The conversions of all impressions afterwards, and three other orders, repeated: "always" among the impressions. */
+async function orders(each: Listed, when: "always" | "afterwards", kind?: Arriving): Promise<[Recommender, Recommender[]]> {
+  const shown = await impressions(each);
+  const arriving = events(shown, kind);
+  expect(arriving.length).toBeGreaterThan(30);
+  const reference = await deliver({ each, shown, arriving });
+  expect(reference.counts().converted).toBeGreaterThan(5);
+  const others = [1, 2, 3].map((seed) => {
+    const order = shuffled([...arriving, ...arriving], stream(seed));
+    return deliver({ each, shown, arriving: order, random: when === "always" ? stream(seed + 10) : undefined });
+  });
+  return [reference, await Promise.all(others)];
+}
 
-  it("is the same, byte for byte, once rebuilt: in whatever order conversions came, repeated, with restores in between", async ({
-    skip,
-  }) => {
-    if (!(await start()).policy.orderInvariant) skip("its state depends on the order of conversions, as it declares");
-    const shown = await impressions(factory, setting);
-    const arriving = events(shown, false);
-    const reference = await deliver(start, shown, arriving, () => 0);
+const POINTS = dyadicVectors(stream(10), 20, 4);
+
+describe.each(["always", "afterwards"] as const)("of conversions, %s", (when) => {
+  it.each(listed.filter(({ sums }) => sums === when))("$name learns the same sums in any order", async (each) => {
+    const [reference, others] = await orders(each, when);
+    for (const other of others) expect(other.digest()).toBe(reference.digest());
+  });
+
+  it.each(listed.filter(({ sums }) => sums === when))("$name learns the same sums with retractions", async (each) => {
+    const [reference, others] = await orders(each, when, { retract: true });
+    for (const other of others) expect(other.digest()).toBe(reference.digest());
+  });
+
+  it.each(listed.filter(({ state }) => state === when))("$name is the same in any order, byte for byte, once rebuilt", async (each) => {
+    const [reference, others] = await orders(each, when);
     reference.policy.refactor();
-    expect(arriving.length).toBeGreaterThan(30);
-    for (const seed of [1, 2, 3]) {
-      const order = shuffled([...arriving, ...arriving], stream(seed));
-      const other = await deliver(start, shown, order, stream(seed + 10), 0.2);
+    for (const other of others) {
       other.policy.refactor();
       expect(other.snapshot()).toEqual(reference.snapshot());
     }
   });
 
-  it("learns the same from conversions, restatements and retractions in any order and repeated", async ({ skip }) => {
-    if (!(await start()).policy.orderInvariant) skip("its state depends on the order of conversions, as it declares");
-    const shown = await impressions(factory, setting);
-    const arriving = events(shown, true);
-    const reference = await deliver(start, shown, arriving, () => 0);
-    expect(arriving.filter(({ reward }) => reward === null).length).toBeGreaterThan(10);
-    expect(reference.counts().converted).toBeGreaterThan(5);
-    for (const seed of [1, 2, 3]) {
-      const order = shuffled([...arriving, ...arriving], stream(seed));
-      expect((await deliver(start, shown, order, stream(seed + 10), 0.2)).digest()).toBe(reference.digest());
+  it.each(predicting.filter(({ predictions }) => predictions === when))("$name predicts the same, but for 1e-12", async (each) => {
+    const [reference, others] = await orders(each, when, { reward: (random) => random() });
+    const expected = reference.policy.predict(POINTS);
+    for (const { policy } of others) {
+      const { mean, variance } = policy.predict(POINTS);
+      for (let i = 0; i < POINTS.length; i++) {
+        expect(Math.abs(mean[i] - expected.mean[i])).toBeLessThan(1e-12);
+        expect(Math.abs(variance[i] - expected.variance[i])).toBeLessThan(1e-12);
+      }
     }
   });
+});
 
-  it("forgets a retracted conversion exactly: as if it had never come", async ({ skip }) => {
-    if (!(await start()).policy.orderInvariant) skip("its state depends on the order of conversions, as it declares");
-    const shown = await impressions(factory, setting);
-    const kept = events(shown, false);
-    const regretted = shown.filter((_, i) => i % 2 === 1).map(({ impressionId, now }) => ({ impressionId, reward: 0.75, at: now + 5 }));
-    const retractions = regretted.map((event) => ({ ...event, reward: null, at: event.at + 1 }));
-    const reference = await deliver(start, shown, kept, stream(1));
-    const other = await deliver(start, shown, shuffled([...kept, ...regretted, ...retractions], stream(2)), stream(3), 0.2);
+const byEvidence = listed.filter(({ factory, setting }) => /^delay-lin/.test(factory.id) && /evidence/.test(setting.label));
+
+it("tests the default shrinkage of both delay-aware linear policies", () => {
+  expect(new Set(byEvidence.map(({ factory }) => factory.id))).toEqual(new Set(["delay-lin-ucb", "delay-lin-ts"]));
+});
+
+it.each(byEvidence)("$name keeps in any order all but the ridge that it chose: sums, delays and rewards", async (each) => {
+  const [reference, others] = await orders(each, "always", { retract: true });
+  reference.policy.refactor();
+  const expected = wordsOf(reference.snapshot());
+  for (const other of others) {
+    other.policy.refactor();
+    const words = wordsOf(other.snapshot());
+    expect(words.length).toBe(expected.length);
+    expect(words.filter((word, i) => word !== expected[i]).length).toBeLessThanOrEqual(1);
+  }
+});
+
+describe("a retracted conversion", () => {
+  const always = listed.filter(({ sums }) => sums === "always");
+  const byConversion = ["gp-ucb", "asy-ts", "gp-bucb", "gp-bts", "gp-ei", "mini-gp-ucb", "mini-gp-ei", "delay-gp-ucb", "delay-gp-ts"];
+  const byImpression = always.filter(
+    ({ factory, setting }) => !byConversion.includes(factory.id) || setting.options.rewards === "bernoulli",
+  );
+
+  /** Learns of every other impression, and of the rest what is said of them. */
+  async function learning(each: Listed, said: (rest: { impressionId: string; at: number }[]) => ConversionEvent[], seed: number) {
+    const shown = await impressions(each);
+    const rest = shown.filter((_, i) => i % 2 === 1).map(({ impressionId, now }) => ({ impressionId, at: now + 5 }));
+    return deliver({ each, shown, arriving: shuffled([...events(shown), ...said(rest)], stream(seed)), random: stream(seed + 1) });
+  }
+  const taken = (event: { impressionId: string; at: number }): ConversionEvent[] => [
+    { ...event, reward: 0.75 },
+    { ...event, reward: null, at: event.at + 1 },
+  ];
+
+  it.each(always)("is to $name as one of no reward", async (each) => {
+    const reference = await learning(each, (rest) => rest.map((event) => ({ ...event, reward: 0 })), 1);
+    const other = await learning(each, (rest) => rest.flatMap(taken), 2);
+    expect(other.digest()).toBe(reference.digest());
+    expect(other.counts().retracted).toBe(20);
+  });
+
+  it.each(byImpression)("is to $name as if it had never come", async (each) => {
+    const reference = await learning(each, () => [], 1);
+    const other = await learning(each, (rest) => rest.flatMap(taken), 2);
     expect(other.digest()).toBe(reference.digest());
     expect(other.counts().converted).toBe(reference.counts().converted);
-    expect(other.counts().retracted).toBeGreaterThan(0);
   });
 });
+
+/** The body of a snapshot, by eight bytes each. */
+function wordsOf(bytes: Uint8Array): BigUint64Array {
+  return new BigUint64Array(bytes.slice(64).buffer);
+}

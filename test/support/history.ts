@@ -1,12 +1,7 @@
-import { type PolicyFactory, policies, Recommender } from "afterclick";
-import { candidatesFor, type Setting, settings } from "./scenario.ts";
+import { type PolicyFactory, Recommender, type Window } from "afterclick";
+import { candidatesFor, type Setting } from "./scenario.ts";
 
-/** Every policy of the table in every way in which it is tested. */
-export const listed = policies.flatMap((factory) =>
-  (settings[factory.id] ?? []).map((setting) => ({ name: `${factory.id} ${setting.label}`.trim(), factory, setting })),
-);
-
-export function create(factory: PolicyFactory, options: object, window: "none" | { rounds: number } | { ms: number } = { rounds: 8 }) {
+export function create(factory: PolicyFactory, options: object, window: Window = { rounds: 8 }) {
   const make = factory as PolicyFactory<object>;
   return Recommender.create({ policy: make(options), window, seed: 5 });
 }

@@ -1,0 +1,52 @@
+import { policies } from "afterclick";
+import { expect, it } from "vitest";
+import { create } from "../support/history.ts";
+import { settings } from "../support/scenario.ts";
+import { learnt } from "./learnt.ts";
+import { listed, named } from "./stated.ts";
+
+// What is stated of a setting is what its policy declares, and nothing is left unstated.
+
+it("tests every policy of the table", () => {
+  expect(Object.keys(settings).sort()).toEqual(policies.map(({ id }) => id).sort());
+});
+
+it("states something of every setting, and of no other", () => {
+  expect(listed.map(({ name }) => name).sort()).toEqual([...named].sort());
+});
+
+it("calls a setting invariant only where it states that sums and state always are", () => {
+  const always = listed.filter(({ sums, state }) => sums === "always" && state === "always").map(({ name }) => name);
+  const invariant = listed.filter((each) => each.invariant).map(({ name }) => name);
+  // Sums that are halved again and again have more digits than a number, in the end.
+  expect(always.filter((name) => !invariant.includes(name))).toEqual(["delay-lin-ucb forgetting"]);
+  expect(invariant.filter((name) => !always.includes(name))).toEqual([]);
+});
+
+it.each(listed)("$name declares what is stated of it", async ({ factory, setting, invariant, chance, proposes, hasDomain }) => {
+  const { policy } = await create(factory, setting.options);
+  expect(policy.orderInvariant).toBe(invariant);
+  expect(policy.deterministic).toBe(chance === "none");
+  expect(policy.sequential !== undefined).toBe(proposes);
+  expect(policy.hasDomain).toBe(hasDomain);
+  expect(policy.dimension).toBe(factory.id === "uniform" ? 0 : 4);
+});
+
+it.each(listed)("$name knows a chance only where it is stated to", async (each) => {
+  const { recommender, request } = await learnt(each);
+  const known = (draws: number): boolean => recommender.policy.choose({ ...request, draws })[0].probability !== undefined;
+  expect([known(0), known(20)]).toEqual([each.chance === "known", each.chance === "known" || each.chance === "draws"]);
+});
+
+it.each(listed)("$name decides the same exactly if it is deterministic", async (each) => {
+  const { recommender, request } = await learnt(each);
+  const sizes = [recommender, await create(each.factory, each.setting.options)].map(({ policy }, i) => {
+    const choices = Array.from({ length: 250 }, (_, decision) => {
+      const [{ index, features, score }] = policy.choose({ ...request, round: 31 - 30 * i, decision: `decision ${decision}` });
+      return `${index} ${score} ${features}`;
+    });
+    return new Set(choices).size;
+  });
+  if (each.chance === "none") expect(sizes).toEqual([1, 1]);
+  else expect(Math.max(...sizes)).toBeGreaterThan(1);
+});

@@ -1,0 +1,138 @@
+import { type PolicyFactory, policies } from "afterclick";
+import { type Setting, settings } from "../support/scenario.ts";
+
+// What is stated of every setting, so that no policy excuses itself from a law by what it declares.
+
+/** Whether something stays the same whatever the order of conversions: also among impressions, only after all of them, or not. */
+type Order = "always" | "afterwards" | "never";
+
+interface Stated {
+  /**
+   * Its choice is always the same ("none"), at random with a chance that it knows ("known"), that it knows of many draws ("draws"),
+   * or that it does not know ("unknown").
+   */
+  readonly chance: "none" | "known" | "draws" | "unknown";
+  /** The digest of the sums, the snapshot once rebuilt, and, but for 1e-12, what it predicts. */
+  readonly sums: Order;
+  readonly state: Order;
+  readonly predictions: Order | "none";
+}
+
+const row = (chance: Stated["chance"], sums: Order, state: Order, predictions: Stated["predictions"]): Stated => {
+  return { chance, sums, state, predictions };
+};
+
+/** The settings that declare that the order of conversions does not matter. */
+const INVARIANT = [
+  "otf-lin-ucb released, buffered",
+  "otf-lin-ucb theory, exact",
+  "otf-lin-ts released, buffered",
+  "otf-lin-ts theory, exact, capped",
+  "delay-lin-ucb fixed",
+  "delay-lin-ts fixed",
+  "gp-ucb-sdf exact",
+  "gp-ucb-sdf at capacity, buffered",
+  "gp-ucb-sdf in a domain",
+  "gp-ts-sdf theory",
+  "gp-ts-sdf released, at capacity",
+  "gp-ts-sdf in a domain",
+  "gp-ts-sdf pathwise, in a domain",
+  "epsilon-greedy candidates",
+  "epsilon-greedy in a domain",
+  "uniform",
+];
+
+const STATED: Record<string, Stated> = {
+  "otf-lin-ucb released, buffered": row("none", "always", "always", "always"),
+  "otf-lin-ucb theory, exact": row("none", "always", "always", "always"),
+  "otf-lin-ts released, buffered": row("draws", "always", "always", "always"),
+  "otf-lin-ts theory, exact, capped": row("draws", "always", "always", "always"),
+  // The ridge keeps what it was chosen by; so does the point at which log-odds are linearised.
+  "delay-lin-ucb by evidence": row("none", "always", "afterwards", "afterwards"),
+  "delay-lin-ucb fixed": row("none", "always", "always", "always"),
+  // As long as sums have no more digits than a number.
+  "delay-lin-ucb forgetting": row("none", "always", "always", "always"),
+  "delay-lin-ucb log-odds": row("none", "afterwards", "afterwards", "afterwards"),
+  "delay-lin-ts by evidence": row("draws", "always", "afterwards", "afterwards"),
+  "delay-lin-ts fixed": row("draws", "always", "always", "always"),
+  "delay-lin-ts forgetting, by evidence": row("draws", "always", "afterwards", "afterwards"),
+  "delay-lin-ts log-odds, fixed, forgetting": row("draws", "afterwards", "afterwards", "afterwards"),
+  "gp-ucb-sdf exact": row("none", "always", "always", "always"),
+  "gp-ucb-sdf at capacity, buffered": row("none", "always", "always", "always"),
+  // Hyper-parameters keep what they were fitted to.
+  "gp-ucb-sdf refitted": row("none", "always", "never", "afterwards"),
+  "gp-ucb-sdf in a domain": row("none", "always", "always", "always"),
+  "gp-ts-sdf theory": row("draws", "always", "always", "always"),
+  "gp-ts-sdf released, at capacity": row("draws", "always", "always", "always"),
+  "gp-ts-sdf in a domain": row("draws", "always", "always", "always"),
+  "gp-ts-sdf pathwise, in a domain": row("draws", "always", "always", "always"),
+  // Rows of the posterior are in the order of arrival.
+  "gp-ucb candidates": row("none", "always", "never", "always"),
+  "gp-ucb refitted, in a domain": row("none", "always", "never", "afterwards"),
+  "asy-ts candidates": row("draws", "always", "never", "always"),
+  "asy-ts refitted, in a domain": row("draws", "always", "never", "afterwards"),
+  "gp-bucb candidates": row("none", "always", "never", "always"),
+  "gp-bucb refitted, in a domain": row("none", "always", "never", "afterwards"),
+  "gp-bts candidates": row("draws", "always", "never", "always"),
+  "gp-bts refitted, in a domain": row("draws", "always", "never", "afterwards"),
+  "delay-gp-ucb candidates with a context": row("none", "always", "never", "afterwards"),
+  "delay-gp-ucb in a domain": row("none", "always", "never", "afterwards"),
+  "delay-gp-ucb at capacity": row("none", "never", "never", "never"),
+  "delay-gp-ucb bernoulli, with a context": row("none", "always", "never", "never"),
+  "delay-gp-ucb bernoulli, in a domain": row("none", "always", "never", "never"),
+  "delay-gp-ucb forgetting": row("none", "never", "never", "afterwards"),
+  "delay-gp-ts candidates with a context": row("draws", "always", "never", "afterwards"),
+  "delay-gp-ts in a domain, at capacity": row("draws", "never", "never", "never"),
+  "delay-gp-ts bernoulli, at capacity": row("draws", "afterwards", "never", "never"),
+  "delay-gp-ts bernoulli, forgetting": row("draws", "never", "never", "never"),
+  "delay-gp-ts forgetting, in a domain": row("draws", "never", "never", "afterwards"),
+  "delayed-zooming in a box": row("unknown", "never", "never", "none"),
+  "delayed-zooming among points": row("none", "afterwards", "never", "none"),
+  "dlpp in a box": row("unknown", "afterwards", "afterwards", "none"),
+  "dlpp among points": row("unknown", "never", "never", "none"),
+  "bpe-delay short rounds": row("none", "afterwards", "afterwards", "afterwards"),
+  "bpe past its horizon": row("none", "afterwards", "afterwards", "afterwards"),
+  "mini-gp-ucb frequentist": row("none", "always", "never", "always"),
+  "mini-gp-ucb Bayesian, raw, refitted": row("none", "always", "never", "afterwards"),
+  "mini-gp-ei": row("none", "always", "never", "always"),
+  "gp-ei candidates": row("none", "always", "never", "always"),
+  "gp-ei in a domain": row("none", "always", "never", "always"),
+  "epsilon-greedy candidates": row("known", "always", "always", "always"),
+  "epsilon-greedy in a domain": row("known", "always", "always", "always"),
+  uniform: row("known", "always", "always", "none"),
+};
+
+export interface Listed extends Stated {
+  readonly name: string;
+  readonly factory: PolicyFactory;
+  readonly setting: Setting;
+  readonly invariant: boolean;
+  readonly proposes: boolean;
+  readonly hasDomain: boolean;
+}
+
+/** Names of settings of which something is stated, in order. */
+export const named = Object.keys(STATED);
+
+/** Every policy of the table in every way in which it is tested, and what is stated of it. */
+export const listed: readonly Listed[] = policies.flatMap((factory) =>
+  (settings[factory.id] ?? []).map((setting) => {
+    const name = `${factory.id} ${setting.label}`.trim();
+    const { proposes = false } = setting;
+    return {
+      ...STATED[name],
+      name,
+      factory,
+      setting,
+      invariant: INVARIANT.includes(name),
+      proposes,
+      hasDomain: "domain" in setting.options,
+    };
+  }),
+);
+
+/** Those that take candidates, that rank, that draw from a posterior, and that predict. */
+export const amongCandidates = listed.filter(({ hasDomain }) => !hasDomain);
+export const ranking = listed.filter(({ proposes }) => !proposes);
+export const sampling = listed.filter(({ chance }) => chance === "draws");
+export const predicting = listed.filter(({ predictions }) => predictions !== "none");
