@@ -151,7 +151,7 @@ export class DelayEstimate {
   stillConverts(age: number): number {
     const rate = this.rate();
     const seen = this.below(age);
-    return rate * seen < 1 ? (rate * (1 - seen)) / (1 - rate * seen) : 0;
+    return rate * seen >= 1 ? 0 : (rate * (1 - seen)) / (1 - rate * seen);
   }
 
   /** Conversions still to come after `now`, of all impressions; NaN before the first conversion. */

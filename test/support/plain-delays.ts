@@ -57,13 +57,17 @@ export class PlainDelays {
   }
 
   show(time: number): Shown {
+    this.advance(time);
+    this.shown.push({ time, passed: false });
+    return this.shown.at(-1) as Shown;
+  }
+
+  advance(time: number): void {
     for (const each of this.shown) {
       const [start, length] = this.#cohort(each.time);
       if ((Math.floor(time / this.unit) - start - length) * this.unit > this.span) each.passed = true;
     }
-    this.newest = Math.floor(time / this.unit);
-    this.shown.push({ time, passed: false });
-    return this.shown.at(-1) as Shown;
+    this.newest = Math.max(this.newest, Math.floor(time / this.unit));
   }
 
   #cohort(time: number): readonly [number, number] {
@@ -117,12 +121,12 @@ export class PlainDelays {
     return before + ((after - before) * (steps - from)) / (to - from);
   }
 
-  /** The share of its conversions that each impression should have had by `now`. */
-  matured(now: number): number[] {
+  /** The share of its conversions that each impression should have had by `now`, by the law as it was known at another time. */
+  matured(now: number, known = now): number[] {
     const of = new Map<number, number>();
     return this.ages(now).map((age) => {
       if (age === Number.POSITIVE_INFINITY) return 1;
-      if (!of.has(age)) of.set(age, this.below(Math.max(age, 0) + this.resolution, now));
+      if (!of.has(age)) of.set(age, this.below(Math.max(age, 0) + this.resolution, known));
       return of.get(age) as number;
     });
   }

@@ -132,7 +132,7 @@ describe("in a simulated world", () => {
     let bias = 0;
     let pending = 0;
     for (const seed of [1, 2, 3, 4, 5, 6]) {
-      const policy = await running(delayGpUcb({ dimension: 1, rewards, capacity: 100 }), { rounds: 1000 });
+      const policy = await running(delayGpUcb({ dimension: 1, rewards, capacity: 40 }), { rounds: 1000 });
       const arrived = await played(policy, 800, 250, stream(seed));
       const { mean, variance } = policy.predict(asked);
       const truth = asked.map(([x]) => rate(x));
@@ -205,32 +205,50 @@ describe("forgetting", () => {
   });
 });
 
-it("runs for ever at its default size: in no more memory, and no more bytes of a snapshot", async () => {
-  const policy = delayGpTs({ dimension: 12, contextDimension: 6, rewards });
-  const recommender = await Recommender.create({ policy, window: { rounds: 50 } });
-  const random = stream(9);
-  const play = (rounds: number): { memory: number; snapshot: number } => {
-    let snapshot = 0;
-    for (let round = 1; round <= rounds; round++) {
-      const candidates = [0, 1].map(() => ({ features: Array.from({ length: 12 }, random) }));
-      const { impressionId } = recommender.recommend({ candidates }).action;
-      if (random() < 0.3) recommender.convert({ impressionId, reward: 1 });
-      if (round % 20 === 0) snapshot = Math.max(snapshot, recommender.snapshot().length);
-    }
-    return { memory: recommender.memoryBytes, snapshot };
-  };
-  const settled = play(500);
-  const later = play(500);
-  expect(settled.memory).toBeLessThan(64 * 2 ** 20);
-  expect(later.memory).toBe(settled.memory);
-  expect(later.snapshot).toBeLessThan(1.1 * settled.snapshot);
-});
+describe("memory", () => {
+  it("is no more, nor are the bytes of a snapshot, however long it runs", async () => {
+    const policy = delayGpTs({ dimension: 4, contextDimension: 2, rewards, capacity: 48 });
+    const recommender = await Recommender.create({ policy, window: { rounds: 50 } });
+    const random = stream(9);
+    const play = (rounds: number): { memory: number; snapshot: number } => {
+      let snapshot = 0;
+      for (let round = 1; round <= rounds; round++) {
+        const candidates = [0, 1].map(() => ({ features: Array.from({ length: 4 }, random) }));
+        const { impressionId } = recommender.recommend({ candidates }).action;
+        if (random() < 0.3) recommender.convert({ impressionId, reward: 1 });
+        if (round % 6 === 0) snapshot = Math.max(snapshot, recommender.snapshot().length);
+      }
+      return { memory: recommender.memoryBytes, snapshot };
+    };
+    const settled = play(150);
+    const later = play(300);
+    expect(later.memory).toBe(settled.memory);
+    expect(later.snapshot).toBeLessThan(1.1 * settled.snapshot);
+  });
 
-it("takes memory for the points it has, not for those it may have", async () => {
-  const policy = delayGpTs({ domain: { points: [[0], [1]] }, capacity: 20_000, rewards });
-  const recommender = await Recommender.create({ policy, window: "none" });
-  for (let round = 1; round <= 20; round++) recommender.convert({ impressionId: recommender.recommend({}).action.impressionId, reward: 1 });
-  expect(recommender.memoryBytes).toBeLessThan(2 ** 21);
+  it("is less than 64 MB at its default size, full and thinned out", async () => {
+    const recommender = await Recommender.create({ policy: delayGpTs({ dimension: 12, rewards }), window: { rounds: 50 } });
+    const random = stream(9);
+    const points = (count: number): number[][] => Array.from({ length: count }, () => Array.from({ length: 12 }, random));
+    const memory = [260, 70].map((count) => {
+      for (const [i, point] of points(count).entries()) {
+        const impression = show(recommender.policy, point);
+        if (i % 9 === 0) recommender.policy.observe({ impression, reward: 1 });
+      }
+      recommender.policy.choose({ candidates: points(2).map((features) => ({ features })), round: 1000 });
+      return recommender.memoryBytes;
+    });
+    expect(memory[0]).toBeLessThan(64 * 2 ** 20);
+    expect(memory[1]).toBe(memory[0]);
+  });
+
+  it("is for the points it has, not for those it may have", async () => {
+    const policy = delayGpTs({ domain: { points: [[0], [1]] }, capacity: 20_000, rewards });
+    const recommender = await Recommender.create({ policy, window: "none" });
+    for (let round = 1; round <= 20; round++)
+      recommender.convert({ impressionId: recommender.recommend({}).action.impressionId, reward: 1 });
+    expect(recommender.memoryBytes).toBeLessThan(2 ** 21);
+  });
 });
 
 describe("options", () => {

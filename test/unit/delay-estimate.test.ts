@@ -29,18 +29,22 @@ describe("a delay estimate", () => {
     expect(estimate.below(WINDOW + 1)).toBe(1);
   });
 
-  it("has a band that holds nine of ten true values", () => {
+  it("has a band that holds nine of ten true values, and is as wide as estimates scatter", () => {
     let held = 0;
-    let all = 0;
+    const [errors, halves]: [number[], number[]] = [[], []];
     for (let seed = 1; seed <= 20; seed++) {
-      const { delays, low, high } = observed(3000, seed).distribution();
+      const { delays, probability, low, high } = observed(3000, seed).distribution();
       delays.forEach((delay, i) => {
         if (delay < 20 || delay > 250) return;
-        all++;
+        errors.push(probability[i] - truth(delay));
+        halves.push((high[i] - low[i]) / 2);
         if (low[i] <= truth(delay) && truth(delay) <= high[i]) held++;
       });
     }
-    expect(held / all).toBeGreaterThan(0.9);
+    expect(held / errors.length).toBeGreaterThan(0.9);
+    const size = (values: number[]): number => Math.sqrt(values.reduce((sum, each) => sum + each * each, 0) / values.length);
+    expect(size(halves) / (1.96 * size(errors))).toBeGreaterThan(0.8);
+    expect(size(halves) / (1.96 * size(errors))).toBeLessThan(1.25);
   });
 
   it("corrects the rate for what has not matured, which the plain share does not", () => {
@@ -73,6 +77,35 @@ describe("a delay estimate", () => {
     expect(estimate.rate()).toBeCloseTo(1 / 100, 9);
   });
 
+  it("takes no conversion after the window for one, and one at its very end for one", () => {
+    const estimate = new DelayEstimate({ window: WINDOW });
+    estimate.show(0, 9);
+    estimate.convert({ shownAt: 0, at: WINDOW + 1 });
+    expect(estimate.conversions).toBe(0);
+    expect(estimate.rate()).toBeNaN();
+    estimate.convert({ shownAt: 0, at: WINDOW });
+    expect(estimate.conversions).toBe(1);
+  });
+
+  it("says the shortest window that catches a share, the window itself at most", () => {
+    const estimate = new DelayEstimate({ window: 16384 });
+    estimate.show(0, 100);
+    for (let delay = 0; delay < 10; delay++) estimate.convert({ shownAt: 0, at: delay });
+    estimate.convert({ shownAt: 0, at: 16384 });
+    estimate.show(20_000);
+    estimate.convert({ shownAt: 20_000, at: 20_000 });
+    const { delays, probability } = estimate.distribution();
+    for (const share of [0.1, 0.3, 0.5, 0.9]) {
+      const bin = probability.findIndex((each) => each >= share);
+      expect(estimate.quantile(share)).toBe(delays[bin]);
+    }
+    expect(estimate.quantile(probability[4])).toBe(delays[4]);
+    expect(estimate.quantile(1)).toBe(16384);
+    expect(estimate.quantile()).toBe(estimate.quantile(0.95));
+    expect(() => estimate.quantile(1.1)).toThrow(/share/);
+    expect(() => estimate.below(-1)).toThrow(/delay/);
+  });
+
   it("counts many impressions of one time as one after the other", () => {
     // A cohort's length is then a power of two, and sums are exact.
     const [one, other] = [new DelayEstimate({ window: 1024 }), new DelayEstimate({ window: 1024 })];
@@ -96,7 +129,43 @@ describe("a delay estimate", () => {
     const estimate = new DelayEstimate({ window: WINDOW });
     estimate.show(0);
     expect(estimate.rate()).toBeNaN();
+    expect(estimate.toCome(0)).toBeNaN();
+    expect(estimate.stillConverts(0)).toBeNaN();
     expect(estimate.silence(500)).toEqual({ expected: 0, chance: 1, alarm: false });
+  });
+
+  it("says nothing of a silence before thirty conversions, however long it lasts", () => {
+    const estimate = new DelayEstimate({ window: WINDOW });
+    const silences = Array.from({ length: 31 }, (_, i) => {
+      estimate.show(i, 2);
+      estimate.convert({ shownAt: i, at: i });
+      // By a copy: asking moves the clock on.
+      const later = DelayEstimate.from(estimate.toJSON());
+      later.show(500, 500);
+      return later.silence(1.5 * WINDOW);
+    });
+    for (const silence of silences.slice(0, 29)) expect(silence).toEqual({ expected: 0, chance: 1, alarm: false });
+    for (const silence of silences.slice(29)) {
+      expect(silence.alarm).toBe(true);
+      expect(silence.expected).toBeGreaterThan(200);
+    }
+  });
+
+  it("alarms at the chance that was asked for", () => {
+    for (const falseAlarm of [0.5, 0.01, undefined]) {
+      const estimate = new DelayEstimate({ window: WINDOW, ...(falseAlarm && { falseAlarm }) });
+      for (let i = 0; i < 100; i++) {
+        estimate.show(i, 2);
+        estimate.convert({ shownAt: i, at: i });
+      }
+      const silences = Array.from({ length: 60 }, (_, i) => {
+        estimate.show(100 + i);
+        return estimate.silence(100 + i);
+      });
+      const limit = falseAlarm ?? 1e-5;
+      expect(silences.map(({ alarm }) => alarm)).toEqual(silences.map(({ chance }) => chance < limit));
+      expect(new Set(silences.map(({ alarm }) => alarm)).size).toBe(2);
+    }
   });
 
   it("alarms a dozen expected conversions after they were cut off, traffic going on, and not before", () => {
@@ -177,9 +246,28 @@ describe("a delay estimate", () => {
     expect(() => estimate.toCome(Number.NaN)).toThrow(/now/);
     expect(() => estimate.silence(300, Number.NaN)).toThrow(/since/);
     expect(() => estimate.convert({ shownAt: 100, at: 99 })).toThrow(/at:/);
+    expect(() => estimate.convert({ shownAt: Number.NaN, at: 99 })).toThrow(/shownAt/);
+    expect(() => estimate.convert({ shownAt: 100, at: Number.POSITIVE_INFINITY })).toThrow(/at/);
+    expect(() => estimate.silence(Number.NaN)).toThrow(/now/);
     expect(() => new DelayEstimate({ window: 0 })).toThrow(/window/);
+    for (const falseAlarm of [0, 0.6]) expect(() => new DelayEstimate({ window: 1, falseAlarm })).toThrow(/falseAlarm/);
+    expect(() => new DelayEstimate(null as never)).toThrow(/options/);
     expect(() => new DelayEstimate({ window: 1, windows: 2 } as never)).toThrow(/windows/);
     expect(() => DelayEstimate.from({ ...before, sections: before.sections.slice(1) })).toThrow(SnapshotError);
+    for (const [section, place, value] of [
+      [0, 0, Number.NaN],
+      [1, 3, -1],
+      [2, 2, 0],
+      [2, 3, 0],
+    ]) {
+      const sections = before.sections.map((each) => [...each]);
+      sections[section][place] = value;
+      expect(() => DelayEstimate.from({ ...before, sections })).toThrow(SnapshotError);
+    }
+    for (const section of before.sections.keys()) {
+      const sections = before.sections.map((each, i) => (i === section ? each.slice(1) : each));
+      expect(() => DelayEstimate.from({ ...before, sections })).toThrow(SnapshotError);
+    }
     expect(estimate.toJSON()).toEqual(before);
   });
 });

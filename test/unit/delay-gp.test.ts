@@ -77,6 +77,27 @@ describe("what it knows", () => {
     expect(late.predict([[0.5]])).toEqual(told.predict([[0.5]]));
   });
 
+  it.each<[string, Window, number]>([
+    ["rounds", { rounds: 3 }, 1],
+    ["ms", { ms: 3000 }, 1000],
+  ])("takes silence for a 0 when the window has passed, not in its last instant: %s", async (_, window, unit) => {
+    const policy = await running(delayGpUcb({ dimension: 1 }), window);
+    const append = (time: number): AppendedImpression => policy.append({ round: time, now: unit * time, features: [0.5] });
+    append(1);
+    const told = append(2);
+    policy.observe({ impression: told, reward: 0.6 });
+    const before = policy.predict([[0.5]]).mean[0];
+    append(4);
+    expect(policy.predict([[0.5]]).mean[0]).toBe(before);
+    append(5);
+    // The mean of one more outcome, a 0, of the same point.
+    expect(policy.predict([[0.5]]).mean[0]).toBeLessThan(0.51 * before);
+    append(6);
+    append(9);
+    // Those of 4 and 5 are silent too; the one that converted is not.
+    expect(policy.predict([[0.5]]).mean[0]).toBeCloseTo(0.6 / 4, 1);
+  });
+
   it("changes nothing when a reward is too large, or is one too many", async () => {
     const recommender = await Recommender.create({ policy: delayGpTs({ dimension: 1 }), window: "none" });
     const [impression] = show(recommender.policy, [[0.5]]);
@@ -182,11 +203,11 @@ describe("a budget of rows", () => {
     },
   );
 
-  it("runs for ever in 64 MB at its default size: in no more memory, no more bytes of a snapshot and no more time", async () => {
-    const policy = delayGpUcb({ dimension: 12, contextDimension: 6 });
-    const recommender = await Recommender.create({ policy, window: { rounds: 50 } });
+  it("runs for ever: in no more memory, no more bytes of a snapshot and no more time", async () => {
+    const policy = delayGpUcb({ dimension: 4, contextDimension: 2, capacity: 80 });
+    const recommender = await Recommender.create({ policy, window: { rounds: 20 } });
     const random = stream(8);
-    const point = (): { features: number[] } => ({ features: Array.from({ length: 12 }, random) });
+    const point = (): { features: number[] } => ({ features: Array.from({ length: 4 }, random) });
     /** What the cheapest of ten parts of so many rounds takes of the processor, whatever else it is busy with; and what is kept. */
     const play = (rounds: number): { microseconds: number; memory: number; snapshot: number } => {
       let microseconds = Number.POSITIVE_INFINITY;
@@ -202,14 +223,28 @@ describe("a budget of rows", () => {
       }
       return { microseconds, memory: recommender.memoryBytes, snapshot };
     };
-    // Until the rows are full; from then on they are thinned out every 150 impressions.
-    play(1500);
-    const settled = play(1200);
-    const later = play(1200);
-    expect(settled.memory).toBeLessThan(64 * MEGABYTE);
+    // Until the rows are full; from then on they are thinned out every 20 impressions.
+    play(200);
+    const settled = play(400);
+    const later = play(400);
     expect(later.memory).toBe(settled.memory);
     expect(later.snapshot).toBeLessThan(1.1 * settled.snapshot);
     expect(later.microseconds).toBeLessThan(2 * settled.microseconds);
+  });
+
+  it("takes less than 64 MB at its default size, full and thinned out", async () => {
+    const policy = delayGpUcb({ dimension: 12, contextDimension: 6 });
+    const recommender = await Recommender.create({ policy, window: { rounds: 50 } });
+    const random = stream(8);
+    const points = (count: number): number[][] => Array.from({ length: count }, () => Array.from({ length: 12 }, random));
+    const memory = [610, 160].map((count) => {
+      show(recommender.policy, points(count));
+      recommender.policy.choose({ candidates: points(2).map((features) => ({ features })), round: 1000 });
+      return recommender.memoryBytes;
+    });
+    expect(recommender.policy.statistics().length / 14).toBeGreaterThan(900);
+    expect(memory[0]).toBeLessThan(64 * MEGABYTE);
+    expect(memory[1]).toBe(memory[0]);
   });
 });
 
@@ -261,13 +296,13 @@ describe("forgetting", () => {
   });
 
   it("weighs silence by the age of its impression as well", async () => {
-    const options = { dimension: 1, forgetting: { halfLife: 3 } };
-    const silent = await running(delayGpUcb(options), { rounds: 4 });
-    const told = await running(delayGpUcb(options));
-    const shown = [silent, told].map((policy) => show(policy, at(7)));
+    const silent = await running(delayGpUcb({ dimension: 1, lengthscale: 0.3, forgetting: { halfLife: 3 } }), { rounds: 4 });
+    const impressions = show(silent, at(7));
+    silent.observe({ impression: impressions[5], reward: 0.8 });
     // By round 7 the windows of the first two have closed.
-    for (const impression of shown[1].slice(0, 2)) told.observe({ impression, reward: 0 });
-    expect(silent.predict([[0.1]])).toEqual(told.predict([[0.1]]));
+    const weights = [0, 1, 5].map((i) => 2 ** ((i - 6) / 3));
+    const { mean } = await weighted([0, 1 / 7, 5 / 7], weights, [0, 0, 0.8], 0.4);
+    expect(silent.predict([[0.4]]).mean[0]).toBeCloseTo(mean, 10);
   });
 
   it("removes what weighs next to nothing, and takes no notice when that is taken back or converts", async () => {
