@@ -8,6 +8,7 @@ import type { Learner } from "../../worker/learner.ts";
 import { TokenSigner } from "../../worker/token.ts";
 import { settings } from "../support/scenario.ts";
 import { type CallOptions, call, convert, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend } from "./client.ts";
+import { complaints } from "./complaints.ts";
 import { counted, down, failing, kv, learners, lost } from "./fault.ts";
 import { bytesIn, FRESH_MS, publicationIn, versionAt } from "./published.ts";
 
@@ -306,6 +307,7 @@ describe("publishing", () => {
     await ring(model, MINUTE_MS);
     await ring(model, MINUTE_MS);
     expect(published(model, put)).toBe(2);
+    expect(complaints()).toEqual(["an alarm's task failed Error", "an alarm's task failed Error"]);
     expect(await describeModel(model)).toMatchObject({ published: before });
     put.mockRestore();
     await ring(model, MINUTE_MS);
@@ -371,6 +373,7 @@ describe("publishing", () => {
       call("DELETE", `/v1/models/${model}`),
     ]);
     expect(deleted.status).toBe(204);
+    expect(complaints()).toEqual(["an alarm's task failed Problem"]);
     expect(await env.EVENTS.get(`model/${model}`)).toBeNull();
     expect((await ask(model, { isolate: createApp() })).status).toBe(404);
   });

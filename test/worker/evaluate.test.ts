@@ -56,7 +56,7 @@ it("reads from a model's log what there was to choose among, with which chance, 
   const asOf = converted[0].shownAt - 1;
   const early = await eventSource(await linesOf(model), { progress, asOf });
   expect(early.decisions.every(({ conversions = [] }) => conversions.length === 0)).toBe(true);
-}, 30_000);
+});
 
 it("still reads what there was to choose among when the model has forgotten how it came to be so", async () => {
   const model = await createModel({ retention: { ms: DAY_MS } });
@@ -102,4 +102,4 @@ it("estimates from a model's log that always showing what converts earns more th
   expect(chance.decisions).toEqual({ learnt: 12, evaluated: 48, tooYoung: 0 });
   const learnt = await evaluate({ ...request, split: 0.5, policy: otfLinTs({ dimension: source.dimension }) });
   expect(learnt.doublyRobust.low).toBeLessThan(learnt.doublyRobust.high);
-}, 30_000);
+});

@@ -276,4 +276,4 @@ it("keeps many models apart", async () => {
   await call("DELETE", `/v1/models/${beside[0]}`);
   await call("POST", `/v1/models/${beside[1]}/reset`, {});
   expect(await Promise.all(beside.slice(2).map(stateOf))).toEqual(await Promise.all(alone.slice(2).map(stateOf)));
-}, 20_000);
+});

@@ -4,6 +4,7 @@ import { bucketAt, closesAt } from "../../worker/bucket.ts";
 import { uuidAt } from "../../worker/token.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
+import { complaints } from "./complaints.ts";
 import { countsOf, foldedDigest, type Line, linesOf, logOf } from "./fold.ts";
 import { GOALS, lived } from "./lived.ts";
 
@@ -49,7 +50,6 @@ it.each(kinds)(
     expect({ buckets: open(other.buckets), lift: other.lift, delays: other.delays }).toEqual({ buckets: open(buckets), lift, delays });
     expect(essenceOf(await logOf(copy))).toEqual(essenceOf(lines));
   },
-  20_000,
 );
 
 async function expectTaken(copy: string, lines: readonly Line[], expected: object): Promise<void> {
@@ -122,7 +122,7 @@ it("reads more than one page, by lines and by bytes", async () => {
   expect(page.value.lines.length).toBeGreaterThan(50);
   expect(page.value.lines.length).toBeLessThan(100);
   expect((await logOf(large)).filter(({ type }) => type === "impression")).toHaveLength(100);
-}, 20_000);
+});
 
 it("takes what a shop wrote, by its own ids and its actions' names, however old", async () => {
   const model = await createModel();
@@ -222,6 +222,7 @@ it("takes nothing of a log at which its learner fails, whichever statement it is
         return exec.apply(this, statement);
       });
       const { status } = await imported(model, lines);
+      expect(complaints()).toEqual(status === 500 ? ["unexpected Error"] : []);
       spy.mockRestore();
       return status !== 200;
     });
@@ -247,7 +248,7 @@ it("takes no log that is too long", async () => {
     textOf(Array.from({ length: 1500 }, (_, n) => ({ ...good, id: `shown ${n}`, shownAt: Date.now() - n }))),
   );
   expect(reply.body).toMatchObject({ impressions: 1500, repeated: 0 });
-}, 20_000);
+});
 
 it("restores a model of the same name, with what was pending and the keys that lead to it", async () => {
   const model = await createModel();

@@ -146,4 +146,4 @@ it("keeps every law in workerd, under a hundred of the same schedules", async ()
     await new Simulation(seed, (setting) => new WorkerdWorld(setting)).run().catch((error: Error) => failures.push(error.message));
   }
   expect(failures).toEqual([]);
-}, 120_000);
+});

@@ -54,7 +54,6 @@ it.each(kinds)(
     expect(tally.conversions).toBeGreaterThan(20);
     expect(tally.digests).toBeGreaterThan(4);
   },
-  30_000,
 );
 
 /** A model served at the edge, from several snapshots, by requests of all kinds. */
@@ -93,7 +92,7 @@ it("makes again what isolates decided by snapshots, of a catalogue and a configu
   const { tally } = await verify(() => log);
   expect(tally.decisions).toBeGreaterThan(30);
   expect(tally.elsewhere).toBe(0);
-}, 30_000);
+});
 
 /** Every place in a value that can be altered, as a path. */
 function pathsOf(value: unknown, path: readonly string[] = []): string[][] {
@@ -142,7 +141,7 @@ it("finds each field of each kind of line that was altered, by its receipt, and 
   }
   for (const place of [1, 20, log.length - 1]) expect(await refusalOf(log.toSpliced(place, 1))).toBeTruthy();
   expect(await refusalOf(log.toSpliced(9, 2, log[10], log[9]))).toMatch(/^line 10 /);
-}, 60_000);
+});
 
 it("finds an altered decision, probability, outcome or digest though all receipts were made anew", async () => {
   const model = await servedAtTheEdge();
@@ -201,7 +200,7 @@ it("finds an altered decision, probability, outcome or digest though all receipt
     const log = resealed(lines.with(place, altered(lines[place], path, by as never) as Line));
     expect(await refusalOf(log), `${path.join(".")} of line ${place + 1}`).toMatch(/^(event|the head)/);
   }
-}, 60_000);
+});
 
 it("says what it cannot show: a part of a log, one that its model has forgotten, one with something erased", async () => {
   const model = await createModel();
