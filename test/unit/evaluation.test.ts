@@ -122,24 +122,43 @@ describe("intervals", () => {
     expect(weighted.ips.high).toBeCloseTo(4 * high, 6);
   });
 
-  it("hold the truth about as often as they say, also where much is still to come", async () => {
+  it("reach below one where everything has converted, as far as the range of rewards allows", async () => {
+    const { low, value, high } = (await evaluated(share(40, 40), always)).ips;
+    expect([value, high]).toEqual([1, 1]);
+    expect(low).toBeCloseTo(Math.exp(-3.841458820694124 / 2 / 40), 6);
+    const wide = (await evaluated(share(40, 40), { ...always, reward: { min: -1, max: 1 } })).ips;
+    expect(1 - wide.low).toBeCloseTo(2 * (1 - low), 6);
+  });
+
+  it("hold the truth about as often as they say, and no more, also where much is still to come", async () => {
     const [runs, windowMs] = [60, 200];
+    const inTime = geometric(60).cdf(windowMs);
+    const own = LOGGED.reduce((sum, chance, action) => sum + chance * RATES[action], 0);
+    const truths = [own, ...[2, 2, 2].map((action) => RATES[action])].map((rate) => rate * inTime);
+    const errors: number[][] = truths.map(() => []);
+    const halves: number[][] = truths.map(() => []);
     const held = [0, 0, 0, 0];
     for (let run = 0; run < runs; run++) {
       const random = stream("held", run);
       const log = drawn(600, random, () => geometric(60).draw(random));
-      const inTime = geometric(60).cdf(windowMs);
-      const own = LOGGED.reduce((sum, chance, action) => sum + chance * RATES[action], 0);
-      const truths = [own, ...[2, 2, 2].map((action) => RATES[action])].map((rate) => rate * inTime);
       const result = await evaluated(log, { window: { ms: windowMs } });
       expect(result.immature.decisions).toBeGreaterThan(0.3);
-      estimatesOf(result).forEach(({ low, high }, i) => {
+      estimatesOf(result).forEach(({ value, low, high }, i) => {
         held[i] += Number(low <= truths[i] && truths[i] <= high);
+        errors[i].push(value - truths[i]);
+        halves[i].push((high - low) / 2);
       });
     }
     // Of 60 at 95 %, fewer than 51 would come by chance once in a thousand times.
     for (const count of held) expect(count).toBeGreaterThanOrEqual(51);
-  }, 60_000);
+    const size = (values: number[]): number => Math.sqrt(values.reduce((sum, each) => sum + each * each, 0) / values.length);
+    for (const [i, each] of errors.entries()) {
+      const ratio = size(halves[i]) / (1.96 * size(each));
+      // The scatter of 60 is known to 9 %.
+      expect(ratio).toBeGreaterThan(0.75);
+      expect(ratio).toBeLessThan(1.35);
+    }
+  });
 });
 
 describe("the probability that a conversion has come", () => {
@@ -179,6 +198,7 @@ describe("the probability that a conversion has come", () => {
     );
     expect(influence.reduce((total, each) => total + each, 0)).toBeCloseTo(0, 8);
     for (const [i, each] of influence.entries()) {
+      if (i % 9 > 0) continue;
       const without = sum(new ProductLimit(seen.toSpliced(i, 1)));
       expect(sum(law) - without).toBeCloseTo(each, 1);
     }
