@@ -1,0 +1,66 @@
+import type { Planted } from "./mutant.ts";
+import type { Report, Selection } from "./selection.ts";
+import { run, type SuiteTest } from "./suite.ts";
+import type { Tree } from "./tree.ts";
+
+/** Tests that reach code in other processes, where no report of places comes from: by the files that they may find errors in. */
+const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
+  [/^worker\/(page|playground)\//, /^test\/browser\/(shop|dashboard|playground)/],
+  [/^local\//, /^test\/browser\/local/],
+  [/^worker\/(?!page|playground)/, /^test\/simulation\//],
+  [/^src\/(model|policy)\//, /^test\/regret\//],
+  [/^assembly\//, /^test\/(unit|property|conformance|golden|regret)\//],
+];
+
+/** Which tests reach which place of the product code. */
+export class Coverage {
+  readonly #tests: readonly SuiteTest[];
+  readonly #byPlace: ReadonlyMap<string, readonly SuiteTest[]>;
+
+  constructor(tests: readonly SuiteTest[], reports: readonly Report[]) {
+    this.#tests = tests;
+    const known = new Map(tests.map((test) => [`${test.file}: ${test.name}`, test]));
+    const byPlace = new Map<string, Set<SuiteTest>>();
+    const outside = new Map<string, Set<string>>();
+    const note = (place: string, test: SuiteTest) => {
+      const reaching = byPlace.get(place) ?? new Set();
+      byPlace.set(place, reaching.add(test));
+    };
+    for (const { file, name, places, placesOfFile } of reports) {
+      const test = known.get(`${file}: ${name}`);
+      if (test) for (const place of places) note(place, test);
+      const own = outside.get(file) ?? new Set();
+      outside.set(file, own);
+      for (const place of placesOfFile) own.add(place);
+    }
+    for (const test of tests) for (const place of outside.get(test.file) ?? []) note(place, test);
+    this.#byPlace = new Map(Array.from(byPlace, ([place, reaching]) => [place, Array.from(reaching)]));
+  }
+
+  /** The tests that may find an error at a place, files with quick tests first. */
+  testsOf({ file, place }: { readonly file: string; readonly place: string }): {
+    readonly selection: Selection;
+    readonly slowestMs: number;
+  } {
+    const elsewhere = ELSEWHERE.filter(([product]) => product.test(file)).map(([, tests]) => tests);
+    const reaching = new Set(this.#byPlace.get(place));
+    for (const test of this.#tests) if (elsewhere.some((pattern) => pattern.test(test.file))) reaching.add(test);
+    const files = new Map<string, SuiteTest[]>();
+    for (const test of reaching) files.set(test.file, [...(files.get(test.file) ?? []), test]);
+    const cost = (tests: readonly SuiteTest[]): number => tests.reduce((sum, { ms }) => sum + ms, 0);
+    const quickFirst = Array.from(files).sort(([, a], [, b]) => cost(a) - cost(b));
+    return {
+      selection: { files: quickFirst.map(([name, tests]) => [name, tests.map((test) => test.name)]) },
+      slowestMs: Math.max(0, ...Array.from(reaching, ({ ms }) => ms)),
+    };
+  }
+}
+
+/** Plays the whole suite in a tree whose code reports the places that are reached. */
+export async function measured(tree: Tree, planted: Planted, files: readonly string[], signal: AbortSignal): Promise<readonly Report[]> {
+  for (const [file, text] of planted.instrumented) if (!file.startsWith("assembly/")) await tree.write(file, text);
+  await tree.build("src/index.ts");
+  const own = files.filter((file) => !/^test\/(browser|packaging)\//.test(file));
+  const { reports } = await run(tree, { files: own.map((file) => [file, null]), places: true }, signal, { bail: false, slowestMs: 60_000 });
+  return reports;
+}

@@ -1,0 +1,100 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import type { Mutant } from "./mutant.ts";
+
+const LEFT_OUT = ["node_modules", ".git", ".wrangler", "results"];
+/** Unused names are no errors here: many a mutant leaves some behind. */
+const TYPES = ["--noEmit", "--noUnusedLocals", "false", "--noUnusedParameters", "false", "--allowUnreachableCode", "true"];
+const CORE = "dist/core.wasm";
+const LONGEST_STEP_MS = 300_000;
+
+/** A copy of the project that may be changed and built. */
+export class Tree {
+  readonly root: string;
+  readonly #signal: AbortSignal;
+
+  private constructor(root: string, signal: AbortSignal) {
+    this.root = root;
+    this.#signal = signal;
+  }
+
+  /** Copies a project that is built. */
+  static async copyOf(source: string, signal: AbortSignal): Promise<Tree> {
+    const root = await mkdtemp(join(tmpdir(), "afterclick-mutations-"));
+    await cp(source, root, { recursive: true, filter: (path) => !LEFT_OUT.includes(relative(source, path)) });
+    await symlink(join(source, "node_modules"), join(root, "node_modules"));
+    return new Tree(root, signal);
+  }
+
+  read(file: string): Promise<string> {
+    return readFile(join(this.root, file), "utf8");
+  }
+
+  write(file: string, text: string): Promise<void> {
+    return writeFile(join(this.root, file), text);
+  }
+
+  /** Plants a mutant for as long as `work` takes, and builds before it and after it. `null`: it does not compile. */
+  async with<Result>(mutant: Mutant, work: () => Promise<Result>): Promise<Result | null> {
+    const { file, start, end, replacement } = mutant;
+    const text = await this.read(file);
+    const core = await readFile(join(this.root, CORE));
+    await this.write(file, text.slice(0, start) + replacement + text.slice(end));
+    try {
+      if (!(await this.#compiles(file))) return null;
+      await this.build(file);
+      return await work();
+    } finally {
+      await this.write(file, text);
+      await writeFile(join(this.root, CORE), core);
+      if (!this.#signal.aborted) await this.build(file);
+    }
+  }
+
+  /** Builds what a change of `file` changes. */
+  async build(file: string): Promise<void> {
+    const page = /^worker\/(page|playground)\//.test(file);
+    if (/^(src|local)\//.test(file)) await this.#node(["scripts/build.ts"]);
+    else if (page) await this.#node(["worker/page/build.ts"]);
+    else if (file.startsWith("worker/")) await this.#node(["scripts/openapi.ts"]);
+    if (page) await this.#node(["worker/playground/build.ts"]);
+  }
+
+  /** AssemblyScript is compiled straight into the package; of the rest the types are checked. */
+  async #compiles(file: string): Promise<boolean> {
+    if (file.startsWith("assembly/")) return this.#run("node_modules/.bin/asc", ["--target", "release", "--outFile", CORE]);
+    const projects = /^(src|local)\//.test(file) ? ["tsconfig.types.json"] : ["worker", "worker/page", "worker/playground"];
+    for (const project of projects) if (!(await this.#run("node_modules/.bin/tsc", ["-p", project, ...TYPES]))) return false;
+    return true;
+  }
+
+  #node(args: readonly string[]): Promise<boolean> {
+    return this.#run(process.execPath, args);
+  }
+
+  /** Whether the AssemblyScript unit tests pass. */
+  passesCoreTests(): Promise<boolean> {
+    const config = ["-c", "assembly/__tests__/as-pect.config.js", "-a", "assembly/__tests__/as-pect.asconfig.json"];
+    return this.#run("node_modules/.bin/asp", [...config, "--summary", "--no-logo"]);
+  }
+
+  async #run(command: string, args: readonly string[]): Promise<boolean> {
+    this.#signal.throwIfAborted();
+    const child = spawn(command, args, { cwd: this.root, stdio: "ignore", detached: true });
+    const end = () => process.kill(-(child.pid as number), "SIGKILL");
+    const timer = setTimeout(end, LONGEST_STEP_MS);
+    this.#signal.addEventListener("abort", end);
+    const [code] = await once(child, "exit");
+    clearTimeout(timer);
+    this.#signal.removeEventListener("abort", end);
+    this.#signal.throwIfAborted();
+    return code === 0;
+  }
+
+  remove(): Promise<void> {
+    return rm(this.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
