@@ -108,37 +108,31 @@ async function judge(
   coverage: Coverage,
   signal: AbortSignal,
 ): Promise<Judged[]> {
-  const own = Array.from(folders).filter(([, mutants]) => mutants.length > 0);
+  const own = Array.from(folders.values()).filter((mutants) => mutants.length > 0);
   const share = Math.ceil(sample / own.length);
+  const draws = own.flatMap((mutants) => {
+    const left = mutants.values();
+    return Array.from({ length: Math.min(share, mutants.length) }, () => left);
+  });
   const bar = progress("{bar} {value}/{total} | {duration_formatted}, about {eta_formatted} left | {survived} survived | {at}");
   const judged: Judged[] = [];
-  bar.start(
-    own.reduce((sum, [, mutants]) => sum + Math.min(share, mutants.length), 0),
-    0,
-    { survived: 0, at: "" },
-  );
-  try {
-    for (const [, mutants] of own) {
-      const left = mutants.values();
-      let wanted = Math.min(share, mutants.length);
-      const lane = async (tree: Tree) => {
-        while (wanted > 0) {
-          wanted--;
-          const { value: mutant, done } = left.next();
-          if (done) return;
-          bar.update({ at: `${mutant.file}:${mutant.line}` });
-          const verdict = await verdictOn(tree, mutant, coverage, signal);
-          // It does not compile: nobody could have committed it.
-          if (!verdict) {
-            wanted++;
-            continue;
-          }
-          judged.push(verdict);
-          bar.increment({ survived: judged.filter(({ fate }) => fate === "survived").length });
-        }
-      };
-      await Promise.all(trees.map(lane));
+  bar.start(draws.length, 0, { survived: 0, at: "" });
+  const waiting = draws.values();
+  const lane = async (tree: Tree) => {
+    for (const mutants of waiting) {
+      for (const mutant of mutants) {
+        bar.update({ at: `${mutant.file}:${mutant.line}` });
+        const verdict = await verdictOn(tree, mutant, coverage, signal);
+        // What does not compile is no error that anybody could commit: another one takes its place.
+        if (!verdict) continue;
+        judged.push(verdict);
+        break;
+      }
+      bar.increment({ survived: judged.filter(({ fate }) => fate === "survived").length });
     }
+  };
+  try {
+    await Promise.all(trees.map(lane));
     return judged;
   } finally {
     bar.stop();
