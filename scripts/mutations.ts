@@ -93,7 +93,7 @@ async function measure(trees: readonly Tree[], planted: Awaited<ReturnType<typeo
     ]);
     if (plain.killer) throw new MutationError(`The suite fails as it is: ${plain.killer}`);
     const tests: SuiteTest[] = plain.reports.map(({ file, name, ms }) => ({ file, name, ms }));
-    return new Coverage(tests, reports);
+    return new Coverage(tests, reports, planted.mutants);
   } finally {
     bar.stop();
     await instrumented.remove();

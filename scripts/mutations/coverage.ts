@@ -1,4 +1,4 @@
-import type { Planted } from "./mutant.ts";
+import type { Mutant, Planted } from "./mutant.ts";
 import type { Report, Selection } from "./selection.ts";
 import { run, type SuiteTest } from "./suite.ts";
 import type { Tree } from "./tree.ts";
@@ -15,26 +15,25 @@ const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
 /** Which tests reach which place of the product code. */
 export class Coverage {
   readonly #tests: readonly SuiteTest[];
-  readonly #byPlace: ReadonlyMap<string, readonly SuiteTest[]>;
+  readonly #byPlace = new Map<string, Set<SuiteTest>>();
+  readonly #byFile = new Map<string, Set<SuiteTest>>();
+  /** Places that are reached when a module is loaded, which may be before the first of several files of tests. */
+  readonly #outside: ReadonlySet<string>;
 
-  constructor(tests: readonly SuiteTest[], reports: readonly Report[]) {
+  constructor(tests: readonly SuiteTest[], reports: readonly Report[], mutants: readonly Mutant[]) {
     this.#tests = tests;
-    const known = new Map(tests.map((test) => [`${test.file}: ${test.name}`, test]));
-    const byPlace = new Map<string, Set<SuiteTest>>();
-    const outside = new Map<string, Set<string>>();
-    const note = (place: string, test: SuiteTest) => {
-      const reaching = byPlace.get(place) ?? new Set();
-      byPlace.set(place, reaching.add(test));
-    };
-    for (const { file, name, places, placesOfFile } of reports) {
-      const test = known.get(`${file}: ${name}`);
-      if (test) for (const place of places) note(place, test);
-      const own = outside.get(file) ?? new Set();
-      outside.set(file, own);
-      for (const place of placesOfFile) own.add(place);
+    this.#outside = new Set(reports.flatMap(({ placesOfFile }) => placesOfFile));
+    const named = new Map(tests.map((test) => [`${test.file}: ${test.name}`, test]));
+    const files = new Map(mutants.map(({ place, file }) => [place, file]));
+    const note = (map: Map<string, Set<SuiteTest>>, key: string, test: SuiteTest) => map.set(key, (map.get(key) ?? new Set()).add(test));
+    for (const { file, name, places } of reports) {
+      const test = named.get(`${file}: ${name}`);
+      if (!test) continue;
+      for (const place of places) {
+        note(this.#byPlace, place, test);
+        note(this.#byFile, files.get(place) as string, test);
+      }
     }
-    for (const test of tests) for (const place of outside.get(test.file) ?? []) note(place, test);
-    this.#byPlace = new Map(Array.from(byPlace, ([place, reaching]) => [place, Array.from(reaching)]));
   }
 
   /** The tests that may find an error at a place, files with quick tests first. */
@@ -44,6 +43,7 @@ export class Coverage {
   } {
     const elsewhere = ELSEWHERE.filter(([product]) => product.test(file)).map(([, tests]) => tests);
     const reaching = new Set(this.#byPlace.get(place));
+    if (this.#outside.has(place)) for (const test of this.#byFile.get(file) ?? []) reaching.add(test);
     for (const test of this.#tests) if (elsewhere.some((pattern) => pattern.test(test.file))) reaching.add(test);
     const files = new Map<string, SuiteTest[]>();
     for (const test of reaching) files.set(test.file, [...(files.get(test.file) ?? []), test]);
