@@ -1,0 +1,213 @@
+// The rules of the worker's ledger, as the README and the API state them, over plain values: every event is kept, and everything
+// that follows from events is worked out anew.
+
+export interface Event {
+  readonly impression: string;
+  readonly goal: string;
+  readonly event: string;
+  readonly at: number;
+  readonly reward: number | null;
+}
+
+export type Status = "applied" | "conflict" | "late" | "orphan" | "void";
+
+interface Shown {
+  state: "live" | "deferred" | "void";
+  erased?: boolean;
+}
+
+/** An impression as its policy learnt it. */
+interface Learnt {
+  readonly feature: number;
+  readonly reward: number;
+}
+
+interface State {
+  readonly events: { readonly event: Event; status: Status }[];
+  readonly shown: Map<string, Shown>;
+  readonly learnt: Map<string, Learnt>;
+  readonly counts: Record<string, number>;
+}
+
+export interface Rules {
+  readonly windowMs: number;
+  readonly bucketMs: number;
+  readonly weights: Readonly<Record<string, number>>;
+  shownAt(impression: string): number;
+  feature(impression: string): number;
+}
+
+/** Towards zero, to a multiple of 2^-12. */
+const dyadic = (value: number): number => (Math.sign(value) * Math.floor(Math.abs(value) * 4096)) / 4096;
+
+export class LedgerModel {
+  readonly #rules: Rules;
+  #state: State = { events: [], shown: new Map(), learnt: new Map(), counts: {} };
+  #kept?: State;
+  watermark = 0;
+  horizon = 0;
+
+  constructor(rules: Rules) {
+    this.#rules = rules;
+  }
+
+  get learnt(): ReadonlyMap<string, Learnt> {
+    return this.#state.learnt;
+  }
+
+  state(impression: string): string | undefined {
+    return this.#state.shown.get(impression)?.state;
+  }
+
+  #count(name: string, by = 1): void {
+    this.#state.counts[name] = (this.#state.counts[name] ?? 0) + by;
+  }
+
+  #of(impression: string) {
+    return this.#state.events.filter(({ event }) => event.impression === impression);
+  }
+
+  /** The goals of an impression that count, and whether it ever had a reward. */
+  #worth(impression: string): { readonly rewards: number[]; readonly told: boolean } {
+    const counting = this.#of(impression).filter(({ status }) => status === "applied" || status === "conflict");
+    const events = counting.map(({ event }) => event);
+    const key = ({ at, event, reward }: Event) => [at, event, reward ?? Number.NEGATIVE_INFINITY] as const;
+    const outranks = (a: Event, b: Event) => {
+      const place = [0, 1, 2].find((i) => key(a)[i] !== key(b)[i]);
+      return place !== undefined && key(a)[place] > key(b)[place];
+    };
+    const winners = events.filter((event) => !events.some((other) => other.goal === event.goal && outranks(other, event)));
+    const rewards = winners.flatMap(({ goal, reward }) => (reward === null ? [] : dyadic(this.#rules.weights[goal] * reward)));
+    return { rewards, told: events.some(({ reward }) => reward !== null) };
+  }
+
+  #standing(impression: string): "converted" | "retracted" | undefined {
+    const { rewards, told } = this.#worth(impression);
+    if (rewards.length > 0) return "converted";
+    return told ? "retracted" : undefined;
+  }
+
+  /** Its reward as the API shows it: null until its first conversion, and once it was erased. */
+  reward(impression: string): number | null {
+    const { rewards, told } = this.#worth(impression);
+    const gone = this.#state.shown.get(impression)?.erased || !this.#state.shown.has(impression);
+    return told && !gone ? rewards.reduce((sum, reward) => sum + reward, 0) : null;
+  }
+
+  counts(): Record<string, number> {
+    return { applied: 0, conflict: 0, late: 0, orphan: 0, duplicate: 0, impressions: 0, converted: 0, retracted: 0, ...this.#state.counts };
+  }
+
+  /** Whether the ledger has an event, whatever became of it. */
+  knows(given: Event): boolean {
+    const event = { ...given, reward: given.reward === null ? null : dyadic(given.reward) };
+    return this.#of(event.impression).some(({ event: other }) => JSON.stringify(other) === JSON.stringify(event));
+  }
+
+  enter(given: Event): Status | "duplicate" | "refused" {
+    const { impression, goal, event: name, at } = given;
+    if (!Object.hasOwn(this.#rules.weights, goal) || (given.reward !== null && Math.abs(given.reward) > 1)) return "refused";
+    const event = { ...given, reward: given.reward === null ? null : dyadic(given.reward) };
+    if (this.knows(given)) {
+      this.#count("duplicate");
+      return "duplicate";
+    }
+    const shownAt = this.#rules.shownAt(impression);
+    if (shownAt < this.horizon) {
+      this.#count("late");
+      return "late";
+    }
+    const { bucketMs, windowMs } = this.#rules;
+    const closed = (Math.floor(shownAt / bucketMs) + 1) * bucketMs <= this.watermark;
+    const state = this.state(impression);
+    const same = this.#of(impression).filter((other) => other.event.goal === goal && other.event.event === name);
+    const status = ((): Status => {
+      if (closed || state === "void" || (state === "live" && at - shownAt > windowMs)) return "late";
+      if (state !== "live") return "orphan";
+      return same.some((other) => other.status === "applied" || other.status === "conflict") ? "conflict" : "applied";
+    })();
+    const before = this.#standing(impression);
+    this.#state.events.push({ event, status });
+    this.#count(status);
+    if (before) this.#count(before, -1);
+    const after = this.#standing(impression);
+    if (after) this.#count(after);
+    const total = this.reward(impression);
+    if (state === "live" && status !== "late" && total !== null) this.#learn(impression, total);
+    return status;
+  }
+
+  #learn(impression: string, reward: number): void {
+    this.#state.learnt.set(impression, { feature: this.#rules.feature(impression), reward });
+  }
+
+  show(impression: string, state: "live" | "deferred"): "registered" | "duplicate" {
+    if (this.#state.shown.has(impression)) return "duplicate";
+    this.#state.shown.set(impression, { state });
+    if (state === "live") this.#goLive(impression);
+    return "registered";
+  }
+
+  activate(impression: string): void {
+    const shown = this.#state.shown.get(impression);
+    if (shown?.state !== "deferred") return;
+    shown.state = "live";
+    this.#goLive(impression);
+  }
+
+  #goLive(impression: string): void {
+    this.#count("impressions");
+    this.#learn(impression, 0);
+    const waiting = this.#of(impression).filter(({ status }) => status === "orphan");
+    this.#state.events.splice(0, Number.POSITIVE_INFINITY, ...this.#state.events.filter((each) => !waiting.includes(each)));
+    this.#count("orphan", -waiting.length);
+    for (const { event } of waiting) this.enter(event);
+  }
+
+  close(before: number): void {
+    for (const [impression, { state }] of this.#state.shown) {
+      const shownAt = this.#rules.shownAt(impression);
+      if (state === "deferred" && shownAt >= this.watermark && shownAt < before) this.#state.shown.delete(impression);
+    }
+    this.watermark = Math.max(this.watermark, before);
+  }
+
+  /** Deletes what was shown before a time. What was learnt from it stays. */
+  prune(before: number): void {
+    const { events, shown } = this.#state;
+    events.splice(0, Number.POSITIVE_INFINITY, ...events.filter(({ event }) => this.#rules.shownAt(event.impression) >= before));
+    for (const impression of shown.keys()) if (this.#rules.shownAt(impression) < before) shown.delete(impression);
+    this.horizon = Math.max(this.horizon, before);
+  }
+
+  erase(impression: string): void {
+    const shown = this.#state.shown.get(impression);
+    if (!shown || shown.erased) return;
+    Object.assign(shown, { state: "void", erased: true });
+    const { events } = this.#state;
+    events.splice(0, Number.POSITIVE_INFINITY, ...events.filter(({ event }) => event.impression !== impression));
+  }
+
+  keep(): void {
+    this.#kept = structuredClone(this.#state);
+  }
+
+  /** What came after the kept state counts for nothing, and is known when it comes again. */
+  rollBack(): boolean {
+    const kept = this.#kept;
+    if (!kept) return false;
+    const before = new Set(kept.events.map(({ event }) => JSON.stringify(event)));
+    for (const each of this.#state.events) {
+      const counted = each.status === "applied" || each.status === "conflict";
+      const old = kept.events.find(({ event }) => JSON.stringify(event) === JSON.stringify(each.event));
+      if (counted && (!before.has(JSON.stringify(each.event)) || old?.status === "orphan")) each.status = "void";
+    }
+    for (const [impression, shown] of this.#state.shown) {
+      if (shown.state === "live" && kept.shown.get(impression)?.state !== "live") shown.state = "void";
+    }
+    this.#state.learnt.clear();
+    for (const [impression, learnt] of kept.learnt) this.#state.learnt.set(impression, learnt);
+    for (const name of ["impressions", "applied", "conflict", "converted", "retracted"]) this.#state.counts[name] = kept.counts[name] ?? 0;
+    return true;
+  }
+}

@@ -1,0 +1,190 @@
+import { otfLinTs, Recommender } from "afterclick";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { LearnerStore } from "../../../worker/learner-store.ts";
+import { isOwed } from "../../../worker/ledger.ts";
+import { type ModelConfig, prepareModel } from "../../../worker/model.ts";
+import { Replica, type Team } from "../../../worker/replica.ts";
+import { uuidAt } from "../../../worker/token.ts";
+import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
+import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
+import { type Event, LedgerModel } from "./ledger-model.ts";
+
+// The worker's ledger with its tables and its policy against a model of its rules, under any sequence of calls.
+
+const MINUTE_MS = 60_000;
+const WINDOW_MS = 8 * MINUTE_MS;
+const BUCKET_MS = 2 * MINUTE_MS;
+const START = 1_795_262_400_000;
+const WEIGHTS = { order: 0.3, review: -0.7 };
+
+/** When each impression is shown, in ms after the start: buckets end at 2, 4 and 6 minutes. */
+const SHOWN = [0, 119_999, 120_000, 200_000, 250_000, 359_999];
+const shownAt = (place: number) => START + SHOWN[place];
+const ids = SHOWN.map((_, place) => uuidAt(shownAt(place), new Uint8Array(10).fill(place + 1)));
+const features = (place: number) => Float64Array.of((place + 1) / 8, 0.5);
+const placeOf = (id: string) => ids.indexOf(id);
+
+const faultless: Faults = { strikes: () => undefined, call: () => undefined, kv: () => undefined, below: () => 0, pause: async () => {} };
+
+const options = { dimension: 2 };
+const body = {
+  policy: "otf-lin-ts",
+  options,
+  window: { ms: WINDOW_MS },
+  reward: { min: -1, max: 1 },
+  goals: { order: { weight: WEIGHTS.order }, review: { weight: WEIGHTS.review } },
+};
+
+class World {
+  readonly disk = new Disk();
+  readonly store: LearnerStore;
+  readonly config: ModelConfig;
+  readonly model = new LedgerModel({
+    windowMs: WINDOW_MS,
+    bucketMs: BUCKET_MS,
+    weights: WEIGHTS,
+    shownAt: (id) => shownAt(placeOf(id)),
+    feature: placeOf,
+  });
+  replica: Replica;
+  #version?: number;
+
+  constructor(config: ModelConfig) {
+    this.config = config;
+    this.store = new LearnerStore(durableStorage(this.disk, new Isolate("learner", faultless)));
+    this.store.create("shop", config, START, 0);
+    this.replica = new Replica(this.store, config);
+  }
+
+  async show(place: number, deferred: boolean): Promise<void> {
+    // A learner takes no impression of before its horizon.
+    if (shownAt(place) < this.model.horizon) return;
+    const team = await this.replica.start();
+    const row = { id: ids[place], name: null, action: "mug", features: features(place), context: null, arm: "policy" as const };
+    const [{ status }] = this.replica.add(team, [{ ...row, version: 0, decision: null, keys: [] }], { deferred });
+    expect(status).toBe(this.model.show(ids[place], deferred ? "deferred" : "live"));
+  }
+
+  async activate(place: number): Promise<void> {
+    const team = await this.replica.start();
+    const impression = this.store.impressions.find(ids[place]);
+    if (impression) this.replica.activate(team, impression);
+    this.model.activate(ids[place]);
+  }
+
+  enter(events: readonly Event[]): void {
+    const valid = ({ goal, reward }: Event) => Object.hasOwn(WEIGHTS, goal) && (reward === null || Math.abs(reward) <= 1);
+    for (const event of events) {
+      const erased = this.store.impressions.find(event.impression)?.erased === true;
+      const owed = shownAt(placeOf(event.impression)) >= this.model.horizon && valid(event) && !erased && !this.model.knows(event);
+      // What a journal has, it has rounded.
+      const rounded = { ...event, reward: event.reward === null ? null : Math.trunc(event.reward * 4096) / 4096 };
+      expect(isOwed(this.store, rounded, this.config)).toBe(owed);
+    }
+    expect(this.replica.enter(events).map(({ status }) => status)).toEqual(events.map((event) => this.model.enter(event)));
+  }
+
+  async keep(): Promise<void> {
+    await this.replica.snapshot();
+    this.#version = this.store.snapshots.versions()[0];
+    this.model.keep();
+  }
+
+  async rollBack(): Promise<void> {
+    if (this.#version !== undefined && this.model.rollBack()) await this.replica.rollBack(this.#version);
+  }
+
+  close(bucket: number): void {
+    this.store.transact(() => this.store.close(START + bucket * BUCKET_MS));
+    this.model.close(START + bucket * BUCKET_MS);
+  }
+
+  async prune(bucket: number): Promise<void> {
+    const before = Math.min(START + bucket * BUCKET_MS, this.model.watermark);
+    await this.replica.snapshotAnd(() => this.store.prune(before));
+    this.model.prune(before);
+  }
+
+  async erase(place: number): Promise<void> {
+    if (this.store.impressions.find(ids[place])?.erased !== false) return;
+    await this.replica.snapshotAnd(() => this.store.erase(ids[place]));
+    this.model.erase(ids[place]);
+  }
+
+  /** Another isolate takes over. */
+  restart(): void {
+    this.replica.retire();
+    this.replica = new Replica(this.store, this.config);
+  }
+
+  async compare(): Promise<void> {
+    const { store, model } = this;
+    expect(store.counters()).toMatchObject(model.counts());
+    for (const id of ids) {
+      const stored = store.impressions.find(id);
+      expect({ state: stored?.state, reward: stored?.reward ?? null }).toEqual({ state: model.state(id), reward: model.reward(id) });
+    }
+    expect(digestOf(await this.replica.start())).toBe(await this.#expectedDigest());
+  }
+
+  /** Of a policy that has learnt each impression once, with its reward of today. */
+  async #expectedDigest(): Promise<string> {
+    const { policy } = await Recommender.create({ policy: otfLinTs(options), window: { ms: WINDOW_MS }, reward: { min: -1, max: 1 } });
+    for (const { feature, reward } of this.model.learnt.values()) {
+      const impression = policy.append({ features: features(feature), round: policy.impressions + 1, now: shownAt(feature) });
+      if (reward !== 0) policy.observe({ impression, reward });
+    }
+    return policy.digest();
+  }
+}
+
+const digestOf = ([recommender]: Team): string => recommender.digest();
+
+const place = fc.nat({ max: SHOWN.length - 1 });
+const bucket = fc.integer({ min: 0, max: 3 });
+const event = fc
+  .record({
+    place,
+    goal: fc.constantFrom("order", "order", "review", "click"),
+    event: fc.constantFrom("x", "y", "z"),
+    delay: fc.constantFrom(-1, 0, 5, 5, WINDOW_MS, WINDOW_MS + 1),
+    reward: fc.constantFrom(0.3, 0.3, 1, -0.9, 0, null, null, 1.5),
+  })
+  .map(({ place, goal, event, delay, reward }): Event => ({ impression: ids[place], goal, event, at: shownAt(place) + delay, reward }));
+
+/** A step that a counterexample prints. */
+const act = (name: string, take: (world: World) => Promise<void>) => Object.assign(take, { [fc.toStringMethod]: () => name });
+const step = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc
+      .array(event, { minLength: 1, maxLength: 3 })
+      .map((events) => act(JSON.stringify(events), async (world) => world.enter(events))),
+  },
+  { weight: 6, arbitrary: place.map((at) => act(`show ${at}`, (world) => world.show(at, false))) },
+  { weight: 2, arbitrary: place.map((at) => act(`defer ${at}`, (world) => world.show(at, true))) },
+  { weight: 2, arbitrary: place.map((at) => act(`activate ${at}`, (world) => world.activate(at))) },
+  { weight: 1, arbitrary: bucket.map((end) => act(`close ${end}`, async (world) => world.close(end))) },
+  { weight: 1, arbitrary: bucket.map((end) => act(`prune ${end}`, (world) => world.prune(end))) },
+  { weight: 1, arbitrary: place.map((at) => act(`erase ${at}`, (world) => world.erase(at))) },
+  { weight: 1, arbitrary: fc.constant(act("keep", (world) => world.keep())) },
+  { weight: 1, arbitrary: fc.constant(act("roll back", (world) => world.rollBack())) },
+  { weight: 1, arbitrary: fc.constant(act("restart", async (world) => world.restart())) },
+);
+
+it("is its model after any sequence of calls", async () => {
+  const { config } = await prepareModel(body);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+      const world = new World(config);
+      try {
+        for (const each of steps) await each(world);
+        await world.compare();
+      } finally {
+        world.disk.close();
+      }
+    }),
+    { numRuns: 120, seed: 1 },
+  );
+});
