@@ -217,6 +217,35 @@ describe.each(KERNELS)("a Gaussian process with a kernel that is %s", (_, kernel
   });
 });
 
+it("finds the row of an equal point, and the nearest row in units of the scales, the lowest of equals", () => {
+  const { core } = freshCore();
+  const scale = fc.constantFrom(0.5, 1, 4);
+  const cases = fc
+    .integer({ min: 1, max: 3 })
+    .chain((d) => fc.tuple(fc.array(pointOf(d), { maxLength: 9 }), pointOf(d), fc.array(scale, { minLength: d, maxLength: d })));
+  fc.assert(
+    fc.property(cases, ([points, x, scales]) => {
+      const handle = core.gpCreate(specOf(MATERN12, x.length), NOISE, 4);
+      for (const point of points) core.gpAppend(handle, Float64Array.from(point));
+      const squares = points.map((point) => point.reduce((sum, value, j) => sum + ((x[j] - value) / scales[j]) ** 2, 0));
+      const given = Float64Array.from(x);
+      expect(core.gpFind(handle, given)).toBe(squares.indexOf(0));
+      expect(
+        core.gpFind(
+          handle,
+          given.map((value) => -value),
+        ),
+      ).toBe(points.findIndex((point) => point.every((value, j) => value === -x[j])));
+      expect(core.gpNearest(handle, given, Float64Array.from(scales))).toBe(squares.indexOf(Math.min(...squares)));
+      // The last of its features alone tells these two points apart.
+      const other = given.map((value, j) => (j === x.length - 1 ? value + 0.5 : value));
+      expect(core.gpFind(handle, other)).toBe(points.findIndex((point) => point.every((value, j) => value === other[j])));
+      core.gpRelease(handle);
+    }),
+    { numRuns: 100, seed: 1 },
+  );
+});
+
 it.each(KERNELS)("the kernel matrix is its formula at any number of pairs: %s", (_, kernel) => {
   const { core } = freshCore();
   fc.assert(

@@ -81,6 +81,11 @@ export class LedgerModel {
     return { rewards, told: events.some(({ reward }) => reward !== null) };
   }
 
+  /** The events of an impression with what became of each, in order of arrival. */
+  rows(impression: string): (Event & { readonly status: Status })[] {
+    return this.#of(impression).map(({ event, status }) => ({ ...event, status }));
+  }
+
   #standing(impression: string): "converted" | "retracted" | undefined {
     const { rewards, told } = this.#worth(impression);
     if (rewards.length > 0) return "converted";

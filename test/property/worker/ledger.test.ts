@@ -125,6 +125,8 @@ class World {
       const stored = store.impressions.find(id);
       expect({ state: stored?.state, reward: stored?.reward ?? null }).toEqual({ state: model.state(id), reward: model.reward(id) });
     }
+    const rows = ids.flatMap((id) => store.conversions.of(id).filter(({ goal }) => goal !== ""));
+    expect(rows.map(({ seq: _, key: __, action: ___, ...row }) => row)).toEqual(ids.flatMap((id) => model.rows(id)));
     expect(digestOf(await this.replica.start())).toBe(await this.#expectedDigest());
   }
 

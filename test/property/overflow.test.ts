@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { LINEAR } from "../../assembly/abi.ts";
+import { NumericalError } from "../../src/errors.ts";
+import { freshCore } from "./core.ts";
+
+// A result too large for a double is refused, wherever it stands among the others; what was learnt stays as it was.
+
+const HUGE = 1e200;
+const SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17];
+
+/** Candidates of two features, of which one is huge. */
+function candidates(k: number, place: number): Float64Array {
+  const xs = new Float64Array(2 * k).fill(0.5);
+  xs[2 * place] = HUGE;
+  return xs;
+}
+
+function expectOverflow(act: () => unknown): void {
+  expect(act).toThrow(expect.objectContaining({ code: "not-finite" }));
+}
+
+describe("a ridge posterior", () => {
+  const { core } = freshCore();
+  const handle = core.ridgeCreate(2, 1);
+  core.ridgeReward(handle, Float64Array.of(1, 0), HUGE);
+  core.ridgeDraw(handle, Float64Array.of(1, 1));
+
+  it.each(SIZES)("of %d candidates refuses the mean at any place", (k) => {
+    for (let place = 0; place < k; place++) {
+      const xs = candidates(k, place);
+      expectOverflow(() => core.ridgeScore(handle, xs, new Float64Array(k), new Float64Array(k)));
+      expectOverflow(() => core.ridgeSampleScores(handle, xs, Float64Array.of(1, 1), 1));
+      expectOverflow(() => core.ridgeDrawScores(handle, xs, 1, 2, 0));
+    }
+  });
+
+  it.each(SIZES)("of %d candidates refuses the width at any place", (k) => {
+    for (let place = 0; place < k; place++) {
+      const untaught = core.ridgeCreate(2, 1);
+      expectOverflow(() => core.ridgeScore(untaught, candidates(k, place), new Float64Array(k), new Float64Array(k)));
+      core.ridgeRelease(untaught);
+    }
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 7, 8, 9])("of %d features refuses each of them alone, and has changed nothing", (d) => {
+    for (let j = 0; j < d; j++) {
+      const model = core.ridgeCreate(d, 0.5);
+      const usual = Float64Array.from({ length: d }, (_, i) => (i + 1) / 8);
+      core.ridgeAppend(model, usual);
+      core.ridgeReward(model, usual, 0.5);
+      const before = core.ridgeState(model).gram.slice();
+      const estimate = core.ridgeEstimate(model);
+      const huge = usual.with(j, HUGE);
+      expectOverflow(() => core.ridgeAppend(model, huge));
+      expectOverflow(() => core.ridgeReward(model, huge, HUGE));
+      expect(core.ridgeState(model).gram).toEqual(before);
+      expect(core.ridgeEstimate(model)).toEqual(estimate);
+      expect(core.ridgeLogDeterminant(model)).toBeGreaterThan(d * Math.log(0.5));
+      core.ridgeRelease(model);
+    }
+  });
+
+  it.each([1, 2, 3, 4, 5])("of %d features refuses an estimate that only the factor makes infinite", (d) => {
+    for (let j = 0; j < d; j++) {
+      const model = core.ridgeCreate(d, 1e-200);
+      core.ridgeReward(model, new Float64Array(d).with(j, 1), HUGE);
+      expectOverflow(() => core.ridgeEstimate(model));
+      core.ridgeRelease(model);
+    }
+  });
+
+  it.each([1, 2, 3, 4, 5])("of %d features refuses each solution from given sums", (d) => {
+    const gram = new Float64Array((d * (d + 1)) / 2);
+    for (let count = 1; count <= 3; count++) {
+      for (let j = 0; j < count * d; j++) {
+        const vectors = new Float64Array(count * d).fill(1).with(j, HUGE);
+        expectOverflow(() => core.shrunkSolve(gram, 1e-200, vectors, count));
+      }
+    }
+  });
+});
+
+describe("a Gaussian process", () => {
+  const spec = { kernel: LINEAR, variance: 1, bias: 0, lengthscale: Float64Array.of(1, 1) };
+
+  it.each(SIZES)("of %d candidates refuses the variance at any place", (k) => {
+    for (let place = 0; place < k; place++) {
+      const { core } = freshCore();
+      const handle = core.gpCreate(spec, 0.25, 4);
+      const xs = candidates(k, place);
+      core.gpWatch(handle, xs);
+      expectOverflow(() => core.gpScore(handle, xs));
+      expectOverflow(() => core.gpCovariance(handle, xs));
+      expect(() => core.gpSample(handle, xs, new Float64Array(k), 1, 1)).toThrow(NumericalError);
+      expectOverflow(() => core.gpScoreWatched(handle, new Float64Array(k), new Float64Array(k)));
+      const start = place < 16 ? 0 : 16;
+      const size = Math.min(16, k - start);
+      expectOverflow(() => core.gpScoreGroup(handle, start, new Float64Array(size), new Float64Array(size)));
+    }
+  });
+
+  it.each(SIZES)("of %d candidates refuses the mean at any place", (k) => {
+    for (let place = 0; place < k; place++) {
+      const { core } = freshCore();
+      const handle = core.gpCreate(spec, 0.25, 4);
+      core.gpAppend(handle, Float64Array.of(1, 0));
+      core.gpReward(handle, 0, HUGE, 0);
+      expectOverflow(() => core.gpMean(handle, candidates(k, place)));
+    }
+  });
+
+  it.each(SIZES)("of %d candidates refuses the draw at any place", (k) => {
+    for (let place = 0; place < k; place++) {
+      const { core } = freshCore();
+      const handle = core.gpCreate({ kernel: 0, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, 4);
+      const xs = Float64Array.from({ length: k }, (_, i) => 100 * i);
+      core.gpWatch(handle, xs);
+      const places = new Float64Array(0);
+      const normals = new Float64Array(2 * k).with(place, HUGE);
+      expectOverflow(() => core.gpSample(handle, xs, normals.subarray(0, k), HUGE, 1));
+      expectOverflow(() => core.gpSample(handle, xs, normals.subarray(0, k), HUGE, 2));
+      expectOverflow(() => core.gpSampleWatched(handle, xs, places, normals, HUGE, 1));
+      expectOverflow(() => core.gpSampleWatched(handle, xs, places, normals, HUGE, 2));
+    }
+  });
+
+  it("refuses sums that overflow, and keeps them", () => {
+    const { core } = freshCore();
+    const handle = core.gpCreate(spec, 0.25, 4);
+    core.gpAppend(handle, Float64Array.of(1, 0));
+    core.gpReward(handle, 0, 1.5e308, 3);
+    expectOverflow(() => core.gpReward(handle, 0, 1.5e308, 1));
+    expectOverflow(() => core.gpReward(handle, 0, 1, Number.POSITIVE_INFINITY));
+    const { sums, squares } = core.gpState(handle);
+    expect([sums[0], squares]).toEqual([1.5e308, 3]);
+  });
+});
