@@ -109,7 +109,8 @@ export class Outbox {
     let arrived = true;
     for (const batch of this.#batches()) arrived = (await this.#deliver(batch)) && arrived;
     this.#retryMs = arrived ? FIRST_RETRY_MS : Math.min(LAST_RETRY_MS, 2 * this.#retryMs);
-    if (this.#letters.size > 0) this.#soon(arrived ? 0 : this.#retryMs * (0.5 + Math.random() / 2));
+    // Letters of a carrier that this visit has not wait for another visit.
+    if (this.#batches().length > 0) this.#soon(arrived ? 0 : this.#retryMs * (0.5 + Math.random() / 2));
   }
 
   #batches(): Letter[][] {
