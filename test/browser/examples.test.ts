@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SHOP_MODEL } from "../../worker/page/shop.ts";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, secrets, startShop, type TestWorker } from "./worker.ts";
 
 const run = promisify(execFile);
@@ -60,7 +60,7 @@ describe("webhook", () => {
   });
 });
 
-describe.skipIf(!hasChromium)("browser", () => {
+describeInChromium("browser", () => {
   let browser: Browser;
   let server: Server;
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { type LocalShop, startLocalShop } from "./local-shop.ts";
 import { secrets } from "./worker.ts";
 
@@ -17,7 +17,7 @@ interface Shown {
   readonly probability?: number;
 }
 
-describe.skipIf(!hasChromium)("in Chromium", () => {
+describeInChromium("in Chromium", () => {
   let shop: LocalShop;
   let browser: Browser;
   let context: BrowserContext;

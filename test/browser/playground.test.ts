@@ -11,7 +11,7 @@ import { contenders } from "../../worker/playground/contender.ts";
 import { delays } from "../../worker/playground/delay.ts";
 import { Match, type MatchReport } from "../../worker/playground/match.ts";
 import { defaults, queryOf, type Settings, settingsOf } from "../../worker/playground/settings.ts";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, outside, startWorker, type TestWorker } from "./worker.ts";
 
 const short: Settings = { ...defaults.linear, rounds: 400, typical: 20, window: 60, seed: 5 };
@@ -136,7 +136,7 @@ async function serveFiles(folder: string): Promise<Server> {
   return server;
 }
 
-describe.skipIf(!hasChromium)("the playground's page", () => {
+describeInChromium("the playground's page", () => {
   let worker: TestWorker;
   let browser: Browser;
   let page: Page;

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { playAll } from "../support/scenario.ts";
 
 // The same snapshot and the same calls give the same decisions in every runtime, to the bit.
@@ -57,7 +57,7 @@ describe("workerd", () => {
   });
 });
 
-describe.skipIf(!hasChromium)("Chromium", () => {
+describeInChromium("Chromium", () => {
   let browser: Browser;
   let server: Server;
   beforeAll(async () => {

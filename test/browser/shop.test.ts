@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { products } from "../../worker/page/shop.ts";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";
 
 describe("the shop's backend", () => {
@@ -61,7 +61,7 @@ describe("where the demonstration is off", () => {
   });
 });
 
-describe.skipIf(!hasChromium)("the shop in Chromium", () => {
+describeInChromium("the shop in Chromium", () => {
   let shop: TestWorker;
   let browser: Browser;
   let page: Page;
@@ -71,6 +71,8 @@ describe.skipIf(!hasChromium)("the shop in Chromium", () => {
     [shop, browser] = await Promise.all([startShop(), launchChromium()]);
     page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
     complaints = complaintsOf(page, shop.url);
+    // The page's clock can be put forward, to when what was bought is reported.
+    await page.clock.install();
     await page.goto(shop.url.href);
     await page.locator(".card").nth(2).waitFor();
   });
@@ -81,7 +83,7 @@ describe.skipIf(!hasChromium)("the shop in Chromium", () => {
 
   const count = async (status: string) => Number(await page.locator(`.counts [data-status=${status}] dd`).innerText());
   const mean = async (product: string) => Number.parseInt(await page.locator(`tr[data-product=${product}] .number`).innerText(), 10);
-  const soon = { timeout: 20_000, interval: 100 };
+  const soon = { timeout: 20_000, interval: 50 };
 
   it("shows three products, each a pending impression, and what the model expects of every product", async () => {
     expect(await page.locator(".card").count()).toBe(3);
@@ -101,6 +103,7 @@ describe.skipIf(!hasChromium)("the shop in Chromium", () => {
     expect(await card.getAttribute("data-status")).toBe("bought");
     expect(await card.locator(".story").innerText()).toMatch(/webhook in 0:(10|09)/);
     expect(await count("converted")).toBe(0);
+    await page.clock.fastForward(10_000);
     await expect.poll(() => card.getAttribute("data-status"), soon).toBe("converted");
     await expect.poll(() => count("converted"), soon).toBe(1);
     expect(await count("pending")).toBe(2);
@@ -121,6 +124,8 @@ describe.skipIf(!hasChromium)("the shop in Chromium", () => {
 
   it("lets fifty visitors come, and learns from what they buy", async () => {
     await page.getByRole("button", { name: "Simulate 50 visitors" }).click();
+    await page.getByRole("button", { name: "Simulate 50 visitors" }).waitFor();
+    await page.clock.fastForward(20_000);
     await expect.poll(() => count("converted"), soon).toBeGreaterThan(10);
     await expect.poll(() => page.locator('.change:not([data-sign="0"])').count(), soon).toBeGreaterThan(3);
     await expect.poll(async () => (await count("converted")) + (await count("pending")), soon).toBe(6 + 150);
@@ -146,7 +151,7 @@ describe.skipIf(!hasChromium)("the shop in Chromium", () => {
       const script = Object.assign(document.createElement("script"), { textContent: "globalThis.intruded = true" });
       const style = Object.assign(document.createElement("style"), { textContent: "body { display: none }" });
       document.body.append(script, style);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      while (violations.length < 2) await new Promise(requestAnimationFrame);
       return { violations: violations.sort(), intruded: "intruded" in globalThis, display: getComputedStyle(document.body).display };
     });
     expect(blocked).toEqual({ violations: ["script-src-elem", "style-src-elem"], intruded: false, display: "block" });

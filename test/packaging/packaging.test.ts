@@ -8,7 +8,7 @@ import { publint } from "publint";
 import { build as viteBuild, createServer as viteServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { install, type SiteOptions, serve, uninstall } from "./installation.ts";
 
 // The packed package, installed in small projects: each decides as Node does, to the bit.
@@ -129,7 +129,7 @@ describe("in workerd", () => {
   });
 });
 
-describe.skipIf(!hasChromium)("in Chromium", () => {
+describeInChromium("in Chromium", () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchChromium();

