@@ -1,0 +1,27 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { generations, kindsOf, readJson } from "../fixtures/files.ts";
+import { goOnInPage, type Kept, openPage, type ShopPage } from "../fixtures/page.ts";
+import { hasChromium, launchChromium } from "../support/chromium.ts";
+
+// What pages of earlier versions have kept in IndexedDB, read by a page of today.
+
+const newest = generations[generations.length - 1];
+const kinds = kindsOf(newest);
+
+describe.skipIf(!hasChromium)("in Chromium", () => {
+  let browser: Browser;
+  let page: ShopPage;
+  beforeAll(async () => {
+    browser = await launchChromium();
+    // Each model has a database of its own.
+    const kept: Kept = Object.assign({}, ...kinds.map((kind) => readJson(newest, kind, "page.json").kept));
+    page = await openPage(browser, { kept, answers: true });
+  });
+  afterAll(() => browser?.close());
+
+  it.each(kinds)("OwnModel, PublishedModel: go on from what a page has kept, %s", async (kind) => {
+    const { shown, answers } = readJson(newest, kind, "page.json");
+    expect(await goOnInPage(page, kind, shown, kind === "local")).toEqual(answers);
+  });
+});
