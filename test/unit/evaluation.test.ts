@@ -1,16 +1,4 @@
-import {
-  asyTs,
-  type Evaluation,
-  type EvaluationRequest,
-  evaluate,
-  type LoggedDecision,
-  linear,
-  otfLinTs,
-  otfLinUcb,
-  Recommender,
-  UnsupportedError,
-  uniform,
-} from "afterclick";
+import { type Evaluation, type EvaluationRequest, evaluate, type LoggedDecision } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { geometric, type Stream, stream } from "../../experiments/environment.ts";
 import { ProductLimit } from "../../src/evaluation/maturity.ts";
@@ -113,6 +101,13 @@ describe("intervals", () => {
     expect(high).toBeGreaterThan(ones / n);
   });
 
+  it("of many decisions are those of the binomial likelihood ratio as well, where products of likelihoods would overflow", async () => {
+    const [ones, n] = [40_000, 80_000];
+    const { low, high } = (await evaluated(share(ones, n), { ...always, maturity: () => 1 })).ips;
+    const deviance = (p: number) => 2 * (ones * Math.log(ones / n / p) + (n - ones) * Math.log((1 - ones / n) / (1 - p)));
+    for (const end of [low, high]) expect(deviance(end)).toBeCloseTo(3.841458820694124, 4);
+  });
+
   it("reach above zero where nothing has converted, as far as the greatest weight allows", async () => {
     const { low, value, high } = (await evaluated(share(0, 40), always)).ips;
     expect([low, value]).toEqual([0, 0]);
@@ -203,60 +198,4 @@ describe("the probability that a conversion has come", () => {
       expect(sum(law) - without).toBeCloseTo(each, 1);
     }
   });
-});
-
-describe("a policy", () => {
-  it("is evaluated as it stands after the first part of the log, and one that has learnt earns more than chance", async () => {
-    const log = drawn(1000, stream("policy"));
-    const learnt = await evaluated(log, { policy: otfLinTs({ dimension: K, exploration: 0.1 }) });
-    const chance = await evaluated(log, { policy: uniform() });
-    expect(learnt.since).toBe(500);
-    expect(learnt.decisions).toMatchObject({ learnt: 500, evaluated: 500 });
-    expect(learnt.doublyRobust.low).toBeGreaterThan(chance.doublyRobust.high);
-    // What happened in the part it is evaluated on, it does not know.
-    const other = log.map((decision, i) => (i < 500 ? decision : { ...decision, conversions: [] }));
-    expect((await evaluated(other, { policy: otfLinTs({ dimension: K, exploration: 0.1 }) })).weights).toEqual(learnt.weights);
-    const ucb = await evaluated(log, { policy: otfLinUcb({ dimension: K }) });
-    expect(ucb.weights.greatest).toBeCloseTo(10, 12);
-  });
-
-  it("is refused if it has no chances among the log's candidates", async () => {
-    const log = drawn(10, stream("refused"));
-    const domain = { points: [[0], [1]] };
-    await expect(evaluated(log, { policy: asyTs({ domain, kernel: linear() }) })).rejects.toBeInstanceOf(UnsupportedError);
-  });
-
-  it("tells the chance of each candidate, of which that of its first choice is one", async () => {
-    const recommender = await Recommender.create({ policy: otfLinTs({ dimension: K }), window: "none" });
-    const request = { points, round: 1, draws: 50, minimumShare: 0.05 };
-    const chances = recommender.policy.chances(request);
-    expect(chances.reduce((sum, each) => sum + each, 0)).toBeCloseTo(1, 12);
-    for (const decision of ["a", "b", "c", "d"]) {
-      const [{ index, probability }] = recommender.policy.choose({ ...request, decision });
-      expect(chances[index]).toBe(probability);
-    }
-    expect(() => recommender.policy.chances({ points, round: 1 })).toThrow(UnsupportedError);
-    const greedy = recommender.policy.chances({ points, round: 1, greedy: true });
-    expect(Array.from(greedy)).toEqual([1, 0, 0]);
-    const ucb = await Recommender.create({ policy: otfLinUcb({ dimension: K }), window: "none" });
-    expect(Array.from(ucb.policy.chances({ points, round: 1 }))).toEqual([1, 0, 0]);
-  });
-});
-
-it.each([
-  ["log: expected an array", { log: {} }],
-  ["log[1].index: expected a number between 0 and 2", { log: [drawn(1, stream("a"))[0], { ...drawn(1, stream("a"))[0], index: 3 }] }],
-  ["log[0].probability: expected a positive number, got 0", { log: [{ ...drawn(1, stream("a"))[0], probability: 0 }] }],
-  ["log[0].probability: expected at most 1", { log: [{ ...drawn(1, stream("a"))[0], probability: 1.5 }] }],
-  ["log[0].conversions[0].reward: expected a number", { log: [{ ...drawn(1, stream("a"))[0], conversions: [{ at: 0, reward: null }] }] }],
-  ["policy(decision): expected 3 chances that sum to 1", { policy: () => [0.5, 0.5, 0.5] }],
-  ["policy: expected a descriptor or a function", { policy: "uniform" }],
-  ["window.ms: expected a positive number", { window: { ms: 0 } }],
-  ["split: expected a number between 0 and 1", { split: 2 }],
-  ["reward.max: expected more than the minimum 0", { reward: { min: 0, max: 0 } }],
-  ["maturity(age): expected a number between 0 and 1", { maturity: () => 2 }],
-  ["request.untilNow: expected no such option", { untilNow: true }],
-])("says %s", async (message, request) => {
-  const refused = evaluated(drawn(20, stream("refused")), request as never);
-  await expect(refused).rejects.toThrow(message);
 });

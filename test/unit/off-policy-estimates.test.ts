@@ -48,4 +48,25 @@ describe("estimates and their intervals are those of their definitions", () => {
       for (const end of ["value", "low", "high"] as const) expect(got[name][end], `${name} ${end}`).toBeCloseTo(plain[name][end], 5);
     }
   });
+
+  it("of the fewest decisions, whatever came of them", async () => {
+    for (let n = 1; n <= 4; n++) {
+      for (let converted = 0; converted < 2 ** n; converted++) {
+        const log = Array.from({ length: n }, (_, i): LoggedDecision => {
+          const conversions = (converted >> i) % 2 === 1 ? [{ at: i, reward: 1 }] : [];
+          return { shownAt: i, count: 2, index: i % 2, probability: i % 2 === 0 ? 0.5 : 0.25, conversions };
+        });
+        const policy = (): number[] => [0.75, 0.25];
+        const asked = { log, policy, asOf: n, windowMs: 9, split: 0, reward: unit, maturity: () => 1 };
+        const { windowMs, ...others } = asked;
+        const got = await evaluate({ window: { ms: windowMs }, ...others });
+        const plain = plainEvaluation(asked);
+        for (const name of ["logged", "ips", "snips"] as const) {
+          for (const end of ["value", "low", "high"] as const) {
+            expect(got[name][end], `${n} ${converted} ${name} ${end}`).toBeCloseTo(plain[name][end], 5);
+          }
+        }
+      }
+    }
+  });
 });
