@@ -1,0 +1,144 @@
+import { type EncoderOptions, encoder, type NamedFeatures } from "afterclick";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+// The encoder against signed feature hashing written down once more: BigInt instead of 32-bit integers, a map instead of places.
+// FNV-1a over the UTF-8 of a term's name, then the finaliser of MurmurHash3; the top bit signs, the others place.
+
+const WORD = 2n ** 32n;
+
+function hash(name: string): number {
+  let state = 0x811c9dc5n;
+  for (const byte of new TextEncoder().encode(name)) state = ((state ^ BigInt(byte)) * 0x01000193n) % WORD;
+  state = ((state ^ (state >> 16n)) * 0x85ebca6bn) % WORD;
+  state = ((state ^ (state >> 13n)) * 0xc2b2ae35n) % WORD;
+  return Number(state ^ (state >> 16n));
+}
+
+type Terms = readonly { readonly feature: string; readonly name: string; readonly value: number }[];
+
+function termsOf(side: string, named: NamedFeatures, numeric: EncoderOptions["numeric"] = {}): Terms {
+  return Object.entries(named).flatMap(([feature, value]): Terms => {
+    const stem = `${side}\u0000${feature}`;
+    if (typeof value === "number") {
+      const { min, max } = numeric[feature];
+      const inside = Math.max(min, Math.min(max, value));
+      return [{ feature, name: stem, value: (2 * (inside - min)) / (max - min) - 1 }];
+    }
+    const categories = new Set(Array.isArray(value) ? value : [value]);
+    return [...categories].map((category) => ({ feature, name: `${stem}\u0000${category}`, value: 1 }));
+  });
+}
+
+/** What the vector is before it is scaled. */
+function summed({ dimension, numeric, interactions = [] }: EncoderOptions, context: NamedFeatures, action: NamedFeatures): number[] {
+  const [left, right] = [termsOf("context", context, numeric), termsOf("action", action, numeric)];
+  const products = (a: Terms, b: Terms): Terms =>
+    a.flatMap((one) => b.map((other) => ({ feature: "", name: `${one.name}\u0001${other.name}`, value: one.value * other.value })));
+  // The first of a pair is looked for in the context first, the second in the action.
+  const first = (feature: string) => (Object.hasOwn(context, feature) ? left : right).filter((term) => term.feature === feature);
+  const second = (feature: string) => (Object.hasOwn(action, feature) ? right : left).filter((term) => term.feature === feature);
+  const crossed = interactions === "all" ? products(left, right) : interactions.flatMap(([a, b]) => products(first(a), second(b)));
+  const vector = new Array<number>(dimension).fill(0);
+  for (const { name, value } of [...left, ...right, ...crossed]) {
+    const code = hash(name);
+    vector[(code % 2 ** 31) % dimension] += code >= 2 ** 31 ? -value : value;
+  }
+  return vector;
+}
+
+const numeric = { price: { min: 0, max: 200 }, hour: { min: -12, max: 12 } };
+const category = fc.oneof(
+  fc.constantFrom("Acme", "PT", "é", "👟", "ü \u0001"),
+  fc.string({ unit: "grapheme", maxLength: 6 }),
+  fc.boolean(),
+);
+const list = fc.array(fc.constantFrom("red", "new", "sale", "blue"), { maxLength: 3 });
+const features = fc.record(
+  {
+    brand: category,
+    country: category,
+    tags: list,
+    price: fc.integer({ min: -100, max: 300 }),
+    hour: fc.double({ min: -20, max: 20, noNaN: true }),
+  },
+  { requiredKeys: [] },
+) as fc.Arbitrary<NamedFeatures>;
+const name = fc.constantFrom("brand", "country", "tags", "price", "hour");
+const interactions = fc.oneof(fc.constant("all" as const), fc.array(fc.tuple(name, name), { maxLength: 3 }));
+const dimension = fc.constantFrom(1, 2, 16, 31, 32, 33, 64, 100);
+const given = fc.record({ dimension, interactions, context: features, action: features });
+const settings = { numRuns: 300, seed: 1 };
+
+describe("an encoded vector", () => {
+  it("is the signed sum of its hashed terms, brought into the unit ball", () => {
+    fc.assert(
+      fc.property(given, ({ context, action, ...options }) => {
+        const vector = encoder({ ...options, numeric }).encode({ context, action });
+        const sum = summed({ ...options, numeric }, context, action);
+        const length = Math.max(1, Math.hypot(...sum));
+        expect(vector).toHaveLength(options.dimension);
+        sum.forEach((value, j) => {
+          // Towards zero by less than 2^-12, and by nothing but rounding of the length beside that.
+          const lost = Math.abs(value / length) - Math.abs(vector[j]);
+          expect(lost).toBeGreaterThan(-1e-12);
+          expect(lost).toBeLessThan(1 / 4096 + 1e-12);
+          if (Math.abs(vector[j]) > 0) expect(Math.sign(vector[j])).toBe(Math.sign(value));
+        });
+      }),
+      settings,
+    );
+  });
+
+  it("is of multiples of 2^-12, without -0, and no longer than 1", () => {
+    fc.assert(
+      fc.property(given, ({ context, action, ...options }) => {
+        const vector = encoder({ ...options, numeric }).encode({ context, action });
+        expect(vector.every((value) => Number.isInteger(value * 4096) && !Object.is(value, -0))).toBe(true);
+        // Exact: sums of squares of multiples of 2^-12.
+        expect(vector.reduce((sum, value) => sum + value * value, 0)).toBeLessThanOrEqual(1);
+      }),
+      settings,
+    );
+  });
+
+  it("does not depend on the order in which features and interactions' lists are given", () => {
+    const reversed = (named: NamedFeatures): NamedFeatures => Object.fromEntries(Object.entries(named).reverse());
+    fc.assert(
+      fc.property(given, ({ context, action, ...options }) => {
+        const { encode } = encoder({ ...options, numeric });
+        const vector = encode({ context, action });
+        expect(encode({ context: reversed(context), action: reversed(action) })).toEqual(vector);
+        expect(encode({ action, context })).toEqual(vector);
+      }),
+      settings,
+    );
+  });
+
+  it("sees a number beyond its range as the nearer end, and the middle of the range as nothing", () => {
+    const { encode } = encoder({ dimension: 8, numeric });
+    const at = (price: number) => encode({ action: { price } });
+    expect(at(-5)).toEqual(at(0));
+    expect(at(1e9)).toEqual(at(200));
+    expect(at(100)).toEqual(new Float64Array(8));
+    expect(at(0)).toEqual(at(200).map((value) => -value + 0));
+    expect(at(150).map(Math.abs)).toEqual(at(200).map((value) => Math.abs(value) / 2));
+  });
+
+  it("tells a category of the context from the same of the action, and a text from no text", () => {
+    const { encode } = encoder({ dimension: 4096 });
+    const shown: { context?: NamedFeatures; action?: NamedFeatures }[] = [
+      { context: { brand: "Acme" } },
+      { action: { brand: "Acme" } },
+      { action: { brand: "" } },
+      { action: { brand: "acme" } },
+      { action: { tags: ["Acme"] } },
+      { action: { brand: true } },
+      {},
+    ];
+    const vectors = shown.map(encode);
+    expect(new Set(vectors.map((vector) => vector.join())).size).toBe(vectors.length);
+    expect(encode({ action: { brand: ["Acme", "Acme"] } })).toEqual(encode({ action: { brand: "Acme" } }));
+    expect(encode({ action: { brand: "true" } })).toEqual(encode({ action: { brand: true } }));
+  });
+});
