@@ -1,0 +1,181 @@
+import { expect, it } from "vitest";
+import { LINEAR, MATERN32, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
+import type { Core, KernelSpec } from "../../src/core/core.ts";
+import { freshCore } from "./core.ts";
+
+// What is done again and again needs no more memory than doing it a few times: every call gives back what it took.
+
+const values = (count: number): Float64Array => Float64Array.from({ length: count }, (_, i) => ((7 * i) % 13) / 13);
+const spec = (kernel: number, d: number, variance = 1): KernelSpec => ({
+  kernel,
+  variance,
+  bias: 0.5,
+  lengthscale: new Float64Array(d).fill(1),
+});
+const WIDE = 3000;
+
+function process(core: Core, d = 1, rows = 60) {
+  const handle = core.gpCreate(spec(MATERN32, d), 0.25, 4);
+  for (let i = 0; i < rows; i++) core.gpAppend(handle, new Float64Array(d).fill(i / 8));
+  return handle;
+}
+
+const calls: [string, (core: Core) => () => void][] = [
+  ["a kernel matrix", (core) => () => void core.kernelMatrix(spec(LINEAR, 40), values(2000), values(2000))],
+  ["a wide kernel's matrix", (core) => () => void core.kernelMatrix(spec(LINEAR, WIDE), values(WIDE), values(WIDE))],
+  ["a ridge posterior that comes and goes", (core) => () => core.ridgeRelease(core.ridgeCreate(60, 1))],
+  [
+    "a ridge posterior with draws and scores that comes and goes",
+    (core) => () => {
+      const handle = core.ridgeCreate(8, 1);
+      core.ridgeDraw(handle, values(8 * 300));
+      core.ridgeDrawScores(handle, values(8 * 100), 1, 32, 0);
+      core.ridgeRelease(handle);
+    },
+  ],
+  [
+    "draws of a ridge posterior",
+    (core) => {
+      const handle = core.ridgeCreate(16, 1);
+      return () => core.ridgeDraw(handle, values(16 * 200));
+    },
+  ],
+  [
+    "scores of fewer and more candidates",
+    (core) => {
+      const handle = core.ridgeCreate(2, 1);
+      core.ridgeDraw(handle, values(2 * 64));
+      let round = 0;
+      return () => void core.ridgeDrawScores(handle, values(2 * (1 + (round++ % 70))), 1, 128, 0);
+    },
+  ],
+  [
+    "a ridge posterior's factor made anew",
+    (core) => {
+      const handle = core.ridgeCreate(60, 1);
+      return () => core.ridgeRefactor(handle);
+    },
+  ],
+  [
+    "a ridge posterior's factor that cannot be made",
+    (core) => {
+      const handle = core.ridgeCreate(60, 1);
+      const { gram, moment, factor } = core.ridgeState(handle);
+      core.ridgeLoad(handle, { gram: gram.slice().fill(Number.NaN), moment: moment.slice(), factor: factor.slice() });
+      return () => expect(() => core.ridgeRefactor(handle)).toThrow();
+    },
+  ],
+  ["a ridge solved from its sums", (core) => () => void core.shrunkSolve(values((60 * 61) / 2).fill(0), 1, values(60), 1)],
+  [
+    "a ridge that cannot be solved",
+    (core) => () => expect(() => core.shrunkSolve(values((60 * 61) / 2).fill(Number.NaN), 1, values(60), 1)).toThrow(),
+  ],
+  ["a Gaussian process that comes and goes", (core) => () => core.gpRelease(process(core))],
+  ["a Gaussian process of many features that comes and goes", (core) => () => core.gpRelease(process(core, WIDE, 1))],
+  [
+    "a Gaussian process with watched candidates and a prior that comes and goes",
+    (core) => () => {
+      const handle = process(core, 1, 20);
+      const xs = values(70).map((_, i) => i / 4);
+      core.gpWatch(handle, xs);
+      core.gpSampleWatched(handle, xs, new Float64Array(20), values(140), 1, 2);
+      core.gpRelease(handle);
+    },
+  ],
+  [
+    "candidates watched instead of others",
+    (core) => {
+      const handle = process(core);
+      const xs = values(70).map((_, i) => i / 4);
+      return () => {
+        core.gpWatch(handle, xs);
+        core.gpSampleWatched(handle, xs, new Float64Array(60), values(140), 1, 2);
+      };
+    },
+  ],
+  [
+    "draws at watched candidates",
+    (core) => {
+      const handle = process(core, 1, 4);
+      const xs = values(500).map((_, i) => i / 4);
+      core.gpWatch(handle, xs.subarray(0, 120));
+      return () => void core.gpSampleWatched(handle, xs.subarray(0, 120), new Float64Array(4), values(240), 1, 1);
+    },
+  ],
+  [
+    "another kernel",
+    (core) => {
+      const handle = process(core);
+      core.gpWatch(
+        handle,
+        values(70).map((_, i) => i / 4),
+      );
+      let round = 0;
+      return () => {
+        core.gpSetKernel(handle, spec(round++ % 2 === 0 ? SQUARED_EXPONENTIAL : MATERN32, 1));
+        core.gpSampleWatched(
+          handle,
+          values(70).map((_, i) => i / 4),
+          new Float64Array(60),
+          values(140),
+          1,
+          2,
+        );
+      };
+    },
+  ],
+  [
+    "another kernel of many features",
+    (core) => {
+      const handle = process(core, WIDE, 1);
+      return () => core.gpSetKernel(handle, spec(MATERN32, WIDE));
+    },
+  ],
+  [
+    "a kernel of many features that does not fit",
+    (core) => {
+      const handle = process(core, WIDE, 1);
+      return () => expect(() => core.gpSetKernel(handle, spec(MATERN32, WIDE, Number.POSITIVE_INFINITY))).toThrow();
+    },
+  ],
+  [
+    "a Gaussian process's factor made anew",
+    (core) => {
+      const handle = process(core);
+      return () => core.gpRefactor(handle);
+    },
+  ],
+  [
+    "a covariance and joint draws",
+    (core) => {
+      const handle = process(core, 1, 8);
+      return () => {
+        core.gpCovariance(handle, values(60));
+        core.gpSample(handle, values(60), values(60), 1, 2);
+      };
+    },
+  ],
+  [
+    "draws that cannot be made",
+    (core) => {
+      const handle = core.gpCreate(spec(LINEAR, 1), 0.25, 4);
+      const xs = values(60).map((_, i) => i * 1e200);
+      core.gpWatch(handle, xs);
+      return () => {
+        expect(() => core.gpSample(handle, xs, values(60), 1, 1)).toThrow();
+        expect(() => core.gpSampleWatched(handle, xs, new Float64Array(0), values(120), 1, 1)).toThrow();
+      };
+    },
+  ],
+];
+
+it.each(calls)("%s", (_, prepare) => {
+  const { core } = freshCore();
+  const call = prepare(core);
+  for (let round = 0; round < 80; round++) call();
+  const before = core.memoryBytes;
+  // A leak of 2 kB a round would need more than what is there.
+  const rounds = Math.ceil(before / 2000);
+  for (let round = 0; round < Math.min(rounds, 600); round++) call();
+  expect(core.memoryBytes).toBe(before);
+});
