@@ -43,7 +43,8 @@ export function miniCases(file: Json): Case[] {
   return file.results.map((result: Json) => ({
     name: `${result.acquisition} ${result.beta_kind} C=${result.sequential ? "1 (sequential)" : result.C} ${result.rule}`,
     async run() {
-      const batches = await play(file, result);
+      const { batches, last } = await play(file, result);
+      equal("length of the last batch, uncut", last, result.B_untruncated_last);
       equal("batches", batches.map(({ index, length }) => [index, length]).join(" "), batchList(result.batches));
       equal("unique candidates", new Set(batches.map(({ index }) => index)).size, result.unique);
       equal("switches", batches.length, result.switches);
@@ -85,13 +86,14 @@ async function policyOf(file: Json, result: Json): Promise<Policy> {
     threshold: result.sequential ? 1 : result.C,
     batchRule: result.rule,
   };
-  const confidence = result.beta_kind === "bayes" ? ("bayesian" as const) : ("frequentist" as const);
+  const confidence = ({ bayes: "bayesian", freq: "frequentist", ei: "frequentist" } as const)[result.beta_kind as "bayes" | "freq" | "ei"];
+  if (!confidence) throw new Error(`unknown kind ${result.beta_kind} of confidence`);
   const policy = result.acquisition === "ei" ? miniGpEi(options) : miniGpUcb({ ...options, normBound: file.F, confidence });
   return (await Recommender.create({ policy, window: "none" })).policy;
 }
 
 /** Plays T evaluations, the feedback of a batch being known when it is over. */
-async function play(file: Json, result: Json): Promise<Batch[]> {
+async function play(file: Json, result: Json): Promise<{ batches: Batch[]; last: number }> {
   const policy = await policyOf(file, result);
   const batches: Batch[] = [];
   let waiting: { impression: AppendedImpression; reward: number }[] = [];
@@ -110,5 +112,10 @@ async function play(file: Json, result: Json): Promise<Batch[]> {
     batch.feedback += reward;
     waiting.push({ impression: policy.append({ round: e + 1, features: choice.features }), reward });
   }
-  return batches;
+  const { first, length } = batches.at(-1) as Batch;
+  for (let last = length; ; last++) {
+    const [{ mean, width, features }] = policy.choose({ round: file.T + 1 + last });
+    if (mean !== first.mean || width !== first.width) return { batches, last };
+    policy.append({ round: file.T + 1 + last, features });
+  }
 }

@@ -48,7 +48,8 @@ export function zoomingCases({ cases }: Json): Case[] {
     name: c.label,
     async run() {
       const { T: horizon, sigma, delta, vs_min: lazyFloor, lazy, grid_points_per_axis: resolution } = c;
-      const unobserved = c.unobserved_mean === "inf" ? "first" : "zero";
+      const unobserved = ({ inf: "first", 0: "zero" } as const)[c.unobserved_mean as "inf" | 0];
+      if (!unobserved) throw new Error(`unknown mean ${c.unobserved_mean} of an unobserved arm`);
       const options = { domain: unitBox(c.dim), horizon, sigma, delta, lazyFloor, lazy, unobserved, resolution } as const;
       await play(c, delayedZooming(options), (policy) => new ZoomingCheck(policy, c));
     },
@@ -138,6 +139,9 @@ class ZoomingCheck implements Check {
       TOLERANCE,
     );
     equal("events", this.#event, events.length);
+    for (const [kind, count] of Object.entries(this.#case.event_counts)) {
+      equal(`events ${kind}`, events.filter((event: Json) => event[1] === kind).length, count);
+    }
   }
 }
 
@@ -163,6 +167,7 @@ class DlppCheck implements Check {
   readonly #policy: Policy;
   readonly #case: Json;
   #phase = 0;
+  #margin = Number.POSITIVE_INFINITY;
   #balls: BallState[] = [];
 
   constructor(policy: Policy, file: Json) {
@@ -181,6 +186,11 @@ class DlppCheck implements Check {
   }
 
   chosen(t: number, { index, width }: Choice): void {
+    // Until the first append the policy shows one ball without rewards.
+    const { phase, balls } = this.#look();
+    const { vm } = this.#case.phases[phase - 1];
+    if (phase === this.#case.phase_per_round[t - 1])
+      equal(`ball of round ${t} lacks rewards`, balls[index].observed < Math.max(vm, 1), true);
     equal(`ball of round ${t}`, index, this.#case.ball_per_round[t - 1]);
     equal(`radius of round ${t}`, width, 1 / 2 ** this.#case.phase_per_round[t - 1]);
   }
@@ -188,6 +198,7 @@ class DlppCheck implements Check {
   appended(t: number): void {
     const { phase, balls } = this.#look();
     equal(`phase of round ${t}`, phase, this.#case.phase_per_round[t - 1]);
+    if (phase > this.#phase) equal(`start of phase ${phase}`, t, this.#case.phases[phase - 1].start);
     if (phase > 1 && phase > this.#phase) this.#checkSurvivors(phase - 1, balls);
     this.#phase = phase;
     this.#balls = balls;
@@ -196,8 +207,16 @@ class DlppCheck implements Check {
   delivered(t: number): void {
     const expected = this.#case.phases.find((each: Json) => each.end === t);
     if (!expected) return;
-    const { balls } = this.#look();
+    const { phase, balls } = this.#look();
     const what = `of phase ${expected.phase}`;
+    equal("phase", phase, expected.phase);
+    equal(
+      `whether all balls ${what} have their rewards`,
+      Math.min(...balls.map(({ observed }) => observed)) >= expected.vm,
+      expected.complete,
+    );
+    if (expected.complete) this.#measure(phase, balls);
+    if (t === this.#case.T) close("smallest distance to the pruning threshold", this.#margin, this.#case.min_prune_margin, TOLERANCE);
     equal(`number of balls ${what}`, balls.length, expected.balls.length);
     close(
       `balls ${what}`,
@@ -212,6 +231,15 @@ class DlppCheck implements Check {
       expected.mean.map(Number),
       TOLERANCE,
     );
+  }
+
+  /** Keeps how near any ball was to the pruning threshold. */
+  #measure(phase: number, balls: BallState[]): void {
+    const means = balls.map(({ sum, observed }) => sum / observed);
+    for (const mean of means) {
+      const distance = Math.max(...means) - mean - this.#case.prune_multiplier / 2 ** phase;
+      this.#margin = Math.min(this.#margin, Math.abs(distance));
+    }
   }
 
   /** The children of a ball are next to each other, and their middle is its centre. */

@@ -25,21 +25,26 @@ function lengthCase({ T, E_tau: expectedDelay, delta, xi, b, t_cut_to_T: expecte
   };
 }
 
-/** Plays a run; `ended(r)` is called when all that counts for round r is in. */
-async function play(run: Json, policy: Policy, choices: number[], ended: (round: number) => void): Promise<number[]> {
+/** Plays a run; `ended` is told t, and how much feedback of the present round is in. */
+async function play(run: Json, policy: Policy, choices: number[], ended: (t: number, seen: number) => void): Promise<number[]> {
   const due: { impression: AppendedImpression; reward: number }[][] = [];
   const slots: number[] = [];
+  let seen = 0;
   for (let t = 1; t <= run.T; t++) {
     const [{ index }] = policy.choose({ round: t });
     equal(`choice ${t}`, index, choices[t - 1]);
     const impression = policy.append({ round: t, features: run.points[index] });
     if (t > 1 && impression.slot > (slots.at(-1) as number)) equal("order of rounds", impression.slot, (slots.at(-1) as number) + 1);
+    if (impression.slot !== slots.at(-1)) seen = 0;
     slots.push(impression.slot);
     // With k + tau = n the feedback comes at the very end of its round.
     const known = t + run.tau[t - 1];
     due[known] = [...(due[known] ?? []), { impression, reward: run.f[index] + run.eps[t - 1] }];
-    for (const outcome of due[t] ?? []) policy.observe(outcome);
-    ended(t);
+    for (const outcome of due[t] ?? []) {
+      policy.observe(outcome);
+      if (outcome.impression.slot === impression.slot) seen++;
+    }
+    ended(t, seen);
   }
   return slots;
 }
@@ -51,6 +56,10 @@ function checkRound(policy: Policy, run: Json, before: number[], round: Json): v
   const greatest = Math.max(...lower);
   close(`greatest lower bound of round ${round.r}`, greatest, round.max_lcb, 1e-9);
   const survivors = before.filter((_, i) => mean[i] + run.width * Math.sqrt(variance[i]) >= greatest);
+  const margin = Math.min(...mean.map((each, i) => Math.abs(each + run.width * Math.sqrt(variance[i]) - greatest)));
+  close(`distance to the bound in round ${round.r}`, margin, round.margin, 1e-9);
+  equal(`points before round ${round.r}`, before.length, round.before);
+  equal(`points after round ${round.r}`, survivors.length, round.after);
   equal(`survivors of round ${round.r}`, survivors.join(), round.survivors.join());
 }
 
@@ -58,7 +67,7 @@ function runCase(run: Json, name: "bpe" | "bpe_delay"): Case {
   return {
     name,
     async run() {
-      const { lengths, choices, rounds } = run[name];
+      const { lengths, choices, rounds, q } = run[name];
       const options = {
         domain: { points: run.points },
         kernel: kernelOf(run.kernel),
@@ -69,11 +78,17 @@ function runCase(run: Json, name: "bpe" | "bpe_delay"): Case {
       // The file's first round of 47 = ceil(16 + u) is that of a mean delay of 8.
       const policy = await running(name === "bpe" ? bpe(options) : bpeDelay({ ...options, expectedDelay: 8 }));
       const ends = lengths.map((_: number, r: number) => lengths.slice(0, r + 1).reduce((sum: number, each: number) => sum + each, 0));
-      const slots = await play(run, policy, choices, (t) => {
+      const slots = await play(run, policy, choices, (t, seen) => {
         const r = ends.indexOf(t);
-        if (r >= 0) checkRound(policy, run, r === 0 ? run.points.map((_: Json, i: number) => i) : rounds[r - 1].survivors, rounds[r]);
+        if (r < 0) return;
+        equal("round", rounds[r].r, r + 1);
+        equal(`feedback seen in round ${r + 1}`, seen, rounds[r].seen);
+        equal(`length of round ${r + 1}`, lengths[r], rounds[r].length);
+        checkRound(policy, run, r === 0 ? run.points.map((_: Json, i: number) => i) : rounds[r - 1].survivors, rounds[r]);
       });
       close("lengths", lengthsOf(slots), lengths, 0);
+      // Without delay a round is as long as q, but for the last, which is cut to what is left.
+      if (name === "bpe") close("q", lengths.slice(0, -1), q.slice(0, lengths.length - 1), 0);
     },
   };
 }

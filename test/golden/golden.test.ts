@@ -1,41 +1,36 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { Case } from "../../scripts/golden/case.ts";
+import { casesOf } from "../../scripts/golden/format.ts";
 
-const cases = new URL("./cases", import.meta.url).pathname;
-const run = (folder: string): Promise<{ code: number; stdout: string; stderr: string }> =>
-  promisify(execFile)(process.execPath, ["scripts/golden.ts", folder]).then(
-    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
-  );
+const folder = new URL("./cases", import.meta.url).pathname;
+// biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+type Json = any;
+const read = async (file: string): Promise<Json> => JSON.parse(await readFile(join(folder, file), "utf8"));
+const files = (await readdir(folder)).filter((name) => name.endsWith(".json")).sort();
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "afterclick-golden-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
+/** What the first case that fails says; undefined if none does. */
+async function failure(cases: () => readonly Case[]): Promise<string | undefined> {
+  try {
+    for (const { run } of cases()) if ((await run()) === "skipped") return "skipped";
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
-it("passes every case of an algorithm that is here", async () => {
-  const { code, stdout } = await run(cases);
-  expect(stdout).not.toContain("failed  ");
-  expect(stdout).toMatch(/\n\d+ passed, 0 failed, 0 skipped\n$/);
-  expect(Number(/(\d+) passed/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(150);
-  expect(code).toBe(0);
-});
-
-it("fails on an empty folder, and on a file of no known shape", async () => {
-  expect((await run(folder)).code).toBe(1);
-  await writeFile(join(folder, "other.json"), '{"cases":[]}');
-  const { code, stdout } = await run(folder);
-  expect([code, stdout.trim().split("\n").at(-1)]).toEqual([1, "0 passed, 1 failed, 0 skipped"]);
-  await rm(join(folder, "other.json"));
+it.each(files)("%s passes", async (file) => {
+  const cases = casesOf(await read(file));
+  expect(cases.length).toBeGreaterThan(0);
+  expect(await failure(() => cases)).toBeUndefined();
 });
 
 // One value of each file is changed, by far more than its tolerance: the runner must see it.
-const changes: [string, (file: any) => void][] = [
+const changes: [string, (file: Json) => void][] = [
   ["kernels", (file) => void (file.cases[0].K[0][1] *= 1 + 1e-9)],
   ["gp_posterior", (file) => void (file.cases[0].mean[0] += 1e-9)],
   ["gp_posterior", (file) => void (file.cases[1].cov[0][1] += 1e-9)],
@@ -63,14 +58,45 @@ const changes: [string, (file: any) => void][] = [
   ["delay_linear", (file) => void (file.delay_linear[0].steps.at(-1).expect.mean[1] += 1e-6)],
 ];
 
-describe("a changed file", () => {
-  it.each(changes)("%s is seen to fail (change %#)", async (name, change) => {
-    const file = JSON.parse(await readFile(join(cases, `${name}.json`), "utf8"));
+describe("a changed value", () => {
+  it.each(changes)("of %s is seen to fail (change %#)", async (name, change) => {
+    const file = await read(`${name}.json`);
     change(file);
-    await writeFile(join(folder, `${name}.json`), JSON.stringify(file));
-    const { code, stdout } = await run(folder);
-    await rm(join(folder, `${name}.json`));
-    expect(code).toBe(1);
-    expect(stdout).toMatch(/, 1 failed, /);
+    expect(await failure(() => casesOf(file))).toMatch(/expected/);
+  });
+});
+
+describe("the command", () => {
+  const run = (...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+    promisify(execFile)(process.execPath, ["scripts/golden.ts", ...args]).then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+    );
+
+  it("prints a line per case and the counts, and fails if a case does or there is none", async () => {
+    const temporary = await mkdtemp(join(tmpdir(), "afterclick-golden-"));
+    try {
+      expect(await run(temporary)).toEqual({ code: 1, stdout: "0 passed, 0 failed, 0 skipped\n", stderr: `no golden file in ${temporary}\n` });
+      const file = await read("ei.json");
+      await writeFile(join(temporary, "a.json"), JSON.stringify({ ...file, h: file.h.slice(0, 2), ei: [], ei_scaled: [] }));
+      await writeFile(join(temporary, "read.me"), "no case");
+      const lines = [0, 1].map((i) => `passed  a.json h(${file.h[i].u})\n`).join("");
+      expect(await run(temporary)).toEqual({ code: 0, stdout: `${lines}2 passed, 0 failed, 0 skipped\n`, stderr: "" });
+      await writeFile(join(temporary, "b.json"), '{"cases":[]}');
+      const { code, stdout } = await run(temporary);
+      expect([code, stdout.split("\n").slice(2, -1)]).toEqual([
+        1,
+        ["failed  b.json: this is no golden format that the runner knows", "2 passed, 1 failed, 0 skipped"],
+      ]);
+    } finally {
+      await rm(temporary, { recursive: true });
+    }
+  });
+
+  it("says what it takes", async () => {
+    expect([await run(), await run("--help")].map(({ code, stdout }) => [code, stdout.split("\n")[0]])).toEqual([
+      [1, "npm run golden -- DIR"],
+      [0, "npm run golden -- DIR"],
+    ]);
   });
 });
