@@ -1,30 +1,46 @@
 import { execFileSync } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, extname, join, resolve } from "node:path";
+import { delimiter, dirname, extname, join, resolve } from "node:path";
 
 /** What projects have beside the package: its peers, and what they are built with. */
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types"];
 
-/** The projects in a directory of their own, with the packed package installed; to be removed by who asked for it. */
-export async function install(): Promise<string> {
-  execFileSync(process.execPath, ["scripts/package.ts"]);
-  const root = await mkdtemp(join(tmpdir(), "afterclick-packaging-"));
+/** What the package is made of. */
+const SOURCES = ["assembly", "build", "dist", "local", "scripts", "src", "worker"];
+
+export interface Installation {
+  /** The projects, with the packed package installed. */
+  readonly root: string;
+  remove(): Promise<void>;
+}
+
+/** Packs a copy of the repository, so that nothing changes that other tests read, and installs it in the projects. */
+export async function install(): Promise<Installation> {
+  const base = await mkdtemp(join(tmpdir(), "afterclick-packaging-"));
+  const [repository, root] = [join(base, "repository"), join(base, "projects")];
+  const files = (await readdir(".")).filter((name) => /\.(json|md)$|^LICENSE$/.test(name));
+  for (const name of [...SOURCES, ...files]) await cp(name, join(repository, name), { recursive: true });
+  await symlink(resolve("node_modules"), join(repository, "node_modules"));
+  run(repository, process.execPath, ["scripts/package.ts"]);
   await cp("test/packaging/projects", root, { recursive: true });
-  const packed = execFileSync("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", root], { encoding: "utf8" });
-  const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
-  execFileSync("npm", ["install", "--prefix", root, "--offline", "--no-audit", "--no-fund", "--no-package-lock", join(root, filename)]);
+  const [{ filename }] = JSON.parse(run(repository, "npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", root]));
+  run(root, "npm", ["install", "--offline", "--no-audit", "--no-fund", "--no-package-lock", join(root, filename)]);
   for (const name of BESIDE) {
     const link = join(root, "node_modules", name);
     await mkdir(dirname(link), { recursive: true });
     await symlink(resolve("node_modules", name), link);
   }
-  return root;
+  return { root, remove: () => rm(base, { recursive: true, force: true }) };
 }
 
-export const uninstall = (root: string): Promise<void> => rm(root, { recursive: true, force: true });
+/** What a program prints. What it says on its standard error belongs to the exception if it fails, and to nobody otherwise. */
+export function run(cwd: string, program: string, args: readonly string[]): string {
+  const PATH = `${resolve("node_modules/.bin")}${delimiter}${process.env.PATH}`;
+  return execFileSync(program, args, { cwd, encoding: "utf8", stdio: "pipe", env: { ...process.env, PATH } });
+}
 
 const TYPES: Readonly<Record<string, string>> = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
 

@@ -1,18 +1,25 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { policies } from "afterclick";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 
 const readme = await readFile("README.md", "utf8");
 const pages = [readme, await readFile("docs/errors.md", "utf8"), await readFile("docs/choosing.md", "utf8")];
 const snippets = pages.flatMap((page) => Array.from(page.matchAll(/```ts\n([\s\S]*?)```/g), ([, code]) => code));
 
-it.each(snippets.map((code, i) => [i + 1, code]))("snippet %i prints what its comments say", async (place, code) => {
+let folder: string;
+beforeAll(async () => {
   // Inside the package, so that its own name resolves.
   await mkdir("build", { recursive: true });
-  const file = `build/readme-${place}.ts`;
+  folder = await mkdtemp("build/readme-");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+it.each(snippets.map((code, i) => [i + 1, code]))("snippet %i prints what its comments say", async (place, code) => {
+  const file = join(folder, `${place}.ts`);
   await writeFile(file, code as string);
-  const printed = execFileSync(process.execPath, [file], { encoding: "utf8" }).trim().split("\n");
+  const printed = execFileSync(process.execPath, [file], { encoding: "utf8", stdio: "pipe" }).trim().split("\n");
   expect(printed).toEqual(Array.from((code as string).matchAll(/console\.log\(.*\); \/\/ (.*)/g), ([, expected]) => expected));
   expect(printed.length).toBeGreaterThan(0);
 });

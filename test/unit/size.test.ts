@@ -5,11 +5,10 @@ import { expect, it } from "vitest";
 
 const kilobytes = (bytes: Uint8Array): number => gzipSync(bytes, { level: 9 }).length / 1000;
 const core = kilobytes(await readFile("dist/core.wasm"));
-const linear = kilobytes(await readFile("dist/linear.wasm"));
 const readme = await readFile("README.md", "utf8");
 
-/** What of the built SDK a page loads that imports these names, minified, with a core beside it. */
-async function loaded(names: string, beside = core): Promise<number> {
+/** What of the built SDK a page loads that imports these names, minified, with the core beside it. */
+async function loaded(names: string): Promise<number> {
   const { outputFiles } = await build({
     stdin: { contents: `export ${names} from "./dist/browser.js";`, resolveDir: "." },
     bundle: true,
@@ -17,7 +16,7 @@ async function loaded(names: string, beside = core): Promise<number> {
     format: "esm",
     write: false,
   });
-  return kilobytes(outputFiles[0].contents) + beside;
+  return kilobytes(outputFiles[0].contents) + core;
 }
 
 /** What the README states, which is the size rounded up, or more by as much as a small change may take. */
@@ -35,13 +34,6 @@ it("of the core is at most 24 kB, and what the README states", () => {
 it("of the SDK with one policy, the encoder and the core is what the README states", async () => {
   expectStated(/one policy and the encoder (\d+) kB/, await loaded("{ encoder, otfLinTs, Recommender }"));
 });
-
-it.each(["otfLinTs", "delayLinTs"])(
-  "of the SDK with %s, the encoder and the core of linear policies is what the README states",
-  async (policy) => {
-    expectStated(new RegExp(`\\x60${policy}\\x60 (\\d+) kB`), await loaded(`{ encoder, ${policy}, Recommender }`, linear));
-  },
-);
 
 it("of the SDK with all policies is what the README states", async () => {
   expectStated(/all policies (\d+) kB/, await loaded("*"));
