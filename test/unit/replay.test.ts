@@ -204,15 +204,27 @@ describe("npm run replay", () => {
   });
 
   it("loses no conversion, and goes on from what the model has learnt", async () => {
+    // The shortest there is: a replay lasts a little longer than its window.
+    const windowMs = 1000;
     for (const known of [0, 240]) {
-      const { code, out, error } = await replay([log, "--url", url, "--conversions", "0.5", "--window-ms", "3000", "--seed", "3"]);
+      const { code, out, error } = await replay([
+        log,
+        "--url",
+        url,
+        "--conversions",
+        "0.5",
+        "--window-ms",
+        String(windowMs),
+        "--seed",
+        "3",
+      ]);
       expect(error).not.toContain("lost");
       expect(out[0]).toContain(`(${known} impressions known before)`);
       const { served, delivered, joined, duplicate, late, lost } = JSON.parse(out.at(-1) as string);
       expect({ code, served, lost }).toEqual({ code: 0, served: 120, lost: 0 });
       expect(joined + late).toBe(
         Array.from({ length: 120 }, (_, index) =>
-          conversionDelay({ seed: 3, rate: 0.5, windowMs: 3000 }, { index, clicked: index === 7 }),
+          conversionDelay({ seed: 3, rate: 0.5, windowMs }, { index, clicked: index === 7 }),
         ).filter((delay) => delay !== undefined).length,
       );
       expect(late).toBeGreaterThan(0);
@@ -226,7 +238,8 @@ describe("npm run replay", () => {
     expect(code).toBe(1);
   });
 
-  it.each([
+  // Each waits for a process, mostly.
+  it.concurrent.each([
     ["no file", () => [], secrets, /expected one FILE, got 0/],
     ["a file that is not there", () => ["nothing.csv"], secrets, /no such file/],
     ["no keys", () => [log], {}, /AFTERCLICK_SECRET_KEY is neither in the environment nor in .dev.vars/],
