@@ -89,6 +89,10 @@ describe("a model of the device's own", () => {
     const model = await open();
     expect(await Promise.all([learn(model), learn(model)])).toEqual(["applied", "applied"]);
     expect(await roundOf(await open())).toBe(3);
+    const forgotten = model.forget();
+    expect(await roundOf(model)).toBe(1);
+    await forgotten;
+    expect(await roundOf(model)).toBe(2);
   });
 
   it("is told apart by its name", async () => {
@@ -163,6 +167,37 @@ describe("a model of the device's own", () => {
     await learn(model);
     expect(await kept()).toMatchObject({ revision: 2 });
     expect(await roundOf(await open())).toBe(2);
+  });
+});
+
+describe("a call", () => {
+  /** Holds back a write until it is let go. */
+  function held(operation: "set" | "clear"): () => void {
+    let release = () => {};
+    vi.spyOn(Shelf.prototype, operation).mockReturnValueOnce(
+      new Promise((resolve) => {
+        release = resolve;
+      }),
+    );
+    return release;
+  }
+
+  it.each([
+    ["set", (model: OwnModel) => model.recommend({ candidates })],
+    ["clear", (model: OwnModel) => model.forget()],
+  ] as const)("is done when the device has done its part: %s", async (operation, work) => {
+    const model = await open();
+    const release = held(operation);
+    let done = false;
+    const call = work(model).then(() => {
+      done = true;
+    });
+    // Long enough for all else that it does.
+    for (let i = 0; i < 5; i++) await Recommender.create({ policy, window: "none" });
+    await new Promise(setImmediate);
+    expect(done).toBe(false);
+    release();
+    await call;
   });
 });
 
@@ -256,9 +291,18 @@ describe("where the disk refuses", () => {
     const model = await open();
     await learn(model);
     refuse("put");
+    await meanOf(model);
+    expect(reports).toHaveLength(1);
     await learn(model);
-    expect(await roundOf(model)).toBe(3);
+    expect(await roundOf(model)).toBe(4);
     expect(new Set(reports.map(({ name }) => name))).toEqual(new Set(["QuotaExceededError"]));
+  });
+
+  it("to forget, that is reported before it is said to be done", async () => {
+    const model = await open();
+    refuse("clear");
+    await model.forget();
+    expect(reports).toHaveLength(1);
   });
 
   it("everything, it learns for this visit, and needs nobody who is told", async () => {

@@ -1,6 +1,8 @@
 import { delayLinTs, encoder, otfLinTs, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender, uniform } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Action, PublishedModel, type PublishedModelOptions } from "../../local/index.ts";
+import type { Letter } from "../../local/outbox.ts";
+import { Shelf } from "../../local/shelf.ts";
 import { emptyDisk } from "../support/disk.ts";
 import { publicationOf } from "../support/publication.ts";
 
@@ -440,6 +442,14 @@ describe("leaving", () => {
     const again = await open();
     expect(await again.send()).toBe(0);
     expect(impressions()).toHaveLength(1);
+  });
+
+  it("keeps each letter under what later versions take it for", async () => {
+    const model = await open({ conversions: "/conversions" });
+    model.convert({ impressionId: model.recommend().actions[0].impressionId });
+    model.close();
+    const letters = await new Shelf("https://worker.example/ shop", () => {}).startingWith<Letter>("letter ");
+    expect(letters.map(([, { to }]) => to)).toEqual(["impressions", "conversions"]);
   });
 
   it("forgets all that the device has kept", async () => {
