@@ -1,15 +1,15 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { generations, kindsOf, readJson } from "../fixtures/files.ts";
 import { goOnInPage, type Kept, openPage, type ShopPage } from "../fixtures/page.ts";
-import { hasChromium, launchChromium } from "../support/chromium.ts";
+import { describeInChromium, launchChromium } from "../support/chromium.ts";
 
 // What pages of earlier versions have kept in IndexedDB, read by a page of today.
 
 const newest = generations[generations.length - 1];
 const kinds = kindsOf(newest);
 
-describe.skipIf(!hasChromium)("in Chromium", () => {
+describeInChromium("in Chromium", () => {
   let browser: Browser;
   let page: ShopPage;
   beforeAll(async () => {
