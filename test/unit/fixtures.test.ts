@@ -20,9 +20,10 @@ const current = all.filter(([generation, kind]) => {
   const { snapshot, states } = readFormats(generation);
   return snapshot === today.snapshot && states[kind] === today.states[kind];
 });
-const published = generations.filter(
-  (generation) => String(readFormats(generation).publication) === String(readFormats(newest).publication),
-);
+const published = current.flatMap(([generation, kind]) => {
+  const isRead = String(readFormats(generation).publication) === String(readFormats(newest).publication);
+  return kind === "local" && isRead ? generation : [];
+});
 
 it("has a generation of what is written today; where a format changes, make one (test/fixtures/README.md)", () => {
   const { publication: _, ...formats } = readFormats(newest);

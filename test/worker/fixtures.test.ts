@@ -104,10 +104,12 @@ it("has a generation of what is published today; where the format changes, make 
 });
 
 describe.each(current)("what was stored of $generation, $kind", ({ folder, kind }) => {
-  it("Learner and isolate: go on with identical decisions, and learn the same", async () => {
+  it("Learner and isolate: export the same log, go on with identical decisions, and learn the same", async () => {
     const [stored, answers] = [await jsonOf(folder, "learner.json"), await jsonOf(folder, "answers.json")];
     await store(kind, stored);
-    expect(await goOn(workerd(), kind, kinds[kind], stored.shown)).toEqual(answers);
+    const place = workerd();
+    expect((await new Caller(place, kind).call("GET", "/events")).body).toBe(await textOf(folder, "events.jsonl"));
+    expect(await goOn(place, kind, kinds[kind], stored.shown)).toEqual(answers);
   });
 });
 
