@@ -1,5 +1,7 @@
+import { delayLinTs } from "afterclick";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { PublishedModel } from "../../local/index.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { type LocalShop, startLocalShop } from "./local-shop.ts";
 import { secrets } from "./worker.ts";
@@ -17,26 +19,62 @@ interface Shown {
   readonly probability?: number;
 }
 
+let shop: LocalShop;
+let model: string;
+beforeAll(async () => {
+  shop = await startLocalShop();
+});
+afterAll(() => shop?.close());
+beforeEach(async () => {
+  model = `shop-${++models}`;
+  await shop.call("PUT", `models/${model}`, { window: { ms: 3_600_000 }, local: true, publish: { ms: 1000 } });
+  await shop.call("PUT", `models/${model}/actions`, { actions: products.map((id) => ({ id })) });
+});
+
+const counts = async () => (await shop.call("GET", `models/${model}`)).counts;
+
+/** A conversion is learnt and published; gives its impression's own estimates of all products. */
+async function taught(): Promise<readonly Shown[]> {
+  const { actions } = await shop.call<{ actions: Shown[] }>("POST", `models/${model}/recommendations`, {
+    context: { country: "PT" },
+    limit: 2,
+  });
+  const [{ impressionId }] = actions;
+  await expect.poll(counts, soon).toMatchObject({ impressions: 2 });
+  await shop.convert(impressionId);
+  await expect
+    .poll(async () => {
+      const { modelVersion, published } = await shop.call("GET", `models/${model}`);
+      return modelVersion - published.version;
+    }, soon)
+    .toBe(0);
+  return (await shop.call<{ candidates: Shown[] }>("GET", `impressions/${impressionId}`)).candidates;
+}
+const meansOf = (shown: readonly Shown[]) => Object.fromEntries(shown.map(({ id, mean }) => [id, mean]));
+
+it("decides in Node by the worker's own estimates, and registers what it shows", async () => {
+  const candidates = await taught();
+  const options = { url: shop.worker, model, key: secrets.AFTERCLICK_PUBLISHABLE_KEY, policies: [delayLinTs] };
+  const local = await PublishedModel.open(options);
+  const { actions } = local.recommend({ context: { country: "PT" }, limit: 3 });
+  expect(meansOf(actions)).toEqual(meansOf(candidates));
+  expect(await local.send()).toBe(0);
+  local.close();
+  expect(await counts()).toMatchObject({ impressions: 5 });
+});
+
 describeInChromium("in Chromium", () => {
-  let shop: LocalShop;
   let browser: Browser;
   let context: BrowserContext;
   let page: Page;
   let complaints: string[];
-  let model: string;
 
   beforeAll(async () => {
-    [shop, browser] = await Promise.all([startLocalShop(), launchChromium()]);
+    browser = await launchChromium();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await shop?.close();
-  });
+  afterAll(() => browser?.close());
   beforeEach(async () => {
     context = await browser.newContext();
-    model = `shop-${++models}`;
-    await shop.call("PUT", `models/${model}`, { window: { ms: 3_600_000 }, local: true, publish: { ms: 1000 } });
-    await shop.call("PUT", `models/${model}/actions`, { actions: products.map((id) => ({ id })) });
     complaints = [];
     page = await visit();
   });
@@ -62,28 +100,11 @@ describeInChromium("in Chromium", () => {
     });
     ${code}
   })()`);
-  const counts = async () => (await shop.call("GET", `models/${model}`)).counts;
-
   it("decides by a worker's snapshot with no network, by the worker's own estimates", async () => {
-    const { actions } = await shop.call<{ actions: Shown[] }>("POST", `models/${model}/recommendations`, {
-      context: { country: "PT" },
-      limit: 2,
-    });
-    const [{ impressionId }] = actions;
-    await expect.poll(counts, soon).toMatchObject({ impressions: 2 });
-    await shop.convert(impressionId);
-    await expect
-      .poll(async () => {
-        const { modelVersion, published } = await shop.call("GET", `models/${model}`);
-        return modelVersion - published.version;
-      }, soon)
-      .toBe(0);
-    const { candidates } = await shop.call<{ candidates: Shown[] }>("GET", `impressions/${impressionId}`);
-
+    const candidates = await taught();
     await withModel("");
     await context.setOffline(true);
     const local = (await withModel('return model.recommend({ context: { country: "PT" }, limit: 3 }).actions')) as Shown[];
-    const meansOf = (shown: readonly Shown[]) => Object.fromEntries(shown.map(({ id, mean }) => [id, mean]));
     expect(meansOf(local)).toEqual(meansOf(candidates));
     expect(new Set(local.map(({ mean }) => mean)).size).toBeGreaterThan(1);
     for (const { probability } of local) expect(probability).toBeGreaterThan(0);

@@ -9,6 +9,9 @@ export const secrets = {
   AFTERCLICK_TOKEN_KEY: "token-key-of-the-browser-tests",
 };
 
+// A green run prints no worker's information.
+process.env.WRANGLER_LOG ??= "warn";
+
 export interface TestWorker {
   readonly harness: TestHarness;
   readonly url: URL;

@@ -177,6 +177,27 @@ describe("refreshing", () => {
     expect((await open()).version).toBe(8);
   });
 
+  it("is done when the device has kept what came", async () => {
+    const model = await open();
+    worker.etag = '"8"';
+    let release = () => {};
+    vi.spyOn(Shelf.prototype, "set").mockReturnValueOnce(
+      new Promise((resolve) => {
+        release = resolve;
+      }),
+    );
+    let done = false;
+    const refreshed = model.refresh().then(() => {
+      done = true;
+    });
+    // Long enough for all else that it does.
+    for (let i = 0; i < 5; i++) await published();
+    await new Promise(setImmediate);
+    expect(done).toBe(false);
+    release();
+    await refreshed;
+  });
+
   it("asks once for however many at the same time, and again later", async () => {
     const model = await open();
     await Promise.all([model.refresh(), model.refresh()]);

@@ -194,6 +194,7 @@ describe("npm run replay", () => {
   let url: string;
   let silent: Server;
   beforeAll(async () => {
+    process.env.WRANGLER_LOG ??= "warn";
     harness = createTestHarness({ workers: [{ configPath: "wrangler.jsonc", secrets }] });
     url = (await harness.listen()).url.href;
     silent = createServer((request) => request.destroy()).listen(0, "127.0.0.1");
