@@ -24,8 +24,10 @@ async function published({ policy = otfLinTs(ENCODER), config, actions = catalog
   const recommender = await Recommender.create({ policy, window: { ms: HOUR_MS }, seed: 3 });
   const { encode } = encoder(ENCODER);
   for (let round = 1; round <= 30; round++) {
-    const features = encode({ action: { kind: "shoe", id: "boots" } });
-    const impression = recommender.policy.append({ ...(recommender.policy.dimension > 0 && { features }), round, now: NOW });
+    const { dimension } = recommender.policy;
+    const features =
+      dimension === ENCODER.dimension ? encode({ action: { kind: "shoe", id: "boots" } }) : new Float64Array(dimension).fill(1);
+    const impression = recommender.policy.append({ ...(dimension > 0 && { features }), round, now: NOW });
     recommender.policy.observe({ impression, reward: 1 });
   }
   const snapshot = recommender.snapshot();
@@ -252,7 +254,7 @@ describe("deciding", () => {
     const model = await open();
     expect(model.recommend().actions).toHaveLength(1);
     expect(model.recommend({ limit: 2 }).actions).toHaveLength(2);
-    const { actions } = model.recommend({ limit: 5 });
+    const { actions } = model.recommend({ limit: 2 ** 40 });
     expect(new Set(actions.map(({ id }) => id))).toEqual(new Set(["boots", "hat", "scarf"]));
     expect(new Set(actions.map(({ impressionId }) => impressionId)).size).toBe(3);
   });
@@ -298,6 +300,26 @@ describe("deciding", () => {
     const [{ score, mean }] = model.recommend().actions;
     expect(score).toBe(mean);
     expect(chances(await openWith({ config: { greedy: false } })).size).toBeGreaterThan(1);
+  });
+
+  it("is asked for in the round after the last impression", async () => {
+    const { snapshot } = await published();
+    const { policy } = await Recommender.restore(snapshot, { policies: [otfLinTs] });
+    const choose = vi.spyOn(Object.getPrototypeOf(policy) as typeof policy, "choose");
+    (await open()).recommend();
+    expect(choose.mock.lastCall?.[0].round).toBe(31);
+  });
+
+  it("takes numbers for features where the model has no encoder, be it one", async () => {
+    const actions = [
+      { id: "boots", features: [1] },
+      { id: "hat", features: [0.25] },
+    ];
+    const model = await openWith({ policy: otfLinUcb({ dimension: 1 }), config: { encoder: null }, actions });
+    const [boots, hat] = model.recommend({ limit: 2 }).actions;
+    expect([boots.id, hat.id]).toEqual(["boots", "hat"]);
+    expect(boots.mean).toBeGreaterThan(0.5);
+    expect(hat.mean).toBeCloseTo(boots.mean / 4, 12);
   });
 
   it("chooses by a policy that looks at no features, among all", async () => {
