@@ -1,0 +1,160 @@
+import { expect, it } from "vitest";
+import { type ConversionLine, type ImpressionLine, LogMismatch } from "../../scripts/verify/event-log.ts";
+import { Ledger } from "../../scripts/verify/ledger.ts";
+import type { ModelConfig } from "../../worker/model.ts";
+import type { Team } from "../../worker/replica.ts";
+
+// The rules by which a log is verified, by hand: whole logs are held against these rules in verify.test.ts, and both are the worker's own.
+
+const SHOWN = 1_000_000;
+const config = {
+  window: { ms: 1000 },
+  goals: { order: { weight: 1 }, review: { weight: 0.3 } },
+  reward: { min: 0, max: 2 },
+} as unknown as ModelConfig;
+
+/** A policy that notes what it is told. */
+function listening() {
+  const told: object[] = [];
+  const policy = {
+    impressions: 0,
+    dimension: 1,
+    append: () => ({ slot: policy.impressions++ }),
+    observe: ({ impression, ...outcome }: { impression: { slot: number } }) => void told.push({ slot: impression.slot, ...outcome }),
+  };
+  return { told, team: [{ policy }] as unknown as Team };
+}
+
+const shown = (fields: Partial<ImpressionLine> = {}) =>
+  ({
+    type: "impression",
+    seq: 1,
+    id: "a",
+    state: "live",
+    features: [1],
+    round: 1,
+    reward: null,
+    converted: false,
+    shownAt: SHOWN,
+    ...fields,
+  }) as ImpressionLine;
+const said = (fields: Partial<ConversionLine> = {}) =>
+  ({
+    type: "conversion",
+    seq: 9,
+    impression: "a",
+    goal: "order",
+    event: "one",
+    reward: 1,
+    at: SHOWN + 5,
+    status: "applied",
+    ...fields,
+  }) as ConversionLine;
+
+/** What is told of the conversions of one impression, or why they do not follow. */
+function learnt(...lines: [ConversionLine, boolean?][]): unknown {
+  const [ledger, { team, told }] = [new Ledger(), listening()];
+  ledger.show(team, shown());
+  try {
+    for (const [line, counts = true] of lines) ledger.convert(team, line, counts, config);
+  } catch (error) {
+    if (error instanceof LogMismatch) return error.message;
+    throw error;
+  }
+  return told;
+}
+
+it.each([
+  ["a conversion", [[said()]], [{ slot: 0, reward: 1 }]],
+  ["the last instant of the window", [[said({ at: SHOWN + 1000 })]], [{ slot: 0, reward: 1 }]],
+  [
+    "the ends of the range",
+    [[said({ reward: 0 })], [said({ event: "two", at: SHOWN + 6, reward: 2 })]],
+    [
+      { slot: 0, reward: 0 },
+      { slot: 0, reward: 2, previous: 0 },
+    ],
+  ],
+  [
+    "goals together, each by its weight",
+    [[said()], [said({ goal: "review" })]],
+    [
+      { slot: 0, reward: 1 },
+      { slot: 0, reward: 1 + 1228 / 4096, previous: 1 },
+    ],
+  ],
+  [
+    "a retraction",
+    [[said()], [said({ event: "two", at: SHOWN + 6, reward: null })]],
+    [
+      { slot: 0, reward: 1 },
+      { slot: 0, reward: 0, previous: 1 },
+    ],
+  ],
+  ["nothing of a retraction that comes first", [[said({ reward: null })]], []],
+  ["nothing of an earlier event", [[said()], [said({ event: "two", at: SHOWN + 4, reward: 2 })]], [{ slot: 0, reward: 1 }]],
+  ["nothing of what did not count", [[said({ status: "late", at: SHOWN + 2000 }), false]], []],
+  [
+    "the greater of two that conflict",
+    [[said()], [said({ reward: 2, status: "conflict" })]],
+    [
+      { slot: 0, reward: 1 },
+      { slot: 0, reward: 2, previous: 1 },
+    ],
+  ],
+] as [string, [ConversionLine, boolean?][], object[]][])("learns %s", (_, lines, told) => {
+  expect(learnt(...lines)).toEqual(told);
+});
+
+it.each([
+  ["its window had passed", [[said({ at: SHOWN + 1001 })]]],
+  ["reward is out of the range", [[said({ reward: 2.5 })]]],
+  ["reward is out of the range", [[said({ reward: -0.5 })]]],
+  ["status is conflict, and should be applied", [[said({ status: "conflict" })]]],
+  ["status is conflict, and should be applied", [[said()], [said({ goal: "review", status: "conflict" })]]],
+  ["status is applied, and should be conflict", [[said()], [said({ reward: 0.5 })]]],
+  ["status is applied, though no live impression", [[said({ impression: "b" })]]],
+  ["status is orphan, though its impression", [[said({ status: "orphan" }), false]]],
+] as [string, [ConversionLine, boolean?][]][])("refuses a line as %s", (reason, lines) => {
+  expect(learnt(...lines)).toContain(reason);
+});
+
+it("takes an orphan of an impression that was never shown, or not yet", () => {
+  const [ledger, { team, told }] = [new Ledger(), listening()];
+  ledger.show(team, shown({ state: "deferred", round: null }));
+  for (const impression of ["a", "b"]) ledger.convert(team, said({ impression, status: "orphan" }), false, config);
+  expect(() => ledger.convert(team, said(), true, config)).toThrow(/no live impression/);
+  expect([told, team[0].policy.impressions]).toEqual([[], 0]);
+});
+
+it("refuses an impression that stands there twice, or has another round than comes next", () => {
+  const [ledger, { team }] = [new Ledger(), listening()];
+  expect(() => ledger.show(team, shown({ round: 2 }))).toThrow("round is 2, and should be 1");
+  ledger.show(team, shown());
+  expect(() => ledger.show(team, shown({ round: 2 }))).toThrow("stands there twice");
+  expect(() => ledger.show(team, shown({ id: "b", round: 1 }))).toThrow("round is 1, and should be 2");
+});
+
+it("forgets at a rollback what came after the version, and nothing that came with it", () => {
+  const outcomes = (seq: number, lines: readonly ImpressionLine[]) => {
+    const [ledger, { team }] = [new Ledger(), listening()];
+    for (const line of lines) ledger.show(team, line);
+    ledger.convert(team, said({ seq: 5 }), true, config);
+    ledger.convert(team, said({ seq: 6, event: "two", at: SHOWN + 6, reward: 0.5 }), true, config);
+    ledger.rollBack(seq, config);
+    return () => ledger.checkOutcomes();
+  };
+  const worth = (reward: number | null) => ({ reward, converted: reward !== null });
+  const [first, second] = [shown({ seq: 3, ...worth(1) }), shown({ seq: 4, id: "b", round: 2 })];
+  expect(outcomes(5, [first, second])).not.toThrow();
+  expect(outcomes(6, [{ ...first, ...worth(0.5) }, second])).not.toThrow();
+  expect(outcomes(6, [first, second])).toThrow("event 3, impression a: reward is 1, and should be 0.5");
+  expect(outcomes(4, [{ ...first, ...worth(null) }, second])).not.toThrow();
+  expect(
+    outcomes(3, [
+      { ...first, ...worth(null) },
+      { ...second, state: "void" },
+    ]),
+  ).not.toThrow();
+  expect(outcomes(3, [{ ...first, ...worth(null) }, second])).toThrow("event 4, impression b: state is live, and should be void");
+});
