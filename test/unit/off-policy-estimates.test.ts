@@ -32,8 +32,8 @@ describe("estimates and their intervals are those of their definitions", () => {
     ["where how late conversions come is estimated", {}, 0, 1],
     ["where it is given", { maturity: (age) => Math.min(1, 0.1 + age / 40) }, 0, 2],
     ["with a model of rewards by features", {}, 2, 3],
-    ["of rewards below 0", { reward: signed, split: 0.7 }, 0, 4],
-    ["of rewards below 0, by features", { reward: signed, maturity: () => 0.9 }, 2, 5],
+    ["of rewards below 0, learnt from young decisions too", { reward: signed, split: 0.7, windowMs: 60 }, 0, 4],
+    ["of rewards below 0, by features", { reward: signed, maturity: () => 0.9, split: 0.6, windowMs: 60 }, 2, 5],
     ["of everything", { split: 0, asOf: 300 }, 0, 6],
     ["within a short window", { windowMs: 8 }, 0, 7],
   ])("%s", async (_, request, features, seed) => {
