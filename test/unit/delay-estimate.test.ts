@@ -229,6 +229,30 @@ describe("a delay estimate", () => {
     expect(other.toJSON()).toEqual(one.toJSON());
   });
 
+  it("does not depend on the order in which impressions of two windows are counted", () => {
+    const times = Array.from({ length: 250 }, (_, i) => 8 * i);
+    const shuffled = times.map((_, i) => times[(i * 77) % 250]);
+    const orders = [
+      [...times, 2000],
+      [2000, ...times],
+      [2000, ...times.toReversed()],
+      [...shuffled, 2000],
+    ];
+    const [one, ...others] = orders.map((order) => {
+      // A cohort's length is then a power of two, and sums are exact.
+      const estimate = new DelayEstimate({ window: 1024 });
+      for (const time of order) estimate.show(time);
+      for (const time of order) if (time % 5 === 0 && time < 1800) estimate.convert({ shownAt: time, at: time + (time % 96) });
+      estimate.toCome(2000);
+      return estimate;
+    });
+    for (const other of others) {
+      expect(other.distribution()).toEqual(one.distribution());
+      expect(other.rate()).toBe(one.rate());
+      expect(other.toJSON().sections.length).toBe(one.toJSON().sections.length);
+    }
+  });
+
   it("keeps its size, whatever the traffic", () => {
     const estimate = new DelayEstimate({ window: WINDOW });
     for (let i = 0; i < 50_000; i++) {
