@@ -1,18 +1,17 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { type Policy, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { bucketAt } from "../../worker/bucket.ts";
 import { Catalogue } from "../../worker/catalogue.ts";
 import { type DecisionRequest, decide, type Served } from "../../worker/decision.ts";
 import { featurizer, prepareModel } from "../../worker/model.ts";
 import type { ModelBody } from "../../worker/schema.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend, statusesOf } from "./client.ts";
+import { START } from "./clock.ts";
 import { publicationIn } from "./published.ts";
 
 beforeEach(() => {
-  // Only the clock, and ahead of the real one, so that alarms ring by hand alone.
-  vi.useFakeTimers({ toFake: ["Date"], now: bucketAt(Date.now() + 48 * HOUR_MS, HOUR_MS) });
+  vi.useFakeTimers({ toFake: ["Date"], now: START });
 });
 afterEach(() => {
   vi.restoreAllMocks();

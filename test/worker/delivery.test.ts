@@ -1,10 +1,9 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { closesAt, forgottenAt } from "../../worker/bucket.ts";
 import { TokenSigner, uuidAt } from "../../worker/token.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, journalOf, learnerOf, recommend, statusesOf, statusOf } from "./client.ts";
-import { DAY_MS, MINUTE_MS, ring, timing, useClock } from "./clock.ts";
+import { closing, DAY_MS, forgetting, MINUTE_MS, ring, useClock } from "./clock.ts";
 import { down, failing, kv } from "./fault.ts";
 
 const RETENTION_MS = 30 * DAY_MS;
@@ -22,7 +21,7 @@ it("does not rely on KV alone when its list may not show the event before the bu
   const model = await createModel();
   const [impressionId] = await recommend(model);
   const at = Date.now();
-  vi.setSystemTime(closesAt(at, timing) - MINUTE_MS);
+  vi.setSystemTime(closing(at) - MINUTE_MS);
   expect((await convert({ impressionId, reward: 1 }, { timestamp: at, env: { LEARNER: down.LEARNER } })).status).toBe(503);
 });
 
@@ -50,7 +49,7 @@ it("answers what the learner says when KV fails to forget it, and closing passes
   const shownAt = Date.now();
   expect((await convert({ impressionId, reward: 2 }, { env: { EVENTS: kv(failing("delete")) } })).status).toBe(422);
   expect(await journalOf(model)).toHaveLength(1);
-  await ring(model, closesAt(shownAt, timing));
+  await ring(model, closing(shownAt));
   expect(await describeModel(model)).toMatchObject({ digest, counts: { converted: 0, applied: 0 }, incidents: { missed: 0, refused: 0 } });
 });
 
@@ -65,11 +64,11 @@ it("forgets impressions at the end of their retention, and keeps what it has lea
   const [impressionId] = await recommend(model);
   await convert({ impressionId, reward: 1 });
   const shownAt = Date.now();
-  await ring(model, closesAt(shownAt, timing));
+  await ring(model, closing(shownAt));
   const { digest, counts } = await describeModel(model);
-  await ring(model, forgottenAt(shownAt, timing, RETENTION_MS) - 1);
+  await ring(model, forgetting(shownAt, RETENTION_MS) - 1);
   expect(await statusOf(impressionId)).toBe("converted");
-  await ring(model, forgottenAt(shownAt, timing, RETENTION_MS));
+  await ring(model, forgetting(shownAt, RETENTION_MS));
   expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
   expect(await describeModel(model)).toMatchObject({ digest, counts });
   // The snapshot that outlives them is published; then nothing is left to wake up for.

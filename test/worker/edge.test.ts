@@ -3,11 +3,11 @@ import { env } from "cloudflare:workers";
 import { encoder, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../worker/app.ts";
-import { bucketAt } from "../../worker/bucket.ts";
 import type { Learner } from "../../worker/learner.ts";
 import { TokenSigner } from "../../worker/token.ts";
 import { settings } from "../support/scenario.ts";
 import { type CallOptions, call, convert, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend } from "./client.ts";
+import { START } from "./clock.ts";
 import { complaints } from "./complaints.ts";
 import { counted, down, failing, kv, learners, lost } from "./fault.ts";
 import { bytesIn, FRESH_MS, publicationIn, versionAt } from "./published.ts";
@@ -15,8 +15,7 @@ import { bytesIn, FRESH_MS, publicationIn, versionAt } from "./published.ts";
 const MINUTE_MS = 60_000;
 
 beforeEach(() => {
-  // Only the clock, and ahead of the real one, so that no alarm rings by itself.
-  vi.useFakeTimers({ toFake: ["Date"], now: bucketAt(Date.now() + HOUR_MS, HOUR_MS) });
+  vi.useFakeTimers({ toFake: ["Date"], now: START });
 });
 afterEach(() => {
   vi.restoreAllMocks();

@@ -1,7 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { closesAt } from "../../worker/bucket.ts";
 import {
   call,
   convert,
@@ -16,23 +15,32 @@ import {
   statusOf,
   storedOf,
 } from "./client.ts";
-import { DAY_MS, ring, timing, useClock } from "./clock.ts";
+import { closing, DAY_MS, ring, useClock } from "./clock.ts";
 import { logOf } from "./fold.ts";
 
 useClock();
 
 const context = { country: "Absurdistan" };
 
+/** A key as it is stored: by the words of the README, the first 16 bytes of SHA-256 over model, zero byte and key, in base64url. */
+async function hashOf(model: string, key: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${key}`));
+  return btoa(String.fromCharCode(...new Uint8Array(digest).subarray(0, 16)))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+}
+
 it("takes an impression and what came for it away, and leaves what was learnt", async () => {
   const model = await createModel();
   const [impressionId, other] = await show(
     model,
-    { context, action: { id: "secret-tent", features: { brand: "Umbra" } }, keys: ["ana"] },
+    { context, action: { id: "secret-tent", features: { brand: "Umbra" } }, keys: ["ana", "order 7"] },
     { keys: ["ana"] },
   );
   await convert({ impressionId, reward: 0.8125 }, { id: "msg_secret" });
-  await convert({ model, key: "ana", reward: 0.5, action: "secret-tent", goal: "secret-goal" });
-  const secrets = ["Absurdistan", "secret-tent", "msg_secret", "secret-goal", "0.8125"];
+  await convert({ model, key: "order 7", reward: 0.5, action: "secret-tent", goal: "secret-goal" });
+  const secrets = ["Absurdistan", "secret-tent", "msg_secret", "secret-goal", "0.8125", await hashOf(model, "order 7")];
   const stored = await storedOf(model);
   for (const secret of secrets) expect(stored).toContain(secret);
   const learnt = await stateOf(model);
@@ -101,7 +109,7 @@ it("takes nothing again that KV's list still shows, and misses nothing", async (
     .spyOn(Object.getPrototypeOf(env.EVENTS), "list")
     .mockResolvedValueOnce({ keys: [], list_complete: true, cacheStatus: null })
     .mockResolvedValue(stale);
-  await ring(model, closesAt(Date.now(), timing));
+  await ring(model, closing(Date.now()));
   await ring(model, Date.now() + DAY_MS);
   // What it owes, what it has of the bucket, and that once more a day later.
   expect(list).toHaveBeenCalledTimes(3);
@@ -123,7 +131,7 @@ it("can be rolled back behind, and closed", async () => {
   for (const id of [first, second]) await call("DELETE", `/v1/impressions/${id}`);
   await call("POST", `/v1/models/${model}/rollback`, { version });
   expect(await describeModel(model)).toMatchObject({ digest: before.digest, counts: { impressions: 1, applied: 0, converted: 0 } });
-  await ring(model, closesAt(Date.now(), timing));
+  await ring(model, closing(Date.now()));
   await evictDurableObject(learnerOf(model));
   expect(await describeModel(model)).toMatchObject({ digest: before.digest, counts: { impressions: 1, expired: 1 } });
 });

@@ -101,5 +101,10 @@ it("estimates from a model's log that always showing what converts earns more th
   expect(chance.weights.mean).toBeGreaterThan(0.7);
   expect(chance.decisions).toEqual({ learnt: 12, evaluated: 48, tooYoung: 0 });
   const learnt = await evaluate({ ...request, split: 0.5, policy: otfLinTs({ dimension: source.dimension }) });
-  expect(learnt.doublyRobust.low).toBeLessThan(learnt.doublyRobust.high);
+  expect(learnt.decisions).toEqual({ learnt: 30, evaluated: 30, tooYoung: 0 });
+  const share = log.slice(30).filter(({ conversions = [] }) => conversions.length > 0).length / 30;
+  expect(learnt.logged.value).toBeCloseTo(share, 12);
+  // It has learnt from thirty decisions: it does worse than who always shows tents, and better than who never does.
+  expect(learnt.doublyRobust.value).toBeGreaterThan(mugs.doublyRobust.value);
+  expect(learnt.doublyRobust.value).toBeLessThan(tents.doublyRobust.value);
 });

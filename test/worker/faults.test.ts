@@ -4,7 +4,6 @@ import { Recommender } from "afterclick";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createApp } from "../../worker/app.ts";
-import { bucketEnd, closesAt } from "../../worker/bucket.ts";
 import { graceMs } from "../../worker/environment.ts";
 import worker from "../../worker/index.ts";
 import { Learner } from "../../worker/learner.ts";
@@ -22,7 +21,7 @@ import {
   statusOf,
   storedOf,
 } from "./client.ts";
-import { MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
+import { bucketOf, closing, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";
 import { crashing, down, type Fault, kv, learners, lost, replyLost, withStatements } from "./fault.ts";
 import { bytesIn, forged, headerOf, publicationIn, versionAt } from "./published.ts";
@@ -84,9 +83,9 @@ describe("KV takes it, the learner fails or its reply is lost", () => {
     expect(statusesOf(sent)).toEqual(["accepted", "accepted", "accepted"]);
     expect(await statusOf(impressionId)).toBe("pending");
     const now = Date.now();
-    await ring(model, closesAt(now, timing) - 1);
+    await ring(model, closing(now) - 1);
     expect(await statusOf(impressionId)).toBe("expired");
-    await ring(model, closesAt(now, timing));
+    await ring(model, closing(now));
     expect(await statusOf(impressionId)).toBe("converted");
     expect((await describeModel(model)).counts).toMatchObject({ applied: 2, converted: 2, duplicate: 0, late: 0, pending: 0, expired: 0 });
   });
@@ -98,7 +97,7 @@ describe("KV takes it, the learner fails or its reply is lost", () => {
     expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_lost", env: lossy }))).toEqual(["accepted"]);
     const { digest, counts } = await describeModel(model);
     expect(counts).toMatchObject({ applied: 1, converted: 1 });
-    await ring(model, closesAt(Date.now(), timing));
+    await ring(model, closing(Date.now()));
     expect(await describeModel(model)).toMatchObject({ digest, counts: { ...counts, pending: 0 } });
   });
 });
@@ -226,7 +225,7 @@ describe("an event before its impression is registered", () => {
     await show(model, { id: impressionId, shownAt });
     expect((await describeModel(model)).counts).toMatchObject({ orphan: 1, impressions: 1, applied: 1, converted: 1 });
     expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_early", timestamp: shownAt }))).toEqual(["duplicate"]);
-    await ring(model, closesAt(shownAt, timing));
+    await ring(model, closing(shownAt));
     expect((await describeModel(model)).counts).toMatchObject({ orphan: 1, impressions: 1, applied: 1 });
   });
 });
@@ -250,7 +249,7 @@ describe("after the window", () => {
     const [impressionId, known] = await recommend(model, { limit: 2 });
     const shownAt = Date.now();
     await convert({ impressionId: known, reward: 1 }, { id: "msg_known", timestamp: shownAt });
-    await ring(model, closesAt(shownAt, timing));
+    await ring(model, closing(shownAt));
     const { digest, counts } = await describeModel(model);
     // What both stores had is not taken again.
     expect(counts).toMatchObject({ applied: 1, duplicate: 0, late: 0 });
@@ -332,7 +331,7 @@ describe("a crash at any step of closing and publishing", () => {
     const [known, journalled] = [await show(model), await show(model), await show(model)];
     await convert({ impressionId: known, reward: 0.5 });
     await convert({ impressionId: journalled, reward: 1 }, { env: unreachable });
-    vi.setSystemTime(closesAt(shownAt, timing));
+    vi.setSystemTime(closing(shownAt));
     const crashed = await crashing(n, learnerOf(model), (learner) => learner.alarm());
     await describeModel(model);
     for (let time = 0; time < 3; time++) {
@@ -393,7 +392,7 @@ describe("an alarm is lost or fails", () => {
     const model = await createModel();
     const impressionId = await show(model);
     await convert({ impressionId, reward: 1 }, { env: unreachable });
-    const due = closesAt(Date.now(), timing);
+    const due = closing(Date.now());
     const broken = ["list", "put"].map((method) =>
       vi.spyOn(Object.getPrototypeOf(env.EVENTS), method).mockRejectedValue(new Error("KV is down")),
     );
@@ -527,7 +526,7 @@ describe("the learner is overloaded", () => {
     await convert({ impressionId, reward: 1 }, { env: counting({ retryable: true }) });
     expect(calls).toEqual(["ingest", "ingest", "ingest"]);
     expect((await describeModel(model)).counts).toMatchObject({ applied: 0, pending: 1 });
-    await ring(model, closesAt(Date.now(), timing));
+    await ring(model, closing(Date.now()));
     expect((await describeModel(model)).counts).toMatchObject({ applied: 2, converted: 1 });
   });
 });
@@ -537,8 +536,8 @@ describe("clocks differ, or step back", () => {
     const model = await createModel();
     const impressionId = await show(model);
     const shownAt = Date.now();
-    await ring(model, closesAt(shownAt, timing));
-    vi.setSystemTime(bucketEnd(shownAt, HOUR_MS) - MINUTE_MS);
+    await ring(model, closing(shownAt));
+    vi.setSystemTime(bucketOf(shownAt) + QUARTER_MS - MINUTE_MS);
     expect(statusesOf(await convert({ impressionId, reward: 1 }, { timestamp: shownAt }))).toEqual(["late"]);
     expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
     expect(statusesOf(await convert({ impressionId, reward: 1 }, { timestamp: shownAt }))).toEqual(["late"]);

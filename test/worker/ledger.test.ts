@@ -1,7 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { auditedAt, closesAt } from "../../worker/bucket.ts";
 import {
   call,
   convert,
@@ -18,7 +17,7 @@ import {
   storedOf,
   type WebhookOptions,
 } from "./client.ts";
-import { MINUTE_MS, ring, timing, useClock } from "./clock.ts";
+import { auditing, closing, MINUTE_MS, ring, useClock } from "./clock.ts";
 import { learners, lost } from "./fault.ts";
 
 useClock();
@@ -175,8 +174,8 @@ it("neither learns nor misses at closing what it would have refused", async () =
     { impressionId, goal: "order", reward: 2 },
   ];
   expect(statusesOf(await convert(batch, { env: unreachable }))).toEqual(["accepted", "accepted"]);
-  await ring(model, closesAt(shownAt, timing));
-  await ring(model, auditedAt(shownAt, timing));
+  await ring(model, closing(shownAt));
+  await ring(model, auditing(shownAt));
   expect(await describeModel(model)).toMatchObject({ counts: { applied: 0, converted: 0 }, incidents: { missed: 0 } });
 });
 
@@ -186,13 +185,13 @@ it("counts a day later what neither the learner got nor KV's list showed at clos
   await convert({ impressionId, reward: 1 }, { env: unreachable });
   const { digest } = await describeModel(model);
   const list = vi.spyOn(Object.getPrototypeOf(env.EVENTS), "list").mockResolvedValue({ keys: [], list_complete: true, cacheStatus: null });
-  await ring(model, closesAt(shownAt, timing));
+  await ring(model, closing(shownAt));
   // What it owes, and what it has of the bucket.
   expect(list).toHaveBeenCalledTimes(2);
   list.mockRestore();
-  await ring(model, auditedAt(shownAt, timing) - 1);
+  await ring(model, auditing(shownAt) - 1);
   expect(await describeModel(model)).toMatchObject({ digest, incidents: { missed: 0 } });
-  await ring(model, auditedAt(shownAt, timing));
+  await ring(model, auditing(shownAt));
   expect(await describeModel(model)).toMatchObject({ digest, incidents: { missed: 1 }, counts: { applied: 0, late: 0, expired: 1 } });
   // Once only.
   await evictDurableObject(learnerOf(model));
@@ -331,7 +330,7 @@ it("forgets at closing what was deferred and never shown", async () => {
   await convert({ impressionId: never, reward: 1 });
   const { digest } = await describeModel(model);
   expect(statusesOf(await convert(keyed(model, "ana")))).toEqual(["orphan"]);
-  await ring(model, closesAt(shownAt, timing));
+  await ring(model, closing(shownAt));
   expect((await call("GET", `/v1/impressions/${never}`)).status).toBe(404);
   expect((await call("POST", `/v1/impressions/${never}/activate`)).status).toBe(404);
   expect(await describeModel(model)).toMatchObject({ digest, counts: { impressions: 1, expired: 1, orphan: 2 } });

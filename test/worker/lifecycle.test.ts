@@ -2,10 +2,9 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { createApp } from "../../worker/app.ts";
-import { closesAt } from "../../worker/bucket.ts";
 import type { Learner } from "../../worker/learner.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, stateOf, statusesOf } from "./client.ts";
-import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
+import { closing, DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { learners, lost } from "./fault.ts";
 import { expectConsistent, foldedDigest, logOf } from "./fold.ts";
 
@@ -116,7 +115,7 @@ it.each([
   const learnt = await stateOf(model);
   await evictDurableObject(learnerOf(model));
   expect(await stateOf(model)).toEqual(learnt);
-  await ring(model, closesAt(Date.now(), timing));
+  await ring(model, closing(Date.now()));
   await ring(model, Date.now() + DAY_MS);
   expect(await describeModel(model)).toMatchObject({ digest: learnt.digest, counts: { applied: 1, late: 2 }, incidents: { missed: 0 } });
   expect(await foldedDigest(await logOf(model))).toBe(learnt.digest);

@@ -1,8 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { closesAt, forgottenAt } from "../../worker/bucket.ts";
 import { call, convert, createModel, describeModel, learnerOf, recommend, show, statusesOf } from "./client.ts";
-import { DAY_MS, ring, timing, useClock } from "./clock.ts";
+import { closing, DAY_MS, forgetting, ring, useClock } from "./clock.ts";
 
 useClock();
 
@@ -22,7 +21,7 @@ it("takes no more open impressions than it may, and has room again when books ar
   await evictDurableObject(learnerOf(model));
   expect(await call("POST", `/v1/models/${model}/recommendations`, {})).toMatchObject(full);
   expect((await describeModel(model)).counts.impressions).toBe(3);
-  await ring(model, closesAt(Date.now(), timing));
+  await ring(model, closing(Date.now()));
   await recommend(model, { limit: 3 });
   expect((await call("POST", `/v1/models/${model}/recommendations`, {})).status).toBe(429);
 });
@@ -33,7 +32,7 @@ it("goes on showing at the edge, and counts what is beyond the limit", async () 
   const [impressionId] = await recommend(model, { limit: 2 });
   expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { refused: 3, dropped: 0 } });
   expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["orphan"]);
-  await ring(model, closesAt(Date.now(), timing));
+  await ring(model, closing(Date.now()));
   await recommend(model);
   expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3 }, incidents: { refused: 3 } });
 });
@@ -50,8 +49,8 @@ it("takes no more bytes than it may, and has room again when they are forgotten"
   expect(await fill()).toMatchObject({ status: 429, body: { detail: expect.stringContaining("1000000 bytes") } });
   expect((await call("POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }])).status).toBe(429);
   const shownAt = Date.now();
-  await ring(model, closesAt(shownAt, timing));
+  await ring(model, closing(shownAt));
   expect((await fill()).status).toBe(429);
-  await ring(model, forgottenAt(shownAt, timing, DAY_MS));
+  await ring(model, forgetting(shownAt, DAY_MS));
   expect((await fill()).status).toBe(201);
 });

@@ -1,10 +1,10 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
-import { bucketAt, closesAt } from "../../worker/bucket.ts";
 import { uuidAt } from "../../worker/token.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
-import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, stateOf, statusesOf, storedOf } from "./client.ts";
+import { bucketOf, closing, DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";
+import { withStatements } from "./fault.ts";
 import { countsOf, foldedDigest, type Line, linesOf, logOf } from "./fold.ts";
 import { GOALS, lived } from "./lived.ts";
 
@@ -26,7 +26,7 @@ it.each(kinds)(
   async (policy, config) => {
     const model = await lived({ policy, ...config }, 1);
     const [[closed], shownAt] = [await show(model, {}), Date.now()];
-    await ring(model, closesAt(shownAt, timing));
+    await ring(model, closing(shownAt));
     // Something for closed books, and something after them.
     const late = await convert({ impressionId: closed, goal: "order", reward: 1 }, { timestamp: shownAt });
     expect(statusesOf(late)).toEqual(["late"]);
@@ -167,7 +167,7 @@ it("takes what a shop wrote, by its own ids and its actions' names, however old"
 
 it("takes a log in parts, and sums up closed books with what came in each", async () => {
   const model = await createModel();
-  const shownAt = bucketAt(Date.now() - 3 * HOUR_MS, HOUR_MS);
+  const shownAt = bucketOf(Date.now() - 3 * HOUR_MS);
   const named = [0, 1, 2].map((n) => {
     return { type: "impression", id: uuidAt(shownAt + n, new Uint8Array(10)), action: "mug", shownAt: shownAt + n };
   });
@@ -208,32 +208,33 @@ it.each([
   expect(await describeModel(model)).toEqual(before);
 });
 
-it("takes nothing of a log at which its learner fails, whichever statement it is", async () => {
-  const model = await createModel({ goals: GOALS });
-  const before = await describeModel(model);
+it("takes all of a log or nothing, whichever change of its learner's tables fails, and the same when it is sent again", async () => {
   const lines = [good, conversion, { ...good, id: "c", shownAt: Date.now(), keys: ["ana"] }];
-  let failing = 1;
-  for (; ; failing += 3) {
-    const failed = await runInDurableObject(learnerOf(model), async (_, { storage: { sql } }) => {
-      const { exec } = Object.getPrototypeOf(sql);
-      let statements = 0;
-      const spy = vi.spyOn(Object.getPrototypeOf(sql), "exec").mockImplementation(function (this: unknown, ...statement: unknown[]) {
-        if (++statements === failing) throw new Error("disk error");
-        return exec.apply(this, statement);
-      });
-      const { status } = await imported(model, lines);
-      expect(complaints()).toEqual(status === 500 ? ["unexpected Error"] : []);
-      spy.mockRestore();
-      return status !== 200;
-    });
-    if (!failed) break;
-    const { counts, digest } = await describeModel(model);
-    if (counts.impressions === 0) expect({ counts, digest }).toEqual({ counts: before.counts, digest: before.digest });
-    else break;
+  const stateAfter = async (n: number) => {
+    const model = await createModel({ goals: GOALS });
+    const before = await stateOf(model);
+    const fail = (change: number) => {
+      if (change === n) throw new Error("disk error");
+    };
+    const failed = (await withStatements(learnerOf(model), fail, () => imported(model, lines))).status !== 200;
+    expect(complaints()).toEqual(failed ? ["unexpected Error"] : []);
+    const between = await stateOf(model);
+    if (between.counts.impressions < 2) expect(between, `failed at change ${n}`).toEqual(before);
+    if (failed) expect((await imported(model, lines)).status).toBe(200);
+    const { digest, counts } = await stateOf(model);
+    const { buckets } = (await call("GET", `/v1/models/${model}/metrics`)).body;
+    return { failed, state: { digest, counts: { ...counts, duplicate: 0 }, buckets } };
+  };
+  const { state } = await stateAfter(0);
+  expect(state).toMatchObject({ counts: { impressions: 2, converted: 1, applied: 1 }, buckets: [{ closed: true, converted: 1 }, {}] });
+  let failures = 0;
+  for (;;) {
+    const after = await stateAfter(failures + 1);
+    expect(after.state, `failed at change ${failures + 1}`).toEqual(state);
+    if (!after.failed) break;
+    failures++;
   }
-  expect(failing).toBeGreaterThan(20);
-  await imported(model, lines);
-  expect((await describeModel(model)).counts).toMatchObject({ impressions: 2, converted: 1, applied: 1 });
+  expect(failures).toBeGreaterThan(10);
 });
 
 it("takes no log that is too long", async () => {

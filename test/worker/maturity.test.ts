@@ -1,11 +1,10 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { bucketEnd, closesAt, forgottenAt } from "../../worker/bucket.ts";
 import type { DelayMetrics } from "../../worker/maturity.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf } from "./client.ts";
-import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
+import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";
 import { type Line, logOf } from "./fold.ts";
 import { lived } from "./lived.ts";
 
@@ -95,16 +94,16 @@ describe("how late conversions come", () => {
   it("is the same once books are closed, and forgets what the log forgets", async () => {
     const model = await lived({ retention: { ms: DAY_MS } }, 4);
     const shown = shownIn(await logOf(model));
-    for (let next = closesAt(shown[0].shownAt, timing); next <= closesAt(shown.at(-1)?.shownAt, timing); next += HOUR_MS / 4) {
+    for (let next = closing(shown[0].shownAt); next <= closing(shown.at(-1)?.shownAt); next += HOUR_MS / 4) {
       await ring(model, next);
       const told = await delayOf(model);
       expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
     }
-    const later = forgottenAt(shown[0].shownAt, timing, DAY_MS);
+    const later = forgetting(shown[0].shownAt, DAY_MS);
     await ring(model, later);
     const told = await delayOf(model);
     expect(told.impressions).toBeLessThan(shown.length);
-    expect(told.impressions).toBe(shown.filter(({ shownAt }) => shownAt >= bucketEnd(shown[0].shownAt, HOUR_MS)).length);
+    expect(told.impressions).toBe(shown.filter(({ shownAt }) => shownAt >= bucketOf(shown[0].shownAt) + QUARTER_MS).length);
     expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
   });
 
@@ -140,7 +139,7 @@ describe("how late conversions come", () => {
     }
     await call("DELETE", `/v1/impressions/${ids[0]}`);
     expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 2, rateSoFar: 0.5 });
-    await ring(model, closesAt(shownAt, timing));
+    await ring(model, closing(shownAt));
     // So long after that only sums are read.
     tick(4 * HOUR_MS);
     await call("DELETE", `/v1/impressions/${ids[1]}`);
@@ -263,7 +262,7 @@ describe("the alarm for a broken webhook", () => {
     const since = Date.now();
     for (let minute = 0; minute < 10; minute++) await shop.show();
     for (const bucket of [since - 30 * MINUTE_MS, since - MINUTE_MS, since, since + 9 * MINUTE_MS]) {
-      await ring(shop.model, closesAt(bucket, timing));
+      await ring(shop.model, closing(bucket));
       const told = await delayOf(shop.model);
       expect(told).toMatchObject(expectedOf(await logOf(shop.model), since));
       expect(told.silence).toMatchObject({ alarm: true });

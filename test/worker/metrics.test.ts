@@ -1,11 +1,10 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { createApp } from "../../worker/app.ts";
-import { bucketAt, bucketEnd, bucketMs, closesAt } from "../../worker/bucket.ts";
 import { type Arm, type Bar, liftOf, type Metrics } from "../../worker/metrics.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, statusesOf } from "./client.ts";
-import { MINUTE_MS, tick, timing, useClock } from "./clock.ts";
+import { bucketOf, closing, MINUTE_MS, QUARTER_MS, tick, useClock } from "./clock.ts";
 import { learners } from "./fault.ts";
 
 useClock();
@@ -65,9 +64,9 @@ function filled(bars: readonly Bar[], values: readonly number[]): Bar[] {
 
 /** What was shown, by bucket and arm, as the shop knows it. */
 function bucketsOf(shown: readonly Known[], watermark: number) {
-  const groups = Map.groupBy(shown, ({ shownAt, arm }) => `${bucketAt(shownAt, HOUR_MS)} ${arm}`);
+  const groups = Map.groupBy(shown, ({ shownAt, arm }) => `${bucketOf(shownAt)} ${arm}`);
   const buckets = Array.from(groups.values(), (group) => {
-    const start = bucketAt(group[0].shownAt, HOUR_MS);
+    const start = bucketOf(group[0].shownAt);
     const rewards = group.map(({ reward }) => reward ?? 0);
     const converted = group.filter(({ reward }) => reward !== null).length;
     return { start, arm: group[0].arm, impressions: group.length, converted, reward: sum(rewards), closed: start < watermark };
@@ -81,13 +80,13 @@ it("counts what a shop counts by itself, before and after books are closed", asy
   const { shown, delays } = await history(model);
   expect(new Set(shown.map(({ arm }) => arm))).toEqual(new Set(["policy", "holdout", "default"]));
 
-  for (const now of [Date.now() + MINUTE_MS, closesAt(bucketEnd(start, HOUR_MS), timing)]) {
+  for (const now of [Date.now() + MINUTE_MS, closing(start + QUARTER_MS)]) {
     vi.setSystemTime(now);
     await runDurableObjectAlarm(learnerOf(model));
     const metrics = await metricsOf(model);
     const { counts } = await describeModel(model);
     // The last time it closes two buckets of those there are.
-    const watermark = now === Date.now() && now >= closesAt(start, timing) ? bucketEnd(bucketEnd(start, HOUR_MS), HOUR_MS) : start;
+    const watermark = now === Date.now() && now >= closing(start) ? start + 2 * QUARTER_MS : start;
     const pending = shown.filter(({ shownAt, told }) => now - shownAt <= HOUR_MS && !told);
     const converted = shown.filter(({ reward }) => reward !== null);
     const retracted = shown.filter(({ reward, told }) => reward === null && told);
@@ -97,7 +96,7 @@ it("counts what a shop counts by itself, before and after books are closed", asy
       serving: "learner",
       now,
       windowMs: HOUR_MS,
-      bucketMs: bucketMs(HOUR_MS),
+      bucketMs: 900_000,
       counts,
     });
     expect(counts).toMatchObject({
@@ -175,7 +174,7 @@ describe("the lift's interval", () => {
     const start = Date.now();
     for (let i = 0; i < 20; i++) await recommend(model);
     expect((await metricsOf(model)).lift).toBeNull();
-    vi.setSystemTime(closesAt(start, timing));
+    vi.setSystemTime(closing(start));
     await runDurableObjectAlarm(learnerOf(model));
     expect((await metricsOf(model)).lift).toMatchObject({ difference: 0, interval: [0, 0], relative: null });
   });

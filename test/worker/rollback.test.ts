@@ -2,7 +2,6 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { policies, Recommender } from "afterclick";
 import { expect, it } from "vitest";
 import { createApp } from "../../worker/app.ts";
-import { closesAt, forgottenAt } from "../../worker/bucket.ts";
 import {
   call,
   convert,
@@ -18,7 +17,7 @@ import {
   statusesOf,
   statusOf,
 } from "./client.ts";
-import { DAY_MS, MINUTE_MS, ring, tick, timing, useClock } from "./clock.ts";
+import { closing, DAY_MS, forgetting, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { failing, kv } from "./fault.ts";
 import { expectConsistent, logOf } from "./fold.ts";
 
@@ -171,7 +170,7 @@ it("does not bring back at closing what was rolled back, and closes only what co
   const { model, version, before } = await story({ holdout: 0 });
   await call("POST", `/v1/models/${model}/rollback`, { version });
   expect((await journalOf(model)).length).toBeGreaterThan(5);
-  await ring(model, closesAt(Date.now(), timing));
+  await ring(model, closing(Date.now()));
   await ring(model, Date.now() + DAY_MS);
   expect(await describeModel(model)).toMatchObject({
     digest: before.digest,
@@ -194,7 +193,7 @@ it("takes back what closed books say", async () => {
   await convert({ impressionId, reward: 1 });
   await show(model, { action: "tent" });
   const buckets = async () => (await call("GET", `/v1/models/${model}/metrics`)).body.buckets;
-  await ring(model, closesAt(Date.now(), timing));
+  await ring(model, closing(Date.now()));
   expect(await buckets()).toMatchObject([{ impressions: 2, converted: 1, reward: 1, closed: true }]);
   expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
   expect(await buckets()).toMatchObject([{ impressions: 1, converted: 0, reward: 0, closed: true }]);
@@ -210,8 +209,8 @@ it("goes back beyond what is forgotten meanwhile", async () => {
   const [impressionId] = await show(model, {}, {});
   await convert({ impressionId, reward: 1 });
   const shownAt = Date.now();
-  await ring(model, closesAt(shownAt, timing));
-  await ring(model, forgottenAt(shownAt, timing, DAY_MS));
+  await ring(model, closing(shownAt));
+  await ring(model, forgetting(shownAt, DAY_MS));
   expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
   expect((await describeModel(model)).counts).toMatchObject({ impressions: 3, converted: 1 });
   expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);

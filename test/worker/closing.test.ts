@@ -1,0 +1,109 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it, vi } from "vitest";
+import { createApp } from "../../worker/app.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, statusOf } from "./client.ts";
+import { auditing, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";
+import { complaints } from "./complaints.ts";
+import { down } from "./fault.ts";
+
+useClock();
+
+const unreachable = { LEARNER: down.LEARNER };
+const alarmOf = (model: string): Promise<number | null> => runInDurableObject(learnerOf(model), (_, { storage }) => storage.getAlarm());
+const heal = async (model: string) => expect(await learnerOf(model).heal()).toEqual({ value: null });
+
+/** Closes a first bucket, so that the watermark stands where the second one begins. Returns that time, at which the clock stands. */
+async function afterFirstBucket(model: string): Promise<number> {
+  await show(model, {});
+  tick(QUARTER_MS);
+  return Date.now();
+}
+
+it("learns what only KV took of an impression shown in the very moment in which its bucket began", async () => {
+  const model = await createModel();
+  const start = await afterFirstBucket(model);
+  const [impressionId] = await show(model, { shownAt: start });
+  expect(statusesOf(await convert({ impressionId, reward: 1 }, { env: unreachable }))).toEqual(["accepted"]);
+  await ring(model, closing(start) - 1);
+  expect(await statusOf(impressionId)).toBe("expired");
+  await ring(model, closing(start));
+  expect(await statusOf(impressionId)).toBe("converted");
+});
+
+it("counts what only KV took of a bucket that begins at the watermark, of which the learner has no row", async () => {
+  const model = await createModel({ serving: "edge" });
+  const start = await afterFirstBucket(model);
+  const [impressionId] = await recommend(model, {}, { isolate: createApp(), env: unreachable });
+  expect(statusesOf(await convert({ impressionId, reward: 1 }, { env: unreachable }))).toEqual(["accepted"]);
+  await ring(model, closing(start) - 1);
+  await heal(model);
+  expect((await describeModel(model)).counts).toMatchObject({ impressions: 1, orphan: 0 });
+  vi.setSystemTime(closing(start));
+  await heal(model);
+  expect((await describeModel(model)).counts).toMatchObject({ impressions: 1, orphan: 1 });
+});
+
+it("sets its alarm for a publication, a closing, an audit and a forgetting, each when it is due, and then for nothing", async () => {
+  const model = await createModel();
+  expect(await alarmOf(model)).toBeNull();
+  const shownAt = Date.now() + 7 * MINUTE_MS;
+  vi.setSystemTime(shownAt);
+  const [impressionId] = await show(model, {});
+  await convert({ impressionId, reward: 1 });
+  // The catalogue was published long ago: what has been learnt since is due at once.
+  expect(await alarmOf(model)).toBe(shownAt - 6 * MINUTE_MS);
+  const calendar = [shownAt, closing(shownAt), auditing(shownAt), forgetting(shownAt, 30 * DAY_MS)];
+  for (const [i, due] of calendar.entries()) {
+    await ring(model, due);
+    if (i < 3) expect(await alarmOf(model)).toBe(calendar[i + 1]);
+  }
+  expect(await describeModel(model)).toMatchObject({ published: { at: shownAt }, counts: { impressions: 1, applied: 1 } });
+  expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
+  // To forget, it has kept a snapshot, which is published.
+  await ring(model, Date.now() + MINUTE_MS);
+  expect(await alarmOf(model)).toBeNull();
+});
+
+it("publishes no sooner than its model says after the last time", async () => {
+  const model = await createModel({ publish: { ms: 2 * MINUTE_MS } });
+  const published = Date.now();
+  tick(MINUTE_MS);
+  await show(model, {});
+  expect(await alarmOf(model)).toBe(published + 2 * MINUTE_MS);
+  await ring(model, published + 2 * MINUTE_MS - 1);
+  expect((await describeModel(model)).published?.at).toBe(published);
+  await ring(model, published + 2 * MINUTE_MS);
+  expect((await describeModel(model)).published?.at).toBe(published + 2 * MINUTE_MS);
+});
+
+it("waits half a minute before it does again what has failed", async () => {
+  const model = await createModel();
+  const [impressionId] = await show(model, {});
+  await convert({ impressionId, reward: 1 });
+  const list = vi.spyOn(Object.getPrototypeOf(env.EVENTS), "list").mockRejectedValue(new Error("KV is down"));
+  const due = closing(Date.now());
+  for (const time of [due, due + 30_000, due + 60_000]) {
+    await ring(model, time);
+    expect(complaints()).toEqual(["an alarm's task failed Error"]);
+    expect(await alarmOf(model)).toBe(time + 30_000);
+  }
+  list.mockRestore();
+  await ring(model, due + 90_000);
+  expect(await alarmOf(model)).toBe(auditing(due - HOUR_MS - 5 * MINUTE_MS - 1));
+});
+
+it("looks again in half a minute if it cannot read what is due", async () => {
+  const model = await createModel();
+  await show(model, {});
+  const now = Date.now() + MINUTE_MS;
+  await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => {
+    vi.spyOn(Object.getPrototypeOf(sql), "exec").mockImplementation(() => {
+      throw new Error("disk error");
+    });
+  });
+  await ring(model, now);
+  vi.restoreAllMocks();
+  expect(complaints()).toEqual(Array.from({ length: 4 }, () => "an alarm's task failed Error"));
+  expect(await alarmOf(model)).toBe(now + 30_000);
+});
