@@ -94,16 +94,28 @@ function conversionsOf(shop: Shop, { impressions, conversions, marks }: Books): 
   const sent = Map.groupBy(shop.sales, key);
   const wrong = Array.from(logged.keys()).flatMap((name) => (sent.has(name) ? [] : `${name} was never sent`));
   for (const [name, rows] of logged) if (rows.length > 1) wrong.push(`${name} is there ${rows.length} times`);
+  const answeredAt = (sales: readonly Sale[]) => Math.min(...sales.map(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt));
   const rolledBack = marks.some(({ mark }) => mark === "rollback");
   for (const [name, sales] of sent) {
     const answers = new Set(sales.flatMap(({ answers }) => [...answers]));
     const [line] = logged.get(name) ?? [];
     const impression = line?.impression ?? sales[0].impression;
     const inTime = impression !== null && sales[0].at - shownAtOf(impression) <= shop.windowMs;
-    const fate = fateOf({ status: line?.status, inTime, live: states.get(impression ?? "") === "live", answers, rolledBack });
+    const state = states.get(impression ?? "");
+    const closed = impression !== null && answeredAt(sales) >= closing(shownAtOf(impression), shop.windowMs);
+    const fate = fateOf({ status: line?.status, inTime, live: state === "live", void: state === "void", closed, answers, rolledBack });
     if (fate) wrong.push(`${name}, answered ${Array.from(answers).join(" and ") || "never"}: ${fate}`);
   }
   return wrong;
+}
+
+/** Length of a bucket for each window of a simulation, and how long after it a conversion may still come; by hand. */
+const BUCKETS: Readonly<Record<number, number>> = { 600000: 150_000, 7200000: 1_800_000, 14400000: 3_600_000 };
+const GRACE_MS = 300_000;
+
+/** When the books close of what was shown at a time: before that nothing is late for them. */
+export function closing(shownAt: number, windowMs: number): number {
+  return (Math.floor(shownAt / BUCKETS[windowMs]) + 1) * BUCKETS[windowMs] + windowMs + GRACE_MS;
 }
 
 interface Case {
@@ -111,12 +123,17 @@ interface Case {
   readonly status: string | undefined;
   readonly inTime: boolean;
   readonly live: boolean;
+  readonly void: boolean;
+  /** Whether its books may have been closed when it was answered first. */
+  readonly closed: boolean;
   readonly answers: ReadonlySet<string>;
   readonly rolledBack: boolean;
 }
 
 /** What is wrong with what became of a conversion. */
-function fateOf({ status, inTime, live, answers, rolledBack }: Case): string | undefined {
+function fateOf({ status, inTime, live, void: undone, closed, answers, rolledBack }: Case): string | undefined {
+  if (answers.has("late") && status !== "late") return `called late, and in the log as ${status ?? "nothing"}`;
+  if (status === "late" && inTime && !closed && !undone) return "late, though it came in time";
   const joined = status === "applied" || status === "conflict";
   if (joined && !inTime) return "joined, though it came after the window";
   if (joined && !live) return "joined without its impression";

@@ -26,6 +26,8 @@ export interface Sale {
   readonly reward: number | null;
   readonly at: number;
   readonly answers: Set<string>;
+  /** The latest time that a machine had read when the first answer came. */
+  answeredAt?: number;
 }
 
 /** What is sent until it is answered. */
@@ -137,7 +139,7 @@ export class Shop {
     this.report(id, type, sales, this.#delayOf(sales));
     // Somebody else uses the same id for something else.
     if (!this.#dice.chance(0.1)) return;
-    const others = sales.map((sale) => ({ ...sale, reward: this.#reward(), answers: new Set<string>() }));
+    const others = sales.map((sale) => ({ ...sale, reward: this.#reward(), answers: new Set<string>(), answeredAt: undefined }));
     this.report(id, "conversion", others, this.#delayOf(others));
   }
 
@@ -181,6 +183,7 @@ export class Shop {
     results.forEach(({ status }, place) => {
       const { answers, event, impression, key } = sales[place];
       answers.add(status);
+      sales[place].answeredAt ??= this.#clock.latest;
       this.#caller.note(`${event} of ${impression ?? key}: ${status}`);
     });
   }

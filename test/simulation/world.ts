@@ -49,12 +49,18 @@ export class Clock {
   time: number;
   /** How far the machines' clocks are ahead. */
   offset = 0;
+  /** The latest time that a machine has read. */
+  latest = 0;
 
   constructor(time: number) {
     this.time = time;
   }
 
-  readonly now = (): number => this.time + this.offset;
+  readonly now = (): number => {
+    const now = this.time + this.offset;
+    this.latest = Math.max(this.latest, now);
+    return now;
+  };
 }
 
 /** The highest rate of each fault: per effect, call, or operation of KV. */
