@@ -3,7 +3,6 @@ import { afterAll, expect, it } from "vitest";
 import type { Share, Sweep } from "./crash-sweep.ts";
 
 const PARTS = 2;
-const TIMEOUT_MS = 180_000;
 const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: PARTS });
 afterAll(() => pool.destroy());
 
@@ -23,41 +22,29 @@ function reaches(effects: readonly string[], names: readonly string[]): void {
     ).toBe(true);
 }
 
-it(
-  "ends the same whichever effect of ingesting, publishing and closing an isolate dies at",
-  async () => {
-    const { effects, differences } = await sweep("reported", "death");
-    expect(differences).toEqual([]);
-    reaches(effects, [
-      "sql INSERT",
-      "transaction",
-      "transaction end",
-      "setAlarm",
-      "kv.put",
-      "after kv.put",
-      "kv.list",
-      "after ingest",
-      "after alarm",
-    ]);
-    expect(effects.length).toBeGreaterThan(300);
-  },
-  TIMEOUT_MS,
-);
+it("ends the same whichever effect of ingesting, publishing and closing an isolate dies at", async () => {
+  const { effects, differences } = await sweep("reported", "death");
+  expect(differences).toEqual([]);
+  reaches(effects, [
+    "sql INSERT",
+    "transaction",
+    "transaction end",
+    "setAlarm",
+    "kv.put",
+    "after kv.put",
+    "kv.list",
+    "after ingest",
+    "after alarm",
+  ]);
+  expect(effects.length).toBeGreaterThan(300);
+});
 
-it(
-  "ends the same whichever statement of ingesting, publishing and closing fails",
-  async () => {
-    expect((await sweep("reported", "error")).differences).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+it("ends the same whichever statement of ingesting, publishing and closing fails", async () => {
+  expect((await sweep("reported", "error")).differences).toEqual([]);
+});
 
-it(
-  "keeps every law whichever effect of recommending and registering an isolate dies at",
-  async () => {
-    const { effects, differences } = await sweep("recommended", "death");
-    expect(differences).toEqual([]);
-    reaches(effects, ["call registerShown", "answer registerShown", "after registerShown", "kv.get"]);
-  },
-  TIMEOUT_MS,
-);
+it("keeps every law whichever effect of recommending and registering an isolate dies at", async () => {
+  const { effects, differences } = await sweep("recommended", "death");
+  expect(differences).toEqual([]);
+  reaches(effects, ["call registerShown", "answer registerShown", "after registerShown", "kv.get"]);
+});
