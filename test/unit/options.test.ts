@@ -1,0 +1,237 @@
+import {
+  additiveMatern32,
+  delayedZooming,
+  delayGpTs,
+  dlpp,
+  linear,
+  matern12,
+  matern32,
+  matern52,
+  otfLinTs,
+  type PolicyDescriptor,
+  policies,
+  Recommender,
+  squaredExponential,
+} from "afterclick";
+import { describe, expect, it } from "vitest";
+
+// The options of every policy: what they are by default, and the least and the greatest that they may be.
+
+const domain = { points: [[0, 0], [1, 0.5]] }; // biome-ignore format: one line
+const square = { box: [[0, 1], [0, 1]] }; // biome-ignore format: one line
+const process = {
+  dimension: 2,
+  kernel: { name: "squared-exponential", lengthscale: 1, variance: 1, bias: 0 },
+  noiseVariance: 0.01,
+  capacity: 1000,
+  domain: null,
+  refit: null,
+};
+const matured = {
+  dimension: 2,
+  ridge: 0.1,
+  exploration: 0.35,
+  shrinkage: "evidence",
+  rewardVariance: 0.25,
+  forgetting: null,
+  rewards: "linear",
+};
+const learnt = { dimension: 2, contextDimension: 0, capacity: 600, domain: null, rewards: "gaussian", forgetting: null };
+const lengthscale = [0.1 * Math.sqrt(2), 0.1 * Math.sqrt(2)];
+const exploring = { domain, kernel: process.kernel, noiseVariance: 0.01, horizon: 90, beta: Math.sqrt(6), exploration: 1 };
+const batches = { ...process, domain, threshold: 1.1, batchRule: "scaled", delta: 0.1, exploration: 1 };
+const confidence = { domain, horizon: 90, sigma: 0.5, delta: 0.01 };
+const constant = { ...process, beta: 1, exploration: 1 };
+const open = { ...constant, rewardBound: 1, norms: "exact" };
+
+/** By policy the least that has to be said, and what follows. */
+const DEFAULTS: Record<string, [given: object, options: object]> = {
+  "otf-lin-ucb": [{ dimension: 2 }, { dimension: 2, delta: 0.1, ridge: 1, exploration: 1, width: "released", norms: "buffered" }],
+  "otf-lin-ts": [
+    { dimension: 2 },
+    { dimension: 2, delta: 0.1, ridge: 0.25, exploration: 1, width: "released", widthCap: Number.MAX_VALUE, norms: "buffered" },
+  ],
+  "delay-lin-ucb": [{ dimension: 2 }, matured],
+  "delay-lin-ts": [{ dimension: 2 }, matured],
+  "gp-ucb-sdf": [{ dimension: 2 }, open],
+  "gp-ts-sdf": [{ dimension: 2 }, { ...open, sampler: "joint", scale: "theory" }],
+  "gp-ucb": [{ dimension: 2 }, constant],
+  "asy-ts": [{ dimension: 2 }, constant],
+  "gp-bucb": [{ dimension: 2 }, constant],
+  "gp-bts": [{ dimension: 2 }, constant],
+  "delay-gp-ucb": [{ dimension: 2 }, { ...learnt, exploration: 2, lengthscale }],
+  "delay-gp-ts": [{ dimension: 2 }, { ...learnt, exploration: 1, lengthscale }],
+  "bpe-delay": [
+    { domain, horizon: 90, expectedDelay: 2 },
+    { ...exploring, expectedDelay: 2, xi: 9, b: 1, delta: 0.01 },
+  ],
+  bpe: [{ domain, horizon: 90 }, exploring],
+  "delayed-zooming": [
+    { domain, horizon: 90 },
+    { ...confidence, metric: "maximum", lazy: true, lazyFloor: 1, unobserved: "first", activation: "first" },
+  ],
+  dlpp: [
+    { domain, horizon: 90 },
+    { ...confidence, pruneMultiplier: 4, freeze: false },
+  ],
+  "mini-gp-ucb": [{ domain }, { ...batches, confidence: "frequentist", normBound: 1 }],
+  "mini-gp-ei": [{ domain }, batches],
+  "gp-ei": [{ dimension: 2 }, { ...process, delta: 0.1, exploration: 1 }],
+  "epsilon-greedy": [{ dimension: 2 }, { ...process, explorationScale: 1, explorationDecay: 0.5 }],
+  uniform: [{}, {}],
+};
+
+/** Policies of papers in which a reward is known one round later than it comes. */
+const NEXT_ROUND = ["gp-ucb-sdf", "gp-ts-sdf", "gp-ucb", "asy-ts", "gp-bucb", "gp-bts", "delay-gp-ucb", "delay-gp-ts"];
+const SECOND_STATE = ["delay-lin-ucb", "delay-lin-ts", "delay-gp-ucb", "delay-gp-ts"];
+
+const describeBy = (id: string, options: object): PolicyDescriptor => {
+  const factory = policies.find((each) => each.id === id) as unknown as (options: object) => PolicyDescriptor;
+  return factory({ ...DEFAULTS[id][0], ...options });
+};
+
+it("states the defaults of every policy", () => {
+  expect(Object.keys(DEFAULTS).sort()).toEqual(policies.map(({ id }) => id).sort());
+});
+
+describe.each(Object.entries(DEFAULTS))("%s", (id, [, options]) => {
+  it("has these options by default", () => {
+    expect(describeBy(id, {}).options).toEqual(options);
+  });
+
+  it("counts delays from its papers' round on, and its state by its version", async () => {
+    const descriptor = describeBy(id, {});
+    const { policy } = await Recommender.create({ policy: descriptor, window: "none" });
+    expect([policy.delayOffset, descriptor.stateVersion]).toEqual([Number(NEXT_ROUND.includes(id)), SECOND_STATE.includes(id) ? 2 : 1]);
+  });
+});
+
+it("depend on other options", () => {
+  expect(otfLinTs({ dimension: 2, width: "theory" }).options).toMatchObject({ ridge: 1 });
+  expect(describeBy("delay-lin-ts", { rewards: "bernoulli" }).options).toMatchObject({ exploration: 0.2 });
+  expect(describeBy("delay-gp-ucb", { rewards: "bernoulli" }).options).toMatchObject({ capacity: 256, exploration: 2 });
+  const spread = { points: [[0, 4, 1, 7], [10, -4, 1, 7], [2, 0, 3, 7]] }; // biome-ignore format: one line
+  const { lengthscale: own } = delayGpTs({ domain: spread, contextDimension: 1 }).options as { lengthscale: number[] };
+  const root = 0.1 * Math.sqrt(3);
+  // A tenth of 10, of 8, of 2 and of nothing, times the root of how many features the context has, or the action.
+  [1, 8 * root, 2 * root, root].forEach((each, i) => void expect(own[i]).toBeCloseTo(each, 12));
+  const resolutions = [1, 2, 3, 4, 13].map((axes) => {
+    const box = Array.from({ length: axes }, (): [number, number] => [0, 1]);
+    return (delayedZooming({ domain: { box }, horizon: 9 }).options as { resolution: number }).resolution;
+  });
+  // 101^2 = 10,201; 21^3 = 9,261; 10^4 = 10,000; 2^13 = 8,192.
+  expect(resolutions).toEqual([1001, 101, 21, 10, 2]);
+});
+
+type Bounds = [ids: string[], option: string, accepted: unknown[], refused: unknown[]];
+const all = (...options: string[]): string[] => Object.keys(DEFAULTS).filter((id) => options.every((each) => each in DEFAULTS[id][1]));
+const withDomain = ["bpe", "bpe-delay", "mini-gp-ucb", "mini-gp-ei", "delayed-zooming", "dlpp"];
+const HUGE = Number.POSITIVE_INFINITY;
+const bounds: Bounds[] = [
+  [all("dimension").filter((id) => !withDomain.includes(id)), "dimension", [1, 4096], [0, 4097, 1.5, undefined]],
+  [all("exploration"), "exploration", [0, 1e9], [-1e-9, HUGE, "2"]],
+  [all("beta"), "beta", [0, 1e9], [-1e-9, Number.NaN]],
+  [all("rewardBound"), "rewardBound", [0, 1e9], [-1e-9]],
+  [all("ridge"), "ridge", [1e-9], [0, -1]],
+  [all("noiseVariance"), "noiseVariance", [1e-300], [0]],
+  [all("kernel", "capacity"), "capacity", [1, 20_000], [0, 20_001, 1.5]],
+  [["delay-gp-ucb", "delay-gp-ts"], "capacity", [2, 20_000], [1, 20_001]],
+  [["delay-gp-ucb", "delay-gp-ts"], "contextDimension", [0, 2], [-1, 3, 0.5]],
+  [["delay-gp-ucb", "delay-gp-ts"], "lengthscale", [0.1, [0.1, 2]], [0, [0.1], [1, 0]]],
+  [["delay-lin-ucb", "delay-lin-ts"], "rewardVariance", [1e-9], [0]],
+  [all("forgetting"), "forgetting", [null, { halfLife: 1 }], [{ halfLife: 0 }, { halfLife: 1.5 }, {}, { halfLife: 2, every: 3 }, 7]],
+  [["otf-lin-ucb", "otf-lin-ts", "bpe-delay", "mini-gp-ucb", "mini-gp-ei", "gp-ei"], "delta", [Number.MIN_VALUE, 1], [0, 1.001]],
+  [["delayed-zooming", "dlpp"], "delta", [Number.MIN_VALUE, 0.999], [0, 1, -1]],
+  [["otf-lin-ts"], "widthCap", [1e-9], [0]],
+  [["bpe", "bpe-delay"], "horizon", [1, 1e12], [0, 1e12 + 1, 1.5]],
+  [["delayed-zooming", "dlpp"], "horizon", [1, Number.MAX_SAFE_INTEGER], [0, 1.5]],
+  [["bpe-delay"], "expectedDelay", [0, 1e12], [-1e-9, 1e12 + 1]],
+  [["bpe-delay"], "xi", [1e-9], [0]],
+  [["bpe-delay"], "b", [1e-9], [0]],
+  [["mini-gp-ucb", "mini-gp-ei"], "threshold", [1, 1e6], [0.999, 1e6 + 1]],
+  [["mini-gp-ucb"], "normBound", [0], [-1e-9]],
+  [["epsilon-greedy"], "explorationScale", [0], [-1e-9]],
+  [["epsilon-greedy"], "explorationDecay", [0], [-1e-9]],
+  [["delayed-zooming"], "lazyFloor", [0, 1], [-1, 0.5, 2]],
+  [["dlpp"], "pruneMultiplier", [1e-9], [0]],
+  [
+    all("refit"),
+    "refit",
+    [null, { every: 1 }, { every: 1, method: "marginal-likelihood" }],
+    [{ every: 0 }, {}, { every: 2, method: "map" }, 3],
+  ],
+];
+
+it.each(bounds.flatMap(([ids, option, ...rest]) => ids.map((id) => [id, option, ...rest] as const)))(
+  "%s takes %s from its least to its greatest, and none beyond",
+  (id, option, accepted, refused) => {
+    for (const value of accepted) expect(() => describeBy(id, { [option]: value })).not.toThrow();
+    for (const value of refused)
+      expect(() => describeBy(id, { [option]: value })).toThrow(new RegExp(`^(options\\.)?${option}|kernel\\.lengthscale`));
+  },
+);
+
+describe("a domain", () => {
+  it("has as many axes as a policy has room for", () => {
+    const box = (axes: number): { box: [number, number][] } => ({ box: Array.from({ length: axes }, () => [0, 1]) });
+    const points = (axes: number): { points: number[][] } => ({ points: [Array(axes).fill(0), Array(axes).fill(1)] });
+    expect(() => dlpp({ domain: box(10), horizon: 9 })).not.toThrow();
+    expect(() => dlpp({ domain: box(11), horizon: 9 })).toThrow(/^domain\.box: /);
+    expect(() => dlpp({ domain: points(50), horizon: 9 })).not.toThrow();
+    expect(() => dlpp({ domain: points(51), horizon: 9 })).toThrow(/^domain\.points: /);
+    expect(() => delayedZooming({ domain: box(19), horizon: 9 })).not.toThrow();
+    expect(() => delayedZooming({ domain: box(20), horizon: 9 })).toThrow(/^domain\.box: /);
+    expect(() => delayedZooming({ domain: points(60), horizon: 9 })).not.toThrow();
+  });
+
+  it("has a grid of at most a million points, and none beside points", () => {
+    const line = { box: [[0, 1]] as [number, number][] };
+    expect(() => delayedZooming({ domain: line, horizon: 9, resolution: 1_000_000 })).not.toThrow();
+    expect(() => delayedZooming({ domain: line, horizon: 9, resolution: 1_000_001 })).toThrow(/^resolution: /);
+    expect(() => delayedZooming({ domain: square as never, horizon: 9, resolution: 1000 })).not.toThrow();
+    expect(() => delayedZooming({ domain: square as never, horizon: 9, resolution: 1001 })).toThrow(/^resolution: /);
+    expect(() => delayedZooming({ domain, horizon: 9, resolution: 5 })).toThrow(/^resolution: /);
+  });
+
+  it("fits the dimension, if that is said as well", () => {
+    expect(describeBy("gp-ucb", { dimension: undefined, domain }).options).toMatchObject({ dimension: 2 });
+    expect(() => describeBy("gp-ucb", { dimension: 2, domain })).not.toThrow();
+    expect(() => describeBy("gp-ucb", { dimension: 3, domain })).toThrow(/^domain\.points\[0\]: /);
+  });
+});
+
+describe("a kernel", () => {
+  const plain = { lengthscale: 1, variance: 1, bias: 0 };
+  it.each([
+    [squaredExponential, { name: "squared-exponential", ...plain }],
+    [matern12, { name: "matern12", ...plain }],
+    [matern32, { name: "matern32", ...plain }],
+    [matern52, { name: "matern52", ...plain }],
+    [linear, { name: "linear", ...plain }],
+    [additiveMatern32, { name: "additive-matern32", ...plain, context: 0 }],
+  ])("is %o by default", (make, expected) => {
+    expect(make()).toEqual(expected);
+    expect(describeBy("gp-ucb", { kernel: { name: expected.name } }).options).toMatchObject({ kernel: expected });
+  });
+
+  it.each([
+    ["kernel", 3],
+    ["kernel.name", { name: "cubic" }],
+    ["kernel.scale", { name: "matern12", scale: 1 }],
+    ["kernel.lengthscale", { name: "matern12", lengthscale: 0 }],
+    ["kernel.lengthscale", { name: "matern12", lengthscale: "1" }],
+    ["kernel.lengthscale[1]", { name: "matern12", lengthscale: [1, 0] }],
+    ["kernel.lengthscale", { name: "matern12", lengthscale: [1, 1, 1] }],
+    ["kernel.variance", { name: "matern12", variance: 0 }],
+    ["kernel.bias", { name: "linear", bias: -1e-9 }],
+    ["kernel.context", { name: "matern12", context: 0 }],
+    ["kernel.context", { name: "additive-matern32", context: 3 }],
+    ["kernel.context", { name: "additive-matern32", context: -1 }],
+  ])("is refused by the name of its field %s: %j", (name, kernel) => {
+    expect(() => describeBy("gp-ucb", { kernel })).toThrow(new RegExp(`^${name.replace(/[[\].]/g, "\\$&")}:`));
+  });
+
+  it("has a context of up to all features", () => {
+    expect(() => describeBy("gp-ucb", { kernel: additiveMatern32({ context: 2, bias: 0.5 }) })).not.toThrow();
+  });
+});
