@@ -20,6 +20,7 @@ async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["win
   const unit = window !== "none" && "ms" in window ? window.ms / 64 : 1;
   const due = new Map<number, (() => void)[]>();
   const points = [...dyadicVectors(random, 2, 3), [1, 0.5, -0.25]];
+  agree(policy, plain, points, 0);
   for (let round = 1; round <= rounds; round++) {
     for (const convert of due.get(round) ?? []) convert();
     const x = [1, ...dyadicVectors(random, 1, 2)[0]];
@@ -37,7 +38,7 @@ async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["win
       plain.observe(other, reward / 2);
     };
     if (random() < chance) due.set(when, [...(due.get(when) ?? []), convert]);
-    if (round % 10 === 0) agree(policy, plain, points, round);
+    if (round % 10 === 0 || round < 5) agree(policy, plain, points, round);
   }
 }
 
