@@ -88,12 +88,14 @@ function rowOf(file: string, columns: Columns, index: number): LoggedRow {
   if (!(`${AFFINITY}${item}` in columns)) throw new LogError(`${file}, row ${index + 1}: item_id ${item} has no affinity column`);
   if (click !== "0" && click !== "1") throw new LogError(`${file}, row ${index + 1}: expected click to be 0 or 1, got ${click}`);
   const { timestamp, propensity_score } = columns;
+  // A time without a zone is UTC, wherever this runs.
+  const shownAt = Date.parse(/(z|[+-]\d\d:?\d\d)$/i.test(timestamp) ? timestamp : `${timestamp}Z`);
   return {
     index,
     item,
     clicked: click === "1",
     context: contextOf(columns),
-    ...(!Number.isNaN(Date.parse(timestamp)) && { shownAt: Date.parse(timestamp) }),
+    ...(!Number.isNaN(shownAt) && { shownAt }),
     ...(Number(propensity_score) > 0 && { probability: Number(propensity_score) }),
   };
 }

@@ -25,8 +25,30 @@ function paint(page: Page, chart: string): Promise<Record<string, number>> {
   });
 }
 
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startWorker("false");
+});
+afterAll(() => worker?.harness.close());
+
+it("is one page, which no cache keeps, nobody frames, and no key is in", async () => {
+  const response = await fetch(worker.url);
+  expect(response.headers.get("content-type")).toBe("text/html; charset=UTF-8");
+  expect(response.headers.get("cache-control")).toBe("no-store");
+  const policy = response.headers.get("content-security-policy") ?? "";
+  const [, nonce] = /script-src 'nonce-([^']+)'/.exec(policy) ?? [];
+  expect(policy.split("; ").toSorted()).toEqual([
+    "base-uri 'none'",
+    ...["connect-src 'self'", "default-src 'none'", "form-action 'none'", "frame-ancestors 'none'", "img-src data:"],
+    ...[`script-src 'nonce-${nonce}'`, `style-src 'nonce-${nonce}'`],
+  ]);
+  const html = await response.text();
+  expect(html.match(/nonce="[^"]*"/g)).toEqual([`nonce="${nonce}"`, `nonce="${nonce}"`]);
+  for (const secret of Object.values(secrets)) expect(html).not.toContain(secret);
+  expect((await fetch(worker.url)).headers.get("content-security-policy")).not.toBe(policy);
+});
+
 describeInChromium("the dashboard of a deployed worker", () => {
-  let worker: TestWorker;
   let browser: Browser;
   let page: Page;
   let complaints: readonly string[];
@@ -35,12 +57,9 @@ describeInChromium("the dashboard of a deployed worker", () => {
   let asked: string[];
 
   beforeAll(async () => {
-    [worker, browser] = await Promise.all([startWorker("false"), launchChromium()]);
+    browser = await launchChromium();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await worker?.harness.close();
-  });
+  afterAll(() => browser?.close());
 
   beforeEach(async () => {
     shop = busy;

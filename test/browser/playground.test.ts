@@ -40,19 +40,37 @@ async function serveFiles(folder: string): Promise<Server> {
   return server;
 }
 
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await startWorker("false");
+});
+afterAll(() => worker?.harness.close());
+
+it.each([
+  ["", "text/html"],
+  ["playground.js", "text/javascript"],
+  ["background.js", "text/javascript"],
+  ["style.css", "text/css"],
+  ["core.wasm", "application/wasm"],
+  ["icon.svg", "image/svg+xml"],
+])("is served by a worker: /playground/%s as %s, under a strict policy", async (name, type) => {
+  const { status, headers } = await fetch(new URL(`/playground/${name}`, worker.url));
+  expect([status, headers.get("content-type")?.split(";")[0]]).toEqual([200, type]);
+  expect(headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'");
+  expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+  expect(headers.get("referrer-policy")).toBe("no-referrer");
+});
+
 describeInChromium("the playground's page", () => {
-  let worker: TestWorker;
   let browser: Browser;
   let page: Page;
   let complaints: readonly string[];
 
   beforeAll(async () => {
-    [worker, browser] = await Promise.all([startWorker("false"), launchChromium()]);
+    browser = await launchChromium();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await worker?.harness.close();
-  });
+  afterAll(() => browser?.close());
   beforeEach(async () => {
     page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light" });
     complaints = complaintsOf(page, worker.url);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Action, PublishedModel, type PublishedModelOptions } from "../../local/index.ts";
 import type { Letter } from "../../local/outbox.ts";
 import { Shelf } from "../../local/shelf.ts";
-import { emptyDisk } from "../support/disk.ts";
+import { emptyDisk, refuse } from "../support/disk.ts";
 import { publicationOf } from "../support/publication.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
@@ -495,16 +495,24 @@ describe("leaving", () => {
     expect(letters.map(([, { to }]) => to)).toEqual(["impressions", "conversions"]);
   });
 
-  it("forgets all that the device has kept", async () => {
+  it("forgets all that the device has kept, and sends nothing of it any more", async () => {
     const model = await open();
-    worker.status = 0;
     model.recommend();
     await model.forget();
-    await vi.advanceTimersByTimeAsync(1000);
+    await vi.advanceTimersByTimeAsync(HOUR_MS / 2);
+    expect(posted).toEqual([]);
+    worker.status = 0;
     await expect(open()).rejects.toThrow("does not answer");
     worker.status = 200;
     const again = await open();
     expect(await again.send()).toBe(0);
     expect(posted).toEqual([]);
+  });
+
+  it("says that it has forgotten when the device has", async () => {
+    const model = await open();
+    refuse("clear");
+    await model.forget();
+    expect(reports).toMatchObject([{ name: "QuotaExceededError" }]);
   });
 });

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
@@ -144,6 +145,18 @@ describe("open bandit log", () => {
       index++;
     }
     expect(index).toBe(120);
+  });
+
+  it("is read in UTC where its times name no zone, wherever that is done", async () => {
+    const script = `
+      const { readLog } = await import(${JSON.stringify(join(process.cwd(), "scripts/replay/open-bandit.ts"))});
+      for await (const { shownAt } of readLog(process.argv[1])) console.log(shownAt);`;
+    const zoned = await file("zoned.csv", [HEADER, rows[0], rows[0].replace(":00,", ":00+02:00,"), ""].join("\n"));
+    const printed = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script, zoned], {
+      env: { ...process.env, TZ: "Pacific/Kiritimati" },
+    });
+    const midnight = Date.UTC(2019, 10, 24);
+    expect(printed.stdout.trim().split("\n").map(Number)).toEqual([midnight, midnight - 2 * 3_600_000]);
   });
 
   it("takes the items' features from the file beside it, if there is one", async () => {

@@ -1,0 +1,39 @@
+import type { ChartProps } from "../../worker/page/client/dashboard/chart.tsx";
+import { Chart } from "../../worker/page/client/dashboard/chart.tsx";
+
+interface Element {
+  readonly tag: string | ((props: object) => unknown);
+  readonly props: { readonly children?: unknown; readonly [name: string]: unknown };
+}
+
+/** A component as it is drawn for the first time. */
+export interface Drawn {
+  /** All that it says, in the order of the page. */
+  readonly text: string;
+  /** Its elements, components resolved. */
+  readonly elements: readonly Element[];
+  /** Its charts, which are not drawn. */
+  readonly charts: readonly ChartProps[];
+}
+
+/** Draws a component without a page. Its hooks give what they give at first, and effects do not run. */
+export function drawn<Props extends object>(component: (props: Props) => unknown, props: Props): Drawn {
+  const elements: Element[] = [];
+  const charts: ChartProps[] = [];
+  const textOf = (node: unknown): string => {
+    if (node === null || node === undefined || typeof node === "boolean") return "";
+    if (typeof node === "string" || typeof node === "number") return String(node);
+    if (Array.isArray(node)) return node.map(textOf).join("");
+    const { tag, props } = node as Element;
+    if ((tag as unknown) === Chart) {
+      charts.push(props as unknown as ChartProps);
+      return "";
+    }
+    if (typeof tag === "function") return textOf(tag(props));
+    elements.push({ tag, props });
+    const inside = textOf(props.children);
+    return /^(small|b|i|span|strong|a)$/.test(tag) ? inside : ` ${inside} `;
+  };
+  const text = textOf(component(props)).replace(/\s+/g, " ").trim();
+  return { text, elements, charts };
+}
