@@ -133,6 +133,15 @@ it("names the twenty newest impressions, newest first", async () => {
   expect(recent.map(({ shownAt }: { shownAt: number }) => START - shownAt)).toEqual(Array.from({ length: 20 }, (_, n) => n));
 });
 
+it("shows the newest three hundred buckets, oldest first", async () => {
+  const model = await createModel({ window: { ms: MINUTE_MS } });
+  const times = Array.from({ length: 301 }, (_, n) => START - (n + 10) * MINUTE_MS);
+  const lines = times.map((shownAt, n) => JSON.stringify({ type: "impression", id: `shown ${n}`, action: "mug", shownAt }));
+  expect((await call("POST", `/v1/models/${model}/events`, lines.join("\n"))).status).toBe(200);
+  const { buckets } = await metricsOf(model);
+  expect(buckets.map(({ start }: { start: number }) => start)).toEqual(times.slice(0, 300).toReversed());
+});
+
 it("lets a page keep a publication only if it asks again, and read when it was made", async () => {
   const model = await createModel({ local: true });
   const origin = "https://shop.example";
@@ -172,4 +181,21 @@ it("states its rate of conversion of what is settled alone", async () => {
   const [young] = await show(model, {});
   await convert({ impressionId: young, reward: 1 });
   expect((await describeModel(model)).conversionRate).toBe(0.25);
+});
+
+describe("a body", () => {
+  const most = 1024 * 1024;
+  const statusOfBody = async (length: number, headers: Readonly<Record<string, string>>) => {
+    const body = `"${"x".repeat(length - 2)}"`;
+    return (await call("POST", "/v1/models/none/recommendations", body, { headers })).status;
+  };
+
+  it.each<[string, (length: number) => Readonly<Record<string, string>>]>([
+    ["that states its length", (length) => ({ "content-length": `${length}` })],
+    ["that states none", () => ({})],
+    ["that comes in chunks, whatever length it states", () => ({ "content-length": "5", "transfer-encoding": "chunked" })],
+  ])("%s may have a mebibyte, and no byte more", async (_, headers) => {
+    expect(await statusOfBody(most, headers(most))).toBe(400);
+    expect(await statusOfBody(most + 1, headers(most + 1))).toBe(413);
+  });
 });
