@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { LearnerStore } from "../../../worker/learner-store.ts";
+import { prepareModel } from "../../../worker/model.ts";
+import { Replica } from "../../../worker/replica.ts";
+import { uuidAt } from "../../../worker/token.ts";
+import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
+import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
+
+// Conversions that come with a key: each goes to the newest impression of that key that was shown before it and within its window,
+// of the action that it names, or waits for one. What came before goes where it went before.
+
+const START = 1_795_262_400_000;
+const WINDOW_MS = 480_000;
+const SHOWN = [0, 1000, 200_000, 481_000].map((ms) => START + ms);
+const IDS = SHOWN.map((at, place) => uuidAt(at, new Uint8Array(10).fill(place)));
+/** When each event happened: at the ends of windows, and a moment beyond. */
+const TIMES = [-1, 0, 999, 1000, 480_000, 480_001, 481_000, 680_001, 961_000, 961_001].map((ms) => START + ms);
+
+const faultless: Faults = { strikes: () => undefined, call: () => undefined, kv: () => undefined, below: () => 0, pause: async () => {} };
+
+interface Keyed {
+  readonly key: string;
+  readonly action: string | null;
+  readonly goal: string;
+  readonly event: string;
+  readonly at: number;
+  readonly reward: number | null;
+}
+
+interface Shown {
+  readonly keys: readonly string[];
+  readonly action: string;
+}
+
+class Model {
+  readonly shown = new Map<number, Shown>();
+  /** In order of arrival; without a place they wait. */
+  rows: { readonly sent: Keyed; place?: number; status: string }[] = [];
+
+  #suits(place: number, { key, action, at }: Keyed): boolean {
+    const impression = this.shown.get(place);
+    const inTime = SHOWN[place] <= at && at <= SHOWN[place] + WINDOW_MS;
+    return inTime && impression?.keys.includes(key) === true && (action === null || action === impression.action);
+  }
+
+  enter(sent: Keyed, found = this.#find(sent)): string {
+    const same = this.rows.filter(({ sent: other, place }) => place === found && other.goal === sent.goal && other.event === sent.event);
+    // An event that waits under a key is known by that key, one that has joined by its impression.
+    const known = found === undefined ? same.filter(({ sent: other }) => other.key === sent.key) : same;
+    if (known.some(({ sent: other }) => other.reward === sent.reward)) return "duplicate";
+    const status = found === undefined ? "orphan" : same.length > 0 ? "conflict" : "applied";
+    this.rows.push({ sent, place: found, status });
+    return status;
+  }
+
+  #find(sent: Keyed): number | undefined {
+    const before = this.rows.find(({ sent: other }) => other.key === sent.key && other.goal === sent.goal && other.event === sent.event);
+    if (before) return before.place;
+    const suiting = [...this.shown.keys()].filter((place) => this.#suits(place, sent));
+    return suiting.length > 0 ? Math.max(...suiting) : undefined;
+  }
+
+  show(place: number, shown: Shown): void {
+    if (this.shown.has(place)) return;
+    this.shown.set(place, shown);
+    const joining = this.rows.filter((row) => row.place === undefined && this.#suits(place, row.sent));
+    this.rows = this.rows.filter((row) => !joining.includes(row));
+    for (const { sent } of joining) this.enter(sent, place);
+  }
+}
+
+const key = fc.constantFrom("visitor", "order");
+const sent = fc
+  .record({
+    key,
+    action: fc.constantFrom(null, null, "mug", "tent"),
+    goal: fc.constantFrom("buy", "buy", "rate"),
+    place: fc.nat({ max: TIMES.length - 1 }),
+    reward: fc.constantFrom(0.5, 1, null),
+  })
+  // Its name says when it happened, and what of.
+  .map(({ place, ...rest }): Keyed => ({ ...rest, event: `${rest.key} ${rest.action} ${place}`, at: TIMES[place] }));
+const shown = fc.record({
+  place: fc.nat({ max: SHOWN.length - 1 }),
+  keys: fc.uniqueArray(key, { maxLength: 2 }),
+  action: fc.constantFrom("mug", "tent"),
+});
+
+it("conversions with keys end up where their key leads, in whatever order they and their impressions come", async () => {
+  const { config } = await prepareModel({ policy: "otf-lin-ts", options: { dimension: 1 }, window: { ms: WINDOW_MS } });
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(sent, sent, shown), { minLength: 5, maxLength: 30 }), async (steps) => {
+      const disk = new Disk();
+      const store = new LearnerStore(durableStorage(disk, new Isolate("learner", faultless)));
+      store.create("shop", config, START, 0);
+      const replica = new Replica(store, config);
+      const model = new Model();
+      const team = await replica.start();
+      for (const step of steps) {
+        if ("keys" in step) {
+          const row = { id: IDS[step.place], name: null, features: Float64Array.of(1), context: null, arm: "policy" as const };
+          replica.add(team, [{ ...row, action: step.action, version: 0, decision: null, keys: step.keys }]);
+          model.show(step.place, step);
+        } else {
+          expect(replica.enter([step]).map(({ status }) => status)).toEqual([model.enter(step)]);
+        }
+      }
+      IDS.forEach((id, place) => {
+        const rows = store.conversions.of(id).map(({ event, goal, reward, status }) => ({ event, goal, reward, status }));
+        const expected = model.rows.filter((row) => row.place === place);
+        expect(rows).toEqual(expected.map(({ sent: { event, goal, reward }, status }) => ({ event, goal, reward, status })));
+      });
+      expect(store.counters().orphan).toBe(model.rows.filter((row) => row.place === undefined).length);
+      disk.close();
+    }),
+    { numRuns: 120, seed: 1 },
+  );
+});
