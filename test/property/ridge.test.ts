@@ -69,13 +69,21 @@ describe.each(SIZES)("a ridge posterior of %d features", (d) => {
         const [theta, ...directions] = solutions;
         const handle = core.ridgeCreate(d, RIDGE);
         learn(core, handle, learnt);
+        // Asked in between, so that what was derived once is derived again.
+        const asked = core.ridgeCreate(d, RIDGE);
+        for (const { x, reward } of learnt) {
+          core.ridgeReward(asked, Float64Array.from(x), reward);
+          core.ridgeEstimate(asked);
+          core.ridgeAppend(asked, Float64Array.from(x));
+        }
         const restored = core.ridgeCreate(d, RIDGE);
+        core.ridgeEstimate(restored);
         const state = core.ridgeState(handle);
         core.ridgeLoad(restored, { gram: state.gram.slice(), moment: state.moment.slice(), factor: state.factor.slice() });
         const rebuilt = core.ridgeCreate(d, RIDGE);
         learn(core, rebuilt, learnt);
         core.ridgeRefactor(rebuilt);
-        for (const model of [handle, restored, rebuilt]) {
+        for (const model of [handle, asked, restored, rebuilt]) {
           core.ridgeEstimate(model).forEach((value, i) => void near(value, rounded(theta[i])));
           near(core.ridgeLogDeterminant(model), logOf(determinant));
           for (const k of COUNTS) {
