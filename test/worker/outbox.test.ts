@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import { Outbox } from "../../worker/outbox.ts";
+
+/** What an isolate has shown: one impression with so many numbers. */
+function shown(numbers = 4): Parameters<Outbox["put"]>[0] {
+  const row = { features: new Float64Array(numbers), context: null };
+  return { generation: 1, rows: [row], deferred: false } as unknown as Parameters<Outbox["put"]>[0];
+}
+
+it("asks one caller to send, and another one 200 ms later, as the first must have been cancelled", () => {
+  const outbox = new Outbox();
+  expect([1000, 1001, 1199, 1200, 1399, 1400].map((now) => outbox.put(shown(), now))).toEqual([true, false, false, true, false, true]);
+});
+
+it("asks another caller when the clock was set back", () => {
+  const outbox = new Outbox();
+  expect([9000, 8801, 8800, 5000].map((now) => outbox.put(shown(), now))).toEqual([true, false, true, true]);
+});
+
+it("asks the next caller once what was gathered is sent", async () => {
+  const outbox = new Outbox();
+  const sent: number[] = [];
+  const send = () => outbox.send(async ({ batch }) => void sent.push(batch.length));
+  outbox.put(shown(), 1000);
+  outbox.put(shown(), 1001);
+  await send();
+  expect(outbox.put(shown(), 1002)).toBe(true);
+  await send();
+  expect(sent).toEqual([2, 1]);
+});
+
+it("sends no more than five hundred at once, nor many of more than four million bytes together", async () => {
+  const sent: number[] = [];
+  const outbox = new Outbox();
+  for (let n = 0; n < 501; n++) outbox.put(shown(), 1000);
+  await outbox.send(async ({ batch }) => void sent.push(batch.length));
+  // 400,400 bytes each: the tenth makes it full.
+  for (let n = 0; n < 12; n++) outbox.put(shown(50_000), 2000);
+  await outbox.send(async ({ batch }) => void sent.push(batch.length));
+  expect(sent).toEqual([500, 1, 10, 2]);
+});
+
+it("keeps no more than sixteen million bytes, and tells once how many it gave up, though telling failed before", async () => {
+  const outbox = new Outbox();
+  // 4,000,400 bytes each: three fit.
+  for (let n = 0; n < 5; n++) outbox.put(shown(500_000), 1000);
+  outbox.keptOut();
+  const told: object[] = [];
+  await outbox.send(() => Promise.reject(new Error("lost")));
+  const send = () => outbox.send(async ({ batch, dropped, keptOut }) => void told.push({ batch: batch.length, dropped, keptOut }));
+  await send();
+  expect(told).toEqual([
+    { batch: 1, dropped: 2, keptOut: 1 },
+    { batch: 1, dropped: 0, keptOut: 0 },
+    { batch: 1, dropped: 0, keptOut: 0 },
+  ]);
+});
