@@ -33,7 +33,8 @@ async function show({ factory, setting }: Listed): Promise<Shown[]> {
   });
 }
 
-const dyadic = (random: () => number): number => Math.floor(random() * 4096) / 4096;
+/** Now and then the same as another: an event may then change nothing but when an impression converted. */
+const dyadic = (random: () => number): number => (random() < 0.4 ? 0.5 : Math.floor(random() * 4096) / 4096);
 
 interface Arriving {
   readonly retract?: boolean;
