@@ -6,8 +6,8 @@ import { stream } from "../support/scenario.ts";
 
 const random = stream(61);
 const boxes = Array.from({ length: 200 }, (): [number, number] => {
-  const min = 20 * random() - 10;
-  return [min, min + 3 * random() + 0.01];
+  const min = (20 * random() - 10) / 3;
+  return [min, min + random() / 7 + 0.01];
 });
 
 describe("a point of a box", () => {

@@ -58,6 +58,16 @@ it("keeps who may still be the best by what has arrived before the next round be
   expect(policy.predict(points)).toEqual(before);
 });
 
+it("scores by the deviation, of which the width is a multiple, and takes the first of equals", async () => {
+  const policy = await running(bpe({ ...options, beta: 1.5, exploration: 2 }));
+  // Under the prior all deviations are 1.
+  expect(policy.choose({ round: 1 })[0]).toMatchObject({ index: 0, score: 1, mean: 0, width: 3 });
+  query(policy, 1);
+  const [{ score, width, index }] = policy.choose({ round: 2 });
+  expect([index, width]).toEqual([11, 3 * score]);
+  expect(score).toBeLessThan(1);
+});
+
 it("counts a query elsewhere for the length of the round alone, once its point is eliminated", async () => {
   const policy = await running();
   for (const impression of query(policy, 6)) policy.observe({ impression, reward: value(impression.features) });

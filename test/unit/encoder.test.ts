@@ -48,6 +48,17 @@ describe("encoder", () => {
     expect(crossed.filter((component) => component !== 0).length).toBe(3);
   });
 
+  it("keeps the options that it was made by, whatever becomes of them", () => {
+    const given = { dimension: 8, numeric: { price: { min: 0, max: 200 } }, interactions: [["a", "b"]] as [string, string][] };
+    const own = encoder(given);
+    const before = structuredClone(given);
+    const vector = own.encode({ action: { price: 50 } });
+    given.numeric.price.max = 100;
+    given.interactions.pop();
+    expect(own.options).toEqual(before);
+    expect(own.encode({ action: { price: 50 } })).toEqual(vector);
+  });
+
   it("encodes nothing as nothing", () => {
     expect(shop.encode({})).toEqual(new Float64Array(32));
   });

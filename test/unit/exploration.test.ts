@@ -71,7 +71,9 @@ it.each(["otf-lin-ts", "delay-lin-ts", "asy-ts", "gp-bts", "gp-ts-sdf", "delay-g
   async (id) => {
     const options = id.includes("gp") || id === "asy-ts" ? (id.startsWith("delay") ? { dimension: 2 } : process) : linear;
     const policy = await trained(id, { ...options, exploration: 0 });
-    for (const { score, mean, width } of ranking(policy)) {
+    const predicted = policy.predict(points).mean;
+    for (const [i, { score, mean, width }] of ranking(policy).entries()) {
+      expect(mean).toBeCloseTo(predicted[i], 12);
       expect(score).toBeCloseTo(mean, 12);
       expect(width).toBe(0);
     }

@@ -1,4 +1,4 @@
-import { type ConversionEvent, otfLinUcb, Recommender } from "afterclick";
+import { type ConversionEvent, gpUcbSdf, otfLinUcb, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 
 // What a recommender takes at its limits, and what it gives away of an impression.
@@ -87,7 +87,8 @@ describe("an impression", () => {
   });
 
   it("has in its digest no sign of zero", async () => {
-    const [plain, signed] = [await create(), await create()];
+    const kept = { policy: gpUcbSdf({ dimension: 2 }) };
+    const [plain, signed] = [await create(kept), await create(kept)];
     plain.register({ impressionId: "x", features: [0, 1], now: 1 });
     signed.register({ impressionId: "x", features: [-0, 1], now: 1 });
     for (const each of [plain, signed]) each.convert({ impressionId: "x", reward: 0.5, at: 2 });

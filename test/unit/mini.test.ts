@@ -1,4 +1,4 @@
-import { gaussianProcess, matern52, miniGpEi, miniGpUcb, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
+import { gaussianProcess, linear, matern52, miniGpEi, miniGpUcb, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 
 const points = Array.from({ length: 12 }, (_, i) => [i / 8]);
@@ -73,6 +73,15 @@ describe.each([
     const before = policy.digest();
     expect(() => policy.observe({ impression, reward: 1 })).toThrow(RangeError);
     expect(policy.digest()).toBe(before);
+  });
+
+  it("leaves a candidate of no variance in the end, and is saved meanwhile", async () => {
+    const certain = factory({ domain: { points: [[0]] }, kernel: linear(), noiseVariance: 0.1, threshold: 2 });
+    const recommender = await Recommender.create({ policy: certain, window: "none" });
+    recommender.recommend({});
+    const restored = await Recommender.restore(recommender.snapshot(), { policies: [factory] });
+    expect(restored.snapshot()).toEqual(recommender.snapshot());
+    expect(restored.recommend({})).toEqual(recommender.recommend({}));
   });
 
   it.each([
