@@ -152,6 +152,14 @@ describe("a delay-aware linear policy", () => {
     expect(mean()).toBeCloseTo(plain.latent(point).mean, 9);
   });
 
+  it("of more than 128 features and a fixed ridge has a mean that is a function of its sums", async () => {
+    const { policy, plain, pairs } = await both(delayLinUcb, { shrinkage: "fixed" }, 5, 130);
+    policy.observe({ impression: pairs[1][0], reward: 0.5 });
+    plain.observe(pairs[1][1], 0.5);
+    const { x } = pairs[4][1];
+    expect(policy.predict([x]).mean[0]).toBeCloseTo(plain.latent(x).mean, 9);
+  });
+
   it.each(["linear", "bernoulli"] as const)("draws about its mean, by its covariance: %s", async (rewards) => {
     const { policy, plain, pairs } = await both(delayLinTs, { rewards, exploration: WIDE }, 60);
     for (const place of [2, 9, 15, 30, 44]) {
