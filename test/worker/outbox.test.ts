@@ -55,3 +55,13 @@ it("keeps no more than sixteen million bytes, and tells once how many it gave up
     { batch: 1, dropped: 0, keptOut: 0 },
   ]);
 });
+
+it("counts what could not be sent among the bytes that it keeps", async () => {
+  const outbox = new Outbox();
+  for (let n = 0; n < 3; n++) outbox.put(shown(500_000), 1000);
+  await outbox.send(() => Promise.reject(new Error("lost")));
+  for (let n = 0; n < 3; n++) outbox.put(shown(500_000), 2000);
+  const told: number[] = [];
+  await outbox.send(async ({ batch, dropped }) => void told.push(batch.length, dropped));
+  expect(told).toEqual([1, 3, 1, 0, 1, 0]);
+});
