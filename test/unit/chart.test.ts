@@ -73,13 +73,17 @@ describe("a histogram", () => {
     expect(range("y", 30)).toEqual([0, expect.closeTo(33, 9)]);
     expect(range("y", 1)).toEqual([0, 4]);
     const [below, upwards] = axesOf(plot);
-    const labels = (width: number) => {
-      vi.stubGlobal("devicePixelRatio", 1);
+    const labels = (width: number, ratio = 1) => {
+      vi.stubGlobal("devicePixelRatio", ratio);
       return called(below.values, {}, called(below.splits, { bbox: { width } }));
     };
     expect(labels(1000)).toEqual(["0", "1 h", "2 h", "3 h"]);
     expect(labels(4 * 56)).toEqual(["0", "1 h", "2 h", "3 h"]);
     expect(labels(4 * 56 - 1)).toEqual(["0", "2 h"]);
+    expect([labels(8 * 56, 2), labels(8 * 56 - 1, 2)]).toEqual([
+      ["0", "1 h", "2 h", "3 h"],
+      ["0", "2 h"],
+    ]);
     expect(called(upwards.values, {}, [0, 0.5, 1000])).toEqual(["0", "", "1,000"]);
   });
 });
@@ -167,6 +171,21 @@ describe("the rate", () => {
     expect(plot.series).toHaveLength(5);
     expect((axesOf(plot)[0].incrs as number[])[0]).toBe(HOUR_MS);
     expect(called(axesOf(plot)[1].values, {}, [0.05])).toEqual(["5 %"]);
+  });
+
+  it("has ticks as far apart as clocks and calendars divide time, and none closer than its buckets", () => {
+    const plot = drawn(Rate, { metrics: { ...busy, bucketMs: 2000, buckets: usual } }).charts[0].plot();
+    const seconds = (axesOf(plot)[0].incrs as number[]).map((ms) => ms / 1000);
+    expect(seconds.slice(0, 5)).toEqual([2, 5, 10, 15, 30]);
+    expect(seconds.slice(5, 11)).toEqual([60, 120, 300, 600, 900, 1800]);
+    expect(seconds.slice(11, 16)).toEqual([3600, 7200, 10_800, 21_600, 43_200]);
+    expect(seconds.slice(16).map((each) => each / 86_400)).toEqual([1, 2, 7, 14, 28, 91, 182, 364]);
+  });
+
+  it("calls an arm that the policy was not to decide the default action", () => {
+    const [{ legend, describe: described }] = rate(bucket(0, "default", 10, 1, true)).charts;
+    expect(legend).toEqual([{ mark: "default", name: "default action" }]);
+    expect(described(0)).toContain("default action 10 % (1 of 10)");
   });
 
   it("says how its first bucket comes about", () => {

@@ -1,6 +1,7 @@
 import { delayedZooming, delayLinTs, gpBucb, otfLinUcb, type PolicyDescriptor, Recommender, squaredExponential, uniform } from "afterclick";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { stream } from "../../experiments/environment.ts";
+import { contenders } from "../../worker/playground/contender.ts";
 import { delays } from "../../worker/playground/delay.ts";
 import { Match } from "../../worker/playground/match.ts";
 import { Player } from "../../worker/playground/player.ts";
@@ -109,13 +110,13 @@ it("starts with the deviation of its prior", async () => {
 describe("a match", () => {
   const settings: Settings = { ...defaults.linear, policies: ["otf-lin-ucb", "uniform"], rounds: 700, typical: 10, window: 25, seed: 4 };
 
-  it("shows everyone the same scenes and lots, and tells everyone of what is due, after the round in which it comes", async () => {
+  it.each(["geometric", "none"] as const)("shows everyone the same, and tells everyone of what is due: %s delays", async (delay) => {
     const decide = vi.spyOn(Player.prototype, "decide");
     const arrive = vi.spyOn(Player.prototype, "arrive");
-    const match = await Match.create({ ...settings, rounds: 60 });
+    const match = await Match.create({ ...settings, delay, rounds: 60 });
     const problem = await problemOf("linear", 4);
     const [lots, waits] = [stream("lots", 4), stream("delays", 4)];
-    const law = delays.geometric.law(10);
+    const law = delays[delay].law(10);
     const due = new Map<number, number[]>();
     for (let round = 1; round <= 60; round++) {
       expect(match.done).toBe(false);
@@ -133,6 +134,15 @@ describe("a match", () => {
       expect(arrive.mock.calls.map(([shown]) => shown)).toEqual((due.get(round) ?? []).flatMap((shown) => [shown, shown]));
     }
     expect(match.done).toBe(true);
+  });
+
+  it.each([
+    ["geometric", 10],
+    ["none", 0],
+  ] as const)("tells a policy how many rounds there are, and how long %s delays typically are", async (delay, typical) => {
+    const policy = vi.spyOn(contenders.curve["bpe-delay"], "policy");
+    await Match.create({ ...defaults.curve, policies: ["bpe-delay"], delay, rounds: 60, typical: 10 });
+    expect(policy.mock.calls).toEqual([[{ horizon: 60, delay: typical }]]);
   });
 
   it.each([
