@@ -149,10 +149,14 @@ describe("a budget of rows", () => {
   it("loses no impression and no conversion, those of points that were given up included", async () => {
     const policy = await running(delayGpUcb({ dimension: 1, capacity: 8 }));
     const random = stream(3);
-    const impressions = show(
-      policy,
-      Array.from({ length: 200 }, () => [random()]),
-    );
+    const sizes = new Set<number>();
+    const impressions = Array.from({ length: 200 }, () => {
+      const [impression] = show(policy, [[random()]]);
+      sizes.add(policy.statistics().length / 3);
+      return impression;
+    });
+    // Of all impressions at most 8 points, and as soon as another comes three quarters of them.
+    expect(Math.max(...sizes)).toBe(8);
     for (const impression of impressions) policy.observe({ impression, reward: 0.5 });
     policy.observe({ impression: impressions[0], reward: 0.75, previous: 0.5 });
     // Point, count and sum of each row: of what is known, then of all impressions.
@@ -161,6 +165,20 @@ describe("a budget of rows", () => {
     const total = (column: number): number => sums.reduce((sum, each, i) => (i % 3 === column ? sum + each : sum), 0);
     expect(total(1)).toBe(400);
     expect(total(2)).toBe(100.25);
+  });
+
+  it("knows how noisy rewards are, those of points that were given up included", async () => {
+    const noisy = await Promise.all([12, 1000].map((capacity) => running(delayGpUcb({ dimension: 1, capacity }))));
+    const random = stream(11);
+    const points = Array.from({ length: 64 }, () => [random()]);
+    const rewards = points.map(() => (random() < 0.5 ? -1 : 1));
+    for (const policy of noisy) {
+      for (const [i, impression] of show(policy, points).entries()) policy.observe({ impression, reward: rewards[i] });
+      show(policy, [[0.5]]);
+    }
+    const [bounded, exact] = noisy.map((policy) => policy.predict([[0.5]]).variance[0]);
+    expect(bounded / exact).toBeGreaterThan(0.5);
+    expect(bounded / exact).toBeLessThan(2);
   });
 
   it("stays near the exact posterior with a tenth of the rows", async () => {
