@@ -104,12 +104,12 @@ it.each(listed.filter(({ factory }) => factory.id !== "uniform"))(
   async (each) => {
     const bytes = (await learnt(each)).recommender.snapshot();
     const text = (start: number): boolean => bytes[start] === "[".charCodeAt(0) || bytes[start] === "{".charCodeAt(0);
-    for (const { start, count } of sectionsOf(bytes).slice(1)) {
+    for (const [i, { start, count }] of sectionsOf(bytes).slice(1).entries()) {
       if (count === 0 || text(start)) continue;
-      for (const place of [0, Math.floor(count / 2), count - 1]) {
-        const wrong = place % 2 ? Number.NEGATIVE_INFINITY : Number.NaN;
-        expect(await refusal(forged(bytes, (view) => view.setFloat64(start + 8 * place, wrong, true)))).toBe("malformed");
-      }
+      // The first, the middle and the last in turn.
+      const place = [0, Math.floor(count / 2), count - 1][i % 3];
+      const wrong = i % 2 ? Number.NEGATIVE_INFINITY : Number.NaN;
+      expect(await refusal(forged(bytes, (view) => view.setFloat64(start + 8 * place, wrong, true)))).toBe("malformed");
     }
   },
 );
