@@ -9,6 +9,12 @@ import { describeInChromium, launchChromium } from "../support/chromium.ts";
 const newest = generations[generations.length - 1];
 const kinds = kindsOf(newest);
 
+it("are kept of every kind of model, by every generation", () => {
+  for (const generation of generations) {
+    for (const kind of kindsOf(generation)) expect(Object.keys(readJson(generation, kind, "page.json").kept)).not.toEqual([]);
+  }
+});
+
 describeInChromium("in Chromium", () => {
   let browser: Browser;
   let page: ShopPage;
