@@ -146,7 +146,8 @@ async function verdictOn(tree: Tree, mutant: Mutant, coverage: Coverage, signal:
   if (isEquivalent) return { mutant, fate: "equivalent" };
   const { selection, slowestMs } = coverage.testsOf(mutant);
   return tree.with(mutant, async (): Promise<Judged> => {
-    const { killer } = selection.files.length > 0 ? await run(tree, selection, signal, { bail: true, slowestMs }) : {};
+    const { killer, killerFile } = selection.files.length > 0 ? await run(tree, selection, signal, { bail: true, slowestMs }) : {};
+    if (killerFile) coverage.found(mutant, killerFile);
     if (killer) return { mutant, fate: "killed", killer };
     if (mutant.file.startsWith("assembly/") && !(await tree.passesCoreTests()))
       return { mutant, fate: "killed", killer: "assembly/__tests__" };

@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import type { Mutant, Planted } from "./mutant.ts";
 import type { Report, Selection } from "./selection.ts";
 import { run, type SuiteTest } from "./suite.ts";
@@ -12,6 +13,9 @@ const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
   [/^assembly\//, /^test\/(unit|property|conformance|golden|regret)\//],
 ];
 
+/** What a file of tests takes before its first test. */
+const START_MS = 600;
+
 /** Which tests reach which place of the product code. */
 export class Coverage {
   readonly #tests: readonly SuiteTest[];
@@ -19,6 +23,7 @@ export class Coverage {
   readonly #byFile = new Map<string, Set<SuiteTest>>();
   /** Places that are reached when a module is loaded, which may be before the first of several files of tests. */
   readonly #outside: ReadonlySet<string>;
+  readonly #finds = new Map<string, number>();
 
   constructor(tests: readonly SuiteTest[], reports: readonly Report[], mutants: readonly Mutant[]) {
     this.#tests = tests;
@@ -36,7 +41,13 @@ export class Coverage {
     }
   }
 
-  /** The tests that may find an error at a place, files with quick tests first. */
+  /** Notes that a file of tests found a mutant: it is tried earlier on others of the same folder. */
+  found(mutant: { readonly file: string }, testFile: string): void {
+    const key = `${dirname(mutant.file)} ${testFile}`;
+    this.#finds.set(key, (this.#finds.get(key) ?? 0) + 1);
+  }
+
+  /** The tests that may find an error at a place, by files: first those that are quick, and have found many. */
   testsOf({ file, place }: { readonly file: string; readonly place: string }): {
     readonly selection: Selection;
     readonly slowestMs: number;
@@ -48,9 +59,11 @@ export class Coverage {
     const files = new Map<string, SuiteTest[]>();
     for (const test of reaching) files.set(test.file, [...(files.get(test.file) ?? []), test]);
     const cost = (tests: readonly SuiteTest[]): number => tests.reduce((sum, { ms }) => sum + ms, 0);
-    const quickFirst = Array.from(files).sort(([, a], [, b]) => cost(a) - cost(b));
+    const promise = ([name, tests]: readonly [string, readonly SuiteTest[]]): number =>
+      (1 + (this.#finds.get(`${dirname(file)} ${name}`) ?? 0)) / (START_MS + cost(tests));
+    const promisingFirst = Array.from(files).sort((a, b) => promise(b) - promise(a));
     return {
-      selection: { files: quickFirst.map(([name, tests]) => [name, tests.map((test) => test.name)]) },
+      selection: { files: promisingFirst.map(([name, tests]) => [name, tests.map((test) => test.name)]) },
       slowestMs: Math.max(0, ...Array.from(reaching, ({ ms }) => ms)),
     };
   }

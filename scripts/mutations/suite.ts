@@ -13,8 +13,9 @@ export interface SuiteTest {
 }
 
 export interface Verdict {
-  /** The first test that failed. */
+  /** What was wrong first, and the file of the test that failed. */
   readonly killer?: string;
+  readonly killerFile?: string;
   readonly reports: readonly Report[];
 }
 
@@ -60,7 +61,7 @@ export async function run(
   process.off("exit", end);
   signal.throwIfAborted();
   const failed = reports.find((report) => report.failed);
-  if (failed) return { killer: `${failed.file}: ${failed.name}`, reports };
+  if (failed) return { killer: `${failed.file}: ${failed.name}`, killerFile: failed.file, reports };
   if (code === null) return { killer: "a run that hangs", reports };
   if (code !== 0) return { killer: "an error outside any test", reports };
   return { reports };
