@@ -1,5 +1,5 @@
 // The numbers and figures of docs/choosing.md, from results.json.
-import { parse, View } from "vega";
+import { parse, resetSVGDefIds, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { geometric, logNormalMixture, uniformDelay } from "./environment.ts";
 import type { Result } from "./results.ts";
@@ -179,5 +179,7 @@ export async function drawingOf(comparison: Comparison, results: readonly Result
       header: { labelFontSize: 13 },
     },
   };
+  // Ids count from the first drawing of the process otherwise.
+  resetSVGDefIds();
   return `${await new View(parse(compile(spec).spec), { renderer: "none" }).toSVG()}\n`;
 }

@@ -15,8 +15,10 @@ const path = find();
 /** Whether chromium is installed. Without it no test of a page is generated; `test/browser/chromium.test.ts` says so once. */
 export const hasChromium = path !== undefined;
 
-/** A suite that needs chromium. */
-export const describeInChromium: (name: string, suite: () => void) => void = hasChromium ? describe : () => {};
+/** A suite that needs chromium. Its tests share a page, so they keep their order when a run is shuffled. */
+export function describeInChromium(name: string, suite: () => void): void {
+  if (hasChromium) describe(name, { shuffle: false }, suite);
+}
 
 export function launchChromium(): Promise<Browser> {
   return chromium.launch({

@@ -54,11 +54,8 @@ describe.each([
   ["two windows", 2, 2],
   ["four windows", 4, 3],
 ])("after %s", (_, windows, seed) => {
-  const played = both(windows * WINDOW, seed);
-  const { estimate, plain, last, now } = played;
-  const conversions = conversionsOf(played);
-
   it("the law is the reverse product limit, with Greenwood's band", () => {
+    const { estimate, plain, last } = both(windows * WINDOW, seed);
     const { delays, probability, low, high } = estimate.distribution();
     const law = plain.law(last);
     expect(delays.length).toBe(plain.ends.length);
@@ -75,6 +72,9 @@ describe.each([
   });
 
   it("the rate is of what has matured, and what is to come of what has not", () => {
+    const played = both(windows * WINDOW, seed);
+    const { estimate, plain, last, now } = played;
+    const conversions = conversionsOf(played);
     expect(estimate.conversions).toBe(conversions);
     const rate = conversions / matured(played, now);
     expect(estimate.rate()).toBeCloseTo(rate, 10);
@@ -84,6 +84,9 @@ describe.each([
   });
 
   it("a silence is as likely as that none of those that should have come did", () => {
+    const played = both(windows * WINDOW, seed);
+    const { estimate, plain, last, now } = played;
+    const conversions = conversionsOf(played);
     const later = now + 0.15 * WINDOW;
     plain.advance(later);
     const [before, after] = [matured(played, last), matured(played, later)];
