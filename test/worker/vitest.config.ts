@@ -1,19 +1,22 @@
 import { fileURLToPath } from "node:url";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
-import { createLogger } from "vite";
 import { defineConfig } from "vitest/config";
-
-const logger = createLogger();
-const { warnOnce } = logger;
-// A package's published source maps name sources that it does not publish.
-logger.warnOnce = (message, options) => /^Sourcemap for ".*node_modules.*" points to missing/.test(message) || warnOnce(message, options);
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export default defineConfig({
   root,
-  customLogger: logger,
   plugins: [
+    {
+      name: "source-maps-of-packages",
+      // A package's published source maps name sources that it does not publish.
+      configResolved({ logger }) {
+        const { warnOnce } = logger;
+        logger.warnOnce = (message, options) => {
+          if (!/^Sourcemap for ".*node_modules.*" points to missing/.test(message)) warnOnce(message, options);
+        };
+      },
+    },
     cloudflareTest({
       wrangler: { configPath: `${root}wrangler.jsonc` },
       // Verbose, workerd prints each exception that passes through an object, although its caller gets it and the test that
