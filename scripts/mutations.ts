@@ -61,7 +61,9 @@ async function main(): Promise<boolean> {
     for (let i = 0; i < LANES; i++) trees.push(await Tree.copyOf(ROOT, signal));
     const coverage = await measure(trees, planted, signal);
     const judged = await judge(trees, drawn(candidates, seed), sample, coverage, signal);
-    return report(judged, { seed, of: candidates.length });
+    const scores = scoresOf(judged);
+    console.log(`\nseed ${seed}: ${judged.length} of ${candidates.length} mutants\n${table(scores)}`);
+    return isEnough(scores);
   } finally {
     controller.abort();
     await Promise.all(trees.map((tree) => tree.remove()));
@@ -126,6 +128,7 @@ async function judge(
         // What does not compile is no error that anybody could commit: another one takes its place.
         if (!verdict) continue;
         judged.push(verdict);
+        if (verdict.fate !== "killed") console.log(`${verdict.fate}: ${described(mutant)}`);
         break;
       }
       bar.increment({ survived: judged.filter(({ fate }) => fate === "survived").length });
@@ -155,22 +158,21 @@ async function verdictOn(tree: Tree, mutant: Mutant, coverage: Coverage, signal:
   });
 }
 
-function report(judged: readonly Judged[], { seed, of }: { readonly seed: number; readonly of: number }): boolean {
+/** A mutant in three lines. */
+function described({ file, line, operator, original, replacement }: Mutant): string {
   const oneLine = (text: string): string => {
-    const line = text.replace(/\s+/g, " ");
-    return line.length > 100 ? `${line.slice(0, 60)} ... ${line.slice(-35)}` : line;
+    const all = text.replace(/\s+/g, " ");
+    return all.length > 100 ? `${all.slice(0, 60)} ... ${all.slice(-35)}` : all;
   };
-  for (const { mutant, killer } of judged) {
-    if (killer) continue;
-    console.log(`${mutant.file}:${mutant.line} ${mutant.operator}\n    ${oneLine(mutant.original)}\n -> ${oneLine(mutant.replacement)}`);
-  }
-  const scores = FOLDERS.map((folder): Score => {
+  return `${file}:${line} ${operator}\n    ${oneLine(original)}\n -> ${oneLine(replacement)}`;
+}
+
+function scoresOf(judged: readonly Judged[]): Score[] {
+  return FOLDERS.map((folder): Score => {
     const own = judged.filter(({ mutant }) => mutant.file.startsWith(`${folder}/`));
     const count = (fate: Fate): number => own.filter((each) => each.fate === fate).length;
     return { folder, killed: count("killed"), survived: count("survived"), equivalent: count("equivalent") };
   }).filter(({ killed, survived, equivalent }) => killed + survived + equivalent > 0);
-  console.log(`\nseed ${seed}: ${judged.length} of ${of} mutants\n${table(scores)}`);
-  return isEnough(scores);
 }
 
 try {
