@@ -11,6 +11,8 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/{unit,property,conformance,golden,regret,simulation,browser,packaging}/**/*.test.ts"],
+          // Files share a process: no test leaves anything behind for another file.
+          isolate: false,
           // What tests start says what went wrong, and nothing else.
           env: { WRANGLER_LOG: "warn" },
           // A test that hangs ends; a busy machine is no reason to fail.
