@@ -4,6 +4,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     reporters: ["default", "./test/support/count-reporter.ts"],
+    // A line for each file is enough.
+    slowTestThreshold: 60_000,
     // Tests wait for servers and pages as often as they compute.
     maxWorkers: availableParallelism() + 1,
     projects: [

@@ -142,7 +142,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
       ...["shown 27,413", "pending 6,120", "converted 1,904", "retracted 12", "expired 19,377"],
       ...["applied 1,951", "duplicate 212", "late 37", "conflict 1", "orphan 4", "lag 380 ms", "snapshot 4.2 s old"],
     ]);
-    expect(await page.getByRole("img", { name: /^Conversion rate\. .* can still rise\.$/ }).count()).toBe(1);
+    await expect.poll(() => page.getByRole("img", { name: /^Conversion rate\. .* can still rise\.$/ }).count(), soon).toBe(1);
     // The policy's line in its green, the holdout's in its violet, pending in amber.
     expect(await paint(page, "rate")).toMatchObject({ "#0b7a5c": expect.any(Number), "#5a4fcf": expect.any(Number) });
     expect((await paint(page, "ages"))["#b46a00"]).toBeGreaterThan(10_000);
@@ -207,6 +207,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     shop = busy;
     await page.clock.fastForward(2000);
     await expect.poll(() => page.locator(".alarm").count(), soon).toBe(0);
+    await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(4);
     expect(await page.locator("canvas").count()).toBe(4);
     expect(complaints).toEqual([]);
   });
@@ -240,6 +241,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog /);
     await page.goBack();
     await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^shop /);
+    await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(4);
     expect(await page.locator("canvas").count()).toBe(4);
     expect(complaints).toEqual([]);
   });
@@ -287,6 +289,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await page.route("**/metrics", (route) => route.abort(), { times: 1 });
     await page.clock.fastForward(2000);
     await expect.poll(() => problem.innerText(), soon).toBe("Not up to date: the worker does not answer. Trying again every 2 seconds.");
+    await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(4);
     expect(await page.locator("canvas").count()).toBe(4);
     shop = { ...busy, counts: { ...busy.counts, pending: 6121 } };
     await page.clock.fastForward(2000);
@@ -366,6 +369,7 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
     await expect.poll(() => figure("impressions"), soon).toBe(153);
     await page.clock.fastForward(REPORTED_WITHIN_MS);
     await expect.poll(() => figure("converted"), soon).toBeGreaterThan(10);
+    await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(5);
     expect(await page.locator("canvas").count()).toBe(5);
     const missed = await page.locator("figure[aria-labelledby=regret] figcaption").innerText();
     const [, model, random] =
@@ -380,14 +384,14 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
   it("explains one of them", async () => {
     await page.locator(".recents a").first().click();
     await page.getByRole("heading", { name: /^Why / }).waitFor();
-    expect(await page.locator(".candidates tbody tr").count()).toBe(8);
-    expect(await page.locator(".explanation .tag").count()).toBe(1);
+    await expect.poll(() => page.locator(".candidates tbody tr").count(), soon).toBe(8);
+    await expect.poll(() => page.locator(".explanation .tag").count(), soon).toBe(1);
   });
 
   it("goes to the shop and back by keyboard, and what happens there goes on", async () => {
     await page.getByRole("link", { name: "Shop" }).press("Enter");
     await page.locator(".card").nth(2).waitFor();
-    expect(await page.locator(".strip i").count()).toBe(153);
+    await expect.poll(() => page.locator(".strip i").count(), soon).toBe(153);
     expect(await page.getByRole("link", { name: "Shop" }).getAttribute("aria-current")).toBe("page");
     await page.clock.fastForward(REPORTED_WITHIN_MS);
     await expect.poll(() => page.locator(".strip i[data-status=bought]").count(), soon).toBe(0);

@@ -107,7 +107,7 @@ describeInChromium("the playground's page", () => {
     // Nobody is left who could go on.
     await expect.poll(() => page.workers().length, soon).toBe(0);
     expect(await standings()).toEqual(stopped);
-    expect(await page.getByRole("img", { name: /^Conversions missed\. / }).count()).toBe(1);
+    await expect.poll(() => page.getByRole("img", { name: /^Conversions missed\. / }).count(), soon).toBe(1);
     await page.locator("figure[aria-labelledby=pending] summary").press("Enter");
     await expect.poll(() => page.locator("figure[aria-labelledby=pending] tbody tr").count(), soon).toBeGreaterThan(3);
     expect(complaints).toEqual([]);
@@ -128,7 +128,7 @@ describeInChromium("the playground's page", () => {
     await expect.poll(() => new URL(page.url()).searchParams.get("delay"), soon).toBe("none");
     await done();
     expect(await page.getByRole("spinbutton", { name: "Mean" }).count()).toBe(0);
-    expect(await page.getByRole("heading", { level: 2, name: "What it believes" }).count()).toBe(3);
+    await expect.poll(() => page.getByRole("heading", { level: 2, name: "What it believes" }).count(), soon).toBe(3);
     await page.getByRole("spinbutton", { name: "Window" }).fill("0");
     await page.keyboard.press("Tab");
     expect(new URL(page.url()).searchParams.get("window")).toBe("100");

@@ -86,9 +86,9 @@ describeInChromium("the shop in Chromium", () => {
   const soon = { timeout: 20_000, interval: 50 };
 
   it("shows three products, each a pending impression, and what the model expects of every product", async () => {
-    expect(await page.locator(".card").count()).toBe(3);
-    expect(await page.locator(".card[data-status=pending]").count()).toBe(3);
-    expect(await page.locator("tbody tr").count()).toBe(products.length);
+    await expect.poll(() => page.locator(".card").count(), soon).toBe(3);
+    await expect.poll(() => page.locator(".card[data-status=pending]").count(), soon).toBe(3);
+    await expect.poll(() => page.locator("tbody tr").count(), soon).toBe(products.length);
     await expect.poll(() => count("pending"), soon).toBe(3);
   });
 

@@ -2,12 +2,13 @@ import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { Case } from "../../scripts/golden/case.ts";
 import { casesOf } from "../../scripts/golden/format.ts";
 
-const folder = new URL("./cases", import.meta.url).pathname;
+const folder = fileURLToPath(new URL("./cases", import.meta.url));
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
 type Json = any;
 const read = async (file: string): Promise<Json> => JSON.parse(await readFile(join(folder, file), "utf8"));
