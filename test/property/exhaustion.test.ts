@@ -1,0 +1,129 @@
+import { expect, it } from "vitest";
+import { LINEAR, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
+import type { Core } from "../../src/core/core.ts";
+import type { CoreExports } from "../../src/core/exports.ts";
+import { freshCore } from "./core.ts";
+
+// Memory that cannot grow: a call says so, and then does what it was asked as soon as there is room.
+
+/** Fits every call below with its own place for arguments and results. */
+const PLACE = 20_000;
+const STEP = 1024;
+const values = (count: number): Float64Array => Float64Array.from({ length: count }, (_, i) => ((7 * i) % 13) / 13);
+
+/** Takes all memory there is, but for pieces that are given back one by one. */
+function exhaust({ allocate, release }: CoreExports, pieces: number): () => boolean {
+  const kept = Array.from({ length: pieces }, () => allocate(STEP - 16));
+  for (let size = 2 ** 31; size >= 16; ) if (allocate(size) === 0) size /= 2;
+  return () => {
+    const piece = kept.pop();
+    if (piece !== undefined) release(piece);
+    return piece !== undefined;
+  };
+}
+
+function process(core: Core, rows: number) {
+  const handle = core.gpCreate({ kernel: SQUARED_EXPONENTIAL, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, rows);
+  for (let i = 0; i < rows; i++) core.gpAppend(handle, Float64Array.of(i / 2));
+  return handle;
+}
+
+const xs = values(40).map((_, i) => i / 4);
+const places = Float64Array.of(0, 2, 4, 6);
+
+/** Doubles that the call cannot do without, beside those it places. */
+const calls: [string, number, (core: Core) => () => unknown][] = [
+  [
+    "a joint draw",
+    2 * 820,
+    (core) =>
+      (
+        (handle) => () =>
+          core.gpSample(handle, xs, values(40), 1, 1)
+      )(process(core, 4)),
+  ],
+  [
+    "a covariance",
+    820,
+    (core) =>
+      (
+        (handle) => () =>
+          core.gpCovariance(handle, xs)
+      )(process(core, 4)),
+  ],
+  [
+    "a pathwise draw",
+    2 * 820,
+    (core) => {
+      const handle = process(core, 4);
+      core.gpWatch(handle, xs);
+      return () => core.gpSampleWatched(handle, xs, places, values(80), 1, 1);
+    },
+  ],
+  [
+    "the watched candidates' scores",
+    40 * 4,
+    (core) => {
+      const handle = process(core, 4);
+      core.gpWatch(handle, xs);
+      return () => {
+        const [mean, variance] = [new Float64Array(40), new Float64Array(40)];
+        core.gpScoreWatched(handle, mean, variance);
+        return { mean, variance };
+      };
+    },
+  ],
+  [
+    "a row beyond the room",
+    4 * 4,
+    (core) => ((handle) => () => [core.gpAppend(handle, Float64Array.of(9)), core.gpScore(handle, xs)])(process(core, 4)),
+  ],
+  [
+    "a kernel matrix of many features",
+    40,
+    (core) => () => core.kernelMatrix({ kernel: LINEAR, variance: 1, bias: 0, lengthscale: values(40).fill(1) }, xs, xs),
+  ],
+  ["a ridge posterior", 2 * 820, (core) => () => core.ridgeEstimate(core.ridgeCreate(40, 1))],
+  [
+    "a ridge posterior's new factor",
+    820,
+    (core) => {
+      const handle = core.ridgeCreate(40, 1);
+      core.ridgeAppend(handle, xs);
+      return () => [core.ridgeRefactor(handle), core.ridgeState(handle).factor.slice()];
+    },
+  ],
+  [
+    "draws of a ridge posterior, and scores",
+    40 * 8,
+    (core) => {
+      const handle = core.ridgeCreate(40, 1);
+      return () => [core.ridgeDraw(handle, values(320)), core.ridgeDrawScores(handle, values(400), 1, 16, 3)];
+    },
+  ],
+  ["a ridge solved from its sums", 820, (core) => () => core.shrunkSolve(new Float64Array(820), 1, values(40), 1)],
+];
+
+it.each(calls)("refuses %s until there is room, and then gives it", (_, needed, call) => {
+  const expected = call(freshCore().core)();
+  const { core, exports } = freshCore();
+  core.kernelMatrix({ kernel: LINEAR, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, values(PLACE / 4), Float64Array.of(1));
+  const act = call(core);
+  const refill = exhaust(exports, 60);
+  // The pages that the module starts with hold no block.
+  const fixed = new Uint8Array(exports.memory.buffer, 0, 65_536).slice();
+  let room = 0;
+  let result: unknown;
+  while (result === undefined) {
+    try {
+      result = act();
+    } catch (error) {
+      expect(error).toMatchObject({ code: "out-of-memory" });
+      expect(refill()).toBe(true);
+      room += STEP;
+    }
+  }
+  expect(room).toBeGreaterThan(8 * needed);
+  expect(result).toEqual(expected);
+  expect(Buffer.compare(new Uint8Array(exports.memory.buffer, 0, 65_536), fixed)).toBe(0);
+});
