@@ -1,5 +1,5 @@
 import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import type { Delay, Metrics } from "../../worker/page/client/report.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { busy, explained, idle } from "./report.ts";
@@ -389,8 +389,12 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
   });
 
   it("goes to the shop and back by keyboard, and what happens there goes on", async () => {
-    await page.getByRole("link", { name: "Shop" }).press("Enter");
-    await page.locator(".card").nth(2).waitFor();
+    // What is drawn again meanwhile may take the focus away: a person presses again.
+    const toShop = async () => {
+      await page.getByRole("link", { name: "Shop" }).press("Enter");
+      await page.locator(".card").nth(2).waitFor({ timeout: 10_000 });
+    };
+    await vi.waitFor(toShop, { timeout: 60_000 });
     await expect.poll(() => page.locator(".strip i").count(), soon).toBe(153);
     expect(await page.getByRole("link", { name: "Shop" }).getAttribute("aria-current")).toBe("page");
     await page.clock.fastForward(REPORTED_WITHIN_MS);

@@ -217,39 +217,41 @@ describe("npm run replay", () => {
     await harness?.close();
   });
 
-  it("loses no conversion, and goes on from what the model has learnt", async () => {
-    // The shortest there is: a replay lasts a little longer than its window.
-    const windowMs = 1000;
-    for (const known of [0, 240]) {
-      const { code, out, error } = await replay([
-        log,
-        "--url",
-        url,
-        "--conversions",
-        "0.5",
-        "--window-ms",
-        String(windowMs),
-        "--seed",
-        "3",
-      ]);
-      expect(error).not.toContain("lost");
-      expect(out[0]).toContain(`(${known} impressions known before)`);
-      const { served, delivered, joined, duplicate, late, lost } = JSON.parse(out.at(-1) as string);
-      expect({ code, served, lost }).toEqual({ code: 0, served: 120, lost: 0 });
-      expect(joined + late).toBe(
-        Array.from({ length: 120 }, (_, index) =>
-          conversionDelay({ seed: 3, rate: 0.5, windowMs }, { index, clicked: index === 7 }),
-        ).filter((delay) => delay !== undefined).length,
-      );
-      expect(late).toBeGreaterThan(0);
-      expect(delivered).toBe(joined + duplicate + late + lost);
-    }
-  });
+  describe("of one model, in turn", { shuffle: false }, () => {
+    it("loses no conversion, and goes on from what the model has learnt", async () => {
+      // The shortest there is: a replay lasts a little longer than its window.
+      const windowMs = 1000;
+      for (const known of [0, 240]) {
+        const { code, out, error } = await replay([
+          log,
+          "--url",
+          url,
+          "--conversions",
+          "0.5",
+          "--window-ms",
+          String(windowMs),
+          "--seed",
+          "3",
+        ]);
+        expect(error).not.toContain("lost");
+        expect(out[0]).toContain(`(${known} impressions known before)`);
+        const { served, delivered, joined, duplicate, late, lost } = JSON.parse(out.at(-1) as string);
+        expect({ code, served, lost }).toEqual({ code: 0, served: 120, lost: 0 });
+        expect(joined + late).toBe(
+          Array.from({ length: 120 }, (_, index) =>
+            conversionDelay({ seed: 3, rate: 0.5, windowMs }, { index, clicked: index === 7 }),
+          ).filter((delay) => delay !== undefined).length,
+        );
+        expect(late).toBeGreaterThan(0);
+        expect(delivered).toBe(joined + duplicate + late + lost);
+      }
+    });
 
-  it("says that the model has another configuration", async () => {
-    const { code, error } = await replay([log, "--url", url, "--window-ms", "4000"]);
-    expect(error).toMatch(/PUT .* answered 409/);
-    expect(code).toBe(1);
+    it("says that the model has another configuration", async () => {
+      const { code, error } = await replay([log, "--url", url, "--window-ms", "4000"]);
+      expect(error).toMatch(/PUT .* answered 409/);
+      expect(code).toBe(1);
+    });
   });
 
   // Each waits for a process, mostly.
