@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { Presets, SingleBar } from "cli-progress";
 import { Coverage, measured } from "./mutations/coverage.ts";
 import { equivalents } from "./mutations/equivalent.ts";
-import { drawn, FOLDERS, type Mutant, plantedIn } from "./mutations/mutant.ts";
+import { drawn, FOLDERS, type Mutant, type Planted, plantedIn } from "./mutations/mutant.ts";
 import { isEnough, type Score, table } from "./mutations/score.ts";
 import { run, type SuiteTest } from "./mutations/suite.ts";
 import { Tree } from "./mutations/tree.ts";
@@ -33,7 +33,6 @@ type Fate = "killed" | "survived" | "equivalent";
 interface Judged {
   readonly mutant: Mutant;
   readonly fate: Fate;
-  readonly killer?: string;
 }
 
 async function main(): Promise<boolean> {
@@ -81,7 +80,7 @@ function progress(format: string): SingleBar {
 }
 
 /** Runs the suite as it is, and beside it the suite over code that reports what is reached. */
-async function measure(trees: readonly Tree[], planted: Awaited<ReturnType<typeof plantedIn>>, signal: AbortSignal): Promise<Coverage> {
+async function measure(trees: readonly Tree[], planted: Planted, signal: AbortSignal): Promise<Coverage> {
   const files = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
   const bar = progress("{bar} {value}/{total} files of tests, as they are and what they reach | {duration_formatted}");
   bar.start(files.length, 0);
@@ -151,9 +150,8 @@ async function verdictOn(tree: Tree, mutant: Mutant, coverage: Coverage, signal:
   return tree.with(mutant, async (): Promise<Judged> => {
     const { killer, killerFile } = selection.files.length > 0 ? await run(tree, selection, signal, { bail: true, slowestMs }) : {};
     if (killerFile) coverage.found(mutant, killerFile);
-    if (killer) return { mutant, fate: "killed", killer };
-    if (mutant.file.startsWith("assembly/") && !(await tree.passesCoreTests()))
-      return { mutant, fate: "killed", killer: "assembly/__tests__" };
+    if (killer) return { mutant, fate: "killed" };
+    if (mutant.file.startsWith("assembly/") && !(await tree.passesCoreTests())) return { mutant, fate: "killed" };
     return { mutant, fate: "survived" };
   });
 }
