@@ -22,6 +22,16 @@ export function stream(...names: (string | number)[]): Stream {
   return Object.assign(uniform, { normal: randomNormal.source(uniform)(), below: (count: number) => Math.floor(uniform() * count) });
 }
 
+/** A random order of the items (Fisher and Yates). */
+export function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const copy = [...items];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [copy[i], copy[j]] = [copy[j], copy[i]];
+  }
+  return copy;
+}
+
 /** When feedback comes, in rounds. `Infinity`: never. */
 export interface DelayLaw {
   readonly name: string;

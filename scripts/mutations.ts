@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Presets, SingleBar } from "cli-progress";
 import { Coverage, measured } from "./mutations/coverage.ts";
-import { equivalents } from "./mutations/equivalent.ts";
+import { equivalentOf, equivalents } from "./mutations/equivalent.ts";
 import { drawn, FOLDERS, type Mutant, type Planted, plantedIn } from "./mutations/mutant.ts";
 import { isEnough, type Score, table } from "./mutations/score.ts";
 import { run, type SuiteTest } from "./mutations/suite.ts";
@@ -50,6 +50,10 @@ async function main(): Promise<boolean> {
   }
   const [seed, sample] = [wholeNumber("--seed", values.seed), wholeNumber("--sample", values.sample)];
   const planted = await plantedIn(ROOT);
+  for (const each of equivalents) {
+    const same = planted.mutants.filter((mutant) => equivalentOf(mutant) === each).length;
+    if (same !== 1) throw new MutationError(`equivalent.ts: "${each.original}" matches ${same} mutants of ${each.file}, expected one`);
+  }
   const candidates = planted.mutants.filter(({ file }) => file.startsWith(values.only));
   if (candidates.length === 0) throw new MutationError(`--only: no product code below "${values.only}"`);
   const controller = new AbortController();
@@ -124,7 +128,7 @@ async function judge(
       for (const mutant of mutants) {
         bar.update({ at: `${mutant.file}:${mutant.line}` });
         const verdict = await verdictOn(tree, mutant, coverage, signal);
-        // What does not compile is no error that anybody could commit: another one takes its place.
+        // Nobody can commit an error that does not compile. Another one takes its place.
         if (!verdict) continue;
         judged.push(verdict);
         if (verdict.fate !== "killed") console.log(`${verdict.fate}: ${described(mutant)}`);
@@ -142,10 +146,7 @@ async function judge(
 }
 
 async function verdictOn(tree: Tree, mutant: Mutant, coverage: Coverage, signal: AbortSignal): Promise<Judged | null> {
-  const isEquivalent = equivalents.some(
-    ({ file, original, replacement }) => file === mutant.file && original === mutant.original && replacement === mutant.replacement,
-  );
-  if (isEquivalent) return { mutant, fate: "equivalent" };
+  if (equivalentOf(mutant)) return { mutant, fate: "equivalent" };
   const { selection, slowestMs } = coverage.testsOf(mutant);
   return tree.with(mutant, async (): Promise<Judged> => {
     const { killer, killerFile } = selection.files.length > 0 ? await run(tree, selection, signal, { bail: true, slowestMs }) : {};

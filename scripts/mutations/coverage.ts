@@ -4,7 +4,7 @@ import type { Report, Selection } from "./selection.ts";
 import { run, type SuiteTest } from "./suite.ts";
 import type { Tree } from "./tree.ts";
 
-/** Tests that reach code in other processes, where no report of places comes from: by the files that they may find errors in. */
+/** Tests that run product code in other processes, which report no places. They are selected by the mutated file instead. */
 const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
   [/^worker\/(page|playground)\//, /^test\/browser\/(shop|dashboard|playground)/],
   [/^local\//, /^test\/browser\/local/],
@@ -13,15 +13,15 @@ const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
   [/^assembly\//, /^test\/(unit|property|conformance|golden|regret)\//],
 ];
 
-/** What a file of tests takes before its first test. */
+/** Duration of loading a test file, before its first test. */
 const START_MS = 600;
 
-/** Which tests reach which place of the product code. */
+/** The tests that reach each place of the product code. */
 export class Coverage {
   readonly #tests: readonly SuiteTest[];
   readonly #byPlace = new Map<string, Set<SuiteTest>>();
   readonly #byFile = new Map<string, Set<SuiteTest>>();
-  /** Places that are reached when a module is loaded, which may be before the first of several files of tests. */
+  /** Places reached while a module loads. Only the first of several test files that share a process reports them. */
   readonly #outside: ReadonlySet<string>;
   readonly #finds = new Map<string, number>();
 
@@ -41,13 +41,13 @@ export class Coverage {
     }
   }
 
-  /** Notes that a file of tests found a mutant: it is tried earlier on others of the same folder. */
+  /** Notes that a test file killed a mutant. It then runs earlier for mutants of the same folder. */
   found(mutant: { readonly file: string }, testFile: string): void {
     const key = `${dirname(mutant.file)} ${testFile}`;
     this.#finds.set(key, (this.#finds.get(key) ?? 0) + 1);
   }
 
-  /** The tests that may find an error at a place, by files: first those that are quick, and have found many. */
+  /** The tests that may kill a mutant, by file. Quick files that killed many mutants of the folder come first. */
   testsOf({ file, place }: { readonly file: string; readonly place: string }): {
     readonly selection: Selection;
     readonly slowestMs: number;
@@ -69,7 +69,7 @@ export class Coverage {
   }
 }
 
-/** Plays the whole suite in a tree whose code reports the places that are reached. */
+/** Runs the whole suite over instrumented code, which reports the places that each test reaches. */
 export async function measured(tree: Tree, planted: Planted, files: readonly string[], signal: AbortSignal): Promise<readonly Report[]> {
   for (const [file, text] of planted.instrumented) if (!file.startsWith("assembly/")) await tree.write(file, text);
   await tree.build("src/index.ts");

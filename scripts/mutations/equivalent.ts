@@ -1,9 +1,11 @@
-/** A mutant that no test can find, as it changes nothing that anybody can see. */
+import type { Mutant } from "./mutant.ts";
+
+/** A mutant that no test can kill, because it changes no result. It is known by its file and its text. */
 export interface Equivalent {
   readonly file: string;
   readonly original: string;
   readonly replacement: string;
-  /** The argument. */
+  /** The argument that it changes no result. */
   readonly why: string;
 }
 
@@ -18,30 +20,35 @@ export const equivalents: readonly Equivalent[] = [
     file: "src/model/gaussian-process.ts",
     original: "place < 0",
     replacement: "place <= 0",
-    why: "Points among which the domain's first one is are scored instead of looked up, which gives the same bits, at more cost alone.",
+    why: "Points that include the domain's first one are scored instead of looked up. The bits are the same, only the cost grows.",
   },
   {
     file: "src/policy/delay-gp-ucb.ts",
     original: "last.moments !== moments",
     replacement: "true",
-    why: "Scores are a pure function of the moments, so that working them out again gives the same, at more cost alone.",
+    why: "Scores are a pure function of the moments. Computing them again costs time alone.",
   },
   {
     file: "src/model/covering.ts",
     original: "this.#reach[ball] <= radius + SLACK",
     replacement: "false",
-    why: "No point of the ball is farther than its reach, so none loses its witness, and the reach becomes the exact one: more cost alone.",
+    why: "No point of the ball is farther away than its reach, so none loses its witness. Computing the exact reach costs time alone.",
   },
   {
     file: "src/model/maturing-ridge.ts",
     original: "row < count",
     replacement: "row <= count",
-    why: "All callers give one score to a point, so that the row after the last has no score to be added to.",
+    why: "Every caller passes one score for each point, so the row after the last has no score.",
   },
   {
     file: "assembly/domain.ts",
     original: "k + GROUP - 1",
     replacement: "k + GROUP + 1",
-    why: "There is at most one group more, without candidates; scores run over the candidates, so it takes memory alone.",
+    why: "It adds at most one group without candidates. Scores run over the candidates, so this costs memory alone.",
   },
 ];
+
+/** The entry of the list for a mutant, if it has one. */
+export function equivalentOf({ file, original, replacement }: Mutant): Equivalent | undefined {
+  return equivalents.find((each) => each.file === file && each.original === original && each.replacement === replacement);
+}

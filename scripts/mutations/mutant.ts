@@ -2,7 +2,7 @@ import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
-import { type Stream, stream } from "../../experiments/environment.ts";
+import { shuffled, stream } from "../../experiments/environment.ts";
 
 /** A small error, planted at one place of the product code. */
 export interface Mutant {
@@ -94,15 +94,6 @@ export function drawn(mutants: readonly Mutant[], seed: number): Map<string, Mut
       return [folder, shuffled(own, stream("mutations", seed, folder))];
     }),
   );
-}
-
-function shuffled<Item>(items: readonly Item[], random: Stream): Item[] {
-  const order = [...items];
-  for (let i = order.length - 1; i > 0; i--) {
-    const j = random.below(i + 1);
-    [order[i], order[j]] = [order[j], order[i]];
-  }
-  return order;
 }
 
 const nothing = (): void => undefined;

@@ -1,4 +1,4 @@
-/** What became of the mutants of a folder. */
+/** Counts of the mutants of a folder, by fate. */
 export interface Score {
   readonly folder: string;
   readonly killed: number;
@@ -10,7 +10,7 @@ const LEAST_SHARE = 0.88;
 const LEAST_SHARE_OF_FOLDER = 0.8;
 const Z = 1.959963984540054;
 
-/** Share killed, with its 95 % interval (Wilson 1927). Those set aside as equivalent do not count. */
+/** Share killed, with its 95 % interval (Wilson 1927). Equivalent mutants do not count. */
 export function shareOf({ killed, survived }: Pick<Score, "killed" | "survived">): { value: number; low: number; high: number } {
   const n = killed + survived;
   if (n === 0) return { value: 1, low: 0, high: 1 };

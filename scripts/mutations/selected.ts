@@ -1,4 +1,4 @@
-// Runs inside every test file: leaves out the tests that are not selected, and notes what instrumented code was reached.
+// Set-up of every test file: skips the tests that are not selected, and records the places that each test reaches.
 import { afterEach, beforeEach, inject } from "vitest";
 
 interface Reached {

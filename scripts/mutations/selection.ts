@@ -1,23 +1,23 @@
-/** Which tests a run of the suite plays, and what it notes. Handed from the driver to the runner as JSON in the environment. */
+/** The tests of one run. The driver writes the selection to a JSON file, and the runner reads it. */
 export interface Selection {
-  /** Test files in the order in which they run, each with the names of its tests; `null`: all of them. */
+  /** Test files in their order of execution, each with the names of its tests. `null` selects all of them. */
   readonly files: readonly (readonly [file: string, names: readonly string[] | null])[];
-  /** Notes the places of instrumented code that each test reaches. */
+  /** Whether reports state the places of instrumented code that each test reaches. */
   readonly places?: boolean;
 }
 
-/** What the runner says of a test as soon as it has ended. */
+/** The runner sends one as soon as a test has ended. */
 export interface Report {
   readonly file: string;
   readonly name: string;
   readonly failed: boolean;
   readonly ms: number;
-  /** Reached by the test, and outside any test of its file. */
+  /** Places reached by the test, and by its file outside any test. */
   readonly places: readonly string[];
   readonly placesOfFile: readonly string[];
 }
 
-/** Name of the variable that holds the path of the selection's file. */
+/** The environment variable that holds the path of the selection. */
 export const SELECTION = "AFTERCLICK_SELECTION";
 
 declare module "vitest" {

@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { exitCodeOf } from "./process-group.ts";
 import { type Report, SELECTION, type Selection } from "./selection.ts";
 import type { Tree } from "./tree.ts";
 
@@ -13,13 +13,13 @@ export interface SuiteTest {
 }
 
 export interface Verdict {
-  /** What was wrong first, and the file of the test that failed. */
+  /** The first failure, and the file of the test that failed. */
   readonly killer?: string;
   readonly killerFile?: string;
   readonly reports: readonly Report[];
 }
 
-/** A run that says nothing for this long, and for ten times as long as its slowest test takes, hangs. */
+/** A run hangs if it reports no test for this long plus ten times the duration of its slowest test. */
 const SILENCE_MS = 45_000;
 const SLOWER = 10;
 
@@ -43,23 +43,12 @@ export async function run(
     // A process group of its own, so that the runtimes that it starts end with it.
     detached: true,
   });
-  const end = () => process.kill(-(child.pid as number), "SIGKILL");
-  const patience = SILENCE_MS + SLOWER * slowestMs;
-  let timer = setTimeout(end, patience);
   const reports: Report[] = [];
   child.on("message", (report: Report) => {
     reports.push(report);
     heard?.(report);
-    clearTimeout(timer);
-    timer = setTimeout(end, patience);
   });
-  signal.addEventListener("abort", end);
-  process.once("exit", end);
-  const [code] = await once(child, "exit");
-  clearTimeout(timer);
-  signal.removeEventListener("abort", end);
-  process.off("exit", end);
-  signal.throwIfAborted();
+  const code = await exitCodeOf(child, SILENCE_MS + SLOWER * slowestMs, signal);
   const failed = reports.find((report) => report.failed);
   if (failed) return { killer: `${failed.file}: ${failed.name}`, killerFile: failed.file, reports };
   if (code === null) return { killer: "a run that hangs", reports };

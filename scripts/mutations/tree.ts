@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { Mutant } from "./mutant.ts";
+import { exitCodeOf } from "./process-group.ts";
 
 const LEFT_OUT = ["node_modules", ".git", ".wrangler", "results"];
-/** Unused names are no errors here: many a mutant leaves some behind. */
+/** Unused names are allowed, because many mutants leave some behind. */
 const TYPES = ["--noEmit", "--noUnusedLocals", "false", "--noUnusedParameters", "false", "--allowUnreachableCode", "true"];
 const CORE = "dist/core.wasm";
 const LONGEST_STEP_MS = 300_000;
@@ -54,7 +54,7 @@ export class Tree {
     }
   }
 
-  /** Builds what a change of `file` changes. */
+  /** Builds everything that depends on `file`. */
   async build(file: string): Promise<void> {
     const page = /^worker\/(page|playground)\//.test(file);
     if (/^(src|local)\//.test(file)) await this.#node(["scripts/build.ts"]);
@@ -63,7 +63,7 @@ export class Tree {
     if (page) await this.#node(["worker/playground/build.ts"]);
   }
 
-  /** AssemblyScript is compiled straight into the package; of the rest the types are checked. */
+  /** Compiles AssemblyScript straight into the package, and checks the types of everything else. */
   async #compiles(file: string): Promise<boolean> {
     if (file.startsWith("assembly/")) return this.#run("node_modules/.bin/asc", ["--target", "release", "--outFile", CORE]);
     const projects = /^(src|local)\//.test(file) ? ["tsconfig.types.json"] : ["worker", "worker/page", "worker/playground"];
@@ -84,14 +84,7 @@ export class Tree {
   async #run(command: string, args: readonly string[]): Promise<boolean> {
     this.#signal.throwIfAborted();
     const child = spawn(command, args, { cwd: this.root, stdio: "ignore", detached: true });
-    const end = () => process.kill(-(child.pid as number), "SIGKILL");
-    const timer = setTimeout(end, LONGEST_STEP_MS);
-    this.#signal.addEventListener("abort", end);
-    const [code] = await once(child, "exit");
-    clearTimeout(timer);
-    this.#signal.removeEventListener("abort", end);
-    this.#signal.throwIfAborted();
-    return code === 0;
+    return (await exitCodeOf(child, LONGEST_STEP_MS, this.#signal)) === 0;
   }
 
   remove(): Promise<void> {

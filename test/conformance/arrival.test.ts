@@ -1,6 +1,7 @@
 import { type ConversionEvent, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { create, shuffled } from "../support/history.ts";
+import { shuffled } from "../../experiments/environment.ts";
+import { create } from "../support/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
 import { type Listed, listed, predicting } from "./stated.ts";
 

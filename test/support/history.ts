@@ -22,12 +22,3 @@ export function history(recommender: Recommender, setting: Setting, random: () =
   }
   return events;
 }
-
-export function shuffled<T>(items: readonly T[], random: () => number): T[] {
-  const copy = [...items];
-  for (let i = copy.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [copy[i], copy[j]] = [copy[j], copy[i]];
-  }
-  return copy;
-}

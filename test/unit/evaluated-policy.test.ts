@@ -1,8 +1,6 @@
 import {
   asyTs,
   delayLinTs,
-  type Evaluation,
-  type EvaluationRequest,
   evaluate,
   type LoggedDecision,
   linear,
@@ -13,29 +11,10 @@ import {
   uniform,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { type Stream, stream } from "../../experiments/environment.ts";
+import { stream } from "../../experiments/environment.ts";
+import { drawn, evaluated, K, points } from "../support/logged-decisions.ts";
 
 // What a policy would have earned that learns from the first part of a log, and what is refused.
-
-const K = 3;
-const RATES = [0.1, 0.3, 0.6];
-const LOGGED = [0.6, 0.3, 0.1];
-const oneHot = (action: number): number[] => RATES.map((_, a) => Number(a === action));
-const points = Float64Array.from(RATES.flatMap((_, action) => oneHot(action)));
-
-/** Decisions a millisecond apart; a conversion comes after a delay. */
-function drawn(n: number, random: Stream, delay: () => number = () => 0): LoggedDecision[] {
-  return Array.from({ length: n }, (_, shownAt) => {
-    const lot = random();
-    const index = lot < 0.6 ? 0 : lot < 0.9 ? 1 : 2;
-    const conversions = random() < RATES[index] ? [{ at: shownAt + delay(), reward: 1 }] : [];
-    return { shownAt, count: K, points, index, probability: LOGGED[index], conversions };
-  });
-}
-
-function evaluated(log: readonly LoggedDecision[], more: Partial<EvaluationRequest> = {}): Promise<Evaluation> {
-  return evaluate({ log, policy: () => oneHot(2), asOf: log.length, window: { ms: 1000 }, ...more });
-}
 
 describe("a policy", () => {
   it("is evaluated as it stands after the first part of the log, and one that has learnt earns more than chance", async () => {

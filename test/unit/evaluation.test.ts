@@ -1,29 +1,10 @@
-import { type Evaluation, type EvaluationRequest, evaluate, type LoggedDecision } from "afterclick";
+import { type Evaluation, evaluate, type LoggedDecision } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { geometric, type Stream, stream } from "../../experiments/environment.ts";
+import { geometric, stream } from "../../experiments/environment.ts";
 import { ProductLimit } from "../../src/evaluation/maturity.ts";
-
-const K = 3;
-const RATES = [0.1, 0.3, 0.6];
-const LOGGED = [0.6, 0.3, 0.1];
-const oneHot = (action: number): number[] => RATES.map((_, a) => Number(a === action));
-const points = Float64Array.from(RATES.flatMap((_, action) => oneHot(action)));
-
-/** Decisions a millisecond apart; a conversion comes after a delay. */
-function drawn(n: number, random: Stream, delay: () => number = () => 0): LoggedDecision[] {
-  return Array.from({ length: n }, (_, shownAt) => {
-    const lot = random();
-    const index = lot < 0.6 ? 0 : lot < 0.9 ? 1 : 2;
-    const conversions = random() < RATES[index] ? [{ at: shownAt + delay(), reward: 1 }] : [];
-    return { shownAt, count: K, points, index, probability: LOGGED[index], conversions };
-  });
-}
+import { drawn, evaluated, LOGGED, RATES } from "../support/logged-decisions.ts";
 
 const estimatesOf = ({ logged, ips, snips, doublyRobust }: Evaluation) => [logged, ips, snips, doublyRobust];
-
-function evaluated(log: readonly LoggedDecision[], more: Partial<EvaluationRequest> = {}): Promise<Evaluation> {
-  return evaluate({ log, policy: () => oneHot(2), asOf: log.length, window: { ms: 1000 }, ...more });
-}
 
 describe("estimates", () => {
   const log: LoggedDecision[] = [
