@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Presets, SingleBar } from "cli-progress";
-import { closesAt } from "../worker/bucket.ts";
+import { closesAt } from "../worker/domain/bucket.ts";
 import { ApiError, call, UnreachableError } from "./api.ts";
 import { freshSecrets, writeDevVars } from "./dev-vars.ts";
 import { breaches, CLOSED_WITHIN_MS, type Evidence, type LoggedConversion, type LoggedImpression, tally } from "./soak/check.ts";

@@ -1,6 +1,6 @@
 // Starts the worker on this machine, with local KV and Durable Objects, and sets up the demonstration shop.
 import { parseArgs } from "node:util";
-import { SHOP_MODEL, shopActions, shopModel } from "../worker/page/shop.ts";
+import { SHOP_MODEL, shopActions, shopModel } from "../pages/shop/assortment.ts";
 import { ApiError, call, UnreachableError } from "./api.ts";
 import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "./dev-vars.ts";
 import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./worker-process.ts";

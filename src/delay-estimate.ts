@@ -1,5 +1,5 @@
 import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./argument.ts";
-import { type DelayCurve, Delays } from "./model/delays.ts";
+import { type DelayCurve, Delays } from "./model/delay/delays.ts";
 import { malformed } from "./snapshot.ts";
 
 /** Options of `DelayEstimate`. */

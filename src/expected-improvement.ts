@@ -1,7 +1,11 @@
 import { compileCore } from "#core-module";
 import { finiteNumber, onlyKeys, record } from "./argument.ts";
 import { instantiate } from "./core/core.ts";
-import { type ImprovementRequest, expectedImprovement as improvement, logExpectedImprovement } from "./model/expected-improvement.ts";
+import {
+  type ImprovementRequest,
+  expectedImprovement as improvement,
+  logExpectedImprovement,
+} from "./model/gaussian-process/expected-improvement.ts";
 
 /** Expected improvement by itself, for research: what the policies score with, without a policy. */
 export interface ExpectedImprovement {

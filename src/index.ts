@@ -11,12 +11,20 @@ export type { Estimate } from "./evaluation/estimate.ts";
 export { type Evaluation, type EvaluationRequest, evaluate } from "./evaluation/evaluation.ts";
 export type { LoggedDecision } from "./evaluation/log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
-export type { BoxSettings, RegionSettings } from "./model/box.ts";
-export type { GaussianProcess } from "./model/gaussian-process.ts";
-export type { GaussianProcessSettings } from "./model/gaussian-process-settings.ts";
-export { additiveMatern32, type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "./model/kernel.ts";
+export type { Window } from "./model/delay/window.ts";
+export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
+export type { GaussianProcessSettings } from "./model/gaussian-process/gaussian-process-settings.ts";
+export {
+  additiveMatern32,
+  type Kernel,
+  linear,
+  matern12,
+  matern32,
+  matern52,
+  squaredExponential,
+} from "./model/gaussian-process/kernel.ts";
+export type { BoxSettings, RegionSettings } from "./model/lipschitz/box.ts";
 export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
-export type { Window } from "./model/window.ts";
 export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";
 export { type BpeOptions, bpe } from "./policy/bpe.ts";

@@ -1,5 +1,5 @@
+import type { Moment, Window } from "./model/delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
-import type { Moment, Window } from "./model/window.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
 /** What became of a conversion. */

@@ -1,8 +1,12 @@
 import { compileCore } from "#core-module";
 import { onlyKeys, record } from "./argument.ts";
 import { instantiate } from "./core/core.ts";
-import { GaussianProcess } from "./model/gaussian-process.ts";
-import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "./model/gaussian-process-settings.ts";
+import { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
+import {
+  type GaussianProcessSettings,
+  gaussianProcessOptions,
+  parseGaussianProcess,
+} from "./model/gaussian-process/gaussian-process-settings.ts";
 
 /**
  * A Gaussian process by itself, for research: the posterior that the policies hold, without a policy.

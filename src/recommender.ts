@@ -2,7 +2,7 @@ import { compileCore } from "#core-module";
 import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, record, wholeNumber, wrongType } from "./argument.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
-import { type Moment, parseWindow, type Window } from "./model/window.ts";
+import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import { type Candidate, type Choice, Policy } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";

@@ -1,5 +1,5 @@
 import { hc } from "hono/client";
-import type { App } from "./app.ts";
+import type { App } from "./edge/app.ts";
 
 /** Every route of the worker as a typed call, such as `client.v1.models[":model"].recommendations.$post({ param, json })`. */
 export type Afterclick = ReturnType<typeof hc<App>>;

@@ -1,5 +1,5 @@
-import type { Learner } from "./learner.ts";
-import { Problem } from "./problem.ts";
+import type { Learner } from "./learner/learner.ts";
+import { Problem } from "./protocol/problem.ts";
 
 /**
  * Bindings and variables. The four secrets have no default; each may hold several values, separated by whitespace, so that

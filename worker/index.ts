@@ -1,9 +1,9 @@
-import { app } from "./app.ts";
+import { PublicationStore } from "./domain/publication.ts";
+import { app } from "./edge/app.ts";
+import { learner } from "./edge/learner-client.ts";
 import type { Environment } from "./environment.ts";
-import { learner } from "./learner-client.ts";
-import { PublicationStore } from "./publication.ts";
 
-export { Learner } from "./learner.ts";
+export { Learner } from "./learner/learner.ts";
 
 export default {
   fetch: app.fetch,

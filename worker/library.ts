@@ -1,5 +1,5 @@
 // `afterclick/worker`: what one mounts in a worker of one's own.
-export { type App, app, createApp } from "./app.ts";
+export { type App, app, createApp } from "./edge/app.ts";
 export type { Environment } from "./environment.ts";
 export { default as handler } from "./index.ts";
-export { Learner } from "./learner.ts";
+export { Learner } from "./learner/learner.ts";

@@ -1,8 +1,8 @@
-import { app } from "../../worker/app.ts";
+import { app } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
-import type { Learner } from "../../worker/learner.ts";
+import type { Learner } from "../../worker/learner/learner.ts";
 
-export { Learner } from "../../worker/learner.ts";
+export { Learner } from "../../worker/learner/learner.ts";
 
 // The worker with a learner that registrations never reach: what remains is the cost of deciding.
 

@@ -1,6 +1,6 @@
-import { Catalogue, changedBy } from "../../worker/catalogue.ts";
-import { type Featurizer, featurizer, type ModelConfig } from "../../worker/model.ts";
-import { counting, worthOf } from "../../worker/reward.ts";
+import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
+import { type Featurizer, featurizer, type ModelConfig } from "../../worker/domain/model.ts";
+import { counting, worthOf } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, SourceError, type SourceOptions } from "./source.ts";
 

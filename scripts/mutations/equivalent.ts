@@ -17,7 +17,7 @@ export const equivalents: readonly Equivalent[] = [
     why: "At 1 the scale is 1 / sqrt(1), which is 1 exactly, as it is without.",
   },
   {
-    file: "src/model/gaussian-process.ts",
+    file: "src/model/gaussian-process/gaussian-process.ts",
     original: "place < 0",
     replacement: "place <= 0",
     why: "Points that include the domain's first one are scored instead of looked up. The bits are the same, only the cost grows.",
@@ -29,13 +29,13 @@ export const equivalents: readonly Equivalent[] = [
     why: "Scores are a pure function of the moments. Computing them again costs time alone.",
   },
   {
-    file: "src/model/covering.ts",
+    file: "src/model/lipschitz/covering.ts",
     original: "this.#reach[ball] <= radius + SLACK",
     replacement: "false",
     why: "No point of the ball is farther away than its reach, so none loses its witness. Computing the exact reach costs time alone.",
   },
   {
-    file: "src/model/maturing-ridge.ts",
+    file: "src/model/linear/maturing-ridge.ts",
     original: "row < count",
     replacement: "row <= count",
     why: "Every caller passes one score for each point, so the row after the last has no score.",

@@ -1,4 +1,4 @@
-import { closesAt, type Timing } from "../../worker/bucket.ts";
+import { closesAt, type Timing } from "../../worker/domain/bucket.ts";
 
 // Whether a soak's worker kept its promises. Times are ms since 1970; impressions are named by their UUIDs.
 

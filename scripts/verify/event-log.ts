@@ -1,11 +1,11 @@
-import type { CatalogueChange } from "../../worker/catalogue.ts";
-import type { RowStatus } from "../../worker/conversion-store.ts";
-import type { Decision, ImpressionState } from "../../worker/impression-store.ts";
-import type { LogHead } from "../../worker/message.ts";
-import type { Arm } from "../../worker/metrics.ts";
-import type { ModelConfig } from "../../worker/model.ts";
-import { receiptIn } from "../../worker/receipt.ts";
-import type { Features } from "../../worker/schema.ts";
+import type { CatalogueChange } from "../../worker/domain/catalogue.ts";
+import type { ModelConfig } from "../../worker/domain/model.ts";
+import { receiptIn } from "../../worker/domain/receipt.ts";
+import type { Arm } from "../../worker/learner/metrics.ts";
+import type { RowStatus } from "../../worker/learner/store/conversion-store.ts";
+import type { Decision, ImpressionState } from "../../worker/learner/store/impression-store.ts";
+import type { Features } from "../../worker/protocol/schema.ts";
+import type { LogHead } from "../../worker/rpc/message.ts";
 
 /** An impression as an export has it. */
 export interface ImpressionLine {

@@ -1,6 +1,6 @@
-import type { ModelConfig } from "../../worker/model.ts";
-import type { Team } from "../../worker/replica.ts";
-import { counting, type Worth, worthOf } from "../../worker/reward.ts";
+import type { ModelConfig } from "../../worker/domain/model.ts";
+import { counting, type Worth, worthOf } from "../../worker/domain/reward.ts";
+import type { Team } from "../../worker/learner/live-model.ts";
 import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
 
 type Appended = ReturnType<Team[number]["policy"]["append"]>;

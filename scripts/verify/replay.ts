@@ -1,8 +1,8 @@
-import { Catalogue, changedBy } from "../../worker/catalogue.ts";
-import { type Decided, decideAs, type Served } from "../../worker/decision.ts";
-import { featurizer, startModel } from "../../worker/model.ts";
-import { restoreTeam, type Team } from "../../worker/replica.ts";
-import { shownAtOf } from "../../worker/token.ts";
+import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
+import { type Decided, decideAs, type Served } from "../../worker/domain/decision.ts";
+import { featurizer, startModel } from "../../worker/domain/model.ts";
+import { shownAtOf } from "../../worker/domain/token.ts";
+import { restoreTeam, type Team } from "../../worker/learner/live-model.ts";
 import {
   type ConversionLine,
   type EventLine,

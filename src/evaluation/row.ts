@@ -1,5 +1,5 @@
 import type { Core } from "../core/core.ts";
-import { Ridge } from "../model/ridge.ts";
+import { Ridge } from "../model/linear/ridge.ts";
 import { type Estimate, ratioEstimate, sumOf, type Terms } from "./estimate.ts";
 import { type LoggedDecision, pointsOf } from "./log.ts";
 

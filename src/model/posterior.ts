@@ -1,7 +1,7 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
-import type { GaussianProcess } from "./gaussian-process.ts";
+import type { Moment } from "./delay/window.ts";
+import type { GaussianProcess } from "./gaussian-process/gaussian-process.ts";
 import { type KnownScores, known, type SampleRequest, type Scores, sampled } from "./ranking.ts";
-import type { Moment } from "./window.ts";
 
 /** Posterior of the expected reward at k points, k entries each. */
 export interface Moments {

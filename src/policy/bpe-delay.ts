@@ -4,8 +4,8 @@
 // Expired means: nothing; feedback that comes after its round's end is dropped.
 // Cost: with k survivors and n queries of the round O(k n) to choose; at the end of a round O(k n^2).
 import { finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/pure-exploration.ts";
-import { delayBound, RoundSchedule } from "../model/round-schedule.ts";
+import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/batch/pure-exploration.ts";
+import { delayBound, RoundSchedule } from "../model/batch/round-schedule.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `bpeDelay`. */

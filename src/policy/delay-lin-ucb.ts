@@ -3,8 +3,8 @@
 // Model: ridge regression in which an impression of age s counts for F(s) in the mean and wholly in the variance (maturing-ridge).
 // Expired means: a zero.
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, c cohorts of age; O(d^2) per impression, O(d) per conversion.
-import { MaturingRidge } from "../model/maturing-ridge.ts";
-import { type MaturingRidgeSettings, parseMaturingRidge } from "../model/maturing-ridge-settings.ts";
+import { MaturingRidge } from "../model/linear/maturing-ridge.ts";
+import { type MaturingRidgeSettings, parseMaturingRidge } from "../model/linear/maturing-ridge-settings.ts";
 import { known } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 

@@ -4,11 +4,11 @@
 // Expired means: a pull without a reward. A reward of 0 has to be reported like any other.
 // Cost: O(1) to choose and per impression and reward, and O(balls) once each in a phase; a ball of given points is found in O(points).
 import { flag, onlyKeys, outOfRange, positiveNumber } from "../argument.ts";
-import { BoxArms, checkExtent, MAX_POINT_AXES, PointArms } from "../model/ball-arms.ts";
-import { BallPhase } from "../model/ball-phase.ts";
-import { parseRegion, type RegionSettings } from "../model/box.ts";
-import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfidence } from "../model/confidence.ts";
 import { Domain } from "../model/domain.ts";
+import { BoxArms, checkExtent, MAX_POINT_AXES, PointArms } from "../model/lipschitz/ball-arms.ts";
+import { BallPhase } from "../model/lipschitz/ball-phase.ts";
+import { parseRegion, type RegionSettings } from "../model/lipschitz/box.ts";
+import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfidence } from "../model/lipschitz/confidence.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `dlpp`. */

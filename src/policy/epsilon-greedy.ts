@@ -4,8 +4,12 @@
 // Expired means: a zero, which it was all along.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression.
 import { finiteNumber, onlyKeys } from "../argument.ts";
-import { GaussianProcess } from "../model/gaussian-process.ts";
-import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
+import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
+import {
+  type GaussianProcessSettings,
+  gaussianProcessOptions,
+  parseGaussianProcess,
+} from "../model/gaussian-process/gaussian-process-settings.ts";
 import { comesTo, known } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 

@@ -3,9 +3,9 @@
 // Model: Gaussian process whose mean knows what has arrived, and whose variance knows all impressions.
 // Expired means: no part in the mean; its share of certainty stays.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per conversion and per impression.
-import { GaussianProcess } from "../model/gaussian-process.ts";
-import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process-settings.ts";
-import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
+import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
+import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process/gaussian-process-settings.ts";
+import { HallucinatedPosterior } from "../model/pending/hallucinated-posterior.ts";
 import { thompson } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 

@@ -4,10 +4,14 @@
 // Expired means: no part in the mean; its share of certainty stays.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression and per conversion.
 import { finiteNumber, onlyKeys } from "../argument.ts";
-import { improvementMultiplier, improvementScores } from "../model/expected-improvement.ts";
-import { GaussianProcess } from "../model/gaussian-process.ts";
-import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
-import { HallucinatedPosterior } from "../model/hallucinated-posterior.ts";
+import { improvementMultiplier, improvementScores } from "../model/gaussian-process/expected-improvement.ts";
+import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
+import {
+  type GaussianProcessSettings,
+  gaussianProcessOptions,
+  parseGaussianProcess,
+} from "../model/gaussian-process/gaussian-process-settings.ts";
+import { HallucinatedPosterior } from "../model/pending/hallucinated-posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `gpEi`. */

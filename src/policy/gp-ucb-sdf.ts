@@ -5,9 +5,13 @@
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per impression, O(n d) per conversion.
 
 import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
-import { DelayedPosterior } from "../model/delayed-posterior.ts";
-import { GaussianProcess } from "../model/gaussian-process.ts";
-import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
+import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
+import {
+  type GaussianProcessSettings,
+  gaussianProcessOptions,
+  parseGaussianProcess,
+} from "../model/gaussian-process/gaussian-process-settings.ts";
+import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 

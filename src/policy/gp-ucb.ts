@@ -3,9 +3,10 @@
 // Model: Gaussian process over what has arrived; an impression that has not is dropped, as if never made.
 // Expired means: nothing.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion.
-import { ArrivedPosterior } from "../model/arrived-posterior.ts";
-import { GaussianProcess } from "../model/gaussian-process.ts";
-import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process-settings.ts";
+
+import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
+import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process/gaussian-process-settings.ts";
+import { ArrivedPosterior } from "../model/pending/arrived-posterior.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 

@@ -4,9 +4,13 @@
 // Expired means: no part in the mean; its share of certainty stays.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
 import { finiteNumber, onlyKeys, wrongType } from "../argument.ts";
-import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
-import { improvementMultiplier, improvementScores } from "../model/expected-improvement.ts";
-import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
+import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
+import { improvementMultiplier, improvementScores } from "../model/gaussian-process/expected-improvement.ts";
+import {
+  type GaussianProcessSettings,
+  gaussianProcessOptions,
+  parseGaussianProcess,
+} from "../model/gaussian-process/gaussian-process-settings.ts";
 import { best } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 

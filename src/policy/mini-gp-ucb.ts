@@ -4,9 +4,13 @@
 // Expired means: no part in the mean; its share of certainty stays.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
 import { finiteNumber, oneOf, onlyKeys, wrongType } from "../argument.ts";
-import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/candidate-batches.ts";
-import { type GaussianProcessSettings, gaussianProcessOptions, parseGaussianProcess } from "../model/gaussian-process-settings.ts";
-import { upperConfidenceLeader } from "../model/leader.ts";
+import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
+import {
+  type GaussianProcessSettings,
+  gaussianProcessOptions,
+  parseGaussianProcess,
+} from "../model/gaussian-process/gaussian-process-settings.ts";
+import { upperConfidenceLeader } from "../model/gaussian-process/leader.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `miniGpUcb`. */

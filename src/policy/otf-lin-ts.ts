@@ -4,9 +4,9 @@
 // Expired means: a zero, which it was all along.
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { DelayedPosterior } from "../model/delayed-posterior.ts";
+import { Ridge } from "../model/linear/ridge.ts";
+import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { rowsAt } from "../model/ranking.ts";
-import { Ridge } from "../model/ridge.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `otfLinTs`. */

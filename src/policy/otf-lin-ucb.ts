@@ -4,9 +4,9 @@
 // Expired means: a zero, which it was all along.
 // Cost: O(k d^2) to choose, O(d^2) per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { DelayedPosterior } from "../model/delayed-posterior.ts";
+import { Ridge } from "../model/linear/ridge.ts";
+import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { known } from "../model/ranking.ts";
-import { Ridge } from "../model/ridge.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `otfLinUcb`. */

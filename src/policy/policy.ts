@@ -1,8 +1,8 @@
 import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
+import type { Moment } from "../model/delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
-import type { Moment } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule.ts";
 

@@ -1,9 +1,9 @@
 import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
+import type { Moment, Window } from "../model/delay/window.ts";
 import type { Domain } from "../model/domain.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
 import type { SampleRequest, Scores } from "../model/ranking.ts";
-import type { Moment, Window } from "../model/window.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 
 // What an algorithm is: how it scores candidates, and what an impression and a reward change. Everything that all algorithms

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { Match, type MatchReport } from "../../worker/playground/match.ts";
-import { defaults, queryOf, type Settings } from "../../worker/playground/settings.ts";
+import { Match, type MatchReport } from "../../pages/playground/match.ts";
+import { defaults, queryOf, type Settings } from "../../pages/playground/settings.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, outside, startWorker, type TestWorker } from "./worker.ts";
 
@@ -183,7 +183,7 @@ describeInChromium("the playground's page", () => {
 
   it("plays the same from files on any static host, in any folder", async () => {
     const folder = await mkdtemp(join(tmpdir(), "playground-"));
-    execFileSync(process.execPath, ["worker/playground/build.ts", "--out", folder]);
+    execFileSync(process.execPath, ["pages/playground/build.ts", "--out", folder]);
     const server = await serveFiles(folder);
     try {
       const base = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/some/folder/${queryOf(short)}`);

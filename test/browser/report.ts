@@ -1,4 +1,4 @@
-import type { Bucket, Explanation, Metrics } from "../../worker/page/client/report.ts";
+import type { Bucket, Explanation, Metrics } from "../../pages/dashboard/report.ts";
 
 // What a worker with a busy model might report: made up, the same at each run.
 

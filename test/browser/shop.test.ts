@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { products } from "../../worker/page/shop.ts";
+import { products } from "../../pages/shop/assortment.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";
 

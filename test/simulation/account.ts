@@ -1,6 +1,6 @@
 import { type PolicyFactory, policies, Recommender } from "afterclick";
-import type { Description } from "../../worker/message.ts";
-import { shownAtOf } from "../../worker/token.ts";
+import { shownAtOf } from "../../worker/domain/token.ts";
+import type { Description } from "../../worker/rpc/message.ts";
 import type { Sale, Shop, Shown } from "./shop.ts";
 import type { World } from "./world.ts";
 

@@ -1,4 +1,4 @@
-import { type App, createApp } from "../../worker/app.ts";
+import { type App, createApp } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { type Faults, Isolate } from "../support/workerd/isolate.ts";
 

@@ -1,6 +1,6 @@
 import type { Environment } from "../../worker/environment.ts";
 import worker from "../../worker/index.ts";
-import { Learner } from "../../worker/learner.ts";
+import { Learner } from "../../worker/learner/learner.ts";
 import { DurableObjects } from "../support/workerd/durable-object.ts";
 import { type Faults, Isolate } from "../support/workerd/isolate.ts";
 import { Kv } from "../support/workerd/kv.ts";

@@ -1,4 +1,4 @@
-import { shownAtOf, TokenSigner, uuidAt } from "../../worker/token.ts";
+import { shownAtOf, TokenSigner, uuidAt } from "../../worker/domain/token.ts";
 import type { Caller } from "./caller.ts";
 import { ACTIONS, bindings } from "./scene.ts";
 import type { Clock, Dice, World } from "./world.ts";

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
-import { GaussianProcess } from "../../src/model/gaussian-process.ts";
-import { parseGaussianProcess } from "../../src/model/gaussian-process-settings.ts";
+import { GaussianProcess } from "../../src/model/gaussian-process/gaussian-process.ts";
+import { parseGaussianProcess } from "../../src/model/gaussian-process/gaussian-process-settings.ts";
 import { Pending } from "../../src/pending.ts";
 import { freshCore } from "../property/core.ts";
 

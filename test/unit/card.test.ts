@@ -1,10 +1,10 @@
 import type uPlot from "uplot";
 import { describe, expect, it } from "vitest";
-import { Arrivals, Curves } from "../../worker/playground/client/curves.tsx";
-import { PlayerCard } from "../../worker/playground/client/player-card.tsx";
-import { Standings } from "../../worker/playground/client/standings.tsx";
-import type { MatchReport, PlayerReport } from "../../worker/playground/match.ts";
-import { defaults } from "../../worker/playground/settings.ts";
+import { Arrivals, Curves } from "../../pages/playground/client/curves.tsx";
+import { PlayerCard } from "../../pages/playground/client/player-card.tsx";
+import { Standings } from "../../pages/playground/client/standings.tsx";
+import type { MatchReport, PlayerReport } from "../../pages/playground/match.ts";
+import { defaults } from "../../pages/playground/settings.ts";
 import { drawn } from "../support/markup.ts";
 
 const player = (more: Partial<PlayerReport>): PlayerReport => ({

@@ -1,10 +1,10 @@
 import type uPlot from "uplot";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { Alarm, DelayOf } from "../../worker/page/client/dashboard/delay.tsx";
-import { Ages, Delays } from "../../worker/page/client/dashboard/histogram.tsx";
-import { Rate } from "../../worker/page/client/dashboard/rate.tsx";
-import { moment } from "../../worker/page/client/notation.ts";
-import type { Bar, Bucket, Delay, Metrics } from "../../worker/page/client/report.ts";
+import { Alarm, DelayOf } from "../../pages/dashboard/delay.tsx";
+import { Ages, Delays } from "../../pages/dashboard/histogram.tsx";
+import { Rate } from "../../pages/dashboard/rate.tsx";
+import type { Bar, Bucket, Delay, Metrics } from "../../pages/dashboard/report.ts";
+import { moment } from "../../pages/ui/notation.ts";
 import { busy, idle } from "../browser/report.ts";
 import { drawn } from "../support/markup.ts";
 

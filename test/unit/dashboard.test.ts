@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { ExplanationOf } from "../../worker/page/client/dashboard/explanation.tsx";
-import { Figures } from "../../worker/page/client/dashboard/figures.tsx";
-import { LiftOf } from "../../worker/page/client/dashboard/lift.tsx";
-import { Recents } from "../../worker/page/client/dashboard/recents.tsx";
-import { moment } from "../../worker/page/client/notation.ts";
-import type { Explanation, Lift } from "../../worker/page/client/report.ts";
+import { ExplanationOf } from "../../pages/dashboard/explanation.tsx";
+import { Figures } from "../../pages/dashboard/figures.tsx";
+import { LiftOf } from "../../pages/dashboard/lift.tsx";
+import { Recents } from "../../pages/dashboard/recents.tsx";
+import type { Explanation, Lift } from "../../pages/dashboard/report.ts";
+import { moment } from "../../pages/ui/notation.ts";
 import { busy, explained, idle } from "../browser/report.ts";
 import { drawn } from "../support/markup.ts";
 

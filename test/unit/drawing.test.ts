@@ -1,9 +1,9 @@
 import type uPlot from "uplot";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { DelayOf } from "../../worker/page/client/dashboard/delay.tsx";
-import { Ages } from "../../worker/page/client/dashboard/histogram.tsx";
-import { Rate } from "../../worker/page/client/dashboard/rate.tsx";
-import type { Delay, Metrics } from "../../worker/page/client/report.ts";
+import { DelayOf } from "../../pages/dashboard/delay.tsx";
+import { Ages } from "../../pages/dashboard/histogram.tsx";
+import { Rate } from "../../pages/dashboard/rate.tsx";
+import type { Delay, Metrics } from "../../pages/dashboard/report.ts";
 import { busy } from "../browser/report.ts";
 import { drawn } from "../support/markup.ts";
 

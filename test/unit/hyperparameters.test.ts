@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { additiveMatern32, delayGpUcb, gaussianProcess, type Kernel } from "afterclick";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Core, instantiate, type KernelSpec } from "../../src/core/core.ts";
-import { fitted, mostProbable } from "../../src/model/hyperparameters.ts";
-import { kernelSpec } from "../../src/model/kernel.ts";
+import { fitted, mostProbable } from "../../src/model/gaussian-process/hyperparameters.ts";
+import { kernelSpec } from "../../src/model/gaussian-process/kernel.ts";
 import { solved } from "../support/dense.ts";
 import { stream } from "../support/scenario.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { inducingPoints } from "../../src/model/inducing-points.ts";
-import { kernelSpec, squaredExponential } from "../../src/model/kernel.ts";
+import { inducingPoints } from "../../src/model/gaussian-process/inducing-points.ts";
+import { kernelSpec, squaredExponential } from "../../src/model/gaussian-process/kernel.ts";
 import { freshCore } from "../property/core.ts";
 import { stream } from "../support/scenario.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { scaleOf } from "../../worker/page/client/dashboard/scale.ts";
-import { column, decimal, duration, moment, percent, signed, tick, whole } from "../../worker/page/client/notation.ts";
-import { linkTo, routeOf } from "../../worker/page/client/route.ts";
+import { scaleOf } from "../../pages/dashboard/scale.ts";
+import { column, decimal, duration, moment, percent, signed, tick, whole } from "../../pages/ui/notation.ts";
+import { linkTo, routeOf } from "../../pages/ui/route.ts";
 
 afterEach(() => void vi.useRealTimers());
 

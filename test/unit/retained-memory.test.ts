@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { DelayedPosterior } from "../../src/model/delayed-posterior.ts";
+import { DelayedPosterior } from "../../src/model/pending/delayed-posterior.ts";
 import type { Posterior } from "../../src/model/posterior.ts";
 import { Pending } from "../../src/pending.ts";
 

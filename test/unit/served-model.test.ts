@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { featurizer, learnsAlike, type ModelConfig, prepareModel, toDyadic } from "../../worker/model.ts";
-import type { Action, ModelBody } from "../../worker/schema.ts";
+import { featurizer, learnsAlike, type ModelConfig, prepareModel, toDyadic } from "../../worker/domain/model.ts";
+import type { Action, ModelBody } from "../../worker/protocol/schema.ts";
 
 const window = { ms: 3_600_000 };
 const configOf = async (body: Partial<ModelBody> = {}): Promise<ModelConfig> => (await prepareModel({ window, ...body })).config;

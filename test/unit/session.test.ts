@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Session } from "../../worker/page/client/session.ts";
+import { Session } from "../../pages/shop/session.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const WINDOW_MS = 120_000;

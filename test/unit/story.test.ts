@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Shown } from "../../worker/page/client/session.ts";
-import { productOf, profileOf, story } from "../../worker/page/client/story.ts";
+import type { Shown } from "../../pages/shop/session.ts";
+import { productOf, profileOf, story } from "../../pages/shop/story.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const WINDOW_MS = 120_000;

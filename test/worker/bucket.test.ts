@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { auditedAt, bucketAt, bucketEnd, bucketMs, closesAt, forgottenAt, forgottenBefore, journalledUntil } from "../../worker/bucket.ts";
+import {
+  auditedAt,
+  bucketAt,
+  bucketEnd,
+  bucketMs,
+  closesAt,
+  forgottenAt,
+  forgottenBefore,
+  journalledUntil,
+} from "../../worker/domain/bucket.ts";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 

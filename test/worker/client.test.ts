@@ -1,8 +1,8 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, expectTypeOf, it } from "vitest";
-import { app } from "../../worker/app.ts";
 import { afterclick } from "../../worker/client.ts";
+import { app } from "../../worker/edge/app.ts";
 import { HOUR_MS, sign } from "./client.ts";
 
 /** The worker in place of the network. */

@@ -2,9 +2,9 @@ import { createExecutionContext, runInDurableObject, waitOnExecutionContext } fr
 import { env } from "cloudflare:workers";
 import { Webhook } from "standardwebhooks";
 import { expect } from "vitest";
-import { type App, app } from "../../worker/app.ts";
+import { type App, app } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
-import type { Description } from "../../worker/message.ts";
+import type { Description } from "../../worker/rpc/message.ts";
 
 export const HOUR_MS = 3_600_000;
 

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { createApp } from "../../worker/app.ts";
+import { createApp } from "../../worker/edge/app.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, statusOf } from "./client.ts";
 import { auditing, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";

@@ -1,10 +1,10 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { type Policy, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Catalogue } from "../../worker/catalogue.ts";
-import { type DecisionRequest, decide, type Served } from "../../worker/decision.ts";
-import { featurizer, prepareModel } from "../../worker/model.ts";
-import type { ModelBody } from "../../worker/schema.ts";
+import { Catalogue } from "../../worker/domain/catalogue.ts";
+import { type DecisionRequest, decide, type Served } from "../../worker/domain/decision.ts";
+import { featurizer, prepareModel } from "../../worker/domain/model.ts";
+import type { ModelBody } from "../../worker/protocol/schema.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend, statusesOf } from "./client.ts";
 import { START } from "./clock.ts";

@@ -2,9 +2,9 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { encoder, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createApp } from "../../worker/app.ts";
-import type { Learner } from "../../worker/learner.ts";
-import { TokenSigner } from "../../worker/token.ts";
+import { TokenSigner } from "../../worker/domain/token.ts";
+import { createApp } from "../../worker/edge/app.ts";
+import type { Learner } from "../../worker/learner/learner.ts";
 import { settings } from "../support/scenario.ts";
 import { type CallOptions, call, convert, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend } from "./client.ts";
 import { START } from "./clock.ts";

@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { Learner } from "../../worker/learner.ts";
+import type { Learner } from "../../worker/learner/learner.ts";
 
 /** Stands between a caller and what it calls: lets a call pass, fails it before it arrives, or loses its reply. */
 export type Fault = (method: string, call: () => Promise<unknown>) => Promise<unknown>;

@@ -3,11 +3,11 @@ import { env } from "cloudflare:workers";
 import { Recommender } from "afterclick";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createApp } from "../../worker/app.ts";
+import { type TokenContent, TokenSigner, uuidAt } from "../../worker/domain/token.ts";
+import { createApp } from "../../worker/edge/app.ts";
 import { graceMs } from "../../worker/environment.ts";
 import worker from "../../worker/index.ts";
-import { Learner } from "../../worker/learner.ts";
-import { type TokenContent, TokenSigner, uuidAt } from "../../worker/token.ts";
+import { Learner } from "../../worker/learner/learner.ts";
 import {
   call,
   convert,

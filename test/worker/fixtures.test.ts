@@ -9,7 +9,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { eventSource } from "../../scripts/evaluate/event-source.ts";
 import { verify } from "../../scripts/verify/verification.ts";
-import { createApp } from "../../worker/app.ts";
+import { createApp } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { type Base64, fromBase64, toBase64 } from "../fixtures/bytes.ts";
 import { bindings, Caller, goOn, type Place, seededBytes } from "../fixtures/course.ts";

@@ -1,8 +1,8 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { createApp } from "../../worker/app.ts";
-import type { Learner } from "../../worker/learner.ts";
+import { createApp } from "../../worker/edge/app.ts";
+import type { Learner } from "../../worker/learner/learner.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, stateOf, statusesOf } from "./client.ts";
 import { closing, DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { learners, lost } from "./fault.ts";

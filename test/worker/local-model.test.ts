@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { decodePublication } from "../../worker/publication.ts";
+import { decodePublication } from "../../worker/domain/publication.ts";
 import { call, createModel, HOUR_MS, recommend, sign } from "./client.ts";
 
 // What a page may take and give with a publishable key, of a model that is open to pages.

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
-import type { DelayMetrics } from "../../worker/maturity.ts";
+import type { DelayMetrics } from "../../worker/learner/maturity.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf } from "./client.ts";
 import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { createApp } from "../../worker/app.ts";
-import { type Arm, type Bar, liftOf, type Metrics } from "../../worker/metrics.ts";
+import { createApp } from "../../worker/edge/app.ts";
+import { type Arm, type Bar, liftOf, type Metrics } from "../../worker/learner/metrics.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, statusesOf } from "./client.ts";
 import { bucketOf, closing, MINUTE_MS, QUARTER_MS, tick, useClock } from "./clock.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Outbox } from "../../worker/outbox.ts";
+import { Outbox } from "../../worker/edge/outbox.ts";
 
 /** What an isolate has shown: one impression with so many numbers. */
 function shown(numbers = 4): Parameters<Outbox["put"]>[0] {

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
-import { decodePublication, type Publication } from "../../worker/publication.ts";
+import { decodePublication, type Publication } from "../../worker/domain/publication.ts";
 import { type CallOptions, call } from "./client.ts";
 
 /** After it an isolate looks for something newer. */

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { policies, Recommender } from "afterclick";
 import { expect, it } from "vitest";
-import { createApp } from "../../worker/app.ts";
+import { createApp } from "../../worker/edge/app.ts";
 import {
   call,
   convert,

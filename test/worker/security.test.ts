@@ -1,11 +1,11 @@
 import { env as bindings } from "cloudflare:workers";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { type Keyed, type KeyName, keys, plainKey } from "../../worker/edge/api-keys.ts";
+import { crossOrigin } from "../../worker/edge/origin.ts";
+import { rateLimit } from "../../worker/edge/rate-limit.ts";
 import { type Environment, remembered } from "../../worker/environment.ts";
-import { type Keyed, type KeyName, keys, plainKey } from "../../worker/keys.ts";
-import { crossOrigin } from "../../worker/origin.ts";
-import { Problem, problemResponse } from "../../worker/problem.ts";
-import { rateLimit } from "../../worker/rate-limit.ts";
+import { Problem, problemResponse } from "../../worker/protocol/problem.ts";
 import { complaints } from "./complaints.ts";
 
 const SECRET = "sk_0123456789-of-the-tests";

@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
 import worker from "../../worker/index.ts";
-import type { Learner } from "../../worker/learner.ts";
+import type { Learner } from "../../worker/learner/learner.ts";
 import { Edges } from "../simulation/edges.ts";
 import { bindings } from "../simulation/scene.ts";
 import { type Setting, Simulation } from "../simulation/simulation.ts";

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { type ConversionLine, type ImpressionLine, LogMismatch } from "../../scripts/verify/event-log.ts";
 import { Ledger } from "../../scripts/verify/ledger.ts";
-import type { ModelConfig } from "../../worker/model.ts";
-import type { Team } from "../../worker/replica.ts";
+import type { ModelConfig } from "../../worker/domain/model.ts";
+import type { Team } from "../../worker/learner/live-model.ts";
 
 // The rules by which a log is verified, by hand: whole logs are held against these rules in verify.test.ts, and both are the worker's own.
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { LogMismatch } from "../../scripts/verify/event-log.ts";
 import { verify } from "../../scripts/verify/verification.ts";
-import { createApp } from "../../worker/app.ts";
-import { receipted } from "../../worker/receipt.ts";
+import { receipted } from "../../worker/domain/receipt.ts";
+import { createApp } from "../../worker/edge/app.ts";
 import { call, convert, createModel, describeModel, keep, recommend, show } from "./client.ts";
 import { closing, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import type { Line } from "./fold.ts";

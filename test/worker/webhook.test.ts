@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { signingSecret, verifyWebhook } from "../../worker/edge/webhook.ts";
 import type { Environment } from "../../worker/environment.ts";
-import { signingSecret, verifyWebhook } from "../../worker/webhook.ts";
 
 // The vector of the Standard Webhooks specification's reference implementations.
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

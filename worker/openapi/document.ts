@@ -1,5 +1,5 @@
 import type * as v from "valibot";
-import { modelParameter } from "../schema.ts";
+import { modelParameter } from "../protocol/schema.ts";
 import { type Answer, type Operation, operations, type Story } from "./operations.ts";
 import { components, jsonSchemaOf, reference } from "./schemas.ts";
 

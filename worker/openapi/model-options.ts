@@ -1,4 +1,4 @@
-import type { ModelBody } from "../schema.ts";
+import type { ModelBody } from "../protocol/schema.ts";
 
 /** What each option of a model does. What was learnt is bound to the first eight. */
 export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {

@@ -1,6 +1,6 @@
 import type * as v from "valibot";
-import type { ProblemStatus } from "../problem.ts";
-import { logQuery } from "../schema.ts";
+import type { ProblemStatus } from "../protocol/problem.ts";
+import { logQuery } from "../protocol/schema.ts";
 import type { SchemaName } from "./schemas.ts";
 
 export interface Answer {

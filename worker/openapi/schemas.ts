@@ -10,7 +10,7 @@ import {
   recommendationsBody,
   resetBody,
   rollbackBody,
-} from "../schema.ts";
+} from "../protocol/schema.ts";
 import * as answers from "./answers.ts";
 import { modelOptions } from "./model-options.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { featurizer as ofPage } from "../../../local/publication.ts";
-import { type ModelConfig, featurizer as ofWorker, toDyadic } from "../../../worker/model.ts";
+import { type ModelConfig, featurizer as ofWorker, toDyadic } from "../../../worker/domain/model.ts";
 
 // What a page makes of features is what the worker makes of them, to the bit, in one go or one action after another.
 

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { LearnerStore } from "../../../worker/learner-store.ts";
-import { prepareModel } from "../../../worker/model.ts";
-import { Replica } from "../../../worker/replica.ts";
-import { uuidAt } from "../../../worker/token.ts";
+import { prepareModel } from "../../../worker/domain/model.ts";
+import { uuidAt } from "../../../worker/domain/token.ts";
+import { Replica } from "../../../worker/learner/live-model.ts";
+import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
 import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
 

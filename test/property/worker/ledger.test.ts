@@ -1,11 +1,11 @@
 import { otfLinTs, Recommender } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { LearnerStore } from "../../../worker/learner-store.ts";
-import { isOwed } from "../../../worker/ledger.ts";
-import { type ModelConfig, prepareModel } from "../../../worker/model.ts";
-import { Replica, type Team } from "../../../worker/replica.ts";
-import { uuidAt } from "../../../worker/token.ts";
+import { type ModelConfig, prepareModel } from "../../../worker/domain/model.ts";
+import { uuidAt } from "../../../worker/domain/token.ts";
+import { isOwed } from "../../../worker/learner/ledger.ts";
+import { Replica, type Team } from "../../../worker/learner/live-model.ts";
+import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
 import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
 import { type Event, LedgerModel } from "./ledger-model.ts";

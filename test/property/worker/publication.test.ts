@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readPublication } from "../../../local/publication.ts";
-import { decodePublication, encodePublication, isNewer } from "../../../worker/publication.ts";
+import { decodePublication, encodePublication, isNewer } from "../../../worker/domain/publication.ts";
 
 // Publications against the format that is stated: SHA-256 of the rest, length of the header as 32 bits big-endian, the header as
 // JSON, the snapshots. Two readers: the worker's answers undefined for what it cannot use, a page's throws.

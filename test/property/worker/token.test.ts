@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { firstIdAt, hash32, type Impression, shownAtOf, TokenSigner, uuidAt } from "../../../worker/token.ts";
+import { firstIdAt, hash32, type Impression, shownAtOf, TokenSigner, uuidAt } from "../../../worker/domain/token.ts";
 
 // Impression ids against a second implementation, of Node's buffers and cryptography: version, key id, UUID, end of the window,
 // hash of the action, probability, version of the model, its name; then 128 bits of an HMAC-SHA256. Numbers are big-endian.

@@ -1,0 +1,118 @@
+import type { Child } from "hono/jsx";
+import { useEffect, useLayoutEffect, useState } from "hono/jsx/dom";
+import type { Source } from "../shop/source.ts";
+import { duration, moment } from "../ui/notation.ts";
+import { linkTo, type Route } from "../ui/route.ts";
+import { Alarm, DelayOf } from "./delay.tsx";
+import { Empty } from "./empty.tsx";
+import { ExplanationOf } from "./explanation.tsx";
+import { Figures } from "./figures.tsx";
+import { Ages, Delays } from "./histogram.tsx";
+import { LiftOf } from "./lift.tsx";
+import { Monitor } from "./monitor.ts";
+import { Rate } from "./rate.tsx";
+import { Recents } from "./recents.tsx";
+import type { Explanation, Metrics, ModelSummary } from "./report.ts";
+
+function Models({ models, chosen }: { models: readonly ModelSummary[]; chosen: string | undefined }) {
+  if (models.length === 0) {
+    return (
+      <section>
+        <Empty title="No model yet">
+          Create one with PUT /v1/models/MODEL and <code>{'{ "window": { "ms": 604800000 } }'}</code>, then give it a catalogue with PUT
+          /v1/models/MODEL/actions. It will appear here.
+        </Empty>
+      </section>
+    );
+  }
+  return (
+    <nav aria-label="Models" class="models">
+      {models.map(({ model }) => (
+        <a key={model} href={linkTo(model)} aria-current={model === chosen ? "page" : undefined}>
+          {model}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Choose() {
+  return <Empty title="Why an impression was shown">Choose one of the newest, or paste the id of any.</Empty>;
+}
+
+function Unknown() {
+  return (
+    <Empty title="No such impression">
+      This worker does not know it: it may be another worker's, too old to be kept, or cut off when it was copied.
+    </Empty>
+  );
+}
+
+type Shown = { metrics: Metrics; explanation: Explanation | null | undefined; impression: string | undefined; children?: Child };
+
+/** What becomes of one model's impressions, and how well it does. */
+function Model({ metrics, explanation, impression, children }: Shown) {
+  const { model, policy, serving, windowMs, now } = metrics;
+  return (
+    <div class="columns">
+      <p class="about">
+        <b>{model}</b> chooses by {policy}, served by {serving === "edge" ? "copies at the edge" : "its learner"}; a conversion counts for{" "}
+        {duration(windowMs)}. As of {moment(now, true)}.
+      </p>
+      <Alarm metrics={metrics} />
+      <Figures metrics={metrics} />
+      {children}
+      <section class="wide">
+        <Rate metrics={metrics} />
+      </section>
+      <section class="wide">
+        <LiftOf metrics={metrics} />
+      </section>
+      <section class="wide delay">
+        <DelayOf metrics={metrics} />
+      </section>
+      <section>
+        <Ages metrics={metrics} />
+      </section>
+      <section>
+        <Delays metrics={metrics} />
+      </section>
+      <Recents metrics={metrics} chosen={impression} />
+      {explanation && explanation.impressionId === impression ? (
+        <ExplanationOf key={impression} explanation={explanation} now={now} />
+      ) : (
+        <section>{impression === undefined ? <Choose /> : explanation === null && <Unknown />}</section>
+      )}
+    </div>
+  );
+}
+
+/**
+ * The dashboard of the model that the route names, or of the first.
+ * @param props.refused is called if the source's key is not taken.
+ * @param props.children stand below the model's counts.
+ */
+export function Dashboard(props: { source: Source; route: Route; refused?: () => void; children?: Child }) {
+  const { source, route, refused, children } = props;
+  const [, redraw] = useState({});
+  const [monitor] = useState(() => new Monitor(source, () => redraw({})));
+  useLayoutEffect(() => monitor.show(route.model, route.impression), [route.model, route.impression]);
+  useLayoutEffect(() => monitor.start(), []);
+  useEffect(() => {
+    if (monitor.refused) refused?.();
+  }, [monitor.refused]);
+  const { models, metrics, explanation, problem } = monitor;
+  return (
+    <>
+      <p class="problem" role="status">
+        {problem}
+      </p>
+      {models && <Models models={models} chosen={metrics?.model ?? route.model} />}
+      {metrics && (
+        <Model metrics={metrics} explanation={explanation} impression={route.impression}>
+          {children}
+        </Model>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,192 @@
+import { useEffect, useRef } from "hono/jsx/dom";
+import { column, decimal, duration, moment, whole } from "../ui/notation.ts";
+import { linkTo } from "../ui/route.ts";
+import type { Candidate, Conversion, Explanation } from "./report.ts";
+import { scaleOf } from "./scale.ts";
+
+/** Candidates that are listed; the one that was shown always is. */
+const LISTED = 12;
+
+/** Why this one, in a sentence or two. */
+function reasonsOf({ arm, decision, modelVersion }: Explanation): string {
+  if (!decision) return "It was shown by other means and registered here, so there is no decision to explain.";
+  const { place, candidates, probability, mean, width, score } = decision;
+  const among = candidates === null ? "in a domain of its own" : `among ${whole(candidates)} candidate${candidates === 1 ? "" : "s"}`;
+  const odds = probability === undefined ? "" : ` Its chance of place ${place + 1} was ${decimal(100 * probability)} %.`;
+  const why = {
+    policy: `The policy put it in place ${place + 1} ${among}: it scored ${decimal(score)}, by a mean of ${decimal(mean)} and a width of ${decimal(width)}.`,
+    holdout: `It was drawn uniformly ${among}, as a control for the policy.`,
+    default: "It is the default action, shown because the policy was not to decide.",
+  }[arm];
+  return `${why}${odds} Model version ${whole(modelVersion)}.`;
+}
+
+function listOf({ candidates, action }: Explanation): readonly Candidate[] {
+  const ranked = (candidates ?? []).toSorted((a, b) => b.score - a.score);
+  return ranked.filter(({ id }, i) => i < LISTED || id === action);
+}
+
+function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (value: number) => string; write: (value: number) => string }) {
+  const { candidate, shown, place, write } = props;
+  const { id, mean, width, score } = candidate;
+  const positions = {
+    "--zero": place(0),
+    "--low": place(mean - width),
+    "--high": place(mean + width),
+    "--mean": place(mean),
+    "--score": place(score),
+  };
+  return (
+    <tr>
+      <th scope="row" class={shown ? "shown" : undefined}>
+        {id} {shown && <span class="tag">shown</span>}
+      </th>
+      <td class="plot" aria-hidden="true">
+        <div style={positions}>
+          <i class="zero" />
+          <i class="band" />
+          <i class="mean" />
+          <i class="score" />
+        </div>
+      </td>
+      <td class="number">
+        {write(mean)} <small>± {write(width)}</small>
+      </td>
+      <td class="number">{write(score)}</td>
+    </tr>
+  );
+}
+
+function Legend({ left }: { left: number }) {
+  return (
+    <ul class="legend">
+      <li>
+        <i class="mean" /> mean
+      </li>
+      <li>
+        <i class="band" /> width
+      </li>
+      <li>
+        <i class="score" /> score, by which it would be ranked
+      </li>
+      {left > 0 && <li>{whole(left)} more scored less</li>}
+    </ul>
+  );
+}
+
+function Candidates({ explanation }: { explanation: Explanation }) {
+  const listed = listOf(explanation);
+  const values = listed.flatMap(({ mean, width, score }) => [mean - width, mean + width, score]);
+  const { most, place } = scaleOf([0, ...values]);
+  const write = column(values);
+  return (
+    <>
+      <h3 id="candidates">What the model expects now, in the same context</h3>
+      <table class="candidates" aria-labelledby="candidates">
+        <thead>
+          <tr>
+            <th scope="col">Candidate</th>
+            <th scope="col" class="chart">
+              <span class="unseen">Chart</span>
+            </th>
+            <th scope="col" class="number">
+              Mean <small>± width</small>
+            </th>
+            <th scope="col" class="number score-number">
+              Score
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {listed.map((candidate) => (
+            <CandidateRow
+              key={candidate.id}
+              candidate={candidate}
+              shown={candidate.id === explanation.action}
+              place={place}
+              write={write}
+            />
+          ))}
+        </tbody>
+        <tfoot aria-hidden="true">
+          <tr>
+            <td />
+            <td class="axis">
+              <div class="line" style={{ "--zero": place(0) }}>
+                <span>0</span>
+                <span class="most">{decimal(Number(most.toPrecision(2)))}</span>
+              </div>
+            </td>
+            <td colspan={2} />
+          </tr>
+        </tfoot>
+      </table>
+      <Legend left={(explanation.candidates?.length ?? 0) - listed.length} />
+    </>
+  );
+}
+
+function Conversions({ conversions, shownAt }: { conversions: readonly Conversion[]; shownAt: number }) {
+  return (
+    <table class="numbers">
+      <thead>
+        <tr>
+          <th scope="col">Came</th>
+          <th scope="col">Goal</th>
+          <th scope="col">Reward</th>
+          <th scope="col">Status</th>
+        </tr>
+      </thead>
+      <tbody>
+        {conversions.map(({ goal, reward, at, status }, i) => (
+          <tr key={i}>
+            <th scope="row">
+              after {duration(at - shownAt)} <small>at {moment(at, true)}</small>
+            </th>
+            <td>{goal}</td>
+            <td>{reward === null ? "retracted" : decimal(reward)}</td>
+            <td>{status}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** One impression: what was shown instead of what, why, and what has come of it since. */
+export function ExplanationOf({ explanation, now }: { explanation: Explanation; now: number }) {
+  const { model, action, status, shownAt, windowEndsAt, conversions, candidates, reward, decision } = explanation;
+  const heading = useRef<HTMLHeadingElement>(null);
+  // Whoever asked for it hears and sees it at once.
+  useEffect(() => heading.current?.focus(), []);
+  const shadows = Object.entries(decision?.shadows ?? {});
+  const left = status === "pending" && windowEndsAt > now ? `, ${duration(windowEndsAt - now)} left` : "";
+  return (
+    <section class="explanation" aria-labelledby="explanation">
+      <div class="bar">
+        <h2 id="explanation" tabindex={-1} ref={heading}>
+          Why {action}
+        </h2>
+        <a href={linkTo(model)}>Close</a>
+      </div>
+      <p>
+        <i data-status={status} /> Shown at {moment(shownAt, true)}, {status}
+        {left}
+        {reward === null ? "" : `, with a reward of ${decimal(reward)}`}.
+      </p>
+      <p>{reasonsOf(explanation)}</p>
+      {shadows.length > 0 && (
+        <p class="quiet">
+          Beside it, without a say, {shadows.map(([name, shadowed]) => `${name} would have shown ${shadowed}`).join(", ")}.
+        </p>
+      )}
+      {candidates && candidates.length > 0 && <Candidates explanation={explanation} />}
+      <h3>What has come since</h3>
+      {conversions.length > 0 ? (
+        <Conversions conversions={conversions} shownAt={shownAt} />
+      ) : (
+        <p class="quiet">{left ? "Nothing yet; a conversion may still come." : "Nothing."}</p>
+      )}
+    </section>
+  );
+}

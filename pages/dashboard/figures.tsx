@@ -1,0 +1,44 @@
+import { duration, whole } from "../ui/notation.ts";
+import type { CountName, Metrics } from "./report.ts";
+
+const groups: readonly { readonly title: string; readonly names: readonly CountName[] }[] = [
+  { title: "Impressions", names: ["impressions", "pending", "converted", "retracted", "expired"] },
+  { title: "Conversion events", names: ["applied", "duplicate", "late", "conflict", "orphan"] },
+];
+
+/** A model's counts, and how far behind what is served is. */
+export function Figures({ metrics }: { metrics: Metrics }) {
+  const { counts, snapshot, lagMs } = metrics;
+  return (
+    <section class="wide figures" aria-label="Counts">
+      {groups.map(({ title, names }) => (
+        <div key={title}>
+          <h2>{title}</h2>
+          <dl>
+            {names.map((name) => (
+              <div key={name}>
+                <dt>{name === "impressions" ? "shown" : name}</dt>
+                <dd class={name}>{whole(counts[name])}</dd>
+              </div>
+            ))}
+          </dl>
+        </div>
+      ))}
+      <div>
+        <h2>Learner</h2>
+        <dl>
+          <div>
+            <dt>lag</dt>
+            <dd title="From being shown to being registered, of the newest impression">{lagMs === null ? "–" : duration(lagMs)}</dd>
+          </div>
+          <div>
+            <dt>snapshot</dt>
+            <dd title={snapshot ? `Version ${snapshot.version}` : "None published yet"}>
+              {snapshot ? `${duration(snapshot.ageMs)} old` : "–"}
+            </dd>
+          </div>
+        </dl>
+      </div>
+    </section>
+  );
+}

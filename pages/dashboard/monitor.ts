@@ -1,0 +1,93 @@
+import { Refusal, reasonOf } from "../shop/api.ts";
+import type { Source } from "../shop/source.ts";
+import type { Explanation, Metrics, ModelSummary } from "./report.ts";
+
+const REFRESH_MS = 2000;
+
+/** What a dashboard shows of one model and of one of its impressions, kept fresh while somebody looks. */
+export class Monitor {
+  readonly #source: Source;
+  readonly #changed: () => void;
+  #reading = false;
+  #stopped = false;
+  #model: string | undefined;
+  #impression: string | undefined;
+
+  /** All models, where there may be several. */
+  models?: readonly ModelSummary[];
+  metrics?: Metrics;
+  /** Null: the worker knows no such impression. */
+  explanation?: Explanation | null;
+  /** Why what is shown is not fresh; empty if it is. */
+  problem = "";
+  /** Whether the worker does not take the key. */
+  refused = false;
+
+  /** @param changed is called whenever there is something new to draw. */
+  constructor(source: Source, changed: () => void) {
+    this.#source = source;
+    this.#changed = changed;
+  }
+
+  /** Reads now, and again every two seconds while the page is visible; returns what ends it. */
+  start(): () => void {
+    const read = () => void this.#read();
+    const timer = setInterval(read, REFRESH_MS);
+    document.addEventListener("visibilitychange", read);
+    read();
+    return () => {
+      this.#stopped = true;
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", read);
+    };
+  }
+
+  /** Turns to a model, by default the first, and to an impression of it. */
+  show(model: string | undefined, impression: string | undefined): void {
+    if (model !== this.#model) this.metrics = undefined;
+    if (impression !== this.#impression) this.explanation = undefined;
+    this.#model = model;
+    this.#impression = impression;
+    void this.#read();
+  }
+
+  async #read(): Promise<void> {
+    if (this.#reading || this.#stopped || document.hidden) return;
+    this.#reading = true;
+    const [model, impression] = [this.#model, this.#impression];
+    const stale = () => this.#stopped || model !== this.#model || impression !== this.#impression;
+    try {
+      const [metrics, explanation] = await Promise.all([this.#readMetrics(model), this.#explain(impression)]);
+      if (!stale()) {
+        this.metrics = metrics;
+        this.explanation = explanation;
+        this.problem = "";
+      }
+    } catch (error) {
+      this.refused = error instanceof Refusal && error.status === 401;
+      if (!stale()) this.problem = `Not up to date: ${reasonOf(error)}. Trying again every ${REFRESH_MS / 1000} seconds.`;
+    }
+    this.#reading = false;
+    if (this.#stopped) return;
+    this.#changed();
+    if (stale()) void this.#read();
+  }
+
+  async #readMetrics(model: string | undefined): Promise<Metrics | undefined> {
+    const { models } = this.#source;
+    const known = this.models?.some((each) => model === undefined || each.model === model);
+    if (models && !known) this.models = await models();
+    const name = model ?? this.models?.[0]?.model;
+    return name === undefined ? undefined : this.#source.metrics(name);
+  }
+
+  async #explain(impression: string | undefined): Promise<Explanation | null | undefined> {
+    if (impression === undefined) return undefined;
+    try {
+      return await this.#source.explain(impression);
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 404) return null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { useMemo } from "hono/jsx/dom";
+import type uPlot from "uplot";
+import type { Session } from "../shop/session.ts";
+import { VISITORS } from "../shop/shelf.tsx";
+import { decimal, whole } from "../ui/notation.ts";
+import { below, Chart, type ChartProps, colour, upwards } from "./chart.tsx";
+import { Empty } from "./empty.tsx";
+
+function plot(): ReturnType<ChartProps["plot"]> {
+  const line = (css: string, dash?: number[]): uPlot.Series => ({
+    stroke: (chart) => colour(chart, css),
+    width: 2,
+    dash,
+    points: { show: false },
+  });
+  return {
+    scales: { x: { time: false }, y: { range: (_, __, most) => [0, 1.1 * Math.max(1, most)] } },
+    series: [{}, line("var(--accent)"), line("var(--quiet)", [4, 4])],
+    axes: [below({ space: 64, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? whole(tick) : "")) }), upwards(decimal)],
+  };
+}
+
+/** What the simulated visitors would have bought, had they always been shown their favourite first. */
+export function Regret({ session }: { session: Session }) {
+  const { regrets } = session;
+  const visits = regrets.length;
+  // The last one stands for all: the list only grows.
+  const data = useMemo(
+    () =>
+      [
+        [0, ...regrets.map((_, i) => i + 1)],
+        [0, ...regrets.map(({ model }) => model)],
+        [0, ...regrets.map(({ uniform }) => uniform)],
+      ] as uPlot.AlignedData,
+    [visits],
+  );
+  const last = regrets.at(-1);
+  return (
+    <section class="wide regret">
+      {last ? (
+        <Chart
+          id="regret"
+          title="Purchases missed"
+          summary={`After ${whole(visits)} simulated visits the model has missed ${decimal(last.model)} purchases by not showing each visitor's favourite first; a random product would have missed ${decimal(last.uniform)}.`}
+          legend={[
+            { mark: "policy", name: "this model" },
+            { mark: "uniform", name: "a random product" },
+          ]}
+          plot={plot}
+          data={data}
+          describe={(index) =>
+            `After ${whole(index)} visits: ${decimal(data[1][index] as number)} missed, at random ${decimal(data[2][index] as number)}`
+          }
+          table={() => ({
+            columns: ["Visits", "This model", "A random product"],
+            rows: regrets.flatMap(({ model, uniform }, i) =>
+              (i + 1) % 10 === 0 || i + 1 === visits ? [[whole(i + 1), decimal(model), decimal(uniform)]] : [],
+            ),
+          })}
+        />
+      ) : (
+        <Empty title="Purchases missed">
+          How many purchases are missed because the first product shown is not the visitor's favourite. Simulate visitors to see it.
+        </Empty>
+      )}
+      <button type="button" class="primary" disabled={session.visitorsLeft > 0} onClick={() => void session.simulate(VISITORS)}>
+        {session.visitorsLeft > 0 ? `${session.visitorsLeft} visitors to come` : `Simulate ${VISITORS} visitors`}
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,57 @@
+import { useState } from "hono/jsx/dom";
+import { Refusal, reasonOf } from "../shop/api.ts";
+import { keyedSource } from "../shop/source.ts";
+
+/** A key that no header can carry is never sent. */
+function isWrong(key: string, error: unknown): boolean {
+  return /[^\x20-\x7e]/.test(key) || (error instanceof Refusal && error.status === 401);
+}
+
+/** Asks for the secret key, and hands on one that the worker takes. */
+export function SignIn({ enter, problem }: { enter: (key: string) => void; problem: string }) {
+  const [key, setKey] = useState("");
+  const [refusal, refuse] = useState(problem);
+  const [asking, setAsking] = useState(false);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setAsking(true);
+    try {
+      await keyedSource(key.trim()).models?.();
+      enter(key.trim());
+    } catch (error) {
+      refuse(isWrong(key, error) ? WRONG_KEY : `The key could not be checked: ${reasonOf(error)}.`);
+      setAsking(false);
+    }
+  };
+  return (
+    <section class="sign-in">
+      <h2>Dashboard</h2>
+      <form onSubmit={(event: Event) => void submit(event)}>
+        <label for="key">Secret key</label>
+        <div class="field">
+          <input
+            id="key"
+            type="password"
+            required
+            autocomplete="off"
+            aria-describedby="key-hint key-problem"
+            value={key}
+            onInput={(event: Event) => setKey((event.currentTarget as HTMLInputElement).value)}
+          />
+          <button type="submit" class="primary" disabled={asking}>
+            Open
+          </button>
+        </div>
+      </form>
+      <p id="key-problem" class="problem" role="alert">
+        {refusal}
+      </p>
+      <p id="key-hint" class="quiet">
+        The value of <code>AFTERCLICK_SECRET_KEY</code>. It stays in this tab until it is closed, and is sent to this worker only.
+      </p>
+    </section>
+  );
+}
+
+export const WRONG_KEY = "The worker does not take this key. It needs the secret key; the publishable one is not enough.";

@@ -1,0 +1,76 @@
+import { render, useLayoutEffect, useState } from "hono/jsx/dom";
+import { Dashboard } from "./dashboard/dashboard.tsx";
+import { Regret } from "./dashboard/regret.tsx";
+import { SignIn, WRONG_KEY } from "./dashboard/sign-in.tsx";
+import { SHOP_MODEL } from "./shop/assortment.ts";
+import { Session } from "./shop/session.ts";
+import { Shop } from "./shop/shop.tsx";
+import { demoSource, keyedSource } from "./shop/source.ts";
+import { type Route, routeOf } from "./ui/route.ts";
+
+/** Where the key is kept: in this tab, until it is closed. */
+const KEY = "afterclick.secret-key";
+
+const main = document.querySelector("main") as HTMLElement;
+const { publishableKey } = main.dataset;
+
+function useRoute(home: Route["view"]): Route {
+  const [hash, setHash] = useState(location.hash);
+  useLayoutEffect(() => {
+    const changed = () => setHash(location.hash);
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  const route = routeOf(hash, home);
+  useLayoutEffect(() => {
+    for (const link of document.querySelectorAll("header nav a")) {
+      if (link.getAttribute("href") === `#${route.view}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  }, [route.view]);
+  return route;
+}
+
+/** The shop and the dashboard of its model, side by side. */
+function Demonstration({ publishableKey }: { publishableKey: string }) {
+  const route = useRoute("shop");
+  const [now, setNow] = useState(Date.now());
+  const [session] = useState(() => new Session(publishableKey, () => setNow(Date.now())));
+  useLayoutEffect(() => session.start(), []);
+  if (route.view === "shop") return <Shop session={session} now={now} />;
+  return (
+    <Dashboard source={demoSource} route={{ ...route, model: SHOP_MODEL }}>
+      <Regret session={session} />
+    </Dashboard>
+  );
+}
+
+/** The dashboard of a deployed worker, for who has its secret key. */
+function Console() {
+  const route = useRoute("dashboard");
+  const [key, setKey] = useState(sessionStorage.getItem(KEY) ?? "");
+  const [problem, setProblem] = useState("");
+  const enter = (entered: string) => {
+    sessionStorage.setItem(KEY, entered);
+    setKey(entered);
+  };
+  const leave = (reason: string) => {
+    sessionStorage.removeItem(KEY);
+    setProblem(reason);
+    setKey("");
+  };
+  if (key === "") return <SignIn enter={enter} problem={problem} />;
+  return (
+    <>
+      <p class="bar key">
+        <span class="quiet">The key stays in this tab until it is closed.</span>
+        <button type="button" onClick={() => leave("")}>
+          Forget the key
+        </button>
+      </p>
+      <Dashboard key={key} source={keyedSource(key)} route={route} refused={() => leave(WRONG_KEY)} />
+    </>
+  );
+}
+
+render(publishableKey === undefined ? <Console /> : <Demonstration publishableKey={publishableKey} />, main);

@@ -1,0 +1,54 @@
+// npm run playground -- [--out DIR]: builds the playground as files for any static host; every address in them is relative.
+// Without --out it goes where the worker serves it from.
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "esbuild";
+
+const here = "pages/playground";
+const served = "build/public/playground";
+
+/** The page may run its own scripts and compile its own WebAssembly, and ask nobody else for anything. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  ...["style-src", "connect-src", "worker-src", "img-src"].map((kind) => `${kind} 'self'`),
+  "base-uri 'none'",
+  "form-action 'none'",
+].join("; ");
+
+const { values } = parseArgs({ options: { out: { type: "string", default: served } } });
+const ours = values.out === served;
+// Files of others that may be there stay: only what was built here before is replaced.
+if (ours) await rm(served, { recursive: true, force: true });
+await mkdir(values.out, { recursive: true });
+await build({
+  entryPoints: {
+    playground: join(here, "client/index.tsx"),
+    background: join(here, "background.ts"),
+    style: join(here, "playground.css"),
+  },
+  outdir: values.out,
+  bundle: true,
+  splitting: true,
+  minify: true,
+  format: "esm",
+  conditions: ["browser"],
+  target: ["es2023", "chrome123", "firefox120", "safari17.5"],
+  jsx: "automatic",
+  jsxImportSource: "hono/jsx/dom",
+  logLevel: "warning",
+});
+const page = (await readFile(join(here, "index.html"), "utf8")).replace("{{policy}}", policy);
+await writeFile(join(values.out, "index.html"), page);
+await copyFile(join(here, "icon.svg"), join(values.out, "icon.svg"));
+await copyFile("dist/core.wasm", join(values.out, "core.wasm"));
+if (ours) {
+  // What a meta element cannot say, and what the Web Worker is held to.
+  const headers = [
+    `Content-Security-Policy: ${policy}; frame-ancestors 'none'`,
+    "X-Content-Type-Options: nosniff",
+    "Referrer-Policy: no-referrer",
+  ];
+  await writeFile(join(dirname(served), "_headers"), ["/playground/*", ...headers.map((header) => `  ${header}`), ""].join("\n"));
+} else console.log(`The playground is in ${values.out}`);

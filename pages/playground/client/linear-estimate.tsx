@@ -1,0 +1,71 @@
+import { column } from "../../ui/notation.ts";
+import type { MatchReport } from "../match.ts";
+
+/** Half a band, in posterior standard deviations. */
+export const DEVIATIONS = 2;
+
+/** What the rows show: weights are between 0 and 1. */
+const [LEAST, MOST] = [-0.25, 1.25];
+
+function placeOf(value: number): string {
+  return `${(100 * (Math.min(MOST, Math.max(LEAST, value)) - LEAST)) / (MOST - LEAST)}%`;
+}
+
+const write = column([1]);
+
+interface WeightProps {
+  readonly feature: number;
+  readonly mean: number;
+  /** Half the band. */
+  readonly half: number;
+  readonly truth: number;
+}
+
+function Weight({ feature, mean, half, truth }: WeightProps) {
+  const places = { "--low": placeOf(mean - half), "--high": placeOf(mean + half), "--mean": placeOf(mean), "--taste": placeOf(truth) };
+  return (
+    <tr>
+      <th scope="row">{feature}</th>
+      <td class="plot" aria-hidden="true">
+        <div style={places}>
+          <i class="band" />
+          <i class="taste" />
+          <i class="mean" />
+        </div>
+      </td>
+      <td class="number">
+        {write(mean)} <small>± {write(half)}</small>
+      </td>
+      <td class="unseen">{write(truth)}</td>
+    </tr>
+  );
+}
+
+/** The weight of each feature as a linear policy estimates it, beside the true one. */
+export function LinearEstimate({ report, place }: { report: MatchReport; place: number }) {
+  const { truth, players } = report;
+  const { estimate, name } = players[place];
+  if (!estimate) return <p class="quiet empty">{name} learns nothing, so there is no estimate.</p>;
+  const id = `estimate-${place}`;
+  return (
+    <div class="estimate">
+      <h3 id={id}>Weights of the features</h3>
+      <table aria-labelledby={id}>
+        <thead class="unseen">
+          <tr>
+            <th scope="col">Feature</th>
+            <th scope="col">Chart</th>
+            <th scope="col">Estimate, and half its band</th>
+            <th scope="col">Truth</th>
+          </tr>
+        </thead>
+        <tbody>
+          {truth.map((value, j) => (
+            <Weight key={j} feature={j + 1} mean={estimate.mean[j]} half={DEVIATIONS * estimate.deviation[j]} truth={value} />
+          ))}
+        </tbody>
+      </table>
+      <p class="quiet">Dot: its estimate; band: two deviations; stroke: the truth.</p>
+    </div>
+  );
+}

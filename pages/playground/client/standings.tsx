@@ -1,0 +1,54 @@
+import { column, whole } from "../../ui/notation.ts";
+import type { MatchReport, PlayerReport } from "../match.ts";
+
+const last = (values: readonly number[]): number => values.at(-1) as number;
+
+/** What stands in each column, after the name. */
+function columnsOf({ players, round }: MatchReport): readonly (readonly [title: string, write: (player: PlayerReport) => string])[] {
+  const missed = column(players.map(({ regret }) => last(regret)));
+  return [
+    ["Missed", ({ regret }) => missed(last(regret))],
+    ["Per round", ({ regret }) => (last(regret) / Math.max(1, round)).toFixed(4)],
+    ["Pending", ({ pending }) => whole(last(pending))],
+    ["In time", ({ counted }) => whole(last(counted))],
+    ["Too late", ({ late }) => whole(last(late))],
+    ["Digest of what it learnt", ({ digest }) => digest],
+  ];
+}
+
+/** All numbers at a glance, for who would rather read than look. */
+export function Standings({ report }: { report: MatchReport }) {
+  const { players, round } = report;
+  const columns = columnsOf(report);
+  return (
+    <section class="card standings" aria-labelledby="standings">
+      <h2 id="standings">After {whole(round)} rounds</h2>
+      <section class="scroll" tabindex={0} aria-label="Numbers, scrolling sideways">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Policy</th>
+              {columns.map(([title]) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {players.map((player, place) => (
+              <tr key={player.name}>
+                <th scope="row">
+                  <i class={`mark p${place}`} /> {player.name}
+                </th>
+                {columns.map(([title, write]) => (
+                  <td key={title}>{write(player)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </section>
+  );
+}

@@ -1,0 +1,66 @@
+import { contextOf, SHOP_MODEL } from "./assortment.ts";
+
+export interface Recommended {
+  readonly impressionId: string;
+  /** The product's id. */
+  readonly id: string;
+}
+
+export interface Estimate {
+  readonly id: string;
+  readonly mean: number;
+  readonly width: number;
+}
+
+/** What the model knows now. */
+export interface Knowledge {
+  readonly counts: { readonly impressions: number; readonly pending: number; readonly converted: number; readonly expired: number };
+  readonly estimates: readonly Estimate[];
+  readonly impressions: readonly { readonly impressionId: string; readonly status: "pending" | "converted" | "expired" }[];
+}
+
+/** The worker's refusal, in its own words. */
+export class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, detail: string) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+/** @throws {Refusal} with the worker's reason. @throws {TypeError} if it does not answer. */
+export async function call<Body>(path: string, init: RequestInit = {}): Promise<Body> {
+  const response = await fetch(path, init);
+  if (response.ok) return (await response.json()) as Body;
+  // What stands between may answer in its own way.
+  const { detail } = (await response.json().catch(() => ({}))) as { detail?: string };
+  throw new Refusal(response.status, detail ?? `the worker answered ${response.status}`);
+}
+
+/** What went wrong with a call, for the one who looks at the page. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Refusal ? error.message : "the worker does not answer";
+}
+
+function post<Body>(path: string, json: unknown, headers: Record<string, string> = {}): Promise<Body> {
+  return call(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(json) });
+}
+
+/** Asks the model as any shop's page would: with the publishable key, nothing else. */
+export function recommend(key: string, profile: string, limit: number) {
+  const path = `/v1/models/${SHOP_MODEL}/recommendations`;
+  const headers = { authorization: `Bearer ${key}` };
+  return post<{ windowEndsAt: number; actions: readonly Recommended[] }>(path, { context: contextOf(profile), limit }, headers);
+}
+
+/** Tells the shop's backend of purchases; it reports them with a signed webhook. */
+export function purchase(impressionIds: readonly string[]) {
+  return post<{ conversions: readonly { readonly impressionId: string; readonly status: string }[] }>("/demo/purchases", { impressionIds });
+}
+
+/** Asks the shop's backend, which holds the secret key, what the model knows. */
+export function readKnowledge(profile: string, impressionIds: readonly string[]) {
+  const query = new URLSearchParams([["profile", profile], ...impressionIds.map((id) => ["impression", id])]);
+  return call<Knowledge>(`/demo/knowledge?${query}`);
+}

@@ -1,0 +1,106 @@
+import { useState } from "hono/jsx/dom";
+import { products } from "./assortment.ts";
+import type { Session } from "./session.ts";
+import { productOf, profileOf } from "./story.ts";
+
+/** Position on the chart, which shows 0 to 100 %. */
+function place(value: number): string {
+  return `${100 * Math.min(1, Math.max(0, value))}%`;
+}
+
+function percent(value: number): number {
+  return Math.round(100 * value);
+}
+
+function Row({ session, product, revealed }: { session: Session; product: string; revealed: boolean }) {
+  const estimate = session.estimates.find(({ id }) => id === product) ?? { mean: 0, width: 0 };
+  const { mean, width } = estimate;
+  const before = session.before.get(product) ?? mean;
+  const change = percent(mean) - percent(before);
+  const positions = {
+    "--low": place(mean - width),
+    "--high": place(mean + width),
+    "--mean": place(mean),
+    "--before": place(before),
+    "--taste": place(profileOf(session.profile).tastes[product]),
+  };
+  return (
+    <tr data-product={product}>
+      <th scope="row">{productOf(product).name}</th>
+      <td class="plot" aria-hidden="true">
+        <div style={positions}>
+          <i class="band" />
+          <i class="before" />
+          {revealed && <i class="taste" />}
+          <i class="mean" />
+        </div>
+      </td>
+      <td class="number">
+        {percent(mean)} % <small>± {percent(width)}</small>
+      </td>
+      <td class="change" data-sign={Math.sign(change)}>
+        {change === 0 ? "" : `${change > 0 ? "+" : "−"}${Math.abs(change)}`}
+      </td>
+    </tr>
+  );
+}
+
+/** What the model expects of the visitor, product by product, now and before the last action. */
+export function Estimates({ session }: { session: Session }) {
+  const [revealed, reveal] = useState(false);
+  return (
+    <section aria-labelledby="estimates">
+      <h2 id="estimates">What the model expects of {profileOf(session.profile).name}</h2>
+      <p class="quiet">Chance that a product is bought, once it is shown</p>
+      <table aria-labelledby="estimates">
+        <thead class="unseen">
+          <tr>
+            <th scope="col">Product</th>
+            <th scope="col">Chart</th>
+            <th scope="col">Mean and width</th>
+            <th scope="col">Change since your last action</th>
+          </tr>
+        </thead>
+        <tbody>
+          {products.map(({ id }) => (
+            <Row key={id} session={session} product={id} revealed={revealed} />
+          ))}
+        </tbody>
+        <tfoot aria-hidden="true">
+          <tr>
+            <td />
+            <td class="axis">
+              <div>
+                <span class="tick">0</span>
+                <span class="tick">50</span>
+                <span class="tick">100 %</span>
+              </div>
+            </td>
+            <td />
+            <td />
+          </tr>
+        </tfoot>
+      </table>
+      <ul class="legend">
+        <li>
+          <i class="mean" /> mean
+        </li>
+        <li>
+          <i class="band" /> width
+        </li>
+        <li>
+          <i class="before" /> mean before your last action
+        </li>
+        {revealed && (
+          <li>
+            <i class="taste" /> true taste
+          </li>
+        )}
+      </ul>
+      <label class="reveal">
+        <input type="checkbox" checked={revealed} onChange={() => reveal(!revealed)} />
+        Show the simulated visitors' true tastes, hidden from the model
+      </label>
+    </section>
+  );
+}

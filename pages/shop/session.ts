@@ -1,0 +1,227 @@
+import { type Estimate, type Knowledge, purchase, readKnowledge, recommend } from "./api.ts";
+import { type Profile, profiles } from "./assortment.ts";
+
+export type ShownStatus = "pending" | "bought" | "converted" | "expired" | "late" | "refused";
+
+/** A product that somebody was shown: an impression. */
+export interface Shown {
+  readonly impressionId: string;
+  readonly product: string;
+  readonly profile: string;
+  readonly shownAt: number;
+  readonly windowEndsAt: number;
+  status: ShownStatus;
+  /** When its purchase is reported, if it is bought. */
+  reportAt?: number;
+  /** When it left the state of pending. */
+  settledAt?: number;
+}
+
+/**
+ * Expected purchases missed so far because the first product shown was not the visitor's favourite:
+ * by the model, and by a product drawn uniformly for the same visitors.
+ */
+export interface Regret {
+  readonly model: number;
+  readonly uniform: number;
+}
+
+/** What the worker's answer to a purchase means for its impression; any other is a refusal. */
+const outcomes: Readonly<Record<string, ShownStatus>> = {
+  applied: "converted",
+  accepted: "converted",
+  duplicate: "converted",
+  late: "late",
+};
+
+const PLACES = 3;
+const TICK_MS = 250;
+const REFRESH_MS = 1000;
+const RETRY_MS = 2000;
+const VISITORS_AT_ONCE = 5;
+/** Simulated visitors buy after an exponential delay. */
+const MEAN_DELAY_MS = 4000;
+const LONGEST_DELAY_MS = 20_000;
+const REMEMBERED = 300;
+const LISTED = 6;
+
+/** What one page has shown and sold, and what the model made of it. */
+export class Session {
+  readonly #key: string;
+  readonly #changed: () => void;
+  #lastRefresh = 0;
+  #refreshing = false;
+  #sending = false;
+  #visit = 0;
+
+  profile = profiles[0].id;
+  delayMs = 10_000;
+  /** What is on the shop's shelf now, best first. */
+  shelf: readonly Shown[] = [];
+  /** Newest last. */
+  shown: readonly Shown[] = [];
+  counts?: Knowledge["counts"];
+  estimates: readonly Estimate[] = [];
+  /** The means as they stood before the last action. */
+  before: ReadonlyMap<string, number> = new Map();
+  visitorsLeft = 0;
+  /** After each simulated visit: the purchases missed so far. */
+  regrets: readonly Regret[] = [];
+  problem = "";
+
+  /** @param changed is called whenever there is something new to draw. */
+  constructor(key: string, changed: () => void) {
+    this.#key = key;
+    this.#changed = changed;
+  }
+
+  start(): void {
+    void this.choose(this.profile);
+    setInterval(() => void this.#tick(), TICK_MS);
+  }
+
+  async choose(profile: string): Promise<void> {
+    this.profile = profile;
+    this.before = new Map();
+    await this.visit();
+  }
+
+  chooseDelay(delayMs: number): void {
+    this.delayMs = delayMs;
+    this.#changed();
+  }
+
+  /** The visitor comes again: new recommendations. */
+  async visit(): Promise<void> {
+    const visit = ++this.#visit;
+    const shelf = await this.#recommend(this.profile);
+    // Of two visits at once the later one stands.
+    if (shelf && visit === this.#visit) this.shelf = shelf;
+    await this.#refresh();
+    this.#changed();
+  }
+
+  /** The visitor buys now; the purchase is reported after the chosen delay. */
+  buy(shown: Shown): void {
+    if (shown.status !== "pending") return;
+    this.#remember();
+    shown.status = "bought";
+    shown.reportAt = Date.now() + this.delayMs;
+    this.#changed();
+  }
+
+  /** Visitors of all kinds come, look and buy by their tastes. */
+  async simulate(visitors: number): Promise<void> {
+    if (this.visitorsLeft > 0) return;
+    this.#remember();
+    this.visitorsLeft = visitors;
+    this.#changed();
+    await Promise.all(Array.from({ length: VISITORS_AT_ONCE }, () => this.#receive()));
+  }
+
+  async #receive(): Promise<void> {
+    while (this.visitorsLeft > 0) {
+      this.visitorsLeft--;
+      const { id, tastes } = profiles[Math.floor(Math.random() * profiles.length)];
+      const list = (await this.#recommend(id)) ?? [];
+      if (list.length > 0) this.regrets = [...this.regrets, regretAfter(this.regrets.at(-1), tastes, list[0].product)];
+      for (const shown of list) {
+        if (Math.random() >= tastes[shown.product]) continue;
+        shown.status = "bought";
+        shown.reportAt = Date.now() + Math.min(-Math.log(1 - Math.random()) * MEAN_DELAY_MS, LONGEST_DELAY_MS);
+      }
+      this.#changed();
+    }
+  }
+
+  async #recommend(profile: string): Promise<Shown[] | undefined> {
+    const answer = await this.#attempt(recommend(this.#key, profile, PLACES));
+    if (!answer) return undefined;
+    const { windowEndsAt, actions } = answer;
+    const shownAt = Date.now();
+    const shown = actions.map(
+      ({ impressionId, id }): Shown => ({ impressionId, product: id, profile, shownAt, windowEndsAt, status: "pending" }),
+    );
+    const all = [...this.shown, ...shown];
+    // What is bought is remembered until it is reported.
+    this.shown = all.filter(({ status }, i) => status === "bought" || i >= all.length - REMEMBERED);
+    return shown;
+  }
+
+  async #tick(): Promise<void> {
+    const now = Date.now();
+    for (const shown of this.shown) if (shown.status === "pending" && now > shown.windowEndsAt) settle(shown, "expired");
+    this.#changed();
+    if (!document.hidden && now - this.#lastRefresh >= REFRESH_MS) void this.#refresh();
+    if (!this.#sending) await this.#report(now);
+  }
+
+  /** Reports the purchases that are due, in one webhook; what was not taken is reported again. */
+  async #report(now: number): Promise<void> {
+    const due = this.shown.filter(({ status, reportAt = Number.POSITIVE_INFINITY }) => status === "bought" && reportAt <= now);
+    if (due.length === 0) return;
+    this.#sending = true;
+    const answer = await this.#attempt(purchase(due.map(({ impressionId }) => impressionId)));
+    this.#sending = false;
+    due.forEach((shown, i) => {
+      if (answer) settle(shown, outcomes[answer.conversions[i].status] ?? "refused");
+      else shown.reportAt = Date.now() + RETRY_MS;
+    });
+    if (answer) await this.#refresh();
+  }
+
+  async #refresh(): Promise<void> {
+    if (this.#refreshing) return;
+    this.#refreshing = true;
+    this.#lastRefresh = Date.now();
+    const { profile } = this;
+    const visible = new Map([...this.shelf, ...this.recent()].map((shown) => [shown.impressionId, shown]));
+    const knowledge = await this.#attempt(readKnowledge(profile, [...visible.keys()]));
+    this.#refreshing = false;
+    // Somebody else may be visiting by now: then the next tick asks again.
+    if (profile !== this.profile) this.#lastRefresh = 0;
+    if (!knowledge || profile !== this.profile) return;
+    this.counts = knowledge.counts;
+    this.estimates = knowledge.estimates;
+    if (this.before.size === 0) this.#remember();
+    for (const { impressionId, status } of knowledge.impressions) {
+      const shown = visible.get(impressionId);
+      if (shown && status !== "pending" && shown.settledAt === undefined) settle(shown, status);
+    }
+    this.#changed();
+  }
+
+  #remember(): void {
+    this.before = new Map(this.estimates.map(({ id, mean }) => [id, mean]));
+  }
+
+  /** The last impressions with which something happened, newest first. */
+  recent(): Shown[] {
+    const at = ({ shownAt, settledAt = shownAt }: Shown): number => settledAt;
+    return this.shown.toSorted((a, b) => at(b) - at(a)).slice(0, LISTED);
+  }
+
+  async #attempt<Result>(call: Promise<Result>): Promise<Result | undefined> {
+    try {
+      const result = await call;
+      this.problem = "";
+      return result;
+    } catch (error) {
+      this.problem = error instanceof TypeError ? "The worker does not answer; trying again." : (error as Error).message;
+      return undefined;
+    }
+  }
+}
+
+function regretAfter(before: Regret | undefined, tastes: Profile["tastes"], first: string): Regret {
+  const { model, uniform } = before ?? { model: 0, uniform: 0 };
+  const chances = Object.values(tastes);
+  const best = Math.max(...chances);
+  const mean = chances.reduce((sum, chance) => sum + chance, 0) / chances.length;
+  return { model: model + best - tastes[first], uniform: uniform + best - mean };
+}
+
+function settle(shown: Shown, status: ShownStatus): void {
+  shown.status = status;
+  shown.settledAt = Date.now();
+}

@@ -1,0 +1,94 @@
+import { Icon } from "../ui/icon.tsx";
+import { profiles } from "./assortment.ts";
+import type { Session, Shown } from "./session.ts";
+import { productOf, profileOf, story } from "./story.ts";
+
+/** Simulated visitors that come at a time. */
+export const VISITORS = 50;
+const delays = [
+  { label: "at once", value: 0 },
+  { label: "in 10 s", value: 10_000 },
+  { label: "in 1 min", value: 60_000 },
+];
+
+const euros = new Intl.NumberFormat("en", { style: "currency", currency: "EUR", maximumFractionDigits: 0 });
+
+function Choice<Value>(props: {
+  name: string;
+  legend: string;
+  options: readonly { label: string; value: Value }[];
+  chosen: Value;
+  choose: (value: Value) => void;
+}) {
+  return (
+    <fieldset class="choice">
+      <legend>{props.legend}</legend>
+      <div>
+        {props.options.map(({ label, value }) => (
+          <label key={label}>
+            <input type="radio" name={props.name} checked={value === props.chosen} onChange={() => props.choose(value)} />
+            <span>{label}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function Card({ session, shown, now }: { session: Session; shown: Shown; now: number }) {
+  const { id, name, price, kind } = productOf(shown.product);
+  return (
+    <li class={`card ${kind}`} data-status={shown.status}>
+      <div class="picture">
+        <Icon name={id} />
+      </div>
+      <h3>{name}</h3>
+      <p class="price">{euros.format(price)}</p>
+      <button type="button" aria-label={`Buy ${name}`} disabled={shown.status !== "pending"} onClick={() => session.buy(shown)}>
+        {
+          { pending: "Buy", bought: "Bought", converted: "Converted", expired: "Expired", late: "Too late", refused: "Refused" }[
+            shown.status
+          ]
+        }
+      </button>
+      <p class="story">{story(shown, now)}</p>
+    </li>
+  );
+}
+
+/** Who visits, what is recommended to them, and what they do. */
+export function Shelf({ session, now }: { session: Session; now: number }) {
+  const { visitorsLeft } = session;
+  return (
+    <section aria-labelledby="shelf">
+      <Choice
+        name="profile"
+        legend="Who is visiting"
+        options={profiles.map(({ id, name }) => ({ label: name, value: id }))}
+        chosen={session.profile}
+        choose={(profile) => void session.choose(profile)}
+      />
+      <h2 id="shelf">Recommended for {profileOf(session.profile).name}</h2>
+      <ul class="shelf">
+        {session.shelf.map((shown) => (
+          <Card key={shown.impressionId} session={session} shown={shown} now={now} />
+        ))}
+      </ul>
+      <Choice
+        name="delay"
+        legend="A purchase is reported"
+        options={delays}
+        chosen={session.delayMs}
+        choose={(delayMs) => session.chooseDelay(delayMs)}
+      />
+      <p class="buttons">
+        <button type="button" onClick={() => void session.visit()}>
+          Next visit
+        </button>
+        <button type="button" class="primary" disabled={visitorsLeft > 0} onClick={() => void session.simulate(VISITORS)}>
+          {visitorsLeft > 0 ? `${visitorsLeft} visitors to come` : `Simulate ${VISITORS} visitors`}
+        </button>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,138 @@
+import { finiteNumber, oneOf } from "../../argument.ts";
+import type { Core } from "../../core/core.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { Domain } from "../domain.ts";
+import type { Evidence } from "../gaussian-process/expected-improvement.ts";
+import { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
+import type { ParsedGaussianProcess } from "../gaussian-process/gaussian-process-settings.ts";
+import { HallucinatedPosterior } from "../pending/hallucinated-posterior.ts";
+import type { AppendedImpression, Moments } from "../posterior.ts";
+
+export interface BatchSettings {
+  /** C >= 1, default 1.1: within a batch a deviation falls by this factor at most. At 1 every batch is one evaluation. */
+  readonly threshold?: number;
+  /** Batches of (C^2 - 1) noiseVariance / variance evaluations ("scaled", default), or without the noise, as printed ("raw"). */
+  readonly batchRule?: "scaled" | "raw";
+}
+
+export const batchOptions = ["threshold", "batchRule"];
+
+/** Checks the options of batches and fills in defaults. */
+export function parseBatches({ threshold, batchRule }: BatchSettings): Required<BatchSettings> {
+  return {
+    threshold: finiteNumber("threshold", threshold ?? 1.1, 1, 1e6),
+    batchRule: oneOf("batchRule", batchRule ?? "scaled", ["scaled", "raw"]),
+  };
+}
+
+/** The best candidate. */
+export interface Best {
+  readonly index: number;
+  readonly score: number;
+  readonly mean: number;
+  readonly deviation: number;
+  /** Of the deviation, which with it is the width. */
+  readonly multiplier: number;
+}
+
+/** How the best candidate is found. */
+type Acquisition = (posterior: HallucinatedPosterior, evidence: Evidence) => Best;
+
+/** The choice of a batch, with the numbers by which it was chosen. */
+interface Leader extends Pick<Best, "index" | "score" | "mean"> {
+  readonly width: number;
+  /** B_h: evaluations of the batch. */
+  readonly length: number;
+}
+
+/** So that a variance that rounding has made 0 does not hold one candidate for ever. */
+const LONGEST_BATCH = 1_000_000;
+
+/**
+ * MINI-META: the best candidate is evaluated in a batch until its variance has fallen by the factor C^2, then the next is chosen.
+ *
+ * An impression counts for the batch iff it is at the batch's candidate; others, decided elsewhere, are evaluations all the same.
+ * The mean comes from what has arrived, the variance from all evaluations.
+ * **Source:** Calandriello et al. 2022, Alg. 2.
+ */
+export class CandidateBatches {
+  readonly domain: Domain;
+  readonly #all: GaussianProcess;
+  readonly #posterior: HallucinatedPosterior;
+  readonly #acquisition: Acquisition;
+  /** (C^2 - 1) times the noise variance: over a variance, the length of the batch. */
+  readonly #budget: number;
+  #evaluations = 0;
+  #remaining = 0;
+  /** The running batch's choice; between batches what the next would be, once that was asked. */
+  #leader: Leader | null = null;
+
+  constructor(core: Core, settings: ParsedGaussianProcess, batches: Required<BatchSettings>, acquisition: Acquisition) {
+    this.#all = new GaussianProcess(core, settings);
+    this.#posterior = new HallucinatedPosterior(new GaussianProcess(core, settings), this.#all);
+    this.domain = this.#all.domain as Domain;
+    this.#acquisition = acquisition;
+    this.#budget = (batches.threshold * batches.threshold - 1) * (batches.batchRule === "raw" ? 1 : settings.noiseVariance);
+  }
+
+  /** The candidate of the running batch, or of the one that would begin now. */
+  leader(): Leader {
+    this.#leader ??= this.#choose();
+    return this.#leader;
+  }
+
+  /** Line 3 of Alg. 2. */
+  #choose(): Leader {
+    const evidence = { evaluations: this.#evaluations, logDeterminant: 2 * this.#all.informationGain() };
+    const { index, score, mean, deviation, multiplier } = this.#acquisition(this.#posterior, evidence);
+    // Line 4, with B_h of at least 1.
+    const variance = deviation * deviation;
+    const length = this.#budget === 0 ? 1 : Math.min(Math.max(1, Math.floor(this.#budget / variance)), LONGEST_BATCH);
+    return { index, score, mean, width: multiplier * deviation, length };
+  }
+
+  append(features: Float64Array): number {
+    const { index, length } = this.leader();
+    const place = this.domain.indexOf(features);
+    if (place === index) this.#remaining = (this.#remaining || length) - 1;
+    this.#posterior.append(features);
+    this.#evaluations++;
+    if (this.#remaining === 0) this.#leader = null;
+    return place;
+  }
+
+  observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
+    this.#posterior.observe(impression, reward, previous);
+    if (this.#remaining === 0) this.#leader = null;
+  }
+
+  predict(points: Float64Array): Moments {
+    return this.#posterior.predict(points);
+  }
+
+  statistics(): Float64Array {
+    return this.#posterior.statistics();
+  }
+
+  /** The choice of a running batch was made, and stays. */
+  refactor(): void {
+    this.#posterior.refactor();
+    if (this.#remaining === 0) this.#leader = null;
+  }
+
+  save(writer: SnapshotWriter): void {
+    const { index, score, mean, width } = this.#remaining > 0 ? this.leader() : { index: 0, score: 0, mean: 0, width: 0 };
+    writer.numbers([this.#evaluations, this.#remaining, index, score, mean, width]);
+    this.#posterior.save(writer);
+  }
+
+  load(reader: SnapshotReader): void {
+    const [evaluations, remaining, index, score, mean, width] = reader.numbers(6);
+    if (!(evaluations >= 0) || !(remaining >= 0 && remaining < LONGEST_BATCH) || !(index >= 0 && index < this.domain.count))
+      throw malformed();
+    this.#evaluations = evaluations;
+    this.#remaining = remaining;
+    this.#leader = remaining > 0 ? { index, score, mean, width, length: remaining } : null;
+    this.#posterior.load(reader);
+  }
+}

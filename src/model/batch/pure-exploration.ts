@@ -1,0 +1,224 @@
+import { wrongType } from "../../argument.ts";
+import type { Core } from "../../core/core.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { Domain, type DomainSettings } from "../domain.ts";
+import { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
+import {
+  type GaussianProcessSettings,
+  type ParsedGaussianProcess,
+  parseGaussianProcess,
+} from "../gaussian-process/gaussian-process-settings.ts";
+import type { Kernel } from "../gaussian-process/kernel.ts";
+import type { AppendedImpression, Moments } from "../posterior.ts";
+import type { RoundSchedule } from "./round-schedule.ts";
+
+export interface PureExplorationSettings extends Pick<GaussianProcessSettings, "kernel" | "noiseVariance"> {
+  readonly domain: DomainSettings;
+}
+
+export interface ParsedPureExploration {
+  readonly domain: DomainSettings;
+  readonly kernel: Kernel;
+  readonly noiseVariance: number;
+}
+
+/** Checks domain, kernel and noise and fills in defaults. */
+export function parsePureExploration({ domain, kernel, noiseVariance }: PureExplorationSettings): ParsedPureExploration {
+  if (domain == null) throw wrongType("domain", "{ points }", domain);
+  const parsed = parseGaussianProcess({ domain, kernel, noiseVariance });
+  return { domain: parsed.domain as DomainSettings, kernel: parsed.kernel, noiseVariance: parsed.noiseVariance };
+}
+
+/** A round's candidates, and the process whose variance knows this round's queries. */
+interface Round {
+  /** Places in the domain, increasing. */
+  readonly survivors: Int32Array;
+  /** Their means and deviations at the end of the round before, the prior's to begin with. */
+  readonly entered: Moments;
+  readonly queries: GaussianProcess;
+}
+
+/** Slot of a query at a point that had been eliminated: it counts for the length of its round alone. */
+const ELIMINATED = 0;
+
+/**
+ * Batch pure exploration: in every round the most uncertain survivor is queried, by this round's queries only; when the next
+ * round begins, survivors are dropped whose upper confidence bound is below another's lower one, by what has arrived.
+ *
+ * Feedback counts for its own round only, and is dropped once the next has begun.
+ * **Source:** Vakili et al. 2023, Alg. 1; bounds as in Theorem 6.1, with `width` for the multiplier.
+ */
+export class PureExploration {
+  readonly domain: Domain;
+  readonly #core: Core;
+  readonly #settings: ParsedPureExploration;
+  readonly #schedule: RoundSchedule;
+  readonly #width: number;
+  #number = 1;
+  /** Queries of the running round. */
+  #queried = 0;
+  #round: Round;
+  /** Per point of the domain, this round: queries, rewards that have arrived, and their sum. */
+  #counts: Float64Array;
+  #arrived: Float64Array;
+  #sums: Float64Array;
+  /** The posterior of what has arrived, and the round that would begin now: derived, until something changes. */
+  #evidence: GaussianProcess | null = null;
+  #next: Round | null = null;
+
+  constructor(core: Core, settings: ParsedPureExploration, schedule: RoundSchedule, width: number) {
+    this.domain = new Domain(settings.domain);
+    this.#core = core;
+    this.#settings = settings;
+    this.#schedule = schedule;
+    this.#width = width;
+    const { count } = this.domain;
+    [this.#counts, this.#arrived, this.#sums] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
+    const everywhere = Int32Array.from({ length: count }, (_, place) => place);
+    const prior = this.#process(null);
+    this.#round = this.#begin(everywhere, prior.moments(this.domain.points));
+    prior.release();
+  }
+
+  #process(domain: DomainSettings | null): GaussianProcess {
+    const settings: ParsedGaussianProcess = {
+      ...this.#settings,
+      dimension: this.domain.dimension,
+      domain,
+      capacity: this.domain.count,
+      refit: null,
+    };
+    return new GaussianProcess(this.#core, settings);
+  }
+
+  #begin(survivors: Int32Array, entered: Moments): Round {
+    const points = Array.from(survivors, (place) => Array.from(this.domain.at(place)));
+    return { survivors, entered, queries: this.#process({ points }) };
+  }
+
+  /** The round of the next query: the running one, or its successor if it is over. */
+  #current(): Round {
+    if (this.#queried < this.#schedule.length(this.#number)) return this.#round;
+    this.#next ??= this.#eliminate();
+    return this.#next;
+  }
+
+  #eliminate(): Round {
+    const { survivors } = this.#round;
+    const points = new Float64Array(survivors.length * this.domain.dimension);
+    survivors.forEach((place, i) => {
+      points.set(this.domain.at(place), i * this.domain.dimension);
+    });
+    const { mean, deviation } = this.#learnt().moments(points);
+    const lower = mean.reduce((greatest, each, i) => Math.max(greatest, each - this.#width * deviation[i]), Number.NEGATIVE_INFINITY);
+    const kept = Array.from(survivors.keys()).filter((i) => mean[i] + this.#width * deviation[i] >= lower);
+    const at = (values: Float64Array): Float64Array => Float64Array.from(kept, (i) => values[i]);
+    return this.#begin(
+      Int32Array.from(kept, (i) => survivors[i]),
+      { mean: at(mean), deviation: at(deviation) },
+    );
+  }
+
+  /** The posterior of what has arrived in the running round. */
+  #learnt(): GaussianProcess {
+    if (this.#evidence) return this.#evidence;
+    const evidence = this.#process(null);
+    this.#arrived.forEach((count, place) => {
+      if (count === 0) return;
+      const features = this.domain.at(place);
+      evidence.reward({ features, slot: evidence.append(features, count) }, this.#sums[place], 0);
+    });
+    this.#evidence = evidence;
+    return evidence;
+  }
+
+  /** The most uncertain survivor. Its mean is that by which it entered the round, its score the deviation. */
+  leader(): { readonly index: number; readonly score: number; readonly mean: number; readonly width: number } {
+    const { survivors, entered, queries } = this.#current();
+    const { deviation } = queries.moments((queries.domain as Domain).points);
+    let most = 0;
+    for (let i = 1; i < deviation.length; i++) if (deviation[i] > deviation[most]) most = i;
+    return { index: survivors[most], score: deviation[most], mean: entered.mean[most], width: this.#width * deviation[most] };
+  }
+
+  append(features: Float64Array): number {
+    const place = this.domain.indexOf(features);
+    const round = this.#current();
+    if (round !== this.#round) this.#enter(round);
+    this.#queried++;
+    if (!round.survivors.includes(place)) return ELIMINATED;
+    round.queries.append(features);
+    this.#counts[place]++;
+    return this.#number;
+  }
+
+  #enter(round: Round): void {
+    this.#next = null;
+    this.#forget();
+    this.#round.queries.release();
+    this.#round = round;
+    this.#number++;
+    this.#queried = 0;
+    for (const each of [this.#counts, this.#arrived, this.#sums]) each.fill(0);
+  }
+
+  /** Drops what was derived from feedback. */
+  #forget(): void {
+    this.#evidence?.release();
+    this.#evidence = null;
+    this.#next?.queries.release();
+    this.#next = null;
+  }
+
+  /** @throws {RangeError} for a first reward at a point whose queries all have theirs. */
+  observe({ features, slot }: AppendedImpression, reward: number, previous: number | undefined): void {
+    if (slot !== this.#number) return;
+    const place = this.domain.indexOf(features);
+    if (previous === undefined && this.#arrived[place] >= this.#counts[place]) {
+      throw new RangeError("outcome: expected no more first rewards than queries of the point");
+    }
+    this.#forget();
+    if (previous === undefined) this.#arrived[place]++;
+    this.#sums[place] += reward - (previous ?? 0);
+  }
+
+  /** What has arrived in the running round says this. */
+  predict(points: Float64Array): Moments {
+    return this.#learnt().moments(points);
+  }
+
+  statistics(): Float64Array {
+    return Float64Array.from([this.#number, this.#queried, ...this.#round.survivors, ...this.#arrived, ...this.#sums]);
+  }
+
+  refactor(): void {
+    this.#round.queries.refactor();
+    this.#forget();
+  }
+
+  save(writer: SnapshotWriter): void {
+    const { survivors, entered, queries } = this.#round;
+    writer.numbers([this.#number, this.#queried]);
+    for (const each of [survivors, entered.mean, entered.deviation, this.#counts, this.#arrived, this.#sums]) writer.numbers(each);
+    queries.save(writer);
+  }
+
+  load(reader: SnapshotReader): void {
+    const [number, queried] = reader.numbers(2);
+    if (!(Number.isSafeInteger(number) && number >= 1 && queried >= 0 && queried <= this.#schedule.length(number))) throw malformed();
+    const survivors = Int32Array.from(reader.numbers());
+    if (survivors.length === 0 || !survivors.every((place, i) => place < this.domain.count && place > (survivors[i - 1] ?? -1))) {
+      throw malformed();
+    }
+    const entered = { mean: reader.numbers(survivors.length), deviation: reader.numbers(survivors.length) };
+    const { count } = this.domain;
+    [this.#counts, this.#arrived, this.#sums] = [reader.numbers(count), reader.numbers(count), reader.numbers(count)];
+    if (!this.#arrived.every((each, place) => each >= 0 && each <= this.#counts[place])) throw malformed();
+    this.#forget();
+    this.#round.queries.release();
+    this.#round = this.#begin(survivors, entered);
+    this.#round.queries.load(reader);
+    this.#number = number;
+    this.#queried = queried;
+  }
+}

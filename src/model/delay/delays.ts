@@ -1,0 +1,160 @@
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { type Cohort, Cohorts } from "./cohorts.ts";
+
+interface DelaySettings {
+  /** What delays are told apart by: the least difference between short ones, in the unit of times. */
+  readonly resolution: number;
+  /** Length of the youngest cohorts, and age at which an impression has none any more; in the unit of times. */
+  readonly cohort: number;
+  readonly span: number;
+}
+
+/** Delays of conversions by their chance, as far as it is known. */
+export interface DelayCurve {
+  /** P(delay < x): 0 at 0, 1 from the longest delay on that could have been seen. */
+  below(x: number): number;
+  /** Upper ends of the bins, P(delay < end), and Greenwood's standard error of that. */
+  readonly ends: Float64Array;
+  readonly probability: Float64Array;
+  readonly error: Float64Array;
+}
+
+/** Equal bins to a doubling of the delay: delays are told apart by an eighth. */
+const EIGHTH = 8;
+/** Longest delay, in resolutions. */
+const LONGEST = 1073741823;
+
+/** The bin of a delay of `steps` resolutions: one for each up to EIGHTH, then EIGHTH to each doubling. */
+function binOf(steps: number): number {
+  const whole = Math.min(Math.max(Math.floor(steps), 0), LONGEST);
+  if (whole < EIGHTH) return whole;
+  const octave = 28 - Math.clz32(whole);
+  return EIGHTH * octave + (whole >> octave);
+}
+
+/** Where a bin ends and the next begins, in resolutions. */
+function binEnd(bin: number): number {
+  const next = bin + 1;
+  if (next <= EIGHTH) return next;
+  const octave = Math.floor(next / EIGHTH) - 1;
+  return (next - EIGHTH * octave) * (1 << octave);
+}
+
+/**
+ * Delays of conversions from impressions of which the young have not had time for long ones.
+ *
+ * A conversion can only be seen once it has come, so a short delay is seen more readily than a long one: of the conversions of
+ * impressions that are old enough for a delay u, and came after at most u, the share that took just u is the reverse hazard,
+ * and their product from the longest delay down to u is P(delay < u).
+ * **Source:** Lagakos, Barraj, De Gruttola 1988, nonparametric analysis of truncated survival data (the reverse product limit).
+ */
+export class Delays {
+  readonly cohorts: Cohorts;
+  readonly bins: number;
+  readonly #resolution: number;
+  /** Conversions by delay, of impressions older than the span. */
+  #settled: Float64Array;
+  #curve: { readonly time: number; readonly curve: DelayCurve } | undefined;
+
+  constructor({ resolution, cohort, span }: DelaySettings) {
+    this.#resolution = resolution;
+    this.bins = binOf(Math.min(span / resolution, LONGEST)) + 1;
+    this.#settled = new Float64Array(this.bins);
+    this.cohorts = new Cohorts(cohort, span, this.bins);
+  }
+
+  /** Counts an impression, or so many of one time; returns their cohort, if they are not too old to have one. */
+  add(time: number, count = 1): Cohort | undefined {
+    this.#curve = undefined;
+    return this.cohorts.add(time, count);
+  }
+
+  /** Counts a conversion after `delay` of an impression made at `time`; with `sign` -1 takes it back. */
+  convert(time: number, delay: number, sign: 1 | -1 = 1): void {
+    const histogram = this.cohorts.find(time)?.sums ?? this.#settled;
+    histogram[Math.min(binOf(delay / this.#resolution), this.bins - 1)] += sign;
+    this.#curve = undefined;
+  }
+
+  /** Moves on to `time`; returns the cohorts that are past the span, whose delays it keeps. */
+  advance(time: number): Cohort[] {
+    const passed = this.cohorts.advance(time);
+    for (const { sums } of passed) for (let b = 0; b < this.bins; b++) this.#settled[b] += sums[b];
+    this.#curve = undefined;
+    return passed;
+  }
+
+  /** P(delay <= age at `time`) for a cohort's impressions, by the curve. */
+  matured(cohort: Cohort, curve: DelayCurve, time: number): number {
+    return curve.below(Math.max(this.cohorts.age(cohort, time), 0) + this.#resolution);
+  }
+
+  /** Conversions counted. */
+  get conversions(): number {
+    let sum = 0;
+    for (const histogram of [this.#settled, ...this.cohorts.list.map(({ sums }) => sums)]) {
+      for (let b = 0; b < this.bins; b++) sum += histogram[b];
+    }
+    return sum;
+  }
+
+  /** The chances of delays by what had come by `time`. **Cost:** O(bins x cohorts) after a change. */
+  curve(time: number): DelayCurve {
+    if (this.#curve?.time !== time) this.#curve = { time, curve: this.#estimate(time) };
+    return this.#curve.curve;
+  }
+
+  #estimate(time: number): DelayCurve {
+    const { bins, cohorts } = this;
+    const parts = cohorts.list.map((cohort) => ({ counts: cohort.sums, age: cohorts.age(cohort, time), seen: 0 }));
+    parts.push({ counts: this.#settled, age: Number.MAX_VALUE, seen: 0 });
+    for (const part of parts) for (let b = 0; b < bins; b++) part.seen += part.counts[b];
+    const ends = new Float64Array(bins);
+    const probability = new Float64Array(bins).fill(1);
+    const error = new Float64Array(bins);
+    let chance = 1;
+    let variance = 0;
+    for (let b = bins - 1; b >= 0; b--) {
+      const end = binEnd(b) * this.#resolution;
+      ends[b] = end;
+      probability[b] = chance;
+      error[b] = chance * Math.sqrt(variance);
+      let events = 0;
+      let risk = 0;
+      for (const part of parts) {
+        if (part.age + this.#resolution >= end) {
+          events += part.counts[b];
+          risk += part.seen;
+        }
+        part.seen -= part.counts[b];
+      }
+      if (events === 0) continue;
+      // One more at risk than there are: the oldest conversion alone would make all shorter delays impossible.
+      chance *= 1 - events / (risk + 1);
+      variance += events / ((risk + 1) * (risk + 1 - events));
+    }
+    return { ends, probability, error, below: (x) => interpolated(x / this.#resolution, probability) };
+  }
+
+  save(writer: Pick<SnapshotWriter, "numbers">): void {
+    writer.numbers(this.#settled);
+    this.cohorts.save(writer);
+  }
+
+  load(reader: Pick<SnapshotReader, "numbers">): void {
+    this.#settled = reader.numbers(this.bins);
+    if (this.#settled.some((count) => count < 0)) throw malformed();
+    this.cohorts.load(reader);
+    this.#curve = undefined;
+  }
+}
+
+/** P(delay < steps), linear within a bin. */
+function interpolated(steps: number, probability: Float64Array): number {
+  if (steps <= 0) return 0;
+  const bin = binOf(steps);
+  if (bin >= probability.length) return 1;
+  const start = bin === 0 ? 0 : binEnd(bin - 1);
+  const before = bin === 0 ? 0 : probability[bin - 1];
+  return before + ((probability[bin] - before) * (steps - start)) / (binEnd(bin) - start);
+}

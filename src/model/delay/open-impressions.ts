@@ -1,0 +1,68 @@
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { AppendedPoint } from "../posterior.ts";
+import { type Moment, timeOf, type Window } from "./window.ts";
+
+/** The impressions whose window is open, each under the number of its place in the sequence of all; none are kept without a window. */
+export class OpenImpressions {
+  readonly #window: Window;
+  readonly #dimension: number;
+  #times: number[] = [];
+  #converted: boolean[] = [];
+  #features: Float64Array[] = [];
+  /** Number of the first that is kept. */
+  #first = 0;
+
+  constructor(window: Window, dimension: number) {
+    this.#window = window;
+    this.#dimension = dimension;
+  }
+
+  /** Adds an impression and returns its number. */
+  add(features: Float64Array, moment: Moment): number {
+    if (this.#window === "none") return 0;
+    this.#times.push(timeOf(this.#window, moment));
+    this.#converted.push(false);
+    this.#features.push(features);
+    return this.#first + this.#times.length - 1;
+  }
+
+  /** Whether its window is open; without a window every impression's is. */
+  has(number: number): boolean {
+    return this.#window === "none" || number >= this.#first;
+  }
+
+  /** Marks one that is open as converted. */
+  convert(number: number): void {
+    if (this.#window !== "none") this.#converted[number - this.#first] = true;
+  }
+
+  /** Closes the windows that have passed by `moment`, and returns the impressions that did not convert, each under its number. */
+  close(moment: Moment): AppendedPoint[] {
+    if (this.#window === "none") return [];
+    const oldest = timeOf(this.#window, moment) - ("ms" in this.#window ? this.#window.ms : this.#window.rounds);
+    let open = 0;
+    while (open < this.#times.length && this.#times[open] < oldest) open++;
+    const closed = this.#features.slice(0, open).map((features, i) => ({ features, slot: this.#first + i }));
+    const silent = closed.filter((_, i) => !this.#converted[i]);
+    this.#first += open;
+    for (const list of [this.#times, this.#converted, this.#features]) list.splice(0, open);
+    return silent;
+  }
+
+  save(writer: SnapshotWriter): void {
+    writer.numbers([this.#first]);
+    writer.numbers(this.#times);
+    writer.numbers(this.#converted.map(Number));
+    writer.numbers(this.#features.flatMap((each) => [...each]));
+  }
+
+  load(reader: SnapshotReader): void {
+    [this.#first] = reader.numbers(1);
+    this.#times = [...reader.numbers()];
+    const count = this.#times.length;
+    this.#converted = Array.from(reader.numbers(count), Boolean);
+    const features = reader.numbers(count * this.#dimension);
+    this.#features = this.#times.map((_, i) => features.slice(i * this.#dimension, (i + 1) * this.#dimension));
+    if (this.#window === "none" && count > 0) throw malformed();
+  }
+}

@@ -1,0 +1,119 @@
+import type { Core, RidgeHandle } from "../../core/core.ts";
+import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
+import { type SampleRequest, type Scores, taken } from "../ranking.ts";
+
+/**
+ * Ridge regression of rewards on features, theta = V^-1 B with V = ridge I + sum x x^T and B = sum reward x.
+ *
+ * An impression changes V, a conversion changes B: each is a sum, so neither depends on the order of the other.
+ * **Source:** Vernade et al. 2020, section 3.
+ */
+export class Ridge implements Posterior {
+  readonly dimension: number;
+  readonly #core: Core;
+  readonly #handle: RidgeHandle;
+  /** The moments that were asked for last. */
+  #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
+  /** Pairs of draws that the core keeps for the present V. */
+  #pairs = 0;
+
+  constructor(core: Core, options: { readonly dimension: number; readonly ridge: number }) {
+    this.dimension = options.dimension;
+    this.#core = core;
+    this.#handle = core.ridgeCreate(options.dimension, options.ridge);
+  }
+
+  /** Adds the features of one impression to V. **Cost:** O(d^2). */
+  append(features: Float64Array): number {
+    this.#core.ridgeAppend(this.#handle, features);
+    this.#pairs = 0;
+    return 0;
+  }
+
+  /** Moves B by the difference of the rewards times the features. **Cost:** O(d). */
+  reward({ features }: AppendedPoint, reward: number, previous: number): void {
+    this.#core.ridgeReward(this.#handle, features, reward - previous);
+  }
+
+  /** theta: d. **Cost:** O(d^2), once per change. */
+  estimate(): Float64Array {
+    return this.#core.ridgeEstimate(this.#handle);
+  }
+
+  /**
+   * The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. They hold until the next call.
+   * **Cost:** O(k d^2).
+   */
+  moments(points: Float64Array): Moments {
+    const count = points.length / this.dimension;
+    if (this.#moments.mean.length !== count) this.#moments = { mean: new Float64Array(count), deviation: new Float64Array(count) };
+    this.#core.ridgeScore(this.#handle, points, this.#moments.mean, this.#moments.deviation);
+    return this.#moments;
+  }
+
+  deviation(features: Float64Array): number {
+    return this.#core.ridgeWidth(this.#handle, features);
+  }
+
+  /** Scores <x, theta + scale L^-T z> of `points` (k x d) with z = `normals` (d) and L L^T = V. **Cost:** O(d^2 + k d). */
+  sampleScores(points: Float64Array, normals: Float64Array, scale: number): Float64Array {
+    return this.#core.ridgeSampleScores(this.#handle, points, normals, scale);
+  }
+
+  /**
+   * The same for as many parameters as the request wants draws, in opposite pairs, of which the decision takes one, about theta
+   * or a `centre` (d) instead. What does
+   * not depend on points, L^-T z, is kept until V changes, so the request's normals have to be the same until then, and fewer
+   * as the first of many. Probabilities are known until the next call.
+   * **Cost:** O(draws) for each feature that is not zero, and O(draws d^2) once.
+   */
+  drawScores(request: SampleRequest, scale: number, centre?: Float64Array): Scores {
+    const { points, count, draws, normals } = request;
+    const pairs = Math.ceil(draws / 2);
+    if (this.#pairs < pairs) {
+      this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
+      this.#pairs = pairs;
+    }
+    return {
+      score: this.#core.ridgeDrawScores(this.#handle, points, scale, draws, taken(request), centre),
+      probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
+    };
+  }
+
+  /** Rebuilds L from V. **Cost:** O(d^3). */
+  refactor(): void {
+    this.#core.ridgeRefactor(this.#handle);
+    this.#pairs = 0;
+  }
+
+  /** Has other sums from now on. **Cost:** O(d^3). */
+  replace(gram: Float64Array, moment: Float64Array): void {
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: new Float64Array(gram.length).fill(1) });
+    this.refactor();
+  }
+
+  save(writer: SnapshotWriter): void {
+    const { gram, moment, factor } = this.#core.ridgeState(this.#handle);
+    writer.numbers(gram);
+    writer.numbers(moment);
+    writer.numbers(factor);
+  }
+
+  load(reader: SnapshotReader): void {
+    const triangle = (this.dimension * (this.dimension + 1)) / 2;
+    const gram = reader.view(triangle);
+    const moment = reader.view(this.dimension);
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle) });
+    this.#pairs = 0;
+  }
+
+  /** The sums alone: V without its ridge (packed lower triangle), then B. */
+  statistics(): Float64Array {
+    const { gram, moment } = this.#core.ridgeState(this.#handle);
+    const sums = new Float64Array(gram.length + moment.length);
+    sums.set(gram);
+    sums.set(moment, gram.length);
+    return sums;
+  }
+}

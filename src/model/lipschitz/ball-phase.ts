@@ -1,0 +1,185 @@
+import { outOfRange } from "../../argument.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { AppendedPoint } from "../posterior.ts";
+import type { Ball, BallArms } from "./ball-arms.ts";
+
+export interface BallPhaseOptions {
+  /** Rewards that a ball of radius 1 needs; one of radius r needs this over r^2 (v_m), and at least one. */
+  readonly rewards: number;
+  /** A ball goes if its mean is this many radii below the best. */
+  readonly pruneMultiplier: number;
+  /** Whether a ball that has its rewards takes no more. */
+  readonly freeze: boolean;
+}
+
+/** A slot is this times the phase, plus the ball. */
+const PHASE_SLOTS = 0x100000000;
+
+/** Balls of radius 2^-40 are not divided, nor any if that made more than this: the survivors take turns ever after. */
+const MAX_DEPTH = 40;
+/** Each takes up to half a kilobyte while a phase ends: together half of what the worker lets a model take. */
+const MAX_BALLS = 65_536;
+
+/** A phase of pruning: balls of one radius, which take turns until each has as many rewards as its mean needs. */
+export class BallPhase {
+  /** m, from 1. */
+  readonly phase: number;
+  readonly radius: number;
+  readonly arms: BallArms;
+  readonly #options: BallPhaseOptions;
+  readonly #depth: number;
+  /** v_m; infinite in a last phase. */
+  readonly #needed: number;
+  // balls x d, in the unit cube.
+  readonly #centres: Float64Array;
+  readonly #pulls: Float64Array;
+  readonly #observed: Float64Array;
+  readonly #sums: Float64Array;
+  // The ball after the one that was pulled last, and how many still lack rewards.
+  #turn = 0;
+  #open: number;
+
+  private constructor(options: BallPhaseOptions, arms: BallArms, shape: { phase: number; depth: number; centres: Float64Array }) {
+    const { phase, depth, centres } = shape;
+    const balls = centres.length / arms.dimension;
+    let radius = 1;
+    for (let m = 0; m < depth; m++) radius /= 2;
+    this.phase = phase;
+    this.radius = radius;
+    this.arms = arms;
+    this.#options = options;
+    this.#depth = depth;
+    // A phase is as deep as its number, but for the last, which repeats the balls of the one before it.
+    this.#needed = depth < phase ? Number.POSITIVE_INFINITY : Math.max(options.rewards / (radius * radius), 1);
+    this.#centres = centres;
+    this.#pulls = new Float64Array(balls);
+    this.#observed = new Float64Array(balls);
+    this.#sums = new Float64Array(balls);
+    this.#open = balls;
+  }
+
+  /** The phase with one ball around all arms. */
+  static first(options: BallPhaseOptions, arms: BallArms): BallPhase {
+    return new BallPhase(options, arms, { phase: 1, depth: 1, centres: new Float64Array(arms.dimension).fill(1 / 2) });
+  }
+
+  get #balls(): number {
+    return this.#observed.length;
+  }
+
+  /** Whether every ball has its rewards. */
+  get complete(): boolean {
+    return this.#open === 0;
+  }
+
+  /** The ball whose turn it is: a pass visits those that lack rewards, in order. */
+  get next(): Ball {
+    let number = this.#turn;
+    while (this.#observed[number] >= this.#needed) number = (number + 1) % this.#balls;
+    return this.#ball(number);
+  }
+
+  #ball(number: number): Ball {
+    const d = this.arms.dimension;
+    return { number, centre: this.#centres.subarray(number * d, (number + 1) * d), radius: this.radius };
+  }
+
+  /** Mean reward of a ball, 0 while it has none. */
+  mean(number: number): number {
+    return this.#observed[number] === 0 ? 0 : this.#sums[number] / this.#observed[number];
+  }
+
+  /** Pulls an arm for the ball whose turn it is, if that holds it, or else for the first that does. Returns its slot, -1 outside all. */
+  append(features: Float64Array): number {
+    const { next } = this;
+    const inTurn = this.arms.holds(next, features);
+    const number = inTurn ? next.number : this.#observed.findIndex((_, each) => this.arms.holds(this.#ball(each), features));
+    if (number < 0) return -1;
+    if (inTurn) this.#turn = (number + 1) % this.#balls;
+    this.#pulls[number]++;
+    return this.phase * PHASE_SLOTS + number;
+  }
+
+  /**
+   * Counts a reward, unless its ball is of an older phase.
+   * @throws {RangeError} if the ball has a reward for every pull already.
+   */
+  observe({ slot }: AppendedPoint, reward: number, previous: number | undefined): void {
+    if (slot < this.phase * PHASE_SLOTS) return;
+    const number = slot - this.phase * PHASE_SLOTS;
+    if (!(this.#pulls[number] > 0)) throw outOfRange("impression.slot", "one that append returned", slot);
+    const finished = this.#observed[number] >= this.#needed;
+    if (finished && this.#options.freeze) return;
+    if (previous !== undefined) {
+      this.#sums[number] += reward - previous;
+      return;
+    }
+    if (this.#observed[number] >= this.#pulls[number]) {
+      throw outOfRange("impression.slot", `that of a pull without a reward: its ball has one for each of ${this.#pulls[number]}`, slot);
+    }
+    this.#observed[number]++;
+    this.#sums[number] += reward;
+    if (!finished && this.#observed[number] >= this.#needed) this.#open--;
+  }
+
+  /** The next phase: the balls that are not pruned, divided. */
+  divided(): BallPhase {
+    const best = this.#observed.reduce((top, _, number) => Math.max(top, this.mean(number)), Number.NEGATIVE_INFINITY);
+    const margin = this.#options.pruneMultiplier * this.radius;
+    const survivors: Ball[] = [];
+    for (let number = 0; number < this.#balls; number++) {
+      if (best - this.mean(number) < margin) survivors.push(this.#ball(number));
+    }
+    const whole = this.phase === MAX_DEPTH || survivors.length * this.arms.branching > MAX_BALLS;
+    const { arms, children } = this.arms.divided(survivors, whole);
+    const offset = whole ? 0 : this.radius / 2;
+    const centres = survivors.flatMap(({ centre }, i) => children[i].flatMap((child) => childCentre(centre, child, offset)));
+    const depth = this.phase + Number(!whole);
+    return new BallPhase(this.#options, arms, { phase: this.phase + 1, depth, centres: Float64Array.from(centres) });
+  }
+
+  /** The phase, and per ball its centre, the rewards in its mean and their sum. */
+  statistics(): Float64Array {
+    const d = this.arms.dimension;
+    const statistics = new Float64Array(1 + this.#balls * (d + 2));
+    statistics[0] = this.phase;
+    for (let number = 0; number < this.#balls; number++) {
+      const row = statistics.subarray(1 + number * (d + 2));
+      row.set(this.#ball(number).centre);
+      row[d] = this.#observed[number];
+      row[d + 1] = this.#sums[number];
+    }
+    return statistics;
+  }
+
+  save(writer: SnapshotWriter): void {
+    writer.numbers([this.phase, this.#depth, this.#turn]);
+    for (const column of [this.#centres, this.#pulls, this.#observed, this.#sums]) writer.numbers(column);
+    this.arms.save(writer);
+  }
+
+  /** Goes on where `save` stood; `arms` are those of the first phase. */
+  static load(reader: SnapshotReader, options: BallPhaseOptions, arms: BallArms): BallPhase {
+    const [phase, depth, turn] = reader.numbers(3);
+    const centres = reader.numbers();
+    const loaded = new BallPhase(options, arms, { phase, depth, centres });
+    const balls = loaded.#balls;
+    if (!Number.isInteger(balls) || !(turn >= 0 && turn < balls)) throw malformed();
+    if (!(depth >= 1 && depth <= MAX_DEPTH && (phase === depth || phase === depth + 1))) throw malformed();
+    for (const column of [loaded.#pulls, loaded.#observed, loaded.#sums]) column.set(reader.numbers(balls));
+    if (!loaded.#observed.every((observed, number) => observed >= 0 && observed <= loaded.#pulls[number])) throw malformed();
+    loaded.#turn = turn;
+    loaded.#open = loaded.#observed.reduce((open, observed) => open + Number(observed < loaded.#needed), 0);
+    arms.load(reader, balls);
+    return loaded;
+  }
+}
+
+function childCentre(centre: Float64Array, child: number, offset: number): number[] {
+  let rest = child;
+  return Array.from(centre, (coordinate) => {
+    const upper = rest % 2 === 1;
+    rest = Math.floor(rest / 2);
+    return upper ? coordinate + offset : coordinate - offset;
+  });
+}

@@ -1,0 +1,107 @@
+import { Domain } from "../domain.ts";
+import { Box, type BoxSettings, type RegionSettings } from "./box.ts";
+
+export const metrics = ["maximum", "euclidean", "manhattan"] as const;
+export type Metric = (typeof metrics)[number];
+
+/** Points of a space, at most: what is kept and scanned is a few numbers each. */
+const POINT_LIMIT = 1e6;
+
+/** Points per axis by default: 1,001 on a line; in more dimensions as many as keep the grid at 10,201 points, but two. */
+export function defaultResolution({ box }: BoxSettings): number {
+  if (box.length === 1) return 1001;
+  let resolution = 2;
+  while (gridSize(resolution + 1, box.length) <= 10_201) resolution++;
+  return resolution;
+}
+
+function gridSize(resolution: number, dimension: number): number {
+  let size = 1;
+  for (let j = 0; j < dimension; j++) size *= resolution;
+  return size;
+}
+
+/** @throws {RangeError} if the grid would have more than a million points. */
+export function checkGrid({ box }: BoxSettings, resolution: number): void {
+  if (gridSize(resolution, box.length) > POINT_LIMIT) {
+    throw new RangeError(`resolution: expected a grid of at most ${POINT_LIMIT} points, got ${resolution} on each of ${box.length} axes`);
+  }
+}
+
+/** Finitely many points and their distances: those given, or a grid over a box, in row-major order, the last axis fastest. */
+export class MetricSpace {
+  readonly count: number;
+  readonly dimension: number;
+  readonly #metric: Metric;
+  readonly #places: Domain | Grid;
+  // count x d, row-major: the coordinates between which distances are taken.
+  readonly #points: Float64Array;
+
+  constructor(region: RegionSettings, metric: Metric, resolution = 2) {
+    this.#places = "box" in region ? new Grid(region, resolution) : new Domain(region);
+    this.#metric = metric;
+    this.#points = this.#places.points;
+    this.count = this.#places.count;
+    this.dimension = this.#places.dimension;
+  }
+
+  at(place: number): Float64Array {
+    return this.#places.at(place);
+  }
+
+  /**
+   * The place of a point; in a box, of the grid's point next to it.
+   * @throws {RangeError} if the point is not one of those given, or outside the box.
+   */
+  indexOf(point: Float64Array): number {
+    return this.#places.indexOf(point);
+  }
+
+  distance(a: number, b: number): number {
+    const d = this.dimension;
+    const points = this.#points;
+    const metric = this.#metric;
+    let total = 0;
+    for (let j = 0; j < d; j++) {
+      const gap = Math.abs(points[a * d + j] - points[b * d + j]);
+      if (metric === "maximum") total = Math.max(total, gap);
+      else total += metric === "euclidean" ? gap * gap : gap;
+    }
+    return metric === "euclidean" ? Math.sqrt(total) : total;
+  }
+}
+
+/** A grid over a box, its ends included. */
+class Grid {
+  readonly dimension: number;
+  readonly count: number;
+  /** In the unit cube. */
+  readonly points: Float64Array;
+  readonly #box: Box;
+  readonly #last: number;
+
+  constructor(settings: BoxSettings, resolution: number) {
+    this.#box = new Box(settings);
+    this.#last = resolution - 1;
+    const d = this.#box.dimension;
+    this.dimension = d;
+    this.count = gridSize(resolution, d);
+    this.points = new Float64Array(this.count * d);
+    for (let place = 0; place < this.count; place++) {
+      for (let j = d - 1, rest = place; j >= 0; j--, rest = Math.floor(rest / resolution)) {
+        this.points[place * d + j] = (rest % resolution) / this.#last;
+      }
+    }
+  }
+
+  at(place: number): Float64Array {
+    return this.#box.fromUnit(this.points.subarray(place * this.dimension, (place + 1) * this.dimension));
+  }
+
+  indexOf(point: Float64Array): number {
+    const unit = this.#box.toUnit(point);
+    let place = 0;
+    for (let j = 0; j < this.dimension; j++) place = place * (this.#last + 1) + Math.round(unit[j] * this.#last);
+    return place;
+  }
+}

@@ -1,0 +1,161 @@
+import type { Core, KernelSpec } from "../../core/core.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { Forgetting } from "../delay/forgetting.ts";
+import { OpenImpressions } from "../delay/open-impressions.ts";
+import type { Moment, Window } from "../delay/window.ts";
+import { Domain } from "../domain.ts";
+import { BoundedProcess } from "../gaussian-process/bounded-process.ts";
+import { fitted, type Hyperparameters, prior } from "../gaussian-process/hyperparameters.ts";
+import { kernelSpec } from "../gaussian-process/kernel.ts";
+import type { AppendedImpression, AppendedPoint, JointPosterior, Moments } from "../posterior.ts";
+import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
+
+/** Known outcomes at which hyper-parameters are fitted first; then whenever there are twice as many. */
+const FIRST_FIT = 8;
+/** Most points by which they are fitted. */
+const FITTED_POINTS = 256;
+
+const NOTHING: Moments = { mean: /* @__PURE__ */ new Float64Array(), deviation: /* @__PURE__ */ new Float64Array() };
+
+/**
+ * The mean from the impressions whose outcome is known, the variance from all.
+ *
+ * An outcome is known when the impression has converted, or its window has closed: a reward of 0 then. Hyper-parameters are
+ * fitted to the known outcomes whenever they have doubled in number; the noise is one of them. With `forgetting` they are fitted
+ * after as many more outcomes as a half-life has impressions at the latest.
+ * **Source:** Desautels et al. 2014 for the two kinds of knowledge; Bogunovic et al. 2016 for forgetting.
+ */
+export class DelayAwarePosterior implements JointPosterior {
+  readonly #core: Core;
+  readonly #median: KernelSpec;
+  readonly #context: number;
+  readonly #known: BoundedProcess;
+  readonly #all: BoundedProcess;
+  readonly #open: OpenImpressions;
+  readonly #forgetting: Forgetting | null;
+  readonly #halfLife: number;
+  #deviation: number;
+  /** The last prediction, and the moments in units of the noise that it was made of. */
+  #last: Moments & { readonly all: Moments } = { ...NOTHING, all: NOTHING };
+  #outcomes = 0;
+  #impressions = 0;
+  #nextFit = FIRST_FIT;
+
+  constructor(core: Core, settings: ParsedDelayAware, window: Window) {
+    const { dimension, capacity, contextDimension } = settings;
+    this.#core = core;
+    this.#context = contextDimension;
+    this.#median = kernelSpec(medianKernel(settings), dimension);
+    const domain = settings.domain && new Domain(settings.domain);
+    this.#known = new BoundedProcess(core, this.#median, capacity, domain);
+    this.#all = new BoundedProcess(core, this.#median, capacity, domain);
+    this.#open = new OpenImpressions(window, dimension);
+    this.#forgetting = settings.forgetting && new Forgetting(core, settings.forgetting);
+    this.#halfLife = settings.forgetting?.halfLife ?? Number.MAX_VALUE;
+    this.#deviation = Math.sqrt(prior(this.#median).noiseVariance);
+  }
+
+  get domain(): Domain | null {
+    return this.#all.domain;
+  }
+
+  append(features: Float64Array, moment: Moment): number {
+    const number = this.#impressions;
+    if (this.#forgetting?.opens(number)) for (const process of [this.#known, this.#all]) process.discount(this.#forgetting.decay);
+    this.#all.add(features, 0);
+    this.#impressions++;
+    for (const silent of this.#open.close(moment)) this.#learn(silent, 0);
+    if (this.#outcomes >= this.#nextFit) this.#fit();
+    const slot = this.#open.add(features, moment);
+    return this.#forgetting ? number : slot;
+  }
+
+  /** What the impression of this slot weighs by now. */
+  #weight(slot: number): number {
+    return this.#forgetting?.weight(slot, this.#impressions - 1) ?? 1;
+  }
+
+  /** @throws {RangeError} for a first reward when every impression has an outcome, unless its window has closed. */
+  observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
+    const { features, slot } = impression;
+    if (previous !== undefined || !this.#open.has(slot)) {
+      this.#known.replace(features, reward, previous ?? 0, this.#weight(slot));
+      return;
+    }
+    if (this.#outcomes === this.#impressions) throw new RangeError("outcome: expected no more first rewards than impressions");
+    this.#learn(impression, reward);
+    this.#open.convert(slot);
+  }
+
+  #learn({ features, slot }: AppendedPoint, reward: number): void {
+    this.#known.add(features, reward, this.#weight(slot));
+    this.#outcomes++;
+  }
+
+  #fit(): void {
+    this.#nextFit = this.#outcomes + Math.min(this.#outcomes, this.#halfLife);
+    this.#adopt(fitted(this.#core, this.#median, this.#context, this.#known.evidence(FITTED_POINTS)));
+  }
+
+  #adopt({ kernel, noiseVariance }: Hyperparameters): void {
+    const before = this.#known.kernel;
+    this.#known.kernel = kernel;
+    try {
+      this.#all.kernel = kernel;
+    } catch (error) {
+      this.#known.kernel = before;
+      throw error;
+    }
+    this.#deviation = Math.sqrt(noiseVariance);
+  }
+
+  /** In units of the reward. The same object as before while nothing has changed what it says of the domain. */
+  predict(points: Float64Array): Moments {
+    const mean = this.#known.means(points);
+    const all = this.#all.moments(points);
+    if (this.#last.mean !== mean || this.#last.all !== all) {
+      this.#last = { all, mean, deviation: all.deviation.map((each) => this.#deviation * each) };
+    }
+    return this.#last;
+  }
+
+  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
+    const mean = this.#known.means(points);
+    const { deviation, sample } = this.#all.sample(points, normals, scale * this.#deviation, samples);
+    const k = mean.length;
+    return { mean, deviation: deviation.map((each) => this.#deviation * each), sample: sample.map((each, i) => each + mean[i % k]) };
+  }
+
+  statistics(): Float64Array {
+    return Float64Array.from([...this.#known.statistics(), ...this.#all.statistics()]);
+  }
+
+  refactor(): void {
+    this.#known.refactor();
+    this.#all.refactor();
+  }
+
+  save(writer: SnapshotWriter): void {
+    const { lengthscale, variance } = this.#known.kernel;
+    writer.numbers([this.#deviation, variance, this.#outcomes, this.#impressions, this.#nextFit]);
+    writer.numbers(lengthscale);
+    this.#known.save(writer);
+    this.#all.save(writer);
+    this.#open.save(writer);
+  }
+
+  load(reader: SnapshotReader): void {
+    const [deviation, variance, outcomes, impressions, nextFit] = reader.numbers(5);
+    const lengthscale = reader.numbers(this.#median.lengthscale.length);
+    if (!(deviation > 0 && variance > 0 && nextFit >= FIRST_FIT && lengthscale.every((each) => each > 0))) throw malformed();
+    const kernel = { ...this.#median, variance, lengthscale };
+    this.#adopt({ kernel, noiseVariance: deviation * deviation });
+    this.#deviation = deviation;
+    this.#outcomes = outcomes;
+    this.#impressions = impressions;
+    this.#nextFit = nextFit;
+    this.#known.load(reader);
+    this.#all.load(reader);
+    this.#open.load(reader);
+  }
+}

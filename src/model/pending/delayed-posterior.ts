@@ -1,0 +1,180 @@
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { Moment, Window } from "../delay/window.ts";
+import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
+import type { AppendedImpression, Moments, Posterior } from "../posterior.ts";
+
+export interface DelayedPosteriorOptions {
+  /**
+   * The width of a pending impression by the posterior of now ("exact"), which keeps its features,
+   * or by the one of its own time ("buffered"), which keeps one number.
+   */
+  readonly norms: "exact" | "buffered";
+  /** What of a standard deviation is added up: itself, or its square. */
+  readonly measure: (deviation: number) => number;
+  /** Whether the buffered width is taken before the impression is in the posterior, or after. */
+  readonly buffer: "before" | "after";
+  /**
+   * A second process that refits its hyper-parameters, for the posterior to adopt: it knows an impression once it has
+   * converted, or its window has closed. Zeros that only stand for "not yet" would be fitted as if they were rewards.
+   */
+  readonly evidence?: { readonly process: GaussianProcess; readonly adoptedBy: GaussianProcess };
+}
+
+/**
+ * A posterior in which an impression counts from the moment it is made, with the reward 0 until it converts,
+ * and the impressions whose window is open, whose widths a delay-aware policy adds to its bonus.
+ *
+ * The sum runs over all impressions of the window, converted or not: it does not depend on conversions. They leave it in the
+ * order in which they came, so one that is registered afterwards leaves with those before it.
+ * **Source:** Vernade et al. 2020, Alg. 1 and section 4; Verma et al. 2022, eq. 5.
+ */
+export class DelayedPosterior<P extends Posterior> {
+  readonly posterior: P;
+  readonly #window: Window;
+  readonly #options: DelayedPosteriorOptions;
+  #times: number[] = [];
+  #widths: number[] = [];
+  #features: number[] = [];
+  /** With evidence: the slot of each impression, or -1 once it has converted. */
+  #slots: number[] = [];
+  #head = 0;
+  #sum = 0;
+
+  constructor(posterior: P, window: Window, options: DelayedPosteriorOptions) {
+    this.posterior = posterior;
+    this.#window = window;
+    this.#options = options;
+  }
+
+  #time(moment: Moment): number {
+    return typeof this.#window === "object" && "ms" in this.#window ? (moment.now ?? 0) : moment.round;
+  }
+
+  /** Index of the first impression whose window is still open at `moment`. */
+  #firstOpen(moment: Moment): number {
+    if (this.#window === "none") return this.#head;
+    const span = "ms" in this.#window ? this.#window.ms : this.#window.rounds;
+    const oldest = this.#time(moment) - span;
+    let index = this.#head;
+    while (index < this.#times.length && this.#times[index] < oldest) index++;
+    return index;
+  }
+
+  /** Sum of the widths of what is open at `moment`. **Cost:** exact, one posterior width each; buffered, O(1) amortised. */
+  openWidth(moment: Moment): number {
+    const open = this.#firstOpen(moment);
+    // An empty window sums to zero exactly, whatever the rounding of what left it.
+    if (open === this.#times.length) return 0;
+    if (this.#options.norms === "exact") {
+      const features = Float64Array.from(this.#features.slice(open * this.posterior.dimension));
+      return this.posterior.moments(features).deviation.reduce((sum, deviation) => sum + this.#options.measure(deviation), 0);
+    }
+    let sum = this.#sum;
+    for (let i = this.#head; i < open; i++) sum -= this.#widths[i];
+    return Math.max(sum, 0);
+  }
+
+  append(features: Float64Array, moment: Moment): number {
+    const { norms, buffer, evidence } = this.#options;
+    const before = buffer === "before" ? this.#width(features) : 0;
+    const slot = this.posterior.append(features);
+    const width = buffer === "after" ? this.#width(features) : before;
+    this.#forget(this.#firstOpen(moment));
+    this.#times.push(this.#time(moment));
+    this.#widths.push(width);
+    if (norms === "exact" || evidence) for (const feature of features) this.#features.push(feature);
+    this.#sum += width;
+    if (evidence) {
+      this.#slots.push(slot);
+      if (evidence.process.elapse()) evidence.adoptedBy.adopt(evidence.process.kernel);
+    }
+    return slot;
+  }
+
+  #width(features: Float64Array): number {
+    // Exact widths are computed when they are asked for.
+    return this.#options.norms === "exact" ? 0 : this.#options.measure(this.posterior.deviation(features));
+  }
+
+  #forget(open: number): void {
+    for (; this.#head < open; this.#head++) {
+      this.#sum -= this.#widths[this.#head];
+      if (this.#options.evidence && this.#slots[this.#head] >= 0) this.#options.evidence.process.append(this.#featuresOf(this.#head));
+    }
+    if (this.#head > 1024 && 2 * this.#head > this.#times.length) this.#compact();
+  }
+
+  #featuresOf(index: number): Float64Array {
+    const d = this.posterior.dimension;
+    return Float64Array.from(this.#features.slice(index * d, (index + 1) * d));
+  }
+
+  #compact(): void {
+    this.#slots = this.#slots.slice(this.#head);
+    this.#times = this.#times.slice(this.#head);
+    this.#widths = this.#widths.slice(this.#head);
+    this.#features = this.#features.slice(this.#head * this.posterior.dimension);
+    this.#head = 0;
+  }
+
+  observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
+    this.posterior.reward(impression, reward, previous ?? 0);
+    const process = this.#options.evidence?.process;
+    if (!process) return;
+    const { features } = impression;
+    const slot = previous === undefined && this.#settle(impression) ? process.append(features) : process.locate(features);
+    process.reward({ features, slot }, reward, previous ?? 0);
+  }
+
+  /** Marks an open impression as converted; false if its window has closed, with which it was settled. */
+  #settle(impression: AppendedImpression): boolean {
+    const time = this.#time(impression);
+    for (let i = this.#times.length - 1; i >= this.#head; i--) {
+      if (this.#times[i] !== time || this.#slots[i] !== impression.slot) continue;
+      this.#slots[i] = -1;
+      return true;
+    }
+    return false;
+  }
+
+  predict(points: Float64Array): Moments {
+    return this.posterior.moments(points);
+  }
+
+  statistics(): Float64Array {
+    return this.posterior.statistics();
+  }
+
+  /** Also adds the open widths up anew. Each is of its own time, and stays. */
+  refactor(): void {
+    this.posterior.refactor();
+    this.#options.evidence?.process.refactor();
+    this.#compact();
+    this.#sum = this.#widths.reduce((sum, width) => sum + width, 0);
+  }
+
+  save(writer: SnapshotWriter): void {
+    this.#compact();
+    this.posterior.save(writer);
+    writer.numbers([this.#sum]);
+    writer.numbers(this.#times);
+    writer.numbers(this.#widths);
+    writer.numbers(this.#features);
+    writer.numbers(this.#slots);
+    this.#options.evidence?.process.save(writer);
+  }
+
+  load(reader: SnapshotReader): void {
+    this.posterior.load(reader);
+    [this.#sum] = reader.numbers(1);
+    this.#times = Array.from(reader.numbers());
+    this.#widths = Array.from(reader.numbers(this.#times.length));
+    const { norms, evidence } = this.#options;
+    const kept = norms === "exact" || evidence ? this.#times.length * this.posterior.dimension : 0;
+    this.#features = Array.from(reader.numbers(kept));
+    this.#slots = Array.from(reader.numbers(evidence ? this.#times.length : 0));
+    evidence?.process.load(reader);
+    this.#head = 0;
+    if (this.#widths.some((width) => width < 0)) throw malformed();
+  }
+}

@@ -1,0 +1,85 @@
+import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
+import type { LazyPosterior } from "../gaussian-process/leader.ts";
+import type { AppendedImpression, JointPosterior, Moments } from "../posterior.ts";
+
+/**
+ * Two Gaussian processes: the mean from the impressions that have converted, the variance from all, as if the pending ones
+ * had come in at their mean.
+ *
+ * Both take every reward. While nothing is pending they agree, and the one that knows all impressions answers alone.
+ * **Source:** Desautels et al. 2014 (GP-BUCB); Verma et al. 2022, section 6, the baselines GP-BUCB and GP-BTS.
+ */
+export class HallucinatedPosterior implements JointPosterior {
+  readonly #arrived: GaussianProcess;
+  readonly #all: GaussianProcess;
+  /** Impressions that have not converted. */
+  #pending = 0;
+
+  constructor(arrived: GaussianProcess, all: GaussianProcess) {
+    this.#arrived = arrived;
+    this.#all = all;
+  }
+
+  append(features: Float64Array): number {
+    this.#all.append(features);
+    this.#pending++;
+    if (this.#arrived.elapse()) this.#all.adopt(this.#arrived.kernel);
+    return 0;
+  }
+
+  /** @throws {RangeError} for a first reward when every impression has one. */
+  observe({ features }: AppendedImpression, reward: number, previous: number | undefined): void {
+    if (previous === undefined && this.#pending === 0) throw new RangeError("outcome: expected no more first rewards than impressions");
+    const slot = previous === undefined ? this.#arrived.append(features) : this.#arrived.locate(features);
+    this.#arrived.reward({ features, slot }, reward, previous ?? 0);
+    this.#all.reward({ features, slot: this.#all.locate(features) }, reward, previous ?? 0);
+    if (previous === undefined) this.#pending--;
+  }
+
+  predict(points: Float64Array): Moments {
+    const { mean, deviation } = this.#moments(this.#all, points);
+    return { mean: this.#pending === 0 ? mean : this.#moments(this.#arrived, points).mean, deviation };
+  }
+
+  /** What `predict` says of the domain's points, as far as one asks for it. */
+  get lazy(): LazyPosterior {
+    const mean = this.#pending === 0 ? this.#all : this.#arrived;
+    return { mean: mean.lazy, deviation: this.#all.lazy, prior: this.#all.priorDeviation };
+  }
+
+  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
+    const drawn = this.#all.sample(points, normals, scale, samples);
+    if (this.#pending === 0) return drawn;
+    const { mean } = this.#moments(this.#arrived, points);
+    const k = mean.length;
+    return { mean, deviation: drawn.deviation, sample: drawn.sample.map((each, i) => each - drawn.mean[i % k] + mean[i % k]) };
+  }
+
+  /** Over a domain the two hold equal sets of points, but each knows its own array, for which scoring is cheap. */
+  #moments(process: GaussianProcess, points: Float64Array): Moments {
+    const watched = points === this.#arrived.domain?.points || points === this.#all.domain?.points;
+    return process.moments(watched ? (process.domain?.points as Float64Array) : points);
+  }
+
+  statistics(): Float64Array {
+    return Float64Array.from([...this.#arrived.statistics(), ...this.#all.statistics()]);
+  }
+
+  refactor(): void {
+    this.#arrived.refactor();
+    this.#all.refactor();
+  }
+
+  save(writer: SnapshotWriter): void {
+    writer.numbers([this.#pending]);
+    this.#arrived.save(writer);
+    this.#all.save(writer);
+  }
+
+  load(reader: SnapshotReader): void {
+    [this.#pending] = reader.numbers(1);
+    this.#arrived.load(reader);
+    this.#all.load(reader);
+  }
+}

@@ -1,0 +1,82 @@
+import { Problem } from "../protocol/problem.ts";
+import type { Action } from "../protocol/schema.ts";
+
+/** What there is to choose among. */
+export interface Candidates {
+  readonly actions: readonly Action[];
+  /** Their places in the catalogue, if all of them are as they are there. */
+  readonly places: readonly number[] | null;
+}
+
+/** The actions of a model, so that a request may name ids only. */
+export class Catalogue {
+  readonly actions: readonly Action[];
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #all: Candidates;
+
+  /** @throws {Problem} 422 if an id is there twice. */
+  constructor(actions: readonly Action[]) {
+    this.actions = actions;
+    this.#places = placesOf(actions);
+    this.#all = { actions, places: Array.from(actions.keys()) };
+  }
+
+  get size(): number {
+    return this.actions.length;
+  }
+
+  /**
+   * An action with its features: its own, or those it has here.
+   * @throws {Problem} 422 if it has none of its own and there is a catalogue without it, as a misspelt id.
+   */
+  find(action: Action): Action {
+    if (action.features !== undefined || this.size === 0) return action;
+    const place = this.#places.get(action.id);
+    if (place === undefined) throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue`);
+    return this.actions[place];
+  }
+
+  /** An action by its id alone, with its features if it is here. */
+  named(id: string): Action {
+    const place = this.#places.get(id);
+    return place === undefined ? { id } : this.actions[place];
+  }
+
+  /** The given actions, or all of the catalogue, without the excluded ones; possibly none. */
+  candidates(given: readonly Action[] | undefined, exclude: readonly string[]): Candidates {
+    if (given === undefined && exclude.length === 0) return this.#all;
+    const excluded = new Set(exclude);
+    if (given === undefined) {
+      const places = Array.from(this.actions.keys()).filter((place) => !excluded.has(this.actions[place].id));
+      return { actions: places.map((place) => this.actions[place]), places };
+    }
+    placesOf(given);
+    const actions = given.filter(({ id }) => !excluded.has(id)).map((action) => this.find(action));
+    const places = actions.map((action) => this.#places.get(action.id) ?? -1);
+    return { actions, places: actions.every((action, i) => action === this.actions[places[i]]) ? places : null };
+  }
+}
+
+function placesOf(actions: readonly Action[]): ReadonlyMap<string, number> {
+  const places = new Map(actions.map(({ id }, place) => [id, place]));
+  if (places.size < actions.length) throw new Problem(422, "actions: expected each id once");
+  return places;
+}
+
+/** How a catalogue became another one: how many actions it has now, and those that are not what they were at their place. */
+export interface CatalogueChange {
+  readonly size: number;
+  readonly changed: readonly (readonly [place: number, action: Action])[];
+}
+
+export function changeBetween(before: readonly Action[], after: readonly Action[]): CatalogueChange {
+  const texts = before.map((action) => JSON.stringify(action));
+  const changed = after.flatMap((action, place) => (JSON.stringify(action) === texts[place] ? [] : [[place, action] as const]));
+  return { size: after.length, changed };
+}
+
+export function changedBy(before: readonly Action[], { size, changed }: CatalogueChange): Action[] {
+  const after = before.slice(0, size);
+  for (const [place, action] of changed) after[place] = action;
+  return after;
+}

@@ -1,0 +1,295 @@
+import {
+  type EncoderOptions,
+  encoder,
+  type NamedFeatures,
+  type PolicyDescriptor,
+  type PolicyFactory,
+  policies,
+  Recommender,
+} from "afterclick";
+import { Problem } from "../protocol/problem.ts";
+import type { Action, Features, ModelBody } from "../protocol/schema.ts";
+import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
+
+/** A Thompson policy: identical requests are not all answered alike, and it learns by itself how late conversions come. */
+const DEFAULT_POLICY = "delay-lin-ts";
+
+const defaultEncoder = { dimension: 64, interactions: "all" } as const;
+
+/** What a snapshot's features mean; raised when the same request would give other vectors. */
+export const FEATURE_SCHEMA = 1;
+
+const DAY_MS = 86_400_000;
+
+/** What has been learnt is bound to these: with another of them a model begins from scratch. */
+export interface LearntConfig {
+  readonly policy: string;
+  readonly options: object;
+  readonly window: { readonly ms: number };
+  readonly reward: { readonly min: number; readonly max: number };
+  /** Null: features come as numbers. */
+  readonly encoder: EncoderOptions | null;
+  readonly seed: number;
+  /** What a reward of each goal is worth; null: every goal is taken, with weight 1. */
+  readonly goals: Readonly<Record<string, { readonly weight: number }>> | null;
+  /** Policies that learn and choose beside the one that is served. */
+  readonly shadows: readonly Shadow[];
+}
+
+export interface Shadow {
+  readonly name: string;
+  readonly policy: string;
+  readonly options: object;
+}
+
+/** A model's configuration with all defaults filled in. */
+export interface ModelConfig extends LearntConfig {
+  /** Where decisions are made: in any isolate from a published snapshot, or by the learner, one after the other. */
+  readonly serving: "edge" | "learner";
+  /** Samples from which a Thompson policy's probabilities follow; 0: it does not know them. */
+  readonly draws: number;
+  /** Ranks by the mean alone. */
+  readonly greedy: boolean;
+  /** Share of decisions made uniformly at random, as a control. */
+  readonly holdout: number;
+  /** Least chance of each candidate to come first. */
+  readonly minimumShare: number;
+  /** What is served when there is nothing to choose among. */
+  readonly defaultAction: string | null;
+  readonly limits: {
+    /** Impressions whose books are not closed. */
+    readonly open: number;
+    /** Of everything stored. */
+    readonly bytes: number;
+  };
+  /** How long the log is kept after the books are closed. */
+  readonly retention: { readonly ms: number };
+  /** Least time between two snapshots. */
+  readonly publish: { readonly ms: number };
+  /** Whether pages may decide by its snapshots themselves, and register what they have shown, with a publishable key. */
+  readonly local: boolean;
+}
+
+/**
+ * Fills in the defaults.
+ * @throws {Problem} 422 with the SDK's message, or why the worker does not serve such a model.
+ */
+export async function prepareModel(body: ModelBody): Promise<{ readonly config: ModelConfig; readonly team: readonly Recommender[] }> {
+  const config = modelConfig(body);
+  const team = await startModel(config);
+  const { sequential, deterministic } = team[0].policy;
+  if (body.serving === "edge" && sequential !== undefined) {
+    throw new Problem(422, `serving: ${config.policy} has to be served by its learner: ${sequential}`);
+  }
+  if (sequential !== undefined && config.holdout + config.minimumShare > 0) {
+    throw new Problem(422, `holdout, minimumShare: expected 0, as ${config.policy} is to make every choice itself: ${sequential}`);
+  }
+  checkLocal(config, sequential);
+  // From one snapshot a deterministic policy gives all alike the same list until the next: only if that is asked for.
+  const serving = sequential === undefined && (!deterministic || config.minimumShare > 0) ? "edge" : "learner";
+  return { config: { ...config, serving: body.serving ?? serving }, team };
+}
+
+/** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would tell them of single impressions. */
+function checkLocal({ local, policy, options, holdout, shadows }: ModelConfig, sequential: string | undefined): void {
+  if (!local) return;
+  if (sequential !== undefined) throw new Problem(422, `local: ${policy} has to be served by its learner: ${sequential}`);
+  if (isGaussianProcess(options))
+    throw new Problem(422, `local: expected a linear policy: ${policy} holds the features of every impression`);
+  if (holdout > 0 || shadows.length > 0) throw new Problem(422, "local: expected no holdout and no shadows, of which pages know nothing");
+}
+
+function modelConfig(body: ModelBody): ModelConfig {
+  const { window, reward = { min: 0, max: 1 }, seed = 0, goals = null } = body;
+  const factory = factoryOf(body.policy ?? DEFAULT_POLICY);
+  const options = { ...body.options };
+  if (body.encoder && "domain" in options) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
+  const encoding = body.encoder ?? ("dimension" in options || "domain" in options ? null : defaultEncoder);
+  return acceptable(() => {
+    const encoderOptions = encoding && encoder(encoding as unknown as EncoderOptions).options;
+    const count = 1 + (body.shadows?.length ?? 0);
+    const descriptor = describe(factory, options, encoderOptions?.dimension, count);
+    const dimension = "dimension" in descriptor.options ? (descriptor.options.dimension as number) : undefined;
+    if (encoderOptions && dimension !== undefined && dimension !== encoderOptions.dimension) {
+      throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
+    }
+    const { retention = { ms: 30 * DAY_MS }, publish = { ms: 60_000 } } = body;
+    return {
+      policy: factory.id,
+      options: descriptor.options,
+      window,
+      reward,
+      encoder: encoderOptions,
+      seed,
+      goals,
+      shadows: (body.shadows ?? []).map((shadow) => shadowOf(shadow, encoderOptions?.dimension ?? dimension, count)),
+      serving: "edge",
+      draws: body.draws ?? 100,
+      greedy: body.greedy ?? false,
+      holdout: body.holdout ?? 0,
+      minimumShare: body.minimumShare ?? 0,
+      defaultAction: body.defaultAction ?? null,
+      limits: { open: body.limits?.open ?? 200_000, bytes: body.limits?.bytes ?? 2_000_000_000 },
+      retention,
+      publish,
+      local: body.local ?? false,
+    };
+  });
+}
+
+function factoryOf(id: string): PolicyFactory<object> {
+  const factory = policies.find((each) => each.id === id) as PolicyFactory<object> | undefined;
+  if (!factory) throw new Problem(422, `policy: expected one of ${policies.map(({ id }) => id).join(", ")}`);
+  return factory;
+}
+
+function shadowOf(shadow: NonNullable<ModelBody["shadows"]>[number], dimension: number | undefined, count: number): Shadow {
+  const { name, policy, options = {} } = shadow;
+  if (dimension === undefined) throw new RangeError(`shadows: ${name} has nothing to choose among, as the policy has its own domain`);
+  return { name, policy, options: describe(factoryOf(policy), options, dimension, count).options };
+}
+
+/**
+ * The descriptor of one of `count` policies: with the encoder's dimension unless one is given or the policy takes none, with
+ * buffered norms, and as many unique points as there is memory for.
+ */
+function describe(
+  factory: PolicyFactory<object>,
+  options: Record<string, unknown>,
+  dimension: number | undefined,
+  count: number,
+): PolicyDescriptor {
+  const given = dimension === undefined || !takesFeatures(factory, options) ? options : { dimension, ...options };
+  const defaults = factory(given).options as { readonly norms?: string; readonly dimension?: number; readonly capacity?: number };
+  if (options.norms === "exact") {
+    throw new RangeError('options.norms: expected "buffered", got "exact": it goes through all pending impressions at each decision');
+  }
+  const norms = defaults.norms === "exact" && { norms: "buffered" };
+  const most = mostCapacity(defaults.dimension ?? 1, count);
+  const capacity = defaults.capacity !== undefined && options.capacity === undefined && defaults.capacity > most && { capacity: most };
+  const descriptor = factory({ ...given, ...norms, ...capacity });
+  checkSize(descriptor.options, count);
+  return descriptor;
+}
+
+function takesFeatures(factory: PolicyFactory<object>, options: object): boolean {
+  try {
+    return "dimension" in factory(options).options;
+  } catch {
+    // It misses something: its dimension, or it says what when it is given that.
+    return true;
+  }
+}
+
+/** Whether what was learnt under one configuration means the same under the other. */
+export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
+  return canonical(learnt(a)) === canonical(learnt(b));
+}
+
+function learnt({ policy, options, window, reward, encoder, seed, goals, shadows }: ModelConfig): LearntConfig {
+  return { policy, options, window, reward, encoder, seed, goals, shadows };
+}
+
+/** JSON with keys in order, so that equal configurations are equal texts. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner) =>
+    inner !== null && typeof inner === "object" && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+/** What a model is made of: the policy that is served, then its shadows, none of which has learnt anything yet. */
+export async function startModel(config: ModelConfig): Promise<Recommender[]> {
+  const { window, reward, seed } = config;
+  const starting = [config, ...config.shadows].map(({ policy, options }) =>
+    Recommender.create({ policy: factoryOf(policy)(options), window, reward, seed }),
+  );
+  const started = await Promise.all(starting).catch((error) => Promise.reject(asProblem(error)));
+  const [{ policy }, ...shadows] = started;
+  if (policy.hasDomain && shadows.length > 0) throw new Problem(422, "shadows: none, as the policy chooses in its own domain");
+  for (const shadow of shadows) {
+    if (shadow.policy.hasDomain) throw new Problem(422, `shadows: ${shadow.policy.id} cannot follow, as it chooses in its own domain`);
+  }
+  return started;
+}
+
+/** Turns context and action into the vectors that the model's policies take, of multiples of 2^-12. */
+export interface Featurizer {
+  /** @throws {Problem} 422 if features are not of the model's kind. */
+  vector(context: Features | undefined, action: Action): Float64Array;
+  /** One row per action, row-major; prepared once for a list that comes again. */
+  matrix(context: Features | undefined, actions: readonly Action[]): Float64Array;
+}
+
+export function featurizer(config: ModelConfig): Featurizer {
+  return config.encoder ? byName(encoder(config.encoder)) : byPlace();
+}
+
+function byPlace(): Featurizer {
+  const vector = (context: Features = [], { id, features = [] }: Action): Float64Array => {
+    if (!Array.isArray(context)) throw new Problem(422, "context: expected an array of numbers, since the model has no encoder");
+    if (!Array.isArray(features))
+      throw new Problem(422, `features of action ${id}: expected an array of numbers, since the model has no encoder`);
+    return Float64Array.from([...context, ...features], toDyadic);
+  };
+  const matrix = (context: Features | undefined, actions: readonly Action[]): Float64Array => {
+    const rows = actions.map((action) => vector(context, action));
+    const [{ length: d } = new Float64Array()] = rows;
+    const points = new Float64Array(rows.length * d);
+    rows.forEach((row, i) => {
+      if (row.length !== d)
+        throw new Problem(422, `features of action ${actions[i].id}: expected ${d} numbers with the context's, got ${row.length}`);
+      points.set(row, i * d);
+    });
+    return points;
+  };
+  return { vector, matrix };
+}
+
+function byName({ encode, among }: ReturnType<typeof encoder>): Featurizer {
+  const prepared = new WeakMap<readonly Action[], ReturnType<typeof among>>();
+  return {
+    vector: (context, action) => acceptable(() => encode({ context: namedContext(context), action: namedAction(action) })),
+    matrix(context, actions) {
+      let encodeFor = prepared.get(actions);
+      if (!encodeFor) {
+        encodeFor = acceptable(() => among(actions.map(namedAction)));
+        prepared.set(actions, encodeFor);
+      }
+      return acceptable(() => encodeFor(namedContext(context)));
+    },
+  };
+}
+
+function namedContext(context: Features = {}): NamedFeatures {
+  if (Array.isArray(context)) throw new Problem(422, "context: expected features by name, since the model has an encoder");
+  return context;
+}
+
+function namedAction({ id, features = {} }: Action): NamedFeatures {
+  if (Array.isArray(features)) throw new Problem(422, `features of action ${id}: expected them by name, since the model has an encoder`);
+  if ("id" in features) throw new Problem(422, `features of action ${id}: the name id is taken by the action's id`);
+  return { ...features, id };
+}
+
+const RESOLUTION = 4096;
+
+/** Rounds towards zero to a multiple of 2^-12: sums of such numbers and of their products are exact, in any order. */
+export function toDyadic(value: number): number {
+  return Math.trunc(value * RESOLUTION) / RESOLUTION + 0;
+}
+
+/** Runs what checks a caller's input: its TypeError or RangeError becomes a 422 with the same message. */
+export function acceptable<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw asProblem(error);
+  }
+}
+
+/** @see acceptable */
+function asProblem(error: unknown): unknown {
+  return error instanceof TypeError || error instanceof RangeError ? new Problem(422, error.message) : error;
+}

@@ -1,0 +1,241 @@
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { ApplyGlobalResponse } from "hono/client";
+import { createMiddleware } from "hono/factory";
+import * as v from "valibot";
+import openapi from "../../build/openapi.json";
+import { hashesOfKeys, hashOfKey } from "../domain/join-key.ts";
+import type { Shadow } from "../domain/model.ts";
+import { PublicationStore } from "../domain/publication.ts";
+import { type TokenContent, TokenSigner } from "../domain/token.ts";
+import { type Environment, secret } from "../environment.ts";
+import type { ProblemBody } from "../openapi/answers.ts";
+import { Problem, type ProblemStatus, problemResponse } from "../protocol/problem.ts";
+import {
+  actionsBody,
+  conversionsBody,
+  impressionsBody,
+  logQuery,
+  type ModelBody,
+  modelBody,
+  modelParameter,
+  recommendationsBody,
+  resetBody,
+  rollbackBody,
+  valid,
+} from "../protocol/schema.ts";
+import type { Description, Recommended } from "../rpc/message.ts";
+import { keys } from "./api-keys.ts";
+import { takeConversions } from "./conversions.ts";
+import { demo } from "./demo.ts";
+import { Edge } from "./edge.ts";
+import { learner } from "./learner-client.ts";
+import { localModel } from "./local-model.ts";
+import { exported, pastLines } from "./log.ts";
+import { crossOrigin, crossOriginRead } from "./origin.ts";
+import { page } from "./page.ts";
+import { rateLimit } from "./rate-limit.ts";
+import { registrationsOf } from "./registration.ts";
+import { verifyWebhook } from "./webhook.ts";
+
+const MAX_BODY_BYTES = 1024 * 1024;
+/** Of a past log; longer ones are sent in parts. */
+const MAX_LOG_BYTES = 8 * MAX_BODY_BYTES;
+
+/** Impressions that a publishable key may register at once. */
+const MAX_OF_PAGE = 100;
+
+const secretKey = keys("AFTERCLICK_SECRET_KEY");
+const anyKey = keys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY");
+const model = valid("param", modelParameter);
+const modelAndKey = valid("param", v.object({ ...modelParameter.entries, key: v.string() }));
+
+const signed = createMiddleware<{ Bindings: Environment; Variables: { event: string } }>(async (c, next) => {
+  const webhookSecret = secret(c.env, "AFTERCLICK_WEBHOOK_SECRET");
+  c.set("event", await verifyWebhook(webhookSecret, c.req.raw.headers, await c.req.arrayBuffer(), Date.now()));
+  await next();
+});
+
+/** What an answer needs that no browser shows; the page has all the others. */
+const apiHeaders = createMiddleware(async (c, next) => {
+  await next();
+  c.res.headers.set("x-content-type-options", "nosniff");
+});
+
+const limited = (maxSize: number) => {
+  const counted = bodyLimit({ maxSize, onError: () => Promise.reject(new Problem(413, `the body may have ${maxSize} bytes`)) });
+  return createMiddleware((c, next) => {
+    // Who says how long the body is, and says so truthfully or is cut off by the platform, need not have a stream made of it.
+    const stated = Number(c.req.header("content-length") ?? Number.NaN);
+    return stated <= maxSize && !c.req.raw.headers.has("transfer-encoding") ? next() : counted(c, next);
+  });
+};
+
+/** The worker's routes. Each app is an isolate of its own: it holds the snapshots it serves by and what it has not registered yet. */
+export function createApp() {
+  const edge = new Edge();
+  const base = new Hono<{ Bindings: Environment }>();
+  base.onError(problemResponse);
+  base.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
+  base.use(apiHeaders);
+  const body = limited(MAX_BODY_BYTES);
+  const log = limited(MAX_LOG_BYTES);
+  base.use("/v1/*", (c, next) => (c.req.path.endsWith("/events") ? log(c, next) : body(c, next)));
+
+  const app = base
+    .get("/healthz", (c) => c.json({ status: "ok" }, 200))
+    .get("/openapi.json", (c) => c.json<object, 200>(openapi, 200))
+    .get("/v1/models", secretKey, async (c) => {
+      return c.json({ models: await new PublicationStore(c.env.EVENTS).list() }, 200);
+    })
+    .put("/v1/models/:model", secretKey, model, valid("json", modelBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const body = c.req.valid("json");
+      const { created } = await learner(c.env, model, (stub) => stub.configure(model, body));
+      await edge.renew(c.env, model);
+      return c.json(await describe(c.env, model), created ? 201 : 200);
+    })
+    .get("/v1/models/:model", secretKey, model, async (c) => {
+      return c.json(await describe(c.env, c.req.valid("param").model), 200);
+    })
+    .delete("/v1/models/:model", secretKey, model, async (c) => {
+      const { model } = c.req.valid("param");
+      await learner(c.env, model, (stub) => stub.remove());
+      edge.drop(model);
+      return c.body(null, 204);
+    })
+    .post("/v1/models/:model/reset", secretKey, model, valid("json", resetBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const body = c.req.valid("json");
+      await learner(c.env, model, (stub) => stub.reset("window" in body ? (body as ModelBody) : null));
+      await edge.renew(c.env, model);
+      return c.json(await describe(c.env, model), 200);
+    })
+    .post("/v1/models/:model/rollback", secretKey, model, valid("json", rollbackBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const { version } = c.req.valid("json");
+      const done = await learner(c.env, model, (stub) => stub.rollBack(version), { retry: false });
+      await edge.renew(c.env, model);
+      return c.json(done, 200);
+    })
+    .get("/v1/models/:model/snapshot", secretKey, model, async (c) => {
+      const { version, bytes } = await learner(c.env, c.req.valid("param").model, (stub) => stub.snapshot());
+      return c.body(new Uint8Array(bytes), 200, { "content-type": "application/octet-stream", "afterclick-version": String(version) });
+    })
+    .get("/v1/models/:model/metrics", secretKey, model, async (c) => {
+      const { model } = c.req.valid("param");
+      const { recent, ...metrics } = await learner(c.env, model, (stub) => stub.metrics());
+      const signer = tokens(c.env);
+      const named = recent.map((impression) => {
+        const { impressionId: id, shownAt } = impression;
+        return { ...impression, impressionId: signer.sign({ ...impression, id, model, windowEndsAt: shownAt + metrics.windowMs }) };
+      });
+      return c.json({ ...metrics, recent: named }, 200);
+    })
+    .put("/v1/models/:model/actions", secretKey, model, valid("json", actionsBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const counted = await learner(c.env, model, (stub) => stub.setActions(c.req.valid("json")));
+      await edge.renew(c.env, model);
+      return c.json(counted, 200);
+    })
+    .get("/v1/models/:model/events", secretKey, model, valid("query", logQuery), async (c) => {
+      const { model } = c.req.valid("param");
+      const lines = await exported(c.env, model, c.req.valid("query").after);
+      return c.body(lines, 200, { "content-type": "application/x-ndjson" });
+    })
+    .post("/v1/models/:model/events", secretKey, model, async (c) => {
+      const { model } = c.req.valid("param");
+      const lines = await pastLines(await c.req.text(), model, tokens(c.env));
+      return c.json(await learner(c.env, model, (stub) => stub.importLog(lines)), 200);
+    })
+    .delete("/v1/models/:model/keys/:key", secretKey, modelAndKey, async (c) => {
+      const { model, key } = c.req.valid("param");
+      const hash = await hashOfKey(model, key);
+      return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey(hash)) }, 200);
+    })
+    .use("/v1/models/:model/recommendations", crossOrigin)
+    .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, valid("json", recommendationsBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const request = c.req.valid("json");
+      const signer = tokens(c.env);
+      const keys = request.keys.length > 0 ? await hashesOfKeys(model, request.keys) : [];
+      const decided = await edge.recommend(c.env, c.executionCtx, model, request, keys);
+      // Made once: a learner that was asked before and whose answer was lost would show another list.
+      const { actions, ...decision } =
+        decided ?? (await learner(c.env, model, (stub) => stub.recommend({ ...request, keys }), { retry: false }));
+      const ranking = actions.map(({ id, action, ...scores }: Recommended) => ({
+        impressionId: signer.sign({ ...decision, id, model, action, probability: scores.probability }),
+        id: action,
+        ...scores,
+      }));
+      return c.json({ model, ...decision, actions: ranking }, 201);
+    })
+    .use("/v1/models/:model/published", crossOriginRead)
+    .get("/v1/models/:model/published", anyKey, model, rateLimit, async (c) => {
+      const { bytes, etag } = await localModel(c.env, c.req.valid("param").model);
+      const headers = { etag, date: new Date().toUTCString(), "cache-control": "private, no-cache" };
+      if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
+      return c.body(bytes, 200, { ...headers, "content-type": "application/octet-stream" });
+    })
+    .use("/v1/models/:model/impressions", crossOrigin)
+    .post("/v1/models/:model/impressions", anyKey, model, rateLimit, valid("json", impressionsBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
+      const signer = tokens(c.env);
+      const shown = await registrationsOf(c.req.valid("json"), model, signer);
+      if (byPage && shown.length > MAX_OF_PAGE) throw new Problem(413, `a page may register ${MAX_OF_PAGE} impressions at once`);
+      const registered = await learner(c.env, model, (stub) => stub.register(shown, { byPage }));
+      const impressions = registered.map(({ status, ...impression }) => ({ impressionId: signer.sign({ model, ...impression }), status }));
+      return c.json({ impressions }, 201);
+    })
+    .get("/v1/impressions/:id", secretKey, async (c) => {
+      const impressionId = c.req.param("id");
+      const explanation = await known(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.impression(id)));
+      return c.json({ impressionId, ...explanation }, 200);
+    })
+    .post("/v1/impressions/:id/activate", secretKey, async (c) => {
+      const impressionId = c.req.param("id");
+      const status = await known(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.activate(id)));
+      return c.json({ impressionId, status }, 200);
+    })
+    .delete("/v1/impressions/:id", secretKey, async (c) => {
+      await known(c.env, c.req.param("id"), ({ id, model }) => learner(c.env, model, (stub) => stub.erase(id)));
+      return c.body(null, 204);
+    })
+    .post("/v1/conversions", signed, valid("json", conversionsBody), async (c) => {
+      return c.json({ conversions: await takeConversions(c.env, c.get("event"), c.req.valid("json")) }, 202);
+    });
+
+  base.route("/demo", demo(base));
+  base.route("/", page);
+  return app;
+}
+
+/** The worker's own app: one per isolate. */
+export const app = createApp();
+
+/** The routes with all that they answer, for a typed client. */
+export type App = ApplyGlobalResponse<typeof app, { [Status in ProblemStatus]: { json: ProblemBody } }>;
+
+type Options = Readonly<Record<string, unknown>>;
+/** In JSON, options are no mere `object`. */
+type Described = Omit<Description, "options" | "shadows"> & {
+  readonly options: Options;
+  readonly shadows: readonly (Shadow & { readonly options: Options })[];
+};
+
+async function describe(env: Environment, model: string): Promise<Described> {
+  return (await learner(env, model, (stub) => stub.describe())) as Described;
+}
+
+function tokens(env: Environment): TokenSigner {
+  return TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
+}
+
+/** What a learner knows of an impression. @throws {Problem} 404 if it is not one of ours, or nothing is known of it. */
+async function known<T>(env: Environment, impressionId: string, ask: (token: TokenContent) => Promise<T | null | false>): Promise<T> {
+  const token = tokens(env).verify(impressionId, Date.now());
+  const answer = token && (await ask(token));
+  if (answer === undefined || answer === null || answer === false) throw new Problem(404, "there is no such impression");
+  return answer;
+}

@@ -1,0 +1,115 @@
+import { closesAt } from "../domain/bucket.ts";
+import { hashOfKey } from "../domain/join-key.ts";
+import { CLOCK_TOLERANCE_MS, shownAtOf, type TokenContent, TokenSigner } from "../domain/token.ts";
+import { type Environment, graceMs, secret } from "../environment.ts";
+import { type ConversionEvent, EventStore, type KeyedEvent, type Outcome } from "../kv/event-journal.ts";
+import { Problem, unauthorised } from "../protocol/problem.ts";
+import type { ConversionItem, ConversionsBody } from "../protocol/schema.ts";
+import type { Intake } from "../rpc/message.ts";
+import { learner } from "./learner-client.ts";
+
+/** What became of a conversion: the learner's word, or `accepted` if only KV took it. */
+type Result = Omit<Intake, "status"> & { readonly status: Intake["status"] | "accepted" };
+
+export type ConversionResult = Result & ({ readonly impressionId: string } | { readonly key: string });
+
+interface Delivery {
+  readonly model: string;
+  readonly event: ConversionEvent | KeyedEvent;
+  /** Where KV keeps it; absent for one that came with a key, which only the learner can join. */
+  readonly journal?: EventStore;
+  /** Whether KV's list will show it in time for its closing. */
+  readonly inTime: boolean;
+}
+
+/** A list of KV may be a minute old: an event that only KV has must be there well before its bucket closes. */
+const LIST_LAG_MS = 120_000;
+
+/**
+ * Takes the conversions of one verified webhook into both stores, and says what became of each.
+ *
+ * @param name names the webhook; each item is named by it and its place.
+ * @throws {Problem} 503 if neither store took an item; sent again, what was taken is a duplicate. For a single conversion
+ * 401 if its impression id is forged, 422 if its reward or time is refused.
+ */
+export async function takeConversions(env: Environment, name: string, body: ConversionsBody): Promise<ConversionResult[]> {
+  const batch = Array.isArray(body.data);
+  const items: readonly ConversionItem[] = Array.isArray(body.data) ? body.data : [body.data];
+  const signer = TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
+  const now = Date.now();
+  const results = new Array<Result>(items.length);
+  const deliveries = new Map<number, Delivery>();
+  await Promise.all(
+    items.map(async (item, place) => {
+      const outcome = outcomeOf(item, item.timestamp ?? body.timestamp, batch ? `${name} ${place}` : name);
+      const token = "key" in item ? null : signer.verify(item.impressionId, now);
+      const refusal = untimely(token, outcome.at, now);
+      if (token === undefined) results[place] = { status: "unknown" };
+      else if (refusal) results[place] = { status: "refused", detail: refusal };
+      else if (token) deliveries.set(place, ofImpression(env, token, outcome, now));
+      else if ("key" in item) deliveries.set(place, await ofKey(item, outcome));
+    }),
+  );
+  if (!batch && results[0]?.status === "unknown") throw unauthorised();
+  await deliver(env, deliveries, results);
+  const [first] = results;
+  if (!batch && first.status === "refused") throw new Problem(422, first.detail ?? "the conversion was refused");
+  return items.map((item, place) => ({ ...("key" in item ? { key: item.key } : { impressionId: item.impressionId }), ...results[place] }));
+}
+
+function outcomeOf(item: ConversionItem, at: number, event: string): Outcome {
+  return { goal: item.goal, event, reward: "reward" in item ? item.reward : null, at };
+}
+
+function untimely(token: TokenContent | null | undefined, at: number, now: number): string | undefined {
+  if (at > now + CLOCK_TOLERANCE_MS) return "timestamp: lies in the future";
+  if (token && at < shownAtOf(token.id) - CLOCK_TOLERANCE_MS) return "timestamp: lies before the impression was shown";
+  return undefined;
+}
+
+function ofImpression(env: Environment, { id, model, windowEndsAt }: TokenContent, outcome: Outcome, now: number): Delivery {
+  const shownAt = shownAtOf(id);
+  const timing = { windowMs: windowEndsAt - shownAt, graceMs: graceMs(env) };
+  return {
+    model,
+    event: { impression: id, ...outcome },
+    journal: new EventStore(env.EVENTS, model, timing),
+    inTime: now <= closesAt(shownAt, timing) - LIST_LAG_MS,
+  };
+}
+
+async function ofKey({ model, key, action }: Extract<ConversionItem, { key: string }>, outcome: Outcome): Promise<Delivery> {
+  return { model, event: { key: await hashOfKey(model, key), action: action ?? null, ...outcome }, inTime: false };
+}
+
+/** Gives each event to KV and to its learner at the same time, and enters the results at their places. */
+async function deliver(env: Environment, deliveries: ReadonlyMap<number, Delivery>, results: Result[]): Promise<void> {
+  const models = Map.groupBy(deliveries, ([, { model }]) => model);
+  const stores = Array.from(models, async ([model, entries]) => {
+    const events = entries.map(([, { event }]) => event);
+    const [intakes, ...puts] = await Promise.allSettled([
+      learner(env, model, (stub) => stub.ingest(events)),
+      ...entries.map(([, { journal, event }]) => journal?.put(event as ConversionEvent)),
+    ]);
+    const settled = entries.map(async ([place, { event, journal, inTime }], i) => {
+      if (intakes.status === "fulfilled") {
+        const intake = (intakes.value as readonly Intake[])[i];
+        results[place] = intake;
+        // What no learner will ever take leaves nothing behind; where KV fails, it is passed over at closing, and expires.
+        if (intake.status === "refused" || intake.status === "unknown") await journal?.delete(event as ConversionEvent).catch(() => {});
+        return;
+      }
+      const kept =
+        puts[i].status === "fulfilled" &&
+        inTime &&
+        (await journal?.owe(event as ConversionEvent).then(
+          () => true,
+          () => false,
+        ));
+      if (!kept) throw new Problem(503, "no store took the conversion");
+      results[place] = { status: "accepted" };
+    });
+    await Promise.all(settled);
+  });
+  await Promise.all(stores);
+}

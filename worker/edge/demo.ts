@@ -1,0 +1,90 @@
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { Webhook } from "standardwebhooks";
+import * as v from "valibot";
+import { contextOf, profiles, SHOP_MODEL } from "../../pages/shop/assortment.ts";
+import type { Environment } from "../environment.ts";
+import { Problem } from "../protocol/problem.ts";
+import { valid } from "../protocol/schema.ts";
+import { plainKey } from "./api-keys.ts";
+import { learner } from "./learner-client.ts";
+import { signingSecret } from "./webhook.ts";
+
+const MAX_BODY_BYTES = 256 * 1024;
+/** Impressions that one look at the shop may ask for. */
+const MAX_LOOKUPS = 20;
+
+const purchasesBody = v.strictObject({
+  impressionIds: v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(2048))), v.minLength(1), v.maxLength(500)),
+});
+
+/** A worker's own routes, called without a network between. */
+type Worker = Pick<Hono<{ Bindings: Environment }>, "fetch">;
+
+/**
+ * The backend of the demonstration shop: what a shop's own server would do with the secret key and the webhook secret.
+ * Whoever can reach it can report purchases, so it is there only if AFTERCLICK_DEMO is "true".
+ */
+export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
+  const shop = new Hono<{ Bindings: Environment }>();
+
+  shop.use(async (c, next) => {
+    if (c.env.AFTERCLICK_DEMO !== "true") throw new Problem(404, "there is nothing at this address");
+    await next();
+  });
+  shop.use(
+    bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => Promise.reject(new Problem(413, `the body may have ${MAX_BODY_BYTES} bytes`)) }),
+  );
+
+  /** Reports purchases that have just been made, in one signed webhook. */
+  shop.post("/purchases", valid("json", purchasesBody), async (c) => {
+    const now = new Date();
+    const id = `msg_${crypto.randomUUID()}`;
+    const data = c.req.valid("json").impressionIds.map((impressionId) => ({ impressionId, reward: 1 }));
+    const body = JSON.stringify({ type: "conversion", timestamp: now.toISOString(), data });
+    const headers = {
+      "content-type": "application/json",
+      "webhook-id": id,
+      "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+      "webhook-signature": new Webhook(signingSecret(c.env)).sign(id, now, body),
+    };
+    const request = new Request(new URL("/v1/conversions", c.req.url), { method: "POST", headers, body });
+    return worker.fetch(request, c.env, c.executionCtx);
+  });
+
+  /** What the model knows: its counts, what it expects of a profile, and what has become of the named impressions. */
+  shop.get("/knowledge", async (c) => {
+    const profile = c.req.query("profile");
+    if (profile === undefined || !profiles.some(({ id }) => id === profile)) {
+      throw new Problem(422, `profile: expected one of ${profiles.map(({ id }) => id).join(", ")}`);
+    }
+    const impressionIds = c.req.queries("impression") ?? [];
+    if (impressionIds.length > MAX_LOOKUPS) throw new Problem(422, `impression: expected at most ${MAX_LOOKUPS}`);
+
+    const lookUp = async (impressionId: string): Promise<{ impressionId: string; status: string }[]> => {
+      const response = await ask(c, `/v1/impressions/${encodeURIComponent(impressionId)}`);
+      // What is no longer known has nothing to tell.
+      return response.ok ? [{ impressionId, status: (await response.json<{ status: string }>()).status }] : [];
+    };
+    const [{ counts }, estimates, impressions] = await Promise.all([
+      learner(c.env, SHOP_MODEL, (stub) => stub.describe()),
+      learner(c.env, SHOP_MODEL, (stub) => stub.estimates(contextOf(profile))),
+      Promise.all(impressionIds.map(lookUp)),
+    ]);
+    return c.json({ counts, estimates, impressions: impressions.flat() });
+  });
+
+  /** What the dashboard shows of the shop's model. */
+  shop.get("/metrics", (c) => ask(c, `/v1/models/${SHOP_MODEL}/metrics`));
+
+  /** How one impression came about. */
+  shop.get("/impressions/:id", (c) => ask(c, `/v1/impressions/${encodeURIComponent(c.req.param("id"))}`));
+
+  /** Asks the worker with the secret key, which the page does not have. */
+  function ask(c: Context<{ Bindings: Environment }>, path: string): Response | Promise<Response> {
+    const headers = { authorization: `Bearer ${plainKey(c.env, "AFTERCLICK_SECRET_KEY")}` };
+    return worker.fetch(new Request(new URL(path, c.req.url), { headers }), c.env, c.executionCtx);
+  }
+
+  return shop;
+}

@@ -1,0 +1,34 @@
+import type { Environment } from "../environment.ts";
+import type { Learner } from "../learner/learner.ts";
+import { Problem } from "../protocol/problem.ts";
+import type { Answer } from "../rpc/message.ts";
+
+const RETRY_AFTER_MS = 50;
+
+/**
+ * Calls the learner of a model. What failed on the way is tried once more, unless `retry` is false.
+ *
+ * @throws {Problem} the learner's refusal, or 503 if it could not be reached.
+ */
+export async function learner<T>(
+  env: Environment,
+  model: string,
+  call: (stub: DurableObjectStub<Learner>) => Promise<Answer<T>>,
+  { retry = true }: { readonly retry?: boolean } = {},
+): Promise<T> {
+  try {
+    // A stub that has failed stays broken: each call takes a new one.
+    const answer = await call(env.LEARNER.get(env.LEARNER.idFromName(model)));
+    if ("problem" in answer) throw new Problem(answer.problem.status, answer.problem.detail);
+    return answer.value;
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    const { retryable, overloaded } = error as { retryable?: boolean; overloaded?: boolean };
+    if (retryable && !overloaded && retry) {
+      await scheduler.wait(RETRY_AFTER_MS * (1 + Math.random()));
+      return learner(env, model, call, { retry: false });
+    }
+    if (retryable || overloaded) throw new Problem(503, "the learner cannot be reached");
+    throw error;
+  }
+}

@@ -1,0 +1,32 @@
+import type { ModelConfig } from "../domain/model.ts";
+import { decodePublication, encodePublication, type Publication, PublicationStore } from "../domain/publication.ts";
+import type { Environment } from "../environment.ts";
+import { Problem } from "../protocol/problem.ts";
+import { learner } from "./learner-client.ts";
+
+/** What a page decides by. Rewards, goals, shadows and limits are nobody else's business. */
+export type LocalConfig = Pick<ModelConfig, "policy" | "window" | "encoder" | "draws" | "greedy" | "minimumShare">;
+
+/**
+ * The newest publication as a page may have it: the served policy, the catalogue, and how to decide by them.
+ *
+ * @throws {Problem} 404 if there is no such model, or it is not open to pages; 503 if nothing of it can be reached.
+ */
+export async function localModel(
+  env: Environment,
+  model: string,
+): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly etag: string }> {
+  const { config, parts, ...publication } = await newest(env, model);
+  if (!config.local) throw new Problem(404, 'the model is not open to pages: put it with "local": true');
+  const { policy, window, encoder, draws, greedy, minimumShare } = config;
+  const open: LocalConfig = { policy, window, encoder, draws, greedy, minimumShare };
+  const { generation, version, publishedAt } = publication;
+  const bytes = await encodePublication({ ...publication, config: open, parts: parts.slice(0, 1) });
+  return { bytes, etag: `"${generation}-${version}-${publishedAt}"` };
+}
+
+async function newest(env: Environment, model: string): Promise<Publication> {
+  const kept = await new PublicationStore(env.EVENTS).get(model).catch(() => undefined);
+  const publication = kept && (await decodePublication(kept));
+  return publication ?? ((await decodePublication(await learner(env, model, (stub) => stub.publication()))) as Publication);
+}

@@ -1,0 +1,120 @@
+import { waitingFor } from "../domain/join-key.ts";
+import { receipted } from "../domain/receipt.ts";
+import { CLOCK_TOLERANCE_MS, firstIdAt, shownAtOf, type TokenSigner } from "../domain/token.ts";
+import type { Environment } from "../environment.ts";
+import type { LogRow } from "../learner/store/log-store.ts";
+import { located, Problem } from "../protocol/problem.ts";
+import { type PastItem, parsed, pastLine } from "../protocol/schema.ts";
+import type { PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
+import { learner } from "./learner-client.ts";
+import { registrationOf } from "./registration.ts";
+
+const MOST_LINES = 20_000;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * The log of a model as JSON lines, each with a receipt: first what it is the log of, then what happened after a place in it, in
+ * order, up to the version that the first line names.
+ * @throws {Problem} 404 if there is no such model.
+ */
+export async function exported(env: Environment, model: string, after: number): Promise<ReadableStream<Uint8Array>> {
+  const page = (seq: number) => learner(env, model, (stub) => stub.log(seq));
+  const encoder = new TextEncoder();
+  let last = "";
+  const written = (values: readonly object[]) => {
+    const texts = values.map((value) => {
+      const { text, receipt } = receipted(value, last);
+      last = receipt;
+      return `${text}\n`;
+    });
+    return encoder.encode(texts.join(""));
+  };
+  const first = await page(after);
+  const upTo = (rows: readonly LogRow[]) => rows.filter(({ seq }) => seq <= first.model.modelVersion);
+  let lines = upTo(first.lines);
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(written([{ type: "model", ...first.model }]));
+    },
+    async pull(controller) {
+      if (lines.length === 0) return controller.close();
+      controller.enqueue(written(lines.map(lineOf)));
+      lines = upTo((await page(lines[lines.length - 1].seq)).lines);
+    },
+  });
+}
+
+function lineOf(row: LogRow): object {
+  if (row.type === "mark") return { ...row, content: JSON.parse(row.content) };
+  if (row.type === "conversion") {
+    const { key: hash, action, ...conversion } = row;
+    // Only one that was erased has no goal.
+    if (conversion.goal === "") return { type: "erased", seq: row.seq, id: row.impression };
+    return hash === null ? conversion : { ...conversion, hash, action };
+  }
+  const { features, keys: hashes, name: _, slots: __, erased, ...impression } = row;
+  if (erased) return { type: "erased", seq: row.seq, id: row.id };
+  return { ...impression, shownAt: shownAtOf(row.id), features: Array.from(features), hashes };
+}
+
+/**
+ * Reads a past log, as an export has it or as a shop wrote it: impressions with ids of their own, and conversions by those ids.
+ * @throws {Problem} 400 or 422 naming the line.
+ */
+export async function pastLines(text: string, model: string, signer: TokenSigner): Promise<PastLine[]> {
+  const texts = text.trimEnd().split("\n");
+  if (texts.length > MOST_LINES) throw new Problem(413, `a log may have ${MOST_LINES} lines at a time`);
+  const reading = { model, signer, uuids: new Map<string, string>() };
+  const lines: PastLine[] = [];
+  for (const [i, json] of texts.entries()) {
+    if (json.trim() === "") continue;
+    try {
+      const line = await pastLineOf(parsed(pastLine, parseJson(json)), reading);
+      if (line) lines.push({ ...line, line: i + 1 });
+    } catch (error) {
+      throw located(error, `line ${i + 1}`);
+    }
+  }
+  return lines;
+}
+
+interface Reading {
+  readonly model: string;
+  readonly signer: TokenSigner;
+  /** Of the impressions so far, by the ids that the log gives them. */
+  readonly uuids: Map<string, string>;
+}
+
+async function pastLineOf(item: PastItem, reading: Reading): Promise<PastImpression | PastConversion | undefined> {
+  if (item.type === "impression") return pastImpression(item, reading);
+  return item.type === "conversion" ? pastConversion(item, reading) : undefined;
+}
+
+async function pastImpression(item: Extract<PastItem, { type: "impression" }>, { model, signer, uuids }: Reading): Promise<PastImpression> {
+  const { id, shownAt, features, hashes, arm, state, decision } = item;
+  if (UUID.test(id) && shownAtOf(id) !== shownAt) throw new Problem(422, `shownAt: expected the time of the id, ${shownAtOf(id)}`);
+  const given = { ...item, context: item.context ?? undefined, probability: item.probability ?? decision?.probability };
+  const shown = UUID.test(id)
+    ? { ...(await registrationOf({ ...given, id: undefined }, model, signer)), id }
+    : await registrationOf(given, model, signer);
+  uuids.set(id, shown.id);
+  return { type: "impression", ...shown, keys: [...shown.keys, ...hashes], features, arm, state };
+}
+
+function pastConversion(item: Extract<PastItem, { type: "conversion" }>, { uuids }: Reading): PastConversion {
+  const { impression: id, goal, event = `at ${firstIdAt(item.at)}`, reward, at, status, hash, action } = item;
+  // One that waits for an impression with its key is named by that.
+  const impression = uuids.get(id) ?? (UUID.test(id) || (hash !== undefined && id === waitingFor(hash, at)) ? id : undefined);
+  if (!impression) throw new Problem(422, `impression: ${id} is not among the lines before`);
+  if (at > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "at: lies in the future");
+  if (at < shownAtOf(impression) - CLOCK_TOLERANCE_MS) throw new Problem(422, "at: lies before the impression was shown");
+  return { type: "conversion", event: { impression, goal, event, reward, at, ...(hash !== undefined && { key: hash, action }) }, status };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Problem(400, "is not JSON");
+  }
+}

@@ -1,0 +1,96 @@
+import { Problem } from "../protocol/problem.ts";
+import type { Registration } from "../rpc/message.ts";
+
+/** How long an isolate gathers impressions before it registers them, in ms. */
+const GATHER_MS = 50;
+/** Who was to send and has not by then was cancelled. */
+const CANCELLED_MS = 200;
+/** Decisions in one registration, and the bytes after which it is full: a remote call takes 32 MiB. */
+const MAX_BATCH = 500;
+const MAX_BATCH_BYTES = 4_000_000;
+/** Beyond it the oldest are given up: an isolate has 128 MB for everything. */
+const MAX_BYTES = 16_000_000;
+/** About what an impression takes besides its features and its context. */
+const ROW_BYTES = 400;
+
+type Shown = Registration["batch"][number];
+
+interface Entry {
+  readonly shown: Shown;
+  readonly bytes: number;
+  /** The learner was reached once, and failed. */
+  readonly failed: boolean;
+}
+
+/** What an isolate has shown and not registered yet. It is gathered for a moment; then one request sends what came with all. */
+export class Outbox {
+  readonly #entries: Entry[] = [];
+  #bytes = 0;
+  #gatheringSince = 0;
+  #dropped = 0;
+  #keptOut = 0;
+
+  /** Counts a publication that the isolate did not take; its learner is told with the next registration. */
+  keptOut(): void {
+    this.#keptOut++;
+  }
+
+  /** Returns whether the caller is to send, as nobody else does. A promise of one request must not be awaited by another. */
+  put(shown: Shown, now: number): boolean {
+    const bytes = bytesOf(shown);
+    this.#entries.push({ shown, bytes, failed: false });
+    this.#bytes += bytes;
+    while (this.#bytes > MAX_BYTES) this.#dropped += this.#take().shown.rows.length;
+    if (Math.abs(now - this.#gatheringSince) < CANCELLED_MS) return false;
+    this.#gatheringSince = now;
+    return true;
+  }
+
+  /** Registers all that is there after a moment. What fails waits for the next one who sends. */
+  async send(register: (registration: Registration) => Promise<void>): Promise<void> {
+    await scheduler.wait(GATHER_MS);
+    this.#gatheringSince = 0;
+    while (this.#entries.length > 0) {
+      const batch = this.#batch();
+      const [dropped, keptOut] = [this.#dropped, this.#keptOut];
+      [this.#dropped, this.#keptOut] = [0, 0];
+      try {
+        await register({ batch: batch.map(({ shown }) => shown), dropped, keptOut });
+      } catch (error) {
+        this.#dropped += dropped;
+        this.#keptOut += keptOut;
+        return this.#putBack(batch, error);
+      }
+    }
+  }
+
+  #batch(): Entry[] {
+    const batch: Entry[] = [];
+    const most = this.#bytes - MAX_BATCH_BYTES;
+    while (this.#entries.length > 0 && batch.length < MAX_BATCH && (batch.length === 0 || this.#bytes > most)) batch.push(this.#take());
+    return batch;
+  }
+
+  #putBack(batch: readonly Entry[], error: unknown): void {
+    // The model is gone, and what was shown of it with it.
+    if (error instanceof Problem && error.status === 404) return;
+    const reached = !(error instanceof Problem);
+    // What the learner fails at twice must not hold up for ever what comes after it.
+    for (const { shown, bytes, failed } of batch.toReversed()) {
+      if (reached && failed) this.#dropped += shown.rows.length;
+      else this.#entries.unshift({ shown, bytes, failed: failed || reached });
+    }
+    this.#bytes = this.#entries.reduce((sum, entry) => sum + entry.bytes, 0);
+  }
+
+  #take(): Entry {
+    const entry = this.#entries.shift() as Entry;
+    this.#bytes -= entry.bytes;
+    return entry;
+  }
+}
+
+function bytesOf({ rows }: Shown): number {
+  const [{ features, context }] = rows;
+  return rows.length * (ROW_BYTES + features.byteLength) + (context ? JSON.stringify(context).length : 0);
+}

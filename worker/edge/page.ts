@@ -1,0 +1,89 @@
+import { Hono } from "hono";
+import { html, raw } from "hono/html";
+import { NONCE, secureHeaders } from "hono/secure-headers";
+import { script, style } from "../../build/page.ts";
+import type * as Report from "../../pages/dashboard/report.ts";
+import type { Environment } from "../environment.ts";
+import type * as Metrics from "../learner/metrics.ts";
+import type * as Message from "../rpc/message.ts";
+import { plainKey } from "./api-keys.ts";
+
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="12" fill="none" stroke="#0b7a5c" stroke-width="4"/><circle cx="16" cy="16" r="5" fill="#0b7a5c"/></svg>`;
+
+/** The page at `/`: the dashboard, beside the demonstration shop where that is on. It holds no key but the publishable one. */
+export const page = new Hono<{ Bindings: Environment; Variables: { secureHeadersNonce?: string } }>();
+
+page.use(
+  "/",
+  secureHeaders({
+    contentSecurityPolicy: {
+      defaultSrc: ["'none'"],
+      scriptSrc: [NONCE],
+      styleSrc: [NONCE],
+      connectSrc: ["'self'"],
+      imgSrc: ["data:"],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+  }),
+);
+
+page.get("/", (c) => {
+  const nonce = c.get("secureHeadersNonce") ?? "";
+  c.header("cache-control", "no-store");
+  return c.html(c.env.AFTERCLICK_DEMO === "true" ? demonstration(nonce, plainKey(c.env, "AFTERCLICK_PUBLISHABLE_KEY")) : dashboard(nonce));
+});
+
+/** What the worker tells is what the page reads, or this does not compile. */
+type Fits<Told extends Read, Read> = Told;
+export type Told =
+  | Fits<Metrics.Metrics, Report.Metrics>
+  | Fits<Message.Explanation & { readonly impressionId: string }, Report.Explanation>;
+
+type Html = ReturnType<typeof html>;
+
+function document(nonce: string, content: Html) {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>afterclick</title>
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
+<style nonce="${nonce}">${raw(style)}</style>
+</head>
+<body>
+${content}
+<script type="module" nonce="${nonce}">${raw(script)}</script>
+</body>
+</html>`;
+}
+
+const noscript = html`<noscript><p>This page needs JavaScript.</p></noscript>`;
+
+/** The shop and the dashboard of its model. */
+function demonstration(nonce: string, publishableKey: string) {
+  return document(
+    nonce,
+    html`<header>
+<h1>afterclick</h1>
+<p>A shop that learns from purchases, even when they are reported late.</p>
+<nav aria-label="Views"><a href="#shop">Shop</a><a href="#dashboard">Dashboard</a><a href="/playground/">Playground</a></nav>
+</header>
+<main data-publishable-key="${publishableKey}">${noscript}</main>`,
+  );
+}
+
+/** The dashboard of all models, for who has the secret key. */
+function dashboard(nonce: string) {
+  return document(
+    nonce,
+    html`<header>
+<h1>afterclick</h1>
+<p>A contextual recommender whose policies know that conversions come late.</p>
+</header>
+<main>${noscript}</main>`,
+  );
+}

@@ -1,0 +1,35 @@
+import type { Context } from "hono";
+import { createMiddleware } from "hono/factory";
+import { Problem } from "../protocol/problem.ts";
+import type { Keyed } from "./api-keys.ts";
+
+/** The shorter of the two periods that a limit may have, in seconds. The binding does not tell which it has. */
+const PERIOD_S = 10;
+
+/**
+ * Refuses a caller with a publishable key that asks one model too often; comes after `keys`, on a route with `:model`.
+ * It damps, it does not count: limits are approximate and each location's own, and a limiter that fails lets pass.
+ *
+ * @throws {Problem} 429.
+ */
+export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
+  if (c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY" && (await isOver(c))) {
+    throw new Problem(429, "too many requests from this address for this model", undefined, PERIOD_S);
+  }
+  await next();
+});
+
+async function isOver(c: Context<Keyed>): Promise<boolean> {
+  const limiter = c.env.RATE_LIMIT;
+  if (!limiter) return false;
+  const address = c.req.header("cf-connecting-ip");
+  // Without an address all callers would share one allowance, and one could use up the others'.
+  if (address === undefined) return false;
+  try {
+    const { success } = await limiter.limit({ key: `${address} ${c.req.param("model")}` });
+    return !success;
+  } catch (error) {
+    console.error("rate limit", error instanceof Error ? error.name : typeof error);
+    return false;
+  }
+}

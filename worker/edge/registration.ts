@@ -1,0 +1,34 @@
+import { hashesOfKeys } from "../domain/join-key.ts";
+import { hash32, shownAtOf, type TokenSigner, uuidAt } from "../domain/token.ts";
+import { located, Problem } from "../protocol/problem.ts";
+import type { ImpressionItem } from "../protocol/schema.ts";
+import type { Shown } from "../rpc/message.ts";
+
+/** @throws {Problem} 422 naming the place in the list. @see registrationOf */
+export function registrationsOf(items: readonly ImpressionItem[], model: string, signer: TokenSigner): Promise<Shown[]> {
+  return Promise.all(
+    items.map((item, place) => registrationOf(item, model, signer).catch((error) => Promise.reject(located(error, `[${place}]`)))),
+  );
+}
+
+/** The impression as its learner takes it: named by our token, or by a UUID that follows from the caller's own id. */
+export async function registrationOf(item: ImpressionItem, model: string, signer: TokenSigner): Promise<Shown> {
+  const { id, context, shownAt, probability } = item;
+  const action = typeof item.action === "string" ? { id: item.action } : item.action;
+  const shown = { action, context, probability, keys: await hashesOfKeys(model, item.keys) };
+  const token = id === undefined ? undefined : signer.verify(id, Date.now());
+  if (token) {
+    const same = token.model === model && shownAtOf(token.id) === shownAt && token.actionHash === hash32(action.id);
+    if (!same) throw new Problem(422, "id: is of another model, action or time");
+    return { ...shown, id: token.id, name: null };
+  }
+  if (id === undefined) return { ...shown, id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), name: null };
+  const uuid = await uuidOfName(model, id, shownAt);
+  // The part after the time, by which a repetition is known even if it states another time.
+  return { ...shown, id: uuid, name: uuid.slice(14) };
+}
+
+/** The UUID that follows from a caller's own id of an impression. */
+async function uuidOfName(model: string, name: string, shownAt: number): Promise<string> {
+  return uuidAt(shownAt, new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${name}`))));
+}

@@ -1,0 +1,96 @@
+import { decodeBase64, encodeBase64 } from "hono/utils/encode";
+import { type Environment, remembered, secret as secretOf, valuesOf } from "../environment.ts";
+import { Problem, unauthorised } from "../protocol/problem.ts";
+
+const TOLERANCE_MS = 300_000;
+/** Enough for a rotation of secrets. */
+const MAX_SIGNATURES = 8;
+/** `v1,` and the base64 of 32 bytes. */
+const SIGNATURE_LENGTH = 47;
+/** As for other keys; Standard Webhooks asks for 24. */
+const LEAST_SECRET_BYTES = 16;
+
+/** A sender's name has no slash, so that it ends where an event's name has its first. */
+const VALUE = /^(?:(?!whsec_)(?<sender>[\w.-]{1,32})=)?(?<secret>whsec_(?<base64>.+))$/;
+
+interface Sender {
+  readonly name: string | undefined;
+  readonly key: CryptoKey;
+}
+
+const sendersOf = remembered((secret: string) => Promise.all(valuesOf(secret).map(importSender)));
+const encoder = new TextEncoder();
+
+/**
+ * Verifies a Standard Webhooks 1.0.0 signature over the raw bytes of the body.
+ *
+ * @param secret values separated by whitespace, each `whsec_` and base64, or `sender=` before it; any of them verifies.
+ * @returns the event's name, which stays the same when a message is sent again: `sender/webhook-id`, so that the ids of two
+ * senders do not meet, or the webhook-id alone where the secret has no sender.
+ * @throws {Problem} 401 for every cause but a secret that is none, which is a 500.
+ */
+export async function verifyWebhook(secret: string, headers: Headers, body: ArrayBuffer, now: number): Promise<string> {
+  const senders = await sendersOf(secret);
+  const id = headers.get("webhook-id") ?? "";
+  const timestamp = headers.get("webhook-timestamp") ?? "";
+  // Printable ASCII, so that the id fits the metadata of an event. One text per second.
+  if (!/^[!-~]{1,128}$/.test(id) || !/^[1-9]\d{0,11}$/.test(timestamp)) throw unauthorised();
+  if (Math.abs(now - Number(timestamp) * 1000) > TOLERANCE_MS) throw unauthorised();
+
+  const texts = (headers.get("webhook-signature") ?? "").split(" ").slice(0, MAX_SIGNATURES);
+  const signatures = texts.map((text) => encoder.encode(text)).filter(({ length }) => length === SIGNATURE_LENGTH);
+  // Before anything is done with a body that may be long.
+  if (signatures.length === 0) throw unauthorised();
+
+  const signed = concatenated(encoder.encode(`${id}.${timestamp}.`), new Uint8Array(body));
+  let verified: Sender | undefined;
+  for (const sender of senders) {
+    const expected = encoder.encode(`v1,${encodeBase64(await crypto.subtle.sign("HMAC", sender.key, signed))}`);
+    for (const signature of signatures) {
+      if (crypto.subtle.timingSafeEqual(signature, expected)) verified ??= sender;
+    }
+  }
+  if (!verified) throw unauthorised();
+  if (verified.name !== undefined) return `${verified.name}/${id}`;
+  // Who has no name may not speak in the name of one who has.
+  if (senders.some(({ name }) => name !== undefined && id.startsWith(`${name}/`))) throw unauthorised();
+  return id;
+}
+
+/** The first value's secret, with which a client of our own signs: `whsec_` and base64. @throws {Problem} 500 if it is none. */
+export function signingSecret(env: Environment): string {
+  return parse(valuesOf(secretOf(env, "AFTERCLICK_WEBHOOK_SECRET"))[0]).secret;
+}
+
+async function importSender(value: string): Promise<Sender> {
+  const { sender, bytes } = parse(value);
+  const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return { name: sender, key };
+}
+
+function parse(value: string): { sender?: string; secret: string; bytes: Uint8Array<ArrayBuffer> } {
+  const { sender, secret = "", base64 = "" } = VALUE.exec(value)?.groups ?? {};
+  const bytes = bytesOf(base64);
+  if (bytes.length < LEAST_SECRET_BYTES) {
+    throw new Problem(
+      500,
+      `AFTERCLICK_WEBHOOK_SECRET: expected values of whsec_ and the base64 of ${LEAST_SECRET_BYTES} or more bytes, or sender= before that`,
+    );
+  }
+  return { sender, secret, bytes };
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  try {
+    return decodeBase64(base64);
+  } catch {
+    return new Uint8Array();
+  }
+}
+
+function concatenated(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(first.length + second.length);
+  bytes.set(first);
+  bytes.set(second, first.length);
+  return bytes;
+}

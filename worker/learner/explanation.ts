@@ -1,0 +1,58 @@
+import type { Choice } from "afterclick";
+import { among, type Offer, offerOf, type Served } from "../domain/decision.ts";
+import { shownAtOf } from "../domain/token.ts";
+import { Problem } from "../protocol/problem.ts";
+import type { Features } from "../protocol/schema.ts";
+import type { Explanation } from "../rpc/message.ts";
+import type { StoredImpression } from "./store/impression-store.ts";
+import type { LearnerStore } from "./store/learner-store.ts";
+
+/** An impression, how it was decided, and what the model thinks of it and of the catalogue beside it now; null if it is not known. */
+export function explain(store: LearnerStore, served: Served, id: string, at: number): Explanation | null {
+  const impression = store.impressions.find(id);
+  // Nothing is left to tell of one that was erased.
+  if (!impression || impression.erased) return null;
+  const { config, team, catalogue } = served;
+  const [{ policy }] = team;
+  const shownAt = shownAtOf(id);
+  const now = Math.max(at, shownAt);
+  const windowEndsAt = shownAt + config.window.ms;
+  const { action, arm, version, decision, context, features, reward } = impression;
+  const opinions = (offer: Offer): Choice[] =>
+    policy.choose({ ...among(policy, offer), round: policy.impressions + 1, now, decision: id, limit: offer.actions.length });
+  const own = policy.hasDomain ? null : opinions({ actions: [{ id: action }], points: features })[0];
+  const offer = policy.hasDomain || catalogue.size === 0 ? null : offerBeside(served, context);
+  return {
+    model: store.name,
+    status: statusOf(impression, now > windowEndsAt),
+    action,
+    arm,
+    shownAt,
+    windowEndsAt,
+    modelVersion: version,
+    decision,
+    context,
+    conversions: store.conversions.of(id).map(({ goal, reward, at, status }) => ({ goal, reward, at, status })),
+    reward,
+    now: own && { mean: own.mean, width: own.width },
+    candidates: offer && opinions(offer).map(({ index, mean, width, score }) => ({ id: offer.actions[index].id, mean, width, score })),
+  };
+}
+
+/** The catalogue in the impression's context; null if it has features by now that the context does not go with. */
+function offerBeside(served: Served, context: Features | null): Offer | null {
+  try {
+    return offerOf(served, context ?? undefined, { actions: served.catalogue.actions, places: null });
+  } catch (error) {
+    if (error instanceof Problem) return null;
+    throw error;
+  }
+}
+
+function statusOf({ state, converted, reward }: StoredImpression, over: boolean): Explanation["status"] {
+  if (state === "deferred") return "deferred";
+  if (state === "void") return "rolled-back";
+  if (converted) return "converted";
+  if (reward !== null) return "retracted";
+  return over ? "expired" : "pending";
+}
