@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import type { RidgePosterior } from "./ridge.ts";
+import type { RidgePosterior } from "./inputs.ts";
 
 /** The core as the package ships it, compiled. */
 export async function compileCore(): Promise<WebAssembly.Module> {

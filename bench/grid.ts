@@ -1,27 +1,13 @@
 import { gpTsSdf, gpUcbSdf, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
-import { stream } from "../experiments/environment.ts";
+import { stream } from "../simulation/stream.ts";
 import { compileCore } from "./core.ts";
+import type { GridInputs } from "./inputs.ts";
 import { playGrid } from "./peers/typescript/grid.ts";
 import { programs } from "./program.ts";
 import { cpuTime, local, type Missing, prepared, type Variant } from "./variant.ts";
 import { type Finding, short, type Target, type Workload } from "./workload.ts";
 
 // Whole runs of GP-UCB-SDF and GP-TS-SDF over 1,000 fixed points.
-
-export interface GridInputs {
-  readonly dimension: number;
-  /** Row-major. */
-  readonly points: Float64Array;
-  /** The reward at each point. */
-  readonly values: Float64Array;
-  readonly rounds: number;
-  /** Rounds in which a conversion counts, and after which each comes. */
-  readonly window: number;
-  readonly delay: number;
-  readonly lengthscale: number;
-  readonly noiseVariance: number;
-  readonly beta: number;
-}
 
 const COUNT = 1000;
 /** A run as in the paper; in a longer one peers that refit, or that are slow, would take minutes. */

@@ -1,5 +1,7 @@
 import { delayedZooming, miniGpUcb, Recommender, squaredExponential } from "afterclick";
-import { play, stream, uniformDelay } from "../experiments/environment.ts";
+import { uniformDelay } from "../simulation/delay-law.ts";
+import { stream } from "../simulation/stream.ts";
+import { play } from "../simulation/world.ts";
 import { cpuTime, prepared } from "./variant.ts";
 import type { Workload } from "./workload.ts";
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
-import { stream } from "../experiments/environment.ts";
+import { stream } from "../simulation/stream.ts";
 import { compileCore } from "./core.ts";
 import { cpuTime, prepared } from "./variant.ts";
 import type { Workload } from "./workload.ts";

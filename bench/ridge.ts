@@ -1,5 +1,6 @@
-import { stream } from "../experiments/environment.ts";
+import { stream } from "../simulation/stream.ts";
 import { CoreRidge } from "./core.ts";
+import type { RidgePosterior, ScoringInputs } from "./inputs.ts";
 import { mlMatrixScoring } from "./peers/ml-matrix.ts";
 import { Ridge } from "./peers/typescript/ridge.ts";
 import { programs } from "./program.ts";
@@ -7,30 +8,6 @@ import { local, type Missing, prepared, type Variant } from "./variant.ts";
 import type { Target, Workload } from "./workload.ts";
 
 // Means and widths of k candidates under a ridge posterior.
-
-/** A ridge posterior over feature vectors that it holds, and that are named by their rows. */
-export interface RidgePosterior {
-  /** Of the rows scored last. */
-  readonly means: Float64Array;
-  /** Norms in V^-1. */
-  readonly norms: Float64Array;
-  append(row: number): void;
-  reward(row: number, reward: number): void;
-  /** Writes means and norms of `count` rows from `first` on. */
-  score(first: number, count: number): void;
-}
-
-export interface ScoringInputs {
-  readonly d: number;
-  readonly k: number;
-  /** Impressions seen. */
-  readonly n: number;
-  /** n x d, row-major. */
-  readonly shown: Float64Array;
-  readonly rewards: Float64Array;
-  /** k x d, row-major. */
-  readonly candidates: Float64Array;
-}
 
 const targets: Record<string, readonly Target[]> = {
   "ridge-score d=32 k=100": [

@@ -1,6 +1,8 @@
 // What the options of the delay-aware linear policies are for: a world that changes, and rates that are linear in log-odds.
 import { delayLinTs, type PolicyDescriptor, Recommender } from "afterclick";
-import { converting, cumulative, geometric, play, type Stream, stream, type World } from "./environment.ts";
+import { geometric } from "../simulation/delay-law.ts";
+import { cumulative, type Stream, stream } from "../simulation/stream.ts";
+import { converting, play, type World } from "../simulation/world.ts";
 import type { Curve, Experiment } from "./experiment.ts";
 
 const ACTIONS = 10;

@@ -1,11 +1,13 @@
 // What this project's own policies and estimates do, on the papers' problems and beside the papers' algorithms.
 
 import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, uniform } from "afterclick";
+import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
+import { type Stream, stream } from "../simulation/stream.ts";
+import { converting } from "../simulation/world.ts";
 import { experiments as gaussianProcesses } from "./beyond-gp.ts";
 import { experiments as linearOptions } from "./beyond-linear.ts";
 import { coverage } from "./coverage.ts";
 import { DIMENSION, digitsWorld } from "./digits.ts";
-import { converting, type DelayLaw, fixed, geometric, logNormalMixture, type Stream, stream, uniformDelay } from "./environment.ts";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
 import { figures, heavyTail, regretOf, settings, world } from "./vernade.ts";
 

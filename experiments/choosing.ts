@@ -1,7 +1,7 @@
 // The numbers and figures of docs/choosing.md, from results.json.
 import { parse, resetSVGDefIds, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
-import { geometric, logNormalMixture, uniformDelay } from "./environment.ts";
+import { geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
 import type { Result } from "./results.ts";
 
 /** A comparison: a column, or a panel, per setting; a row, or a bar, per algorithm. */

@@ -1,6 +1,7 @@
 // Not of a paper: how often the intervals of the off-policy estimators hold the truth, where it is known.
 import { evaluate, type LoggedDecision, otfLinTs, Recommender } from "afterclick";
-import { geometric, type Stream, stream } from "./environment.ts";
+import { geometric } from "../simulation/delay-law.ts";
+import { type Stream, stream } from "../simulation/stream.ts";
 import type { Curve, Experiment, Task } from "./experiment.ts";
 
 const CONTEXTS = 20;

@@ -1,7 +1,9 @@
 // Handwritten digits as a bandit: ten actions, of which the image's label converts.
 import type { Candidate } from "afterclick";
 import { csvParseRows } from "d3-dsv";
-import { type DelayLaw, stream, type World } from "./environment.ts";
+import type { DelayLaw } from "../simulation/delay-law.ts";
+import { stream } from "../simulation/stream.ts";
+import type { World } from "../simulation/world.ts";
 
 const ACTIONS = 10;
 const PIXELS = 64;

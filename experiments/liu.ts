@@ -1,6 +1,8 @@
 // Liu, Kang, Lee, 2025: Lipschitz Bandits with Stochastic Delayed Feedback.
 import { type Choice, delayedZooming, dlpp, type PolicyDescriptor, Recommender } from "afterclick";
-import { cumulative, type DelayLaw, fixed, geometric, play, stream, uniformDelay } from "./environment.ts";
+import { type DelayLaw, fixed, geometric, uniformDelay } from "../simulation/delay-law.ts";
+import { cumulative, stream } from "../simulation/stream.ts";
+import { play } from "../simulation/world.ts";
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 
 const HORIZON = 60_000;

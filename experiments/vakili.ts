@@ -10,7 +10,9 @@ import {
   Recommender,
   squaredExponential,
 } from "afterclick";
-import { cumulative, play, poisson, stream, type World } from "./environment.ts";
+import { poisson } from "../simulation/delay-law.ts";
+import { cumulative, stream } from "../simulation/stream.ts";
+import { play, type World } from "../simulation/world.ts";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
 
 const HORIZON = 1000;

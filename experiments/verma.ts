@@ -13,7 +13,9 @@ import {
   uniform,
 } from "afterclick";
 import { csvParse } from "d3-dsv";
-import { cumulative, type DelayLaw, fixed, play, poisson, type Stream, stream, type Taken, type World } from "./environment.ts";
+import { type DelayLaw, fixed, poisson } from "../simulation/delay-law.ts";
+import { cumulative, type Stream, stream } from "../simulation/stream.ts";
+import { play, type Taken, type World } from "../simulation/world.ts";
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 
 export interface Model {

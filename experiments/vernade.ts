@@ -1,5 +1,7 @@
 import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
-import { cumulative, type DelayLaw, geometric, logNormalMixture, play, stream, type World } from "./environment.ts";
+import { type DelayLaw, geometric, logNormalMixture } from "../simulation/delay-law.ts";
+import { cumulative, stream } from "../simulation/stream.ts";
+import { play, type World } from "../simulation/world.ts";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
 
 const DIMENSION = 5;

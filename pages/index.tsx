@@ -2,10 +2,10 @@ import { render, useLayoutEffect, useState } from "hono/jsx/dom";
 import { Dashboard } from "./dashboard/dashboard.tsx";
 import { Regret } from "./dashboard/regret.tsx";
 import { SignIn, WRONG_KEY } from "./dashboard/sign-in.tsx";
+import { demoSource, keyedSource } from "./dashboard/source.ts";
 import { SHOP_MODEL } from "./shop/assortment.ts";
 import { Session } from "./shop/session.ts";
 import { Shop } from "./shop/shop.tsx";
-import { demoSource, keyedSource } from "./shop/source.ts";
 import { type Route, routeOf } from "./ui/route.ts";
 
 /** Where the key is kept: in this tab, until it is closed. */

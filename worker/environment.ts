@@ -1,12 +1,12 @@
-import type { Learner } from "./learner/learner.ts";
 import { Problem } from "./protocol/problem.ts";
+import type { LearnerRpc } from "./rpc/learner.ts";
 
 /**
  * Bindings and variables. The four secrets have no default; each may hold several values, separated by whitespace, so that
  * a new one can come into use before the old one goes.
  */
 export interface Environment {
-  readonly LEARNER: DurableObjectNamespace<Learner>;
+  readonly LEARNER: DurableObjectNamespace<LearnerRpc>;
   readonly EVENTS: KVNamespace;
   /** Damps callers with a publishable key; where it is absent, nobody is damped. */
   readonly RATE_LIMIT?: RateLimit;
@@ -33,33 +33,6 @@ export function secret(env: Environment, name: SecretName): string {
   const value = env[name];
   if (!value?.trim()) throw new Problem(500, `${name} is not set: put it into .dev.vars, or deploy it with wrangler secret put ${name}`);
   return value;
-}
-
-/** Values of a variable that may hold several. */
-export function valuesOf(text: string): string[] {
-  return text.split(/\s+/).filter(Boolean);
-}
-
-/** More than a worker is configured with at any time. */
-const MOST_TEXTS = 16;
-
-/**
- * Remembers what `make` gave for a text: importing a key or hashing it costs more than all the rest of a request may.
- * What is kept are results, never promises, which belong to the request that made them. When it is full it starts again.
- */
-export function remembered<T>(make: (text: string) => T, most = MOST_TEXTS): (text: string) => T | Awaited<T> {
-  const made = new Map<string, Awaited<T>>();
-  const keep = (text: string, value: Awaited<T>): Awaited<T> => {
-    if (made.size >= most) made.clear();
-    made.set(text, value);
-    return value;
-  };
-  return (text) => {
-    const known = made.get(text);
-    if (known !== undefined) return known;
-    const value = make(text);
-    return value instanceof Promise ? (value.then((result) => keep(text, result)) as T) : keep(text, value as Awaited<T>);
-  };
 }
 
 const DEFAULT_GRACE_MS = 300_000;

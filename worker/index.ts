@@ -1,14 +1,14 @@
-import { PublicationStore } from "./domain/publication.ts";
 import { app } from "./edge/app.ts";
 import { learner } from "./edge/learner-client.ts";
 import type { Environment } from "./environment.ts";
+import { PublicationStore } from "./kv/publication-store.ts";
 
 export { Learner } from "./learner/learner.ts";
 
 export default {
   fetch: app.fetch,
 
-  /** Wakes every learner, should one have lost its alarm. */
+  /** Wakes every learner, in case one has lost its alarm. */
   async scheduled(_: ScheduledController, env: Environment): Promise<void> {
     const models = await new PublicationStore(env.EVENTS).list();
     await Promise.allSettled(models.map(({ model }) => learner(env, model, (stub) => stub.heal())));

@@ -1,5 +1,5 @@
 import { inverse, Matrix } from "ml-matrix";
-import type { ScoringInputs } from "../ridge.ts";
+import type { ScoringInputs } from "../inputs.ts";
 
 /**
  * Means and norms of the candidates, as one would write it with ml-matrix: a product with the inverse of V, which is three

@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import { useEffect, useLayoutEffect, useState } from "hono/jsx/dom";
-import type { Source } from "../shop/source.ts";
+import type { Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
 import { duration, moment } from "../ui/notation.ts";
 import { linkTo, type Route } from "../ui/route.ts";
 import { Alarm, DelayOf } from "./delay.tsx";
@@ -12,7 +12,7 @@ import { LiftOf } from "./lift.tsx";
 import { Monitor } from "./monitor.ts";
 import { Rate } from "./rate.tsx";
 import { Recents } from "./recents.tsx";
-import type { Explanation, Metrics, ModelSummary } from "./report.ts";
+import type { Source } from "./source.ts";
 
 function Models({ models, chosen }: { models: readonly ModelSummary[]; chosen: string | undefined }) {
   if (models.length === 0) {

@@ -1,9 +1,9 @@
 import { useMemo, useRef } from "hono/jsx/dom";
 import type uPlot from "uplot";
+import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
+import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { decimal, duration, percent, whole } from "../ui/notation.ts";
-import { below, Chart, type ChartProps, colour, upwards } from "./chart.tsx";
 import { Empty } from "./empty.tsx";
-import type { Delay, DelayPoint, Metrics } from "./report.ts";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 /** Where a label may stand, on an axis of powers. */
@@ -69,7 +69,13 @@ function summaryOf({ delay, windowMs, now }: { delay: Delay; windowMs: number; n
   );
 }
 
-function told({ delayMs, probability, low, high, stillConverts }: DelayPoint): readonly [string, string, string, string] {
+function told({
+  delayMs,
+  probability,
+  low,
+  high,
+  stillConverts,
+}: Delay["distribution"][number]): readonly [string, string, string, string] {
   return [duration(delayMs), percent(probability), `${percent(low)} to ${percent(high)}`, percent(stillConverts)];
 }
 

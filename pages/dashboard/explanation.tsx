@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "hono/jsx/dom";
+import type { Candidate, Explanation } from "../../worker/protocol/answers.ts";
 import { column, decimal, duration, moment, whole } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
-import type { Candidate, Conversion, Explanation } from "./report.ts";
 import { scaleOf } from "./scale.ts";
 
 /** Candidates that are listed; the one that was shown always is. */
@@ -126,7 +126,7 @@ function Candidates({ explanation }: { explanation: Explanation }) {
   );
 }
 
-function Conversions({ conversions, shownAt }: { conversions: readonly Conversion[]; shownAt: number }) {
+function Conversions({ conversions, shownAt }: { conversions: readonly Explanation["conversions"][number][]; shownAt: number }) {
   return (
     <table class="numbers">
       <thead>

@@ -1,7 +1,7 @@
+import type { Counts, Metrics } from "../../worker/protocol/answers.ts";
 import { duration, whole } from "../ui/notation.ts";
-import type { CountName, Metrics } from "./report.ts";
 
-const groups: readonly { readonly title: string; readonly names: readonly CountName[] }[] = [
+const groups: readonly { readonly title: string; readonly names: readonly (keyof Counts)[] }[] = [
   { title: "Impressions", names: ["impressions", "pending", "converted", "retracted", "expired"] },
   { title: "Conversion events", names: ["applied", "duplicate", "late", "conflict", "orphan"] },
 ];

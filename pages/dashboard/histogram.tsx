@@ -1,9 +1,9 @@
 import { useMemo, useRef } from "hono/jsx/dom";
 import uPlot from "uplot";
+import type { Bar, Metrics } from "../../worker/protocol/answers.ts";
+import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { duration, percent, whole } from "../ui/notation.ts";
-import { below, Chart, type ChartProps, colour, upwards } from "./chart.tsx";
 import { Empty } from "./empty.tsx";
-import type { Bar, Metrics } from "./report.ts";
 
 /** Room for a label below the bars, in CSS pixels. */
 const LABEL_PX = 56;

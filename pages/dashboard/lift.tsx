@@ -1,9 +1,9 @@
+import type { Lift, Metrics } from "../../worker/protocol/answers.ts";
 import { decimal, signed, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
-import type { ArmMean, Metrics } from "./report.ts";
 import { scaleOf } from "./scale.ts";
 
-function Mean({ name, arm }: { name: string; arm: ArmMean }) {
+function Mean({ name, arm }: { name: string; arm: Lift["policy"] }) {
   return (
     <div>
       <dt>{name}</dt>

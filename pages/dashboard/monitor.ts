@@ -1,6 +1,6 @@
-import { Refusal, reasonOf } from "../shop/api.ts";
-import type { Source } from "../shop/source.ts";
-import type { Explanation, Metrics, ModelSummary } from "./report.ts";
+import type { Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
+import { Refusal, reasonOf } from "../ui/call.ts";
+import type { Source } from "./source.ts";
 
 const REFRESH_MS = 2000;
 

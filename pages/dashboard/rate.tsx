@@ -1,15 +1,15 @@
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
+import type { Assignment, Bucket, Metrics } from "../../worker/protocol/answers.ts";
+import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { decimal, duration, moment, percent, tick, whole } from "../ui/notation.ts";
-import { below, Chart, type ChartProps, colour, upwards } from "./chart.tsx";
 import { Empty } from "./empty.tsx";
-import type { Arm, Bucket, Metrics } from "./report.ts";
 
 /** Empty buckets in a row that a line still bridges. */
 const BRIDGED = 2;
 
-const colours: Readonly<Record<Arm, string>> = { policy: "var(--accent)", holdout: "var(--holdout)", default: "var(--quiet)" };
-const names: Readonly<Record<Arm, string>> = { policy: "policy", holdout: "holdout, uniform", default: "default action" };
+const colours: Readonly<Record<Assignment, string>> = { policy: "var(--accent)", holdout: "var(--holdout)", default: "var(--quiet)" };
+const names: Readonly<Record<Assignment, string>> = { policy: "policy", holdout: "holdout, uniform", default: "default action" };
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 /** How far ticks may stand apart. */
@@ -23,7 +23,7 @@ const steps = [
 /** Buckets side by side: for each moment at which one begins, one per arm. */
 interface Row {
   readonly start: number;
-  readonly buckets: Partial<Record<Arm, Bucket>>;
+  readonly buckets: Partial<Record<Assignment, Bucket>>;
 }
 
 function rowsOf({ buckets, bucketMs }: Metrics): Row[] {
@@ -43,7 +43,7 @@ function rowsOf({ buckets, bucketMs }: Metrics): Row[] {
 const rateOf = ({ converted, impressions }: Bucket): number => (impressions > 0 ? converted / impressions : 0);
 
 /** Per arm a line of closed buckets, and one of open ones that starts where the closed one ends. */
-function lines(rows: readonly Row[], arm: Arm): [closed: (number | null | undefined)[], open: (number | null | undefined)[]] {
+function lines(rows: readonly Row[], arm: Assignment): [closed: (number | null | undefined)[], open: (number | null | undefined)[]] {
   const firstOpen = rows.findIndex(({ buckets }) => buckets[arm]?.closed === false);
   const joint = firstOpen < 0 ? rows.length : rows.findLastIndex(({ buckets }, i) => i < firstOpen && buckets[arm] !== undefined);
   const line = (shown: (index: number, bucket: Bucket) => boolean) =>
@@ -69,8 +69,8 @@ function shade(chart: uPlot): void {
   ctx.restore();
 }
 
-function plotOf(arms: readonly Arm[], bucketMs: number): ReturnType<ChartProps["plot"]> {
-  const line = (arm: Arm, dash?: number[]): uPlot.Series => ({
+function plotOf(arms: readonly Assignment[], bucketMs: number): ReturnType<ChartProps["plot"]> {
+  const line = (arm: Assignment, dash?: number[]): uPlot.Series => ({
     stroke: (chart) => colour(chart, colours[arm]),
     width: 2,
     dash,

@@ -1,8 +1,8 @@
 import { useState } from "hono/jsx/dom";
+import type { Metrics } from "../../worker/protocol/answers.ts";
 import { duration } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
 import { Empty } from "./empty.tsx";
-import type { Metrics } from "./report.ts";
 
 const LISTED = 10;
 

@@ -2,8 +2,8 @@ import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import type { Session } from "../shop/session.ts";
 import { VISITORS } from "../shop/shelf.tsx";
+import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { decimal, whole } from "../ui/notation.ts";
-import { below, Chart, type ChartProps, colour, upwards } from "./chart.tsx";
 import { Empty } from "./empty.tsx";
 
 function plot(): ReturnType<ChartProps["plot"]> {

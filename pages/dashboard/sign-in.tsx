@@ -1,6 +1,6 @@
 import { useState } from "hono/jsx/dom";
-import { Refusal, reasonOf } from "../shop/api.ts";
-import { keyedSource } from "../shop/source.ts";
+import { Refusal, reasonOf } from "../ui/call.ts";
+import { keyedSource } from "./source.ts";
 
 /** A key that no header can carry is never sent. */
 function isWrong(key: string, error: unknown): boolean {

@@ -1,4 +1,4 @@
-import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../../experiments/environment.ts";
+import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../../simulation/delay-law.ts";
 
 /** A delay law as one picks it. */
 export interface DelayChoice {

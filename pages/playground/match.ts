@@ -1,4 +1,5 @@
-import { type DelayLaw, type Stream, stream } from "../../experiments/environment.ts";
+import type { DelayLaw } from "../../simulation/delay-law.ts";
+import { type Stream, stream } from "../../simulation/stream.ts";
 import { contenders } from "./contender.ts";
 import { delays } from "./delay.ts";
 import { type Estimate, Player } from "./player.ts";

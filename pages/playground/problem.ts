@@ -1,6 +1,6 @@
 // What there is to choose, and how good it is. Each round's draws come from the seed alone, never from what was chosen.
 import { gaussianProcess, squaredExponential } from "afterclick";
-import { type Stream, stream } from "../../experiments/environment.ts";
+import { type Stream, stream } from "../../simulation/stream.ts";
 
 export type ProblemId = "linear" | "curve";
 

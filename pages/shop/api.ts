@@ -1,3 +1,4 @@
+import { call } from "../ui/call.ts";
 import { contextOf, SHOP_MODEL } from "./assortment.ts";
 
 export interface Recommended {
@@ -17,30 +18,6 @@ export interface Knowledge {
   readonly counts: { readonly impressions: number; readonly pending: number; readonly converted: number; readonly expired: number };
   readonly estimates: readonly Estimate[];
   readonly impressions: readonly { readonly impressionId: string; readonly status: "pending" | "converted" | "expired" }[];
-}
-
-/** The worker's refusal, in its own words. */
-export class Refusal extends Error {
-  readonly status: number;
-
-  constructor(status: number, detail: string) {
-    super(detail);
-    this.status = status;
-  }
-}
-
-/** @throws {Refusal} with the worker's reason. @throws {TypeError} if it does not answer. */
-export async function call<Body>(path: string, init: RequestInit = {}): Promise<Body> {
-  const response = await fetch(path, init);
-  if (response.ok) return (await response.json()) as Body;
-  // What stands between may answer in its own way.
-  const { detail } = (await response.json().catch(() => ({}))) as { detail?: string };
-  throw new Refusal(response.status, detail ?? `the worker answered ${response.status}`);
-}
-
-/** What went wrong with a call, for the one who looks at the page. */
-export function reasonOf(error: unknown): string {
-  return error instanceof Refusal ? error.message : "the worker does not answer";
 }
 
 function post<Body>(path: string, json: unknown, headers: Record<string, string> = {}): Promise<Body> {

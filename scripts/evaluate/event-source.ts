@@ -1,6 +1,6 @@
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { type Featurizer, featurizer, type ModelConfig } from "../../worker/domain/model.ts";
-import { counting, worthOf } from "../../worker/domain/reward.ts";
+import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, SourceError, type SourceOptions } from "./source.ts";
 
@@ -91,8 +91,8 @@ function decisionOf(
 function outcomesOf(conversions: readonly ConversionLine[], { goals }: ModelConfig, asOf: number): { at: number; reward: number }[] {
   const ofGoals = Map.groupBy(counting(conversions.filter(({ at }) => at <= asOf)), ({ goal }) => goal);
   return Array.from(ofGoals.values(), (events) => {
-    const worth = worthOf(events, goals);
-    return worth?.converted ? [{ at: Math.min(...events.map(({ at }) => at)), reward: worth.reward }] : [];
+    const outcome = resolved(events, goals);
+    return outcome?.converted ? [{ at: Math.min(...events.map(({ at }) => at)), reward: outcome.reward }] : [];
   }).flat();
 }
 

@@ -1,5 +1,5 @@
 // Delay laws: these are part of the experiments, not of the SDK.
-import { type DelayLaw, geometric, poisson } from "../../experiments/environment.ts";
+import { type DelayLaw, geometric, poisson } from "../../simulation/delay-law.ts";
 import { type Case, close, type Json } from "./case.ts";
 
 function lawOf(name: string): DelayLaw {

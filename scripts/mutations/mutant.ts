@@ -2,7 +2,7 @@ import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
-import { shuffled, stream } from "../../experiments/environment.ts";
+import { shuffled, stream } from "../../simulation/stream.ts";
 
 /** A small error, planted at one place of the product code. */
 export interface Mutant {

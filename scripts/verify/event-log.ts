@@ -1,9 +1,9 @@
 import type { CatalogueChange } from "../../worker/domain/catalogue.ts";
+import type { ConversionStatus } from "../../worker/domain/conversion.ts";
+import type { Decision, ImpressionState } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import { receiptIn } from "../../worker/domain/receipt.ts";
-import type { Arm } from "../../worker/learner/metrics.ts";
-import type { RowStatus } from "../../worker/learner/store/conversion-store.ts";
-import type { Decision, ImpressionState } from "../../worker/learner/store/impression-store.ts";
+import type { Assignment } from "../../worker/protocol/answers.ts";
 import type { Features } from "../../worker/protocol/schema.ts";
 import type { LogHead } from "../../worker/rpc/message.ts";
 
@@ -13,7 +13,7 @@ export interface ImpressionLine {
   readonly seq: number;
   readonly id: string;
   readonly state: ImpressionState;
-  readonly arm: Arm;
+  readonly arm: Assignment;
   readonly action: string;
   readonly features: readonly number[];
   readonly context: Features | null;
@@ -33,7 +33,7 @@ export interface ConversionLine {
   readonly event: string;
   readonly reward: number | null;
   readonly at: number;
-  readonly status: RowStatus;
+  readonly status: ConversionStatus;
 }
 
 interface Mark<Name extends string, Content> {

@@ -1,9 +1,9 @@
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import { counting, type Worth, worthOf } from "../../worker/domain/reward.ts";
-import type { Team } from "../../worker/learner/live-model.ts";
+import type { Policies } from "../../worker/domain/policies.ts";
+import { counting, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
 
-type Appended = ReturnType<Team[number]["policy"]["append"]>;
+type Appended = ReturnType<Policies[number]["policy"]["append"]>;
 
 interface Known {
   readonly line: ImpressionLine;
@@ -11,7 +11,7 @@ interface Known {
   readonly shown?: readonly Appended[];
   state: ImpressionLine["state"];
   conversions: ConversionLine[];
-  worth: Worth | null;
+  resolved: ResolvedReward | null;
 }
 
 /** The impressions so far, what was learnt of each, and what their conversions come to. */
@@ -19,24 +19,24 @@ export class Ledger {
   readonly #known = new Map<string, Known>();
 
   /** @throws {LogMismatch} if it is there already, or has not the round that it must have. */
-  show(team: Team, line: ImpressionLine): void {
+  show(policies: Policies, line: ImpressionLine): void {
     if (this.#known.has(line.id)) throw new LogMismatch("stands there twice");
     const { features, round, shownAt: now } = line;
     if (round === null) {
-      this.#known.set(line.id, { line, state: line.state, conversions: [], worth: null });
+      this.#known.set(line.id, { line, state: line.state, conversions: [], resolved: null });
       return;
     }
-    const expected = team[0].policy.impressions + 1;
+    const expected = policies[0].policy.impressions + 1;
     if (round !== expected) throw new LogMismatch(`round is ${round}, and should be ${expected}`);
-    const shown = team.map(({ policy }) => policy.append({ ...(policy.dimension > 0 && { features }), round, now }));
-    this.#known.set(line.id, { line, shown, state: "live", conversions: [], worth: null });
+    const shown = policies.map(({ policy }) => policy.append({ ...(policy.dimension > 0 && { features }), round, now }));
+    this.#known.set(line.id, { line, shown, state: "live", conversions: [], resolved: null });
   }
 
   /**
    * Learns a conversion, if it counts.
    * @param counts whether it did when it came.
    */
-  convert(team: Team, line: ConversionLine, counts: boolean, { window, goals, reward: range }: ModelConfig): void {
+  convert(policies: Policies, line: ConversionLine, counts: boolean, { window, goals, reward: range }: ModelConfig): void {
     const known = this.#known.get(line.impression);
     if (!counts) {
       if (line.status === "orphan" && known?.state === "live")
@@ -53,12 +53,12 @@ export class Ledger {
       throw new LogMismatch(`status is ${line.status}, and should be ${again ? "conflict" : "applied"}`);
     }
     known.conversions.push(line);
-    const [before, worth] = [known.worth, worthOf(known.conversions, goals)];
-    known.worth = worth;
-    if (worth === null || worth.reward === before?.reward) return;
-    team.forEach(({ policy }, place) => {
+    const [before, after] = [known.resolved, resolved(known.conversions, goals)];
+    known.resolved = after;
+    if (after === null || after.reward === before?.reward) return;
+    policies.forEach(({ policy }, place) => {
       const impression = (known.shown as readonly Appended[])[place];
-      policy.observe({ impression, reward: worth.reward, ...(before && { previous: before.reward }) });
+      policy.observe({ impression, reward: after.reward, ...(before && { previous: before.reward }) });
     });
   }
 
@@ -67,14 +67,14 @@ export class Ledger {
     for (const known of this.#known.values()) {
       if (known.state === "live" && known.line.seq > to) known.state = "void";
       known.conversions = known.conversions.filter(({ seq }) => seq <= to);
-      known.worth = worthOf(counting(known.conversions), goals);
+      known.resolved = resolved(counting(known.conversions), goals);
     }
   }
 
   /** @throws {LogMismatch} naming the first impression that has another state or reward than follows from all lines. */
   checkOutcomes(): void {
-    for (const { line, state, worth } of this.#known.values()) {
-      const expected = { state, reward: worth?.reward ?? null, converted: worth?.converted ?? false };
+    for (const { line, state, resolved: after } of this.#known.values()) {
+      const expected = { state, reward: after?.reward ?? null, converted: after?.converted ?? false };
       for (const [name, value] of Object.entries(expected)) {
         const logged = line[name as keyof typeof expected];
         if (logged !== value)

@@ -1,8 +1,8 @@
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { type Decided, decideAs, type Served } from "../../worker/domain/decision.ts";
 import { featurizer, startModel } from "../../worker/domain/model.ts";
+import { type Policies, restorePolicies } from "../../worker/domain/policies.ts";
 import { shownAtOf } from "../../worker/domain/token.ts";
-import { restoreTeam, type Team } from "../../worker/learner/live-model.ts";
 import {
   type ConversionLine,
   type EventLine,
@@ -32,7 +32,7 @@ export class Replay {
   readonly #needs: Needs;
   readonly #ledger = new Ledger();
   /** Kept for later, as bytes, and those that were restored. */
-  readonly #kept = new Map<number, Omit<State, "team"> & { readonly parts: readonly Uint8Array[] }>();
+  readonly #kept = new Map<number, Omit<State, "policies"> & { readonly parts: readonly Uint8Array[] }>();
   readonly #restored = new Map<number, State>();
   readonly #due: number[];
   #state?: State;
@@ -59,13 +59,13 @@ export class Replay {
   async #take(line: EventLine): Promise<void> {
     if (line.type === "erased") throw new LogMismatch("was erased: what was learnt of it cannot be learnt again, nor what followed");
     if (line.type === "mark") return this.#mark(line);
-    const { config, team } = this.#known();
+    const { config, policies } = this.#known();
     if (line.type === "conversion") {
       this.tally.conversions++;
-      return this.#ledger.convert(team, line, this.#counted(line), config);
+      return this.#ledger.convert(policies, line, this.#counted(line), config);
     }
     await this.#checkImpression(line);
-    this.#ledger.show(team, line);
+    this.#ledger.show(policies, line);
   }
 
   /** Whether it counted when it came: what was rolled back since did then. */
@@ -80,23 +80,23 @@ export class Replay {
   async #mark(line: MarkLine): Promise<void> {
     if (line.mark === "configuration") {
       const config = line.content;
-      const { team = await startModel(config), catalogue = new Catalogue([]) } = this.#state ?? {};
-      this.#state = { config, featurize: featurizer(config), team, catalogue };
+      const { policies = await startModel(config), catalogue = new Catalogue([]) } = this.#state ?? {};
+      this.#state = { config, featurize: featurizer(config), policies, catalogue };
       return;
     }
     const state = this.#known();
     if (line.mark === "actions") this.#state = { ...state, catalogue: new Catalogue(changedBy(state.catalogue.actions, line.content)) };
-    else if (line.mark === "snapshot") this.#snapshot(line.content.digest, state.team);
+    else if (line.mark === "snapshot") this.#snapshot(line.content.digest, state.policies);
     else if (line.mark === "rollback") await this.#rollBack(line.content.to, state);
     else if (line.mark !== "erasure") throw new LogMismatch("is of no known kind");
   }
 
-  #snapshot(digest: string, team: Team): void {
-    for (const { policy } of team) policy.refactor();
-    this.#checkDigest(digest, team);
+  #snapshot(digest: string, policies: Policies): void {
+    for (const { policy } of policies) policy.refactor();
+    this.#checkDigest(digest, policies);
   }
 
-  #checkDigest(digest: string, [{ policy }]: Team): void {
+  #checkDigest(digest: string, [{ policy }]: Policies): void {
     const own = policy.digest();
     if (own !== digest) throw new LogMismatch(`digest is ${digest}, and comes out as ${own}`);
     this.tally.digests++;
@@ -105,7 +105,7 @@ export class Replay {
   async #rollBack(to: number, state: State): Promise<void> {
     const kept = this.#kept.get(to);
     if (!kept) throw new LogMismatch(`goes back to version ${to}, which never was`);
-    this.#state = { ...state, team: await restoreTeam(kept.parts) };
+    this.#state = { ...state, policies: await restorePolicies(kept.parts) };
     this.#ledger.rollBack(to, state.config);
   }
 
@@ -113,8 +113,8 @@ export class Replay {
   #keep(next: number): void {
     for (; this.#due.length > 0 && this.#due[0] < next; this.#due.shift()) {
       if (!this.#state) continue;
-      const { team, ...rest } = this.#state;
-      this.#kept.set(this.#due[0], { ...rest, parts: team.map((recommender) => recommender.snapshot()) });
+      const { policies, ...rest } = this.#state;
+      this.#kept.set(this.#due[0], { ...rest, parts: policies.map((recommender) => recommender.snapshot()) });
     }
     for (const version of this.#kept.keys()) {
       if ((this.#needs.versions.get(version) as number) >= next) continue;
@@ -156,7 +156,7 @@ export class Replay {
     const kept = this.#kept.get(version);
     if (!kept) throw new LogMismatch(`version is ${version}, which never was`);
     const { parts, ...rest } = kept;
-    const state = { ...rest, team: await restoreTeam(parts) };
+    const state = { ...rest, policies: await restorePolicies(parts) };
     this.#restored.set(version, state);
     return state;
   }
@@ -174,7 +174,7 @@ export class Replay {
     const state = this.#known();
     try {
       differ("config", config, state.config);
-      this.#checkDigest(digest, state.team);
+      this.#checkDigest(digest, state.policies);
     } catch (error) {
       throw new LogMismatch(`the head: ${(error as Error).message}`);
     }

@@ -9,9 +9,10 @@
 // Expired means: a reward of 0, known from then on; without a window nothing expires.
 // Cost: with n points kept O(k n^2) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion,
 //   on average.
+
 import { BernoulliPosterior } from "../model/gaussian-process/bernoulli-posterior.ts";
+import { type DelayAwareSettings, parseDelayAware } from "../model/gaussian-process/delay-aware-settings.ts";
 import { DelayAwarePosterior } from "../model/pending/delay-aware-posterior.ts";
-import { type DelayAwareSettings, parseDelayAware } from "../model/pending/delay-aware-settings.ts";
 import { type Moments, upperConfidence } from "../model/posterior.ts";
 import type { Scores } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";

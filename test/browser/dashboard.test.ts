@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import type { Delay, Metrics } from "../../pages/dashboard/report.ts";
+import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { busy, explained, idle } from "./report.ts";
 import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";

@@ -1,4 +1,4 @@
-import type { Bucket, Explanation, Metrics } from "../../pages/dashboard/report.ts";
+import type { Bucket, Explanation, Metrics } from "../../worker/protocol/answers.ts";
 
 // What a worker with a busy model might report: made up, the same at each run.
 
@@ -18,6 +18,7 @@ function bucketsAt(hoursAgo: number): Bucket[] {
     arm,
     impressions,
     converted: Math.round(impressions * (rate + wobble) * Math.sqrt(age)),
+    reward: Math.round(impressions * (rate + wobble) * Math.sqrt(age)),
     closed: hoursAgo > 25,
   });
   return [bucket("policy", crowd, skill), bucket("holdout", Math.round(crowd / 9), 0.045)];
@@ -27,7 +28,8 @@ const recent = ["boots", "hat", "boots", "scarf", "umbrella", "boots", "gloves"]
   impressionId: `01a-${i}.token`,
   action,
   shownAt: NOW - (i + 1) ** 3 * 9000,
-  status: i % 3 === 2 ? "converted" : "pending",
+  modelVersion: 29_080 - i,
+  status: i % 3 === 2 ? ("converted" as const) : ("pending" as const),
 }));
 
 export const busy: Metrics = {
@@ -48,7 +50,7 @@ export const busy: Metrics = {
     conflict: 1,
     orphan: 4,
   },
-  snapshot: { version: 29_100, ageMs: 4200 },
+  snapshot: { version: 29_100, publishedAt: NOW - 4200, ageMs: 4200 },
   lagMs: 380,
   bucketMs: HOUR,
   buckets: Array.from({ length: HOURS }, (_, i) => bucketsAt(HOURS - 1 - i)).flat(),
@@ -118,6 +120,7 @@ export const explained: Explanation = {
   shownAt: recent[0].shownAt,
   windowEndsAt: recent[0].shownAt + WINDOW,
   modelVersion: 29_087,
+  context: null,
   decision: {
     score: 0.1312,
     mean: 0.1043,

@@ -1,5 +1,5 @@
 import { type Evaluation, type EvaluationRequest, evaluate, type LoggedDecision } from "afterclick";
-import type { Stream } from "../../experiments/environment.ts";
+import type { Stream } from "../../simulation/stream.ts";
 
 // A world of three actions with known conversion rates, logged by a policy of fixed probabilities.
 

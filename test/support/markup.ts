@@ -1,5 +1,5 @@
-import type { ChartProps } from "../../pages/dashboard/chart.tsx";
-import { Chart } from "../../pages/dashboard/chart.tsx";
+import type { ChartProps } from "../../pages/ui/chart.tsx";
+import { Chart } from "../../pages/ui/chart.tsx";
 
 interface Element {
   readonly tag: string | ((props: object) => unknown);

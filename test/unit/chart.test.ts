@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { Alarm, DelayOf } from "../../pages/dashboard/delay.tsx";
 import { Ages, Delays } from "../../pages/dashboard/histogram.tsx";
 import { Rate } from "../../pages/dashboard/rate.tsx";
-import type { Bar, Bucket, Delay, Metrics } from "../../pages/dashboard/report.ts";
 import { moment } from "../../pages/ui/notation.ts";
+import type { Bar, Bucket, Delay, Metrics } from "../../worker/protocol/answers.ts";
 import { busy, idle } from "../browser/report.ts";
 import { drawn } from "../support/markup.ts";
 
@@ -91,7 +91,7 @@ describe("a histogram", () => {
 describe("the rate", () => {
   const start = new Date(2026, 10, 1, 12).getTime();
   const bucket = (hour: number, arm: Bucket["arm"], impressions: number, converted: number, closed: boolean): Bucket => ({
-    ...{ start: start + hour * HOUR_MS, arm, impressions, converted, closed },
+    ...{ start: start + hour * HOUR_MS, arm, impressions, converted, reward: converted, closed },
   });
   const rate = (...buckets: Bucket[]) => drawn(Rate, { metrics: { ...busy, bucketMs: HOUR_MS, buckets } });
   const usual = [

@@ -3,8 +3,8 @@ import { ExplanationOf } from "../../pages/dashboard/explanation.tsx";
 import { Figures } from "../../pages/dashboard/figures.tsx";
 import { LiftOf } from "../../pages/dashboard/lift.tsx";
 import { Recents } from "../../pages/dashboard/recents.tsx";
-import type { Explanation, Lift } from "../../pages/dashboard/report.ts";
 import { moment } from "../../pages/ui/notation.ts";
+import type { Explanation, Lift } from "../../worker/protocol/answers.ts";
 import { busy, explained, idle } from "../browser/report.ts";
 import { drawn } from "../support/markup.ts";
 
@@ -94,7 +94,7 @@ describe("an explanation", () => {
 
   it("lists what has come since, retracted rewards too", () => {
     const at = explained.shownAt + 60_000;
-    const conversions = [{ goal: "basket", reward: null, at, status: "applied" }];
+    const conversions = [{ goal: "basket", reward: null, at, status: "applied" as const }];
     expect(said({ conversions })).toContain(`after 1 min at ${moment(at, true)} basket retracted applied`);
   });
 
@@ -128,7 +128,7 @@ describe("an explanation", () => {
 describe("the newest impressions", () => {
   it("are ten, with what became of them and when, each a link to its explanation", () => {
     const recent = Array.from({ length: 12 }, (_, i) => {
-      return { impressionId: `i/${i}`, action: `a${i}`, shownAt: busy.now - (i + 1) * 500, status: "pending" };
+      return { impressionId: `i/${i}`, action: `a${i}`, shownAt: busy.now - (i + 1) * 500, modelVersion: 1, status: "pending" as const };
     });
     const { elements, text } = drawn(Recents, { metrics: { ...busy, recent }, chosen: "i/2" });
     const links = elements.filter(({ tag }) => tag === "a");

@@ -11,7 +11,7 @@ import {
   uniform,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { stream } from "../../experiments/environment.ts";
+import { stream } from "../../simulation/stream.ts";
 import { drawn, evaluated, K, points } from "../support/logged-decisions.ts";
 
 // What a policy would have earned that learns from the first part of a log, and what is refused.

@@ -1,6 +1,7 @@
 import { type Evaluation, evaluate, type LoggedDecision } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { geometric, stream } from "../../experiments/environment.ts";
+import { geometric } from "../../simulation/delay-law.ts";
+import { stream } from "../../simulation/stream.ts";
 import { ProductLimit } from "../../src/evaluation/maturity.ts";
 import { drawn, evaluated, LOGGED, RATES } from "../support/logged-decisions.ts";
 

@@ -1,6 +1,6 @@
 import { type AppendedImpression, miniGpUcb, Recommender, squaredExponential } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { stream } from "../../experiments/environment.ts";
+import { stream } from "../../simulation/stream.ts";
 
 // The leader is looked for where it can be; here everywhere, after every kind of change.
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Monitor } from "../../pages/dashboard/monitor.ts";
-import { call, Refusal, reasonOf } from "../../pages/shop/api.ts";
-import { demoSource, keyedSource, type Source } from "../../pages/shop/source.ts";
+import { demoSource, keyedSource, type Source } from "../../pages/dashboard/source.ts";
+import { call, Refusal, reasonOf } from "../../pages/ui/call.ts";
 
 /** What a source was asked, and what it answers: a promise that a test may hold back. */
 let asked: string[];

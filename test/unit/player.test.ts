@@ -1,12 +1,12 @@
 import { delayedZooming, delayLinTs, gpBucb, otfLinUcb, type PolicyDescriptor, Recommender, squaredExponential, uniform } from "afterclick";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { stream } from "../../experiments/environment.ts";
 import { contenders } from "../../pages/playground/contender.ts";
 import { delays } from "../../pages/playground/delay.ts";
 import { Match } from "../../pages/playground/match.ts";
 import { Player } from "../../pages/playground/player.ts";
 import { DIMENSION, grid, LENGTHSCALE, type Problem, problemOf, type Scene } from "../../pages/playground/problem.ts";
 import { defaults, type Settings } from "../../pages/playground/settings.ts";
+import { stream } from "../../simulation/stream.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 

@@ -198,12 +198,12 @@ const CHI_SQUARE_3 = 16.27;
 
 /** A model in memory that has learnt that the mug sells. */
 async function servedBy(body: Partial<ModelBody>): Promise<Served> {
-  const { config, team } = await prepareModel({ window: { ms: HOUR_MS }, ...body } as ModelBody);
+  const { config, policies } = await prepareModel({ window: { ms: HOUR_MS }, ...body } as ModelBody);
   const featurize = featurizer(config);
   for (const [i, action] of [...ACTIONS, ...ACTIONS, ACTIONS[1]].entries()) {
-    for (const { policy } of team) learn(policy, featurize.vector(undefined, action), i, action.id === "mug" ? 1 : 0.5);
+    for (const { policy } of policies) learn(policy, featurize.vector(undefined, action), i, action.id === "mug" ? 1 : 0.5);
   }
-  return { config, featurize, catalogue: new Catalogue(ACTIONS), team, version: 1 };
+  return { config, featurize, catalogue: new Catalogue(ACTIONS), policies, version: 1 };
 }
 
 function learn(policy: Policy, features: Float64Array, round: number, reward: number): void {

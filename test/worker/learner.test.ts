@@ -2,8 +2,8 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { policies, Recommender } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import type { ConversionEvent } from "../../worker/domain/event.ts";
 import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
-import type { ConversionEvent } from "../../worker/kv/event-journal.ts";
 import type { Answer, Shown } from "../../worker/rpc/message.ts";
 import { call, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
 

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
-import type { DelayMetrics } from "../../worker/learner/maturity.ts";
+import type { Delay } from "../../worker/protocol/answers.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf } from "./client.ts";
 import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";
@@ -10,7 +10,7 @@ import { lived } from "./lived.ts";
 
 useClock();
 
-async function delayOf(model: string): Promise<DelayMetrics> {
+async function delayOf(model: string): Promise<Delay> {
   const { body } = await call("GET", `/v1/models/${model}/metrics`);
   return body.delay;
 }
@@ -165,7 +165,9 @@ it("goes on with a model that was made when it was not yet kept when a conversio
   const model = await createModel();
   const [impressionId, other] = await show(model, {}, {});
   await convert({ impressionId, reward: 1 });
-  await runInDurableObject(learnerOf(model), (_, { storage }) => void storage.sql.exec("ALTER TABLE model DROP COLUMN heard"));
+  await runInDurableObject(learnerOf(model), (_, { storage }) => {
+    storage.sql.exec("ALTER TABLE model DROP COLUMN heard; DROP TABLE schema");
+  });
   await evictDurableObject(learnerOf(model));
   tick();
   expect(await delayOf(model)).toMatchObject({ conversions: 1, silence: { since: Date.now(), alarm: false } });
@@ -212,7 +214,7 @@ describe("the alarm for a broken webhook", () => {
       return sent.map(({ timestamp }) => timestamp);
     }
 
-    async silence(): Promise<DelayMetrics["silence"]> {
+    async silence(): Promise<Delay["silence"]> {
       return (await delayOf(this.model)).silence;
     }
   }

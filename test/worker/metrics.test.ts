@@ -1,7 +1,8 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { createApp } from "../../worker/edge/app.ts";
-import { type Arm, type Bar, liftOf, type Metrics } from "../../worker/learner/metrics.ts";
+import { liftOf } from "../../worker/learner/metrics.ts";
+import type { Assignment, Bar, Metrics } from "../../worker/protocol/answers.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, statusesOf } from "./client.ts";
 import { bucketOf, closing, MINUTE_MS, QUARTER_MS, tick, useClock } from "./clock.ts";
@@ -15,7 +16,7 @@ const metricsOf = async (model: string): Promise<Metrics> => (await call("GET", 
 interface Known {
   readonly impressionId: string;
   readonly shownAt: number;
-  readonly arm: Arm;
+  readonly arm: Assignment;
   readonly action: string;
   readonly modelVersion: number;
   reward: number | null;

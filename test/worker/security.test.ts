@@ -1,10 +1,11 @@
 import { env as bindings } from "cloudflare:workers";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type Keyed, type KeyName, keys, plainKey } from "../../worker/edge/api-keys.ts";
+import { remembered } from "../../worker/domain/secret.ts";
+import { apiKeys, type Keyed, type KeyName, plainKey } from "../../worker/edge/api-keys.ts";
 import { crossOrigin } from "../../worker/edge/origin.ts";
 import { rateLimit } from "../../worker/edge/rate-limit.ts";
-import { type Environment, remembered } from "../../worker/environment.ts";
+import type { Environment } from "../../worker/environment.ts";
 import { Problem, problemResponse } from "../../worker/protocol/problem.ts";
 import { complaints } from "./complaints.ts";
 
@@ -28,8 +29,8 @@ afterEach(() => {
 const app = new Hono<Keyed>();
 app.onError(problemResponse);
 app.use("/models/:model", crossOrigin);
-app.post("/models/:model", keys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY"), rateLimit, (c) => c.text(c.get("keyName")));
-app.get("/admin", keys("AFTERCLICK_SECRET_KEY"), (c) => c.text(c.get("keyName")));
+app.post("/models/:model", apiKeys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY"), rateLimit, (c) => c.text(c.get("keyName")));
+app.get("/admin", apiKeys("AFTERCLICK_SECRET_KEY"), (c) => c.text(c.get("keyName")));
 app.get("/unavailable", () => Promise.reject(new Problem(503, "not now")));
 
 type Fields = Readonly<Record<string, string>>;
@@ -68,7 +69,7 @@ describe("keys", () => {
     expect((await getAdmin("sk_second-of-the-tests", rotated)).status).toBe(200);
   });
 
-  it("may be stored as hashes, which are no keys themselves", async () => {
+  it("may be stored as hashes, which are no apiKeys themselves", async () => {
     const hash = await sha256(SECRET);
     const hashed = {
       AFTERCLICK_SECRET_KEY: `sha256:${hash}`,
@@ -260,7 +261,7 @@ describe("origins", () => {
 describe("the rate limit", () => {
   const from = (address: string) => ({ "cf-connecting-ip": address });
 
-  it("is asked by address and model, for publishable keys only", async () => {
+  it("is asked by address and model, for publishable apiKeys only", async () => {
     const limit = vi.fn(async () => ({ success: true }));
     expect((await post(PUBLISHABLE, { RATE_LIMIT: { limit } }, from("192.0.2.7"))).status).toBe(200);
     expect(limit.mock.calls).toEqual([[{ key: "192.0.2.7 shop" }]]);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type ConversionLine, type ImpressionLine, LogMismatch } from "../../scripts/verify/event-log.ts";
 import { Ledger } from "../../scripts/verify/ledger.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import type { Team } from "../../worker/learner/live-model.ts";
+import type { Policies } from "../../worker/domain/policies.ts";
 
 // The rules by which a log is verified, by hand: whole logs are held against these rules in verify.test.ts, and both are the worker's own.
 
@@ -22,7 +22,7 @@ function listening() {
     append: () => ({ slot: policy.impressions++ }),
     observe: ({ impression, ...outcome }: { impression: { slot: number } }) => void told.push({ slot: impression.slot, ...outcome }),
   };
-  return { told, team: [{ policy }] as unknown as Team };
+  return { told, team: [{ policy }] as unknown as Policies };
 }
 
 const shown = (fields: Partial<ImpressionLine> = {}) =>

@@ -1,61 +1,70 @@
 import type { Choice, ChooseRequest, Policy } from "afterclick";
-import type { Team } from "../learner/live-model.ts";
-import type { Arm } from "../learner/metrics.ts";
-import type { Asked, Decision, ImpressionRow } from "../learner/store/impression-store.ts";
+import type { Assignment } from "../protocol/answers.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../protocol/schema.ts";
-import type { Recommended } from "../rpc/message.ts";
 import type { Candidates, Catalogue } from "./catalogue.ts";
+import type { Asked, Decision, ImpressionRow } from "./impression.ts";
 import { acceptable, type Featurizer, type ModelConfig } from "./model.ts";
-import { shownAtOf, uuidAt } from "./token.ts";
+import type { Policies } from "./policies.ts";
+import { type Impression, shownAtOf, uuidAt } from "./token.ts";
 
-/** What a decision is made with: a model at one version, in a learner or in an isolate at the edge. */
+/** A model at one version, ready to decide, in a learner or in an isolate at the edge. */
 export interface Served {
   readonly config: ModelConfig;
   readonly featurize: Featurizer;
   readonly catalogue: Catalogue;
-  readonly team: Team;
+  readonly policies: Policies;
   readonly version: number;
 }
 
 export type DecisionRequest = Omit<RecommendationsBody, "defer" | "keys">;
 
+/** A shown action, as the response has it. */
+export interface Recommended extends Pick<Impression, "id" | "action" | "probability"> {
+  readonly score: number;
+  readonly mean: number;
+  readonly width: number;
+  /** The chosen point of a policy with its own domain. */
+  readonly features?: readonly number[];
+}
+
 export interface Decided {
-  readonly arm: Arm;
-  /** The shown actions as impressions, best first, and as they are answered. */
+  readonly arm: Assignment;
+  /** The shown actions, best first: as impressions, and as the response has them. */
   readonly rows: readonly ImpressionRow[];
   readonly actions: readonly Recommended[];
 }
 
-/** What there is to choose among. */
+/** The candidates of a decision. */
 export interface Offer {
   readonly actions: readonly Action[];
-  /** A row of features per action; absent if the policy chooses in its own domain. */
+  /** Features: actions x dimension, row-major. Absent if the policy chooses in its own domain. */
   readonly points?: Float64Array;
 }
 
-/** If this many times as many actions are in the catalogue as are offered, only those are turned into vectors. */
+/** A request for fewer than one in this many catalogue actions turns only those into vectors. */
 const MANY = 8;
 
 /**
- * Decides. Changes nothing, and draws from the first impression's id alone: the same version makes the same decision again.
+ * Decides, without changing anything. All randomness comes from the id of the first impression, so the same version of the model
+ * repeats the same decision.
  *
- * @param keys hashes, under which its impressions can be found.
- * @throws {Problem} 422 if the request is not of the model's kind, or nothing is left to choose among.
+ * @param keys hashes of the join keys.
+ * @throws {Problem} 422 if the request does not fit the model, or no candidate is left.
  */
 export function decide(served: Served, request: DecisionRequest, keys: readonly string[], shownAt: number): Decided {
   return decideAs((count) => idsAt(shownAt, count), served, request, keys);
 }
 
-/** Makes a decision of these impressions: a new one, or the one that they were of. @see decide */
+/** Decides for impressions with given ids. With the ids of an earlier decision it repeats that decision. @see decide */
 export function decideAs(
   idsOf: (count: number) => readonly string[],
   served: Served,
   request: DecisionRequest,
   keys: readonly string[],
 ): Decided {
-  const { config, team, version } = served;
-  const [{ policy }] = team;
+  const { config, policies, version } = served;
+  const [{ policy }] = policies;
   const { arm: free, ...offer } = policy.hasDomain ? ownDomain(config, request) : offered(served, request);
   const { actions, points } = offer;
   const candidates = points ? actions.length : null;
@@ -63,7 +72,7 @@ export function decideAs(
   const arm = free === "policy" && holdoutDraw(ids[0]) < config.holdout ? "holdout" : free;
   const draw = { round: policy.impressions + 1, now: shownAtOf(ids[0]), decision: ids[0], draws: config.draws };
   const greedy = request.greedy ?? config.greedy;
-  // With a share of 1 for each, all orders are equally likely.
+  // A share of 1 makes all orders equally likely.
   const minimumShare = arm === "holdout" ? 1 : config.minimumShare;
   const choices = acceptable(() => policy.choose({ ...draw, ...among(policy, offer), limit: ids.length, minimumShare, greedy }));
   const shadows = shadowsOf(served, offer, draw);
@@ -92,19 +101,19 @@ export function decideAs(
   return { arm, rows, actions: choices.map((choice, place) => answerOf(choice, rows[place])) };
 }
 
-/** What of a request the catalogue, the context and the configuration do not say. */
+/** The restrictions of a request; none if it asks for the whole catalogue. */
 function askedOf({ actions, exclude, greedy }: DecisionRequest): { readonly asked?: Asked } {
   if (actions === undefined && exclude.length === 0 && greedy === undefined) return {};
   return { asked: { ...(actions && { actions }), ...(exclude.length > 0 && { exclude }), ...(greedy !== undefined && { greedy }) } };
 }
 
-function ownDomain({ policy }: ModelConfig, { context, actions, exclude }: DecisionRequest): Offer & { readonly arm: Arm } {
+function ownDomain({ policy }: ModelConfig, { context, actions, exclude }: DecisionRequest): Offer & { readonly arm: Assignment } {
   if ((context ?? actions ?? exclude[0]) === undefined) return { arm: "policy", actions: [] };
   throw new Problem(422, `expected a limit only, as ${policy} chooses in its own domain`);
 }
 
-/** What a request leaves to choose among: if that is nothing, the default action alone. */
-function offered(served: Served, { context, actions, exclude }: DecisionRequest): Offer & { readonly arm: Arm } {
+/** The candidates of a request. Without any, the default action is the only candidate. */
+function offered(served: Served, { context, actions, exclude }: DecisionRequest): Offer & { readonly arm: Assignment } {
   const { catalogue, config } = served;
   const candidates = catalogue.candidates(actions, exclude);
   if (candidates.actions.length > 0) return { arm: "policy", ...offerOf(served, context, candidates) };
@@ -114,12 +123,12 @@ function offered(served: Served, { context, actions, exclude }: DecisionRequest)
   return { arm: "default", ...offerOf(served, context, { actions: [catalogue.named(config.defaultAction)], places: null }) };
 }
 
-/** @throws {Problem} 422 if the features are not of the model's kind. */
-export function offerOf({ featurize, catalogue, team }: Served, context: Features | undefined, { actions, places }: Candidates): Offer {
+/** @throws {Problem} 422 if the features do not fit the model. */
+export function offerOf({ featurize, catalogue, policies }: Served, context: Features | undefined, { actions, places }: Candidates): Offer {
   const picked = places !== null && places.length * MANY > catalogue.size;
   const points = picked ? rowsOf(featurize.matrix(context, catalogue.actions), catalogue.size, places) : featurize.matrix(context, actions);
   const d = points.length / actions.length;
-  for (const { policy } of team) {
+  for (const { policy } of policies) {
     if (policy.dimension > 0 && policy.dimension !== d) {
       throw new Problem(422, `features: expected ${policy.dimension} numbers of context and action together, got ${d}`);
     }
@@ -127,7 +136,7 @@ export function offerOf({ featurize, catalogue, team }: Served, context: Feature
   return { actions, points };
 }
 
-/** Rows of a row-major matrix of `count` rows; the matrix itself if they are all of them. */
+/** Selected rows of a row-major matrix of `count` rows; the matrix itself if all are selected. */
 function rowsOf(matrix: Float64Array, count: number, places: readonly number[]): Float64Array {
   if (places.length === count && places.every((place, i) => place === i)) return matrix;
   const d = matrix.length / count;
@@ -138,16 +147,16 @@ function rowsOf(matrix: Float64Array, count: number, places: readonly number[]):
   return rows;
 }
 
-/** A policy that looks at no features is only told how many candidates there are. */
+/** Candidates as the policy takes them. A policy of dimension 0 takes only their number. */
 export function among({ dimension }: Policy, { actions, points }: Offer): Pick<ChooseRequest, "points" | "candidates"> {
   return dimension > 0 || !points ? { points } : { candidates: actions.map(() => ({})) };
 }
 
-/** What each shadow would show first, by its name. */
-function shadowsOf({ config, team }: Served, offer: Offer, draw: ChooseRequest): Readonly<Record<string, string>> | undefined {
+/** The action that each shadow ranks first, by the shadow's name. */
+function shadowsOf({ config, policies }: Served, offer: Offer, draw: ChooseRequest): Readonly<Record<string, string>> | undefined {
   if (config.shadows.length === 0) return undefined;
   const shown = config.shadows.map(({ name }, i) => {
-    const { policy } = team[i + 1];
+    const { policy } = policies[i + 1];
     const [{ index }] = acceptable(() => policy.choose({ ...draw, ...among(policy, offer) }));
     return [name, offer.actions[index].id];
   });
@@ -164,7 +173,7 @@ function idsAt(shownAt: number, count: number): string[] {
   return Array.from({ length: count }, () => uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))));
 }
 
-/** Uniform on [0, 1), by the last 32 bits of the id, on which nothing else draws directly. */
+/** Uniform on [0, 1), from the last 32 bits of the id. Nothing else draws from these bits directly. */
 function holdoutDraw(id: string): number {
   return Number.parseInt(id.slice(-8), 16) / 2 ** 32;
 }

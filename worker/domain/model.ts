@@ -10,6 +10,7 @@ import {
 import { Problem } from "../protocol/problem.ts";
 import type { Action, Features, ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
+import type { Policies } from "./policies.ts";
 
 /** A Thompson policy: identical requests are not all answered alike, and it learns by itself how late conversions come. */
 const DEFAULT_POLICY = "delay-lin-ts";
@@ -74,10 +75,10 @@ export interface ModelConfig extends LearntConfig {
  * Fills in the defaults.
  * @throws {Problem} 422 with the SDK's message, or why the worker does not serve such a model.
  */
-export async function prepareModel(body: ModelBody): Promise<{ readonly config: ModelConfig; readonly team: readonly Recommender[] }> {
+export async function prepareModel(body: ModelBody): Promise<{ readonly config: ModelConfig; readonly policies: Policies }> {
   const config = modelConfig(body);
-  const team = await startModel(config);
-  const { sequential, deterministic } = team[0].policy;
+  const started = await startModel(config);
+  const { sequential, deterministic } = started[0].policy;
   if (body.serving === "edge" && sequential !== undefined) {
     throw new Problem(422, `serving: ${config.policy} has to be served by its learner: ${sequential}`);
   }
@@ -87,7 +88,7 @@ export async function prepareModel(body: ModelBody): Promise<{ readonly config: 
   checkLocal(config, sequential);
   // From one snapshot a deterministic policy gives all alike the same list until the next: only if that is asked for.
   const serving = sequential === undefined && (!deterministic || config.minimumShare > 0) ? "edge" : "learner";
-  return { config: { ...config, serving: body.serving ?? serving }, team };
+  return { config: { ...config, serving: body.serving ?? serving }, policies: started };
 }
 
 /** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would tell them of single impressions. */
@@ -200,7 +201,7 @@ function canonical(value: unknown): string {
 }
 
 /** What a model is made of: the policy that is served, then its shadows, none of which has learnt anything yet. */
-export async function startModel(config: ModelConfig): Promise<Recommender[]> {
+export async function startModel(config: ModelConfig): Promise<Policies> {
   const { window, reward, seed } = config;
   const starting = [config, ...config.shadows].map(({ policy, options }) =>
     Recommender.create({ policy: factoryOf(policy)(options), window, reward, seed }),

@@ -1,25 +1,25 @@
-import type { Outcome } from "../kv/event-journal.ts";
-import type { RowStatus } from "../learner/store/conversion-store.ts";
+import type { ConversionStatus } from "./conversion.ts";
+import type { Outcome } from "./event.ts";
 import { type ModelConfig, toDyadic } from "./model.ts";
 
-/** What the conversions of an impression come to. */
-export interface Worth {
-  /** Sum over its goals; 0 if all of them were taken back. */
+/** Reward of an impression, resolved from all its conversions. */
+export interface ResolvedReward {
+  /** Sum over the goals; 0 if all conversions were retracted. */
   readonly reward: number;
-  /** Whether a goal counts that was not taken back. */
+  /** Whether a conversion of some goal is not retracted. */
   readonly converted: boolean;
 }
 
-/** The conversions of an impression that count. */
-export function counting<Conversion extends { readonly status: RowStatus }>(conversions: readonly Conversion[]): Conversion[] {
+/** The conversions whose status makes them count. */
+export function counting<Conversion extends { readonly status: ConversionStatus }>(conversions: readonly Conversion[]): Conversion[] {
   return conversions.filter(({ status }) => status === "applied" || status === "conflict");
 }
 
 /**
- * Of each goal the event with the greatest (time, event, reward) counts, a retraction being the least reward.
- * Null before the first conversion: a retraction that comes first waits for what it retracts.
+ * For each goal the event with the greatest (time, event name, reward) counts. A retraction ranks below every reward.
+ * Null before the first conversion: an early retraction waits for the conversion that it retracts.
  */
-export function worthOf(outcomes: readonly Outcome[], goals: ModelConfig["goals"]): Worth | null {
+export function resolved(outcomes: readonly Outcome[], goals: ModelConfig["goals"]): ResolvedReward | null {
   if (outcomes.every(({ reward }) => reward === null)) return null;
   const winners = new Map<string, Outcome>();
   for (const outcome of outcomes) {

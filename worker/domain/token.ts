@@ -1,8 +1,8 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
-import { remembered, valuesOf } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
+import { remembered, valuesOf } from "./secret.ts";
 
 /** What an impression id says, so that a conversion can be checked without a look-up. */
 export interface Impression {

@@ -1,24 +1,25 @@
 import type { MiddlewareHandler } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
-import { type Environment, remembered, secret, valuesOf } from "../environment.ts";
+import { remembered, valuesOf } from "../domain/secret.ts";
+import { type Environment, secret } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { allowsOrigin } from "./origin.ts";
 
 export type KeyName = "AFTERCLICK_SECRET_KEY" | "AFTERCLICK_PUBLISHABLE_KEY";
 
-/** What a route behind `keys` knows: the variable that holds the request's key. */
+/** Context of a route behind `apiKeys`: the variable that holds the request's key. */
 export interface Keyed {
   readonly Bindings: Environment;
   readonly Variables: { keyName: KeyName };
 }
 
 interface Keyring extends Readonly<Record<KeyName, readonly ArrayBuffer[]>> {
-  /** Digests of keys that have passed, by the key itself; never more than there are keys. */
+  /** Digests of the keys that were accepted, by key. */
   readonly passed: Map<string, ArrayBuffer>;
 }
 
 const HASHED = /^sha256:([0-9a-f]{64})$/i;
-/** Sixteen characters, of those that a bearer token may have. */
+/** At least 16 characters of a bearer token. */
 const PLAIN = /^(?=.{16})[\w.~+/-]+=*$/;
 
 const keyringOf = remembered(async (texts: string): Promise<Keyring> => {
@@ -32,10 +33,10 @@ const keyringOf = remembered(async (texts: string): Promise<Keyring> => {
 });
 
 /**
- * Lets a request pass if it bears one of the named variables' keys; a publishable one only from an allowed origin.
+ * Accepts a request with a key of one of the named variables; with a publishable key only from an allowed origin.
  * All keys are compared, each in constant time.
  */
-export function keys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> {
+export function apiKeys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> {
   return bearerAuth<Keyed>({
     async verifyToken(token, c) {
       for (const name of names) secret(c.env, name);
@@ -56,7 +57,7 @@ export function keys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> {
   });
 }
 
-/** The first value that is a key and not a hash, for a page or a client of our own. @throws {Problem} 500 if there is none. */
+/** The first value that is a key and no hash. @throws {Problem} 500 if there is none. */
 export function plainKey(env: Environment, name: KeyName): string {
   const plain = valuesOf(secret(env, name)).find((value) => !HASHED.test(value));
   if (plain === undefined) throw new Problem(500, `${name} holds hashes only: the demonstration shop needs a plain value`);

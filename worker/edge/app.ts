@@ -6,10 +6,10 @@ import * as v from "valibot";
 import openapi from "../../build/openapi.json";
 import { hashesOfKeys, hashOfKey } from "../domain/join-key.ts";
 import type { Shadow } from "../domain/model.ts";
-import { PublicationStore } from "../domain/publication.ts";
 import { type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, secret } from "../environment.ts";
-import type { ProblemBody } from "../openapi/answers.ts";
+import { PublicationStore } from "../kv/publication-store.ts";
+import type { ProblemBody } from "../protocol/answers.ts";
 import { Problem, type ProblemStatus, problemResponse } from "../protocol/problem.ts";
 import {
   actionsBody,
@@ -24,8 +24,8 @@ import {
   rollbackBody,
   valid,
 } from "../protocol/schema.ts";
-import type { Description, Recommended } from "../rpc/message.ts";
-import { keys } from "./api-keys.ts";
+import type { Description } from "../rpc/message.ts";
+import { apiKeys } from "./api-keys.ts";
 import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
@@ -39,14 +39,14 @@ import { registrationsOf } from "./registration.ts";
 import { verifyWebhook } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Of a past log; longer ones are sent in parts. */
+/** Most bytes of a past log. A longer one is sent in parts. */
 const MAX_LOG_BYTES = 8 * MAX_BODY_BYTES;
 
 /** Impressions that a publishable key may register at once. */
 const MAX_OF_PAGE = 100;
 
-const secretKey = keys("AFTERCLICK_SECRET_KEY");
-const anyKey = keys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY");
+const secretKey = apiKeys("AFTERCLICK_SECRET_KEY");
+const anyKey = apiKeys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY");
 const model = valid("param", modelParameter);
 const modelAndKey = valid("param", v.object({ ...modelParameter.entries, key: v.string() }));
 
@@ -56,7 +56,7 @@ const signed = createMiddleware<{ Bindings: Environment; Variables: { event: str
   await next();
 });
 
-/** What an answer needs that no browser shows; the page has all the others. */
+/** Security headers of an API response. The page sets its own. */
 const apiHeaders = createMiddleware(async (c, next) => {
   await next();
   c.res.headers.set("x-content-type-options", "nosniff");
@@ -65,13 +65,13 @@ const apiHeaders = createMiddleware(async (c, next) => {
 const limited = (maxSize: number) => {
   const counted = bodyLimit({ maxSize, onError: () => Promise.reject(new Problem(413, `the body may have ${maxSize} bytes`)) });
   return createMiddleware((c, next) => {
-    // Who says how long the body is, and says so truthfully or is cut off by the platform, need not have a stream made of it.
+    // A request with a content-length needs no counting stream: the platform enforces the stated length.
     const stated = Number(c.req.header("content-length") ?? Number.NaN);
     return stated <= maxSize && !c.req.raw.headers.has("transfer-encoding") ? next() : counted(c, next);
   });
 };
 
-/** The worker's routes. Each app is an isolate of its own: it holds the snapshots it serves by and what it has not registered yet. */
+/** The worker's routes. Each app has its own model caches and outboxes, like an isolate of its own. */
 export function createApp() {
   const edge = new Edge();
   const base = new Hono<{ Bindings: Environment }>();
@@ -159,11 +159,8 @@ export function createApp() {
       const request = c.req.valid("json");
       const signer = tokens(c.env);
       const keys = request.keys.length > 0 ? await hashesOfKeys(model, request.keys) : [];
-      const decided = await edge.recommend(c.env, c.executionCtx, model, request, keys);
-      // Made once: a learner that was asked before and whose answer was lost would show another list.
-      const { actions, ...decision } =
-        decided ?? (await learner(c.env, model, (stub) => stub.recommend({ ...request, keys }), { retry: false }));
-      const ranking = actions.map(({ id, action, ...scores }: Recommended) => ({
+      const { actions, ...decision } = await edge.recommend(c.env, c.executionCtx, model, request, keys);
+      const ranking = actions.map(({ id, action, ...scores }) => ({
         impressionId: signer.sign({ ...decision, id, model, action, probability: scores.probability }),
         id: action,
         ...scores,
@@ -214,11 +211,11 @@ export function createApp() {
 /** The worker's own app: one per isolate. */
 export const app = createApp();
 
-/** The routes with all that they answer, for a typed client. */
+/** The routes with the types of all their responses, for a typed client. */
 export type App = ApplyGlobalResponse<typeof app, { [Status in ProblemStatus]: { json: ProblemBody } }>;
 
 type Options = Readonly<Record<string, unknown>>;
-/** In JSON, options are no mere `object`. */
+/** `Description` as JSON: options have names. */
 type Described = Omit<Description, "options" | "shadows"> & {
   readonly options: Options;
   readonly shadows: readonly (Shadow & { readonly options: Options })[];
@@ -232,7 +229,7 @@ function tokens(env: Environment): TokenSigner {
   return TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
 }
 
-/** What a learner knows of an impression. @throws {Problem} 404 if it is not one of ours, or nothing is known of it. */
+/** Asks the learner of an impression. @throws {Problem} 404 if the impression id is forged, or the learner does not know it. */
 async function known<T>(env: Environment, impressionId: string, ask: (token: TokenContent) => Promise<T | null | false>): Promise<T> {
   const token = tokens(env).verify(impressionId, Date.now());
   const answer = token && (await ask(token));

@@ -1,14 +1,15 @@
 import { closesAt } from "../domain/bucket.ts";
+import type { ConversionEvent, KeyedEvent, Outcome } from "../domain/event.ts";
 import { hashOfKey } from "../domain/join-key.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf, type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, graceMs, secret } from "../environment.ts";
-import { type ConversionEvent, EventStore, type KeyedEvent, type Outcome } from "../kv/event-journal.ts";
+import { EventJournal } from "../kv/event-journal.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 import type { ConversionItem, ConversionsBody } from "../protocol/schema.ts";
 import type { Intake } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
 
-/** What became of a conversion: the learner's word, or `accepted` if only KV took it. */
+/** Result of a conversion: the learner's, or `accepted` if only KV took it. */
 type Result = Omit<Intake, "status"> & { readonly status: Intake["status"] | "accepted" };
 
 export type ConversionResult = Result & ({ readonly impressionId: string } | { readonly key: string });
@@ -16,21 +17,21 @@ export type ConversionResult = Result & ({ readonly impressionId: string } | { r
 interface Delivery {
   readonly model: string;
   readonly event: ConversionEvent | KeyedEvent;
-  /** Where KV keeps it; absent for one that came with a key, which only the learner can join. */
-  readonly journal?: EventStore;
-  /** Whether KV's list will show it in time for its closing. */
+  /** Absent for a keyed event, because only the learner can attribute it. */
+  readonly journal?: EventJournal;
+  /** Whether KV lists the event in time for the closing of its bucket. */
   readonly inTime: boolean;
 }
 
-/** A list of KV may be a minute old: an event that only KV has must be there well before its bucket closes. */
+/** A list of KV may be a minute old. An event that only KV has must be there this long before its bucket closes. */
 const LIST_LAG_MS = 120_000;
 
 /**
- * Takes the conversions of one verified webhook into both stores, and says what became of each.
+ * Takes the conversions of one verified webhook into KV and the learner. Returns one result for each.
  *
- * @param name names the webhook; each item is named by it and its place.
- * @throws {Problem} 503 if neither store took an item; sent again, what was taken is a duplicate. For a single conversion
- * 401 if its impression id is forged, 422 if its reward or time is refused.
+ * @param name id of the webhook. It names a single event; a batch's events are named by it and their place.
+ * @throws {Problem} 503 if neither store took an item. When the webhook is sent again, the taken items are duplicates. For a single
+ * conversion also 401 if its impression id is forged, and 422 if its reward or time is refused.
  */
 export async function takeConversions(env: Environment, name: string, body: ConversionsBody): Promise<ConversionResult[]> {
   const batch = Array.isArray(body.data);
@@ -73,7 +74,7 @@ function ofImpression(env: Environment, { id, model, windowEndsAt }: TokenConten
   return {
     model,
     event: { impression: id, ...outcome },
-    journal: new EventStore(env.EVENTS, model, timing),
+    journal: new EventJournal(env.EVENTS, model, timing),
     inTime: now <= closesAt(shownAt, timing) - LIST_LAG_MS,
   };
 }
@@ -82,7 +83,7 @@ async function ofKey({ model, key, action }: Extract<ConversionItem, { key: stri
   return { model, event: { key: await hashOfKey(model, key), action: action ?? null, ...outcome }, inTime: false };
 }
 
-/** Gives each event to KV and to its learner at the same time, and enters the results at their places. */
+/** Gives each event to KV and to its learner at the same time, and puts the results at the events' places. */
 async function deliver(env: Environment, deliveries: ReadonlyMap<number, Delivery>, results: Result[]): Promise<void> {
   const models = Map.groupBy(deliveries, ([, { model }]) => model);
   const stores = Array.from(models, async ([model, entries]) => {
@@ -95,14 +96,14 @@ async function deliver(env: Environment, deliveries: ReadonlyMap<number, Deliver
       if (intakes.status === "fulfilled") {
         const intake = (intakes.value as readonly Intake[])[i];
         results[place] = intake;
-        // What no learner will ever take leaves nothing behind; where KV fails, it is passed over at closing, and expires.
+        // A refused event leaves the journal. If KV fails, closing passes over the event, and it expires.
         if (intake.status === "refused" || intake.status === "unknown") await journal?.delete(event as ConversionEvent).catch(() => {});
         return;
       }
       const kept =
         puts[i].status === "fulfilled" &&
         inTime &&
-        (await journal?.owe(event as ConversionEvent).then(
+        (await journal?.noteMissing(event as ConversionEvent).then(
           () => true,
           () => false,
         ));

@@ -1,47 +1,47 @@
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Recommendation } from "../rpc/message.ts";
-import { Copy, type EdgeRequest } from "./model-cache.ts";
+import { type EdgeRequest, ModelCache } from "./model-cache.ts";
 
-/** What one isolate knows of the models that it serves. */
+/** The models that one isolate serves. */
 export class Edge {
-  readonly #copies = new Map<string, Copy>();
+  readonly #models = new Map<string, ModelCache>();
 
   /**
-   * Decides by the newest publication at hand, and registers what was shown in the background.
+   * Decides by the newest publication at hand and registers the impressions in the background. If the learner serves the model, the
+   * learner decides.
    *
-   * @param keys hashes, under which the impressions can be found.
-   * @returns null if the learner decides itself.
-   * @throws {Problem} 404 if there is no such model, 503 if nothing of it can be reached.
+   * @param keys hashes of the join keys.
+   * @throws {Problem} 404 if there is no such model, 503 if neither a publication nor the learner can be reached.
    */
   async recommend(
     env: Environment,
     context: Pick<ExecutionContext, "waitUntil">,
     model: string,
     request: EdgeRequest,
-    keys: readonly string[],
-  ): Promise<Recommendation | null> {
+    keys: string[],
+  ): Promise<Recommendation> {
     try {
-      return await this.#copy(model).recommend(env, context, request, keys);
+      return await this.#cache(model).recommend(env, context, request, keys);
     } catch (error) {
       if (error instanceof Problem && error.status === 404) this.drop(model);
       throw error;
     }
   }
 
-  /** Takes what the learner would publish now: after a change that this isolate has passed on. */
+  /** Takes the learner's newest publication, after a change that this isolate has passed on. */
   renew(env: Environment, model: string): Promise<void> {
-    return this.#copy(model).renew(env);
+    return this.#cache(model).renew(env);
   }
 
-  /** The model was deleted. */
+  /** Forgets a deleted model. */
   drop(model: string): void {
-    this.#copies.delete(model);
+    this.#models.delete(model);
   }
 
-  #copy(model: string): Copy {
-    const copy = this.#copies.get(model) ?? new Copy(model);
-    this.#copies.set(model, copy);
-    return copy;
+  #cache(model: string): ModelCache {
+    const cache = this.#models.get(model) ?? new ModelCache(model);
+    this.#models.set(model, cache);
+    return cache;
   }
 }

@@ -1,23 +1,23 @@
 import type { Environment } from "../environment.ts";
-import type { Learner } from "../learner/learner.ts";
 import { Problem } from "../protocol/problem.ts";
+import type { LearnerRpc } from "../rpc/learner.ts";
 import type { Answer } from "../rpc/message.ts";
 
 const RETRY_AFTER_MS = 50;
 
 /**
- * Calls the learner of a model. What failed on the way is tried once more, unless `retry` is false.
+ * Calls the learner of a model. A call that failed on its way is tried once more, unless `retry` is false.
  *
  * @throws {Problem} the learner's refusal, or 503 if it could not be reached.
  */
 export async function learner<T>(
   env: Environment,
   model: string,
-  call: (stub: DurableObjectStub<Learner>) => Promise<Answer<T>>,
+  call: (stub: DurableObjectStub<LearnerRpc>) => Promise<Answer<T>>,
   { retry = true }: { readonly retry?: boolean } = {},
 ): Promise<T> {
   try {
-    // A stub that has failed stays broken: each call takes a new one.
+    // Each call takes a new stub, because a stub that has failed stays broken.
     const answer = await call(env.LEARNER.get(env.LEARNER.idFromName(model)));
     if ("problem" in answer) throw new Problem(answer.problem.status, answer.problem.detail);
     return answer.value;

@@ -1,16 +1,17 @@
 import type { ModelConfig } from "../domain/model.ts";
-import { decodePublication, encodePublication, type Publication, PublicationStore } from "../domain/publication.ts";
+import { decodePublication, encodePublication, type Publication } from "../domain/publication.ts";
 import type { Environment } from "../environment.ts";
+import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";
 import { learner } from "./learner-client.ts";
 
-/** What a page decides by. Rewards, goals, shadows and limits are nobody else's business. */
+/** The part of a configuration that a page needs to decide. */
 export type LocalConfig = Pick<ModelConfig, "policy" | "window" | "encoder" | "draws" | "greedy" | "minimumShare">;
 
 /**
- * The newest publication as a page may have it: the served policy, the catalogue, and how to decide by them.
+ * The newest publication for pages: the served policy, the catalogue, and the part of the configuration that they need.
  *
- * @throws {Problem} 404 if there is no such model, or it is not open to pages; 503 if nothing of it can be reached.
+ * @throws {Problem} 404 if there is no such model or it is not `local`; 503 if neither KV nor the learner can be reached.
  */
 export async function localModel(
   env: Environment,

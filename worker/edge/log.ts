@@ -2,9 +2,9 @@ import { waitingFor } from "../domain/join-key.ts";
 import { receipted } from "../domain/receipt.ts";
 import { CLOCK_TOLERANCE_MS, firstIdAt, shownAtOf, type TokenSigner } from "../domain/token.ts";
 import type { Environment } from "../environment.ts";
-import type { LogRow } from "../learner/store/log-store.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import { type PastItem, parsed, pastLine } from "../protocol/schema.ts";
+import type { LogRow } from "../rpc/log-row.ts";
 import type { PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
 import { registrationOf } from "./registration.ts";
@@ -13,8 +13,8 @@ const MOST_LINES = 20_000;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * The log of a model as JSON lines, each with a receipt: first what it is the log of, then what happened after a place in it, in
- * order, up to the version that the first line names.
+ * The event log of a model as JSON lines, each with a receipt. The first line describes the model. The others are the rows after
+ * `after`, in order, up to the version in the first line.
  * @throws {Problem} 404 if there is no such model.
  */
 export async function exported(env: Environment, model: string, after: number): Promise<ReadableStream<Uint8Array>> {
@@ -48,7 +48,7 @@ function lineOf(row: LogRow): object {
   if (row.type === "mark") return { ...row, content: JSON.parse(row.content) };
   if (row.type === "conversion") {
     const { key: hash, action, ...conversion } = row;
-    // Only one that was erased has no goal.
+    // Only an erased conversion has no goal.
     if (conversion.goal === "") return { type: "erased", seq: row.seq, id: row.impression };
     return hash === null ? conversion : { ...conversion, hash, action };
   }
@@ -58,7 +58,7 @@ function lineOf(row: LogRow): object {
 }
 
 /**
- * Reads a past log, as an export has it or as a shop wrote it: impressions with ids of their own, and conversions by those ids.
+ * Reads a past log: an export, or lines that a shop wrote, whose conversions name impressions by the shop's own ids.
  * @throws {Problem} 400 or 422 naming the line.
  */
 export async function pastLines(text: string, model: string, signer: TokenSigner): Promise<PastLine[]> {
@@ -81,7 +81,7 @@ export async function pastLines(text: string, model: string, signer: TokenSigner
 interface Reading {
   readonly model: string;
   readonly signer: TokenSigner;
-  /** Of the impressions so far, by the ids that the log gives them. */
+  /** UUIDs of the impressions so far, by their ids in the log. */
   readonly uuids: Map<string, string>;
 }
 
@@ -103,7 +103,7 @@ async function pastImpression(item: Extract<PastItem, { type: "impression" }>, {
 
 function pastConversion(item: Extract<PastItem, { type: "conversion" }>, { uuids }: Reading): PastConversion {
   const { impression: id, goal, event = `at ${firstIdAt(item.at)}`, reward, at, status, hash, action } = item;
-  // One that waits for an impression with its key is named by that.
+  // An orphan with a join key has the name under which it waits.
   const impression = uuids.get(id) ?? (UUID.test(id) || (hash !== undefined && id === waitingFor(hash, at)) ? id : undefined);
   if (!impression) throw new Problem(422, `impression: ${id} is not among the lines before`);
   if (at > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "at: lies in the future");

@@ -1,30 +1,32 @@
 import { Catalogue } from "../domain/catalogue.ts";
 import { type DecisionRequest, decide, type Served } from "../domain/decision.ts";
 import { featurizer } from "../domain/model.ts";
-import { decodePublication, isNewer, type Publication, PublicationStore } from "../domain/publication.ts";
+import { restorePolicies } from "../domain/policies.ts";
+import { decodePublication, isNewer, type Publication } from "../domain/publication.ts";
 import type { Environment } from "../environment.ts";
-import { restoreTeam } from "../learner/live-model.ts";
+import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Recommendation } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
 import { Outbox } from "./outbox.ts";
 
-/** How long a publication is served before the isolate looks for a newer one, in ms. */
+/** Age at which an isolate looks for a newer publication, in ms. */
 const FRESH_MS = 10_000;
 
 export type EdgeRequest = DecisionRequest & { readonly defer: boolean };
 
-interface Held extends Served {
-  readonly generation: number;
+interface Held extends Pick<Publication, "generation" | "version"> {
+  /** The restored model. Null if the learner serves it; then no isolate restores its policies. */
+  readonly served: Served | null;
 }
 
-/** One isolate's copy of a model: the newest publication of it that came by, and what was shown by it and is not registered yet. */
-export class Copy {
+/** A model in one isolate: its newest publication, and the impressions that are shown and not registered yet. */
+export class ModelCache {
   readonly #model: string;
   readonly #outbox = new Outbox();
   #held?: Held;
   #checkedAt = 0;
-  /** Since when somebody looks for something newer. A promise of one request must not be awaited by another. */
+  /** When the running look-up began. Its promise belongs to one request, and no other request may await it. */
   #lookingSince = 0;
 
   constructor(model: string) {
@@ -35,9 +37,9 @@ export class Copy {
   async recommend(
     env: Environment,
     context: Pick<ExecutionContext, "waitUntil">,
-    { defer, ...request }: EdgeRequest,
-    keys: readonly string[],
-  ): Promise<Recommendation | null> {
+    request: EdgeRequest,
+    keys: string[],
+  ): Promise<Recommendation> {
     const now = Date.now();
     if (!this.#held) await this.#look(env);
     else if (Math.abs(now - this.#checkedAt) >= FRESH_MS && Math.abs(now - this.#lookingSince) >= FRESH_MS) {
@@ -46,19 +48,22 @@ export class Copy {
     }
     const held = this.#held;
     if (!held) throw new Problem(503, "neither a snapshot of the model nor its learner can be reached");
-    const { config, version, generation } = held;
-    if (config.serving === "learner") return null;
-    const { arm, rows, actions } = decide(held, request, keys, now);
+    const { served, generation } = held;
+    // No retry: if the learner decided and its answer was lost, a second call would show another list.
+    if (!served) return learner(env, this.#model, (stub) => stub.recommend({ ...request, keys }), { retry: false });
+    const { defer, ...decision } = request;
+    const { config, version } = served;
+    const { arm, rows, actions } = decide(served, decision, keys, now);
     if (this.#outbox.put({ generation, rows, deferred: defer }, now)) context.waitUntil(this.#register(env));
     return { modelVersion: version, policy: config.policy, arm, windowEndsAt: now + config.window.ms, actions };
   }
 
-  /** Takes what the learner would publish now. */
+  /** Takes the learner's newest publication. */
   async renew(env: Environment): Promise<void> {
     await this.#take(await learner(env, this.#model, (stub) => stub.publication()));
   }
 
-  /** Looks for something newer: in KV, then, if there is nothing to serve, at the learner. What fails leaves what is held. */
+  /** Looks for a newer publication in KV and, if there is nothing to serve, at the learner. A failure keeps the held one. */
   async #look(env: Environment): Promise<void> {
     const found = await new PublicationStore(env.EVENTS).get(this.#model).catch(() => undefined);
     if (found) await this.#take(found);
@@ -68,7 +73,7 @@ export class Copy {
     try {
       await this.renew(env);
     } catch (error) {
-      // Unreachable: what is held goes on. Deleted: there is nothing to serve any more.
+      // 404 means that the model was deleted. Every other failure keeps the held publication.
       if (!(error instanceof Problem && error.status === 404)) return;
       this.#held = undefined;
       throw error;
@@ -81,11 +86,11 @@ export class Copy {
       if (!publication) this.#outbox.keptOut();
       else if (this.#isNewer(publication)) {
         const held = await heldOf(publication);
-        // Another one may have been taken while this one was read.
+        // A newer one may have been taken during the await.
         if (this.#isNewer(publication)) this.#held = held;
       }
     } catch {
-      // Whole, but not readable by this version of the code.
+      // The bytes are whole, but this version of the code cannot read them.
       this.#outbox.keptOut();
     }
   }
@@ -99,13 +104,14 @@ export class Copy {
   async #register(env: Environment): Promise<void> {
     await this.#outbox.send(async (registration) => {
       const { newest } = await learner(env, this.#model, (stub) => stub.registerShown(registration));
-      // The learner has published since: the next look is due.
+      // The learner has published since, so the next request looks for it.
       if (this.#held && newest > this.#held.version) this.#checkedAt = 0;
     });
   }
 }
 
 async function heldOf({ config, actions, version, generation, parts }: Publication): Promise<Held> {
-  const team = await restoreTeam(parts);
-  return { config, generation, version, team, featurize: featurizer(config), catalogue: new Catalogue(actions) };
+  if (config.serving === "learner") return { generation, version, served: null };
+  const policies = await restorePolicies(parts);
+  return { generation, version, served: { config, version, policies, featurize: featurizer(config), catalogue: new Catalogue(actions) } };
 }

@@ -1,7 +1,8 @@
 import type { HonoRequest } from "hono";
 import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";
-import { type Environment, remembered, valuesOf } from "../environment.ts";
+import { remembered, valuesOf } from "../domain/secret.ts";
+import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 
 /** Chromium keeps the answer to a preflight no longer than this, in seconds. */

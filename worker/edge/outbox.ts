@@ -3,14 +3,14 @@ import type { Registration } from "../rpc/message.ts";
 
 /** How long an isolate gathers impressions before it registers them, in ms. */
 const GATHER_MS = 50;
-/** Who was to send and has not by then was cancelled. */
+/** After this long, assume the sending request was cancelled, in ms. */
 const CANCELLED_MS = 200;
-/** Decisions in one registration, and the bytes after which it is full: a remote call takes 32 MiB. */
+/** Most decisions and bytes of one registration. A remote call takes 32 MiB. */
 const MAX_BATCH = 500;
 const MAX_BATCH_BYTES = 4_000_000;
-/** Beyond it the oldest are given up: an isolate has 128 MB for everything. */
+/** Most bytes that wait. Beyond, the oldest impressions are dropped: an isolate has 128 MB in all. */
 const MAX_BYTES = 16_000_000;
-/** About what an impression takes besides its features and its context. */
+/** Approximate size of an impression without its features and its context. */
 const ROW_BYTES = 400;
 
 type Shown = Registration["batch"][number];
@@ -18,11 +18,11 @@ type Shown = Registration["batch"][number];
 interface Entry {
   readonly shown: Shown;
   readonly bytes: number;
-  /** The learner was reached once, and failed. */
+  /** Whether the learner was reached once and failed. */
   readonly failed: boolean;
 }
 
-/** What an isolate has shown and not registered yet. It is gathered for a moment; then one request sends what came with all. */
+/** Impressions that an isolate has shown and not registered yet. They are gathered for a moment, then one request sends them all. */
 export class Outbox {
   readonly #entries: Entry[] = [];
   #bytes = 0;
@@ -30,12 +30,12 @@ export class Outbox {
   #dropped = 0;
   #keptOut = 0;
 
-  /** Counts a publication that the isolate did not take; its learner is told with the next registration. */
+  /** Counts a publication that the isolate did not take. The next registration reports it. */
   keptOut(): void {
     this.#keptOut++;
   }
 
-  /** Returns whether the caller is to send, as nobody else does. A promise of one request must not be awaited by another. */
+  /** Adds impressions. Returns whether the caller must send, because no other request does. */
   put(shown: Shown, now: number): boolean {
     const bytes = bytesOf(shown);
     this.#entries.push({ shown, bytes, failed: false });
@@ -46,7 +46,7 @@ export class Outbox {
     return true;
   }
 
-  /** Registers all that is there after a moment. What fails waits for the next one who sends. */
+  /** Waits a moment, then registers everything. After a failure the impressions wait for the next sender. */
   async send(register: (registration: Registration) => Promise<void>): Promise<void> {
     await scheduler.wait(GATHER_MS);
     this.#gatheringSince = 0;
@@ -72,10 +72,10 @@ export class Outbox {
   }
 
   #putBack(batch: readonly Entry[], error: unknown): void {
-    // The model is gone, and what was shown of it with it.
+    // The model was deleted with its impressions.
     if (error instanceof Problem && error.status === 404) return;
     const reached = !(error instanceof Problem);
-    // What the learner fails at twice must not hold up for ever what comes after it.
+    // A batch at which the learner fails twice is dropped, or else it would block all later ones.
     for (const { shown, bytes, failed } of batch.toReversed()) {
       if (reached && failed) this.#dropped += shown.rows.length;
       else this.#entries.unshift({ shown, bytes, failed: failed || reached });

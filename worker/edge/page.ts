@@ -2,15 +2,12 @@ import { Hono } from "hono";
 import { html, raw } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";
 import { script, style } from "../../build/page.ts";
-import type * as Report from "../../pages/dashboard/report.ts";
 import type { Environment } from "../environment.ts";
-import type * as Metrics from "../learner/metrics.ts";
-import type * as Message from "../rpc/message.ts";
 import { plainKey } from "./api-keys.ts";
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="12" fill="none" stroke="#0b7a5c" stroke-width="4"/><circle cx="16" cy="16" r="5" fill="#0b7a5c"/></svg>`;
 
-/** The page at `/`: the dashboard, beside the demonstration shop where that is on. It holds no key but the publishable one. */
+/** The page at `/`: the dashboard and, if the demonstration is on, the shop. Its only key is the publishable one. */
 export const page = new Hono<{ Bindings: Environment; Variables: { secureHeadersNonce?: string } }>();
 
 page.use(
@@ -34,12 +31,6 @@ page.get("/", (c) => {
   c.header("cache-control", "no-store");
   return c.html(c.env.AFTERCLICK_DEMO === "true" ? demonstration(nonce, plainKey(c.env, "AFTERCLICK_PUBLISHABLE_KEY")) : dashboard(nonce));
 });
-
-/** What the worker tells is what the page reads, or this does not compile. */
-type Fits<Told extends Read, Read> = Told;
-export type Told =
-  | Fits<Metrics.Metrics, Report.Metrics>
-  | Fits<Message.Explanation & { readonly impressionId: string }, Report.Explanation>;
 
 type Html = ReturnType<typeof html>;
 
@@ -76,7 +67,7 @@ function demonstration(nonce: string, publishableKey: string) {
   );
 }
 
-/** The dashboard of all models, for who has the secret key. */
+/** The dashboard of all models, for an owner of the secret key. */
 function dashboard(nonce: string) {
   return document(
     nonce,

@@ -1,5 +1,6 @@
 import { decodeBase64, encodeBase64 } from "hono/utils/encode";
-import { type Environment, remembered, secret as secretOf, valuesOf } from "../environment.ts";
+import { remembered, valuesOf } from "../domain/secret.ts";
+import { type Environment, secret as secretOf } from "../environment.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 
 const TOLERANCE_MS = 300_000;

@@ -1,36 +1,12 @@
 import { bucketAt, journalledUntil, type Timing } from "../domain/bucket.ts";
+import type { ConversionEvent } from "../domain/event.ts";
 import { shownAtOf } from "../domain/token.ts";
 
-/** What a conversion says, whichever impression it is of. */
-export interface Outcome {
-  readonly goal: string;
-  /** Names the event: the webhook's id and, in a batch, the place. */
-  readonly event: string;
-  /** Null: retracted. */
-  readonly reward: number | null;
-  /** When it happened, in ms since 1970. */
-  readonly at: number;
-}
-
-/** A conversion that came with a key instead of an impression. */
-export interface KeyedEvent extends Outcome {
-  /** As a hash. */
-  readonly key: string;
-  /** Only impressions of this action are meant; null: of any. */
-  readonly action: string | null;
-}
-
-/** A conversion of one impression as it was delivered. Either store keeps it whole. */
-export interface ConversionEvent extends Outcome {
-  /** UUID of its impression. */
-  readonly impression: string;
-}
-
-/** The least that KV allows, with room for a clock that differs. */
+/** KV allows no shorter life than 60 s. The rest is room for a clock that differs. */
 const LEAST_LIFE_MS = 90_000;
 
-/** The journal of one model's conversions in KV, from which its learner takes at closing what it never got. */
-export class EventStore {
+/** The journal of one model's conversion events in KV. At closing, the learner takes missing events from it. */
+export class EventJournal {
   readonly #kv: KVNamespace;
   readonly #model: string;
   readonly #timing: Timing;
@@ -41,21 +17,21 @@ export class EventStore {
     this.#timing = timing;
   }
 
-  /** Keeps an event until its bucket has been audited. The same event twice is one record, another payload another. */
+  /** Stores an event until its bucket is audited. A repeated event is the same record; another payload makes another one. */
   async put(event: ConversionEvent): Promise<void> {
     const expiration = this.#expiration(event.impression);
-    // In the metadata, a page of the list brings a thousand events at once.
+    // The event is in the metadata, because a page of the list returns the metadata of 1,000 records.
     await this.#kv.put(await this.#key(event), "", { expiration, metadata: event });
   }
 
-  /** Notes that the learner did not get an event, so that its bucket is looked at whatever else is known of it. */
-  async owe(event: ConversionEvent): Promise<void> {
-    // A key of its own: KV takes one write a second for a key.
+  /** Notes that the learner did not get an event. Closing then reads the event's bucket even if the learner has no row in it. */
+  async noteMissing(event: ConversionEvent): Promise<void> {
+    // One key per event, because KV takes one write per second for a key.
     await this.#kv.put(`owed/${await this.#key(event)}`, "", { expiration: this.#expiration(event.impression) });
   }
 
-  /** Starts of the buckets of which it keeps events that the learner did not get. */
-  async owed(): Promise<number[]> {
+  /** Starts of the buckets with noted missing events. */
+  async bucketsWithMissing(): Promise<number[]> {
     const prefix = `owed/event/${this.#model}/`;
     const buckets = new Set<number>();
     let cursor: string | undefined;
@@ -71,12 +47,12 @@ export class EventStore {
     await this.#kv.delete(await this.#key(event));
   }
 
-  /** Deletes all that was delivered for an impression. */
+  /** Deletes all events of an impression. */
   async erase(impression: string): Promise<void> {
     for await (const events of this.#list(this.#impression(impression))) await Promise.all(events.map((event) => this.delete(event)));
   }
 
-  /** Events of impressions shown in a bucket, a page at a time; a page may be empty. */
+  /** Events of impressions shown in a bucket, page by page. A page may be empty. */
   list(bucket: number): AsyncGenerator<ConversionEvent[]> {
     return this.#list(this.#bucket(bucket));
   }
@@ -90,7 +66,7 @@ export class EventStore {
     } while (cursor);
   }
 
-  /** When it may forget what is of an impression, in seconds since 1970. */
+  /** When the events of an impression expire, in seconds since 1970. */
   #expiration(impression: string): number {
     const until = journalledUntil(shownAtOf(impression), this.#timing);
     return Math.ceil(Math.max(until, Date.now() + LEAST_LIFE_MS) / 1000);

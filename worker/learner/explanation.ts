@@ -1,26 +1,25 @@
 import type { Choice } from "afterclick";
 import { among, type Offer, offerOf, type Served } from "../domain/decision.ts";
+import type { StoredImpression } from "../domain/impression.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Features } from "../protocol/schema.ts";
 import type { Explanation } from "../rpc/message.ts";
-import type { StoredImpression } from "./store/impression-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
-/** An impression, how it was decided, and what the model thinks of it and of the catalogue beside it now; null if it is not known. */
+/** An impression, its decision, and the current estimates of its action and of the catalogue; null if it is unknown. */
 export function explain(store: LearnerStore, served: Served, id: string, at: number): Explanation | null {
   const impression = store.impressions.find(id);
-  // Nothing is left to tell of one that was erased.
   if (!impression || impression.erased) return null;
-  const { config, team, catalogue } = served;
-  const [{ policy }] = team;
+  const { config, policies, catalogue } = served;
+  const [{ policy }] = policies;
   const shownAt = shownAtOf(id);
   const now = Math.max(at, shownAt);
   const windowEndsAt = shownAt + config.window.ms;
   const { action, arm, version, decision, context, features, reward } = impression;
-  const opinions = (offer: Offer): Choice[] =>
+  const estimates = (offer: Offer): Choice[] =>
     policy.choose({ ...among(policy, offer), round: policy.impressions + 1, now, decision: id, limit: offer.actions.length });
-  const own = policy.hasDomain ? null : opinions({ actions: [{ id: action }], points: features })[0];
+  const own = policy.hasDomain ? null : estimates({ actions: [{ id: action }], points: features })[0];
   const offer = policy.hasDomain || catalogue.size === 0 ? null : offerBeside(served, context);
   return {
     model: store.name,
@@ -35,11 +34,11 @@ export function explain(store: LearnerStore, served: Served, id: string, at: num
     conversions: store.conversions.of(id).map(({ goal, reward, at, status }) => ({ goal, reward, at, status })),
     reward,
     now: own && { mean: own.mean, width: own.width },
-    candidates: offer && opinions(offer).map(({ index, mean, width, score }) => ({ id: offer.actions[index].id, mean, width, score })),
+    candidates: offer && estimates(offer).map(({ index, mean, width, score }) => ({ id: offer.actions[index].id, mean, width, score })),
   };
 }
 
-/** The catalogue in the impression's context; null if it has features by now that the context does not go with. */
+/** The catalogue in the impression's context; null if the features of today's catalogue do not fit that context. */
 function offerBeside(served: Served, context: Features | null): Offer | null {
   try {
     return offerOf(served, context ?? undefined, { actions: served.catalogue.actions, places: null });

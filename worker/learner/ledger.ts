@@ -1,42 +1,38 @@
 import { bucketEnd } from "../domain/bucket.ts";
+import type { LedgerStatus, RewardChange } from "../domain/conversion.ts";
+import type { ConversionEvent, Outcome } from "../domain/event.ts";
+import type { StoredImpression } from "../domain/impression.ts";
 import type { ModelConfig } from "../domain/model.ts";
-import { counting, worthOf } from "../domain/reward.ts";
+import { counting, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/token.ts";
-import type { ConversionEvent, Outcome } from "../kv/event-journal.ts";
-import type { Movement } from "./store/conversion-store.ts";
-import type { StoredImpression } from "./store/impression-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
-
-export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
 
 export interface Entry {
   readonly status: LedgerStatus;
-  /** What the policy has to be told; absent if the reward stays the same. */
-  readonly movement?: Movement;
+  /** Absent if the reward stays the same. */
+  readonly change?: RewardChange;
 }
 
-/** What of a configuration the ledger goes by. */
+/** The part of a configuration that the ledger reads. */
 export type Rules = Pick<ModelConfig, "window" | "goals" | "reward">;
 
-/** Whence an event comes, if it was not just delivered: from a log, for which closed books stay open, unless it was late there. */
+/** Set for imported events: they may enter closed buckets unless the log has them as late. */
 export type Logged = "in time" | "late";
 
 /**
- * Enters a conversion within a transaction. By the rules of the SDK's ledger, over rows instead of memory, so that what a
- * learner holds in memory does not grow with what is pending.
- *
- * Whatever the order in which events come, the reward of an impression ends up the same.
+ * Enters a conversion within a transaction, by the rules of the SDK's ledger. Its state is in rows, so memory does not grow with
+ * the number of pending impressions. The resolved reward does not depend on the order in which events arrive.
  */
 export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules, logged?: Logged): Entry {
   const earlier = store.conversions.of(event.impression);
   if (earlier.some((other) => isSame(other, event))) {
-    store.count("duplicate");
+    store.database.count("duplicate");
     return { status: "duplicate" };
   }
   const shownAt = shownAtOf(event.impression);
   if (shownAt < store.horizon) {
-    // Not stored: nothing is kept of that time, by which a repetition could be told.
-    store.count("late");
+    // Not stored: the rows that would reveal a repetition are pruned.
+    store.database.count("late");
     return { status: "late" };
   }
   const impression = store.impressions.find(event.impression);
@@ -49,18 +45,18 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   else if (counts.some(({ goal, event: name }) => goal === event.goal && name === event.event)) status = "conflict";
   store.conversions.add(event, status);
   if (!live || status === "late") return { status };
-  const movement = store.conversions.move(impression, worthOf([...counts, event], rules.goals));
-  return movement ? { status, movement } : { status };
+  const change = store.conversions.changeReward(impression, resolved([...counts, event], rules.goals));
+  return change ? { status, change } : { status };
 }
 
-/** Enters what a log says was undone: it counts for nothing, and is known when it comes again. */
+/** Enters a conversion that was undone before an export. It does not count, and its repetition is a duplicate. */
 export function enterUndone(store: LearnerStore, event: ConversionEvent): "void" | "duplicate" {
   if (isKnown(store, event)) return "duplicate";
   store.conversions.add(event, "void");
   return "void";
 }
 
-/** Enters the conversions that came before their impression did: by its id, or by one of its keys. */
+/** Enters the orphans of an impression: those that name its id or one of its keys. */
 export function joinOrphans(
   store: LearnerStore,
   impression: Pick<StoredImpression, "id" | "action">,
@@ -70,15 +66,15 @@ export function joinOrphans(
   return store.conversions.removeOrphans(impression, rules.window.ms).map((event) => enter(store, event, rules, logged));
 }
 
-/** Why a conversion is none for this model; undefined if it is one. */
+/** Why the model refuses a conversion; undefined if it does not. */
 export function refusal({ reward, goal }: Outcome, { reward: range, goals }: Rules): string | undefined {
   if (goals && !Object.hasOwn(goals, goal)) return `goal: expected one of ${Object.keys(goals).join(", ")}, got ${goal}`;
   if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;
   return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}`;
 }
 
-/** Whether the learner has still to take an event that was delivered: it never got it, and keeps what it is of. */
-export function isOwed(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
+/** Whether a journalled event is missing here: the learner never got it, and still keeps rows of its time. */
+export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
   if (shownAtOf(event.impression) < store.horizon || refusal(event, rules)) return false;
   return !store.impressions.find(event.impression)?.erased && !isKnown(store, event);
 }

@@ -1,19 +1,20 @@
-import { type Policy, policies, Recommender } from "afterclick";
+import type { Policy } from "afterclick";
 import { bucketAt } from "../domain/bucket.ts";
+import type { ConversionStatus, RewardChange } from "../domain/conversion.ts";
+import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import type { AppendedImpression, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../domain/impression.ts";
 import { type ModelConfig, startModel, toDyadic } from "../domain/model.ts";
+import { type Policies, restorePolicies } from "../domain/policies.ts";
+import type { StoredSnapshot } from "../domain/publication.ts";
 import { shownAtOf } from "../domain/token.ts";
-import type { ConversionEvent, KeyedEvent } from "../kv/event-journal.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Intake } from "../rpc/message.ts";
 import { type Entry, enter, enterUndone, joinOrphans, type Logged, refusal } from "./ledger.ts";
-import type { Movement, RowStatus } from "./store/conversion-store.ts";
-import type { ImpressionRow, ImpressionState, Marks, Shown, StoredImpression } from "./store/impression-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
-import type { StoredSnapshot } from "./store/snapshot-store.ts";
 
-/** A cold start replays the rows after the newest snapshot: no more than this, nor than take well under a second. */
+/** Most rows that a cold start replays after the newest snapshot. */
 const SNAPSHOT_ROWS = 1000;
-/** A row changes about all that a snapshot holds: so many rows times so many bytes are gone through within that time. */
+/** Rows times bytes of a snapshot that a cold start replays in well under a second: each row changes most of the state. */
 const REPLAYED_BYTES = 1e9;
 
 export interface Addition {
@@ -21,83 +22,80 @@ export interface Addition {
   readonly status: "registered" | "duplicate";
 }
 
-/** The running policies of a model: the one that is served, then its shadows. */
-export type Team = readonly Recommender[];
-
-/** What a log says happened. */
+/** An impression or a conversion of a past log. */
 export type PastRow =
   | (ImpressionRow & { readonly state: ImpressionState })
-  | { readonly event: ConversionEvent; readonly status: RowStatus };
+  | { readonly event: ConversionEvent; readonly status: ConversionStatus };
 
 /**
- * Recommenders in memory, made from what is stored and changed together with it: each change is one transaction, in which
- * the policies learn. If anything fails, storage is as before, and memory is made from it again.
+ * The policies in memory, restored from the store and changed together with it. Each change is one transaction, in which the
+ * policies learn. If it fails, the store has not changed, and the policies are restored from the store.
  */
-export class Replica {
+export class LiveModel {
   readonly #store: LearnerStore;
   readonly #config: ModelConfig;
-  #team?: Team;
-  #starting?: Promise<Team>;
+  readonly #configuration: string | undefined;
+  #policies?: Policies;
+  #starting?: Promise<Policies>;
   #snapshot = { seq: 0, bytes: 0 };
-  #retired = false;
 
   constructor(store: LearnerStore, config: ModelConfig) {
     this.#store = store;
     this.#config = config;
+    this.#configuration = store.configuration;
+  }
+
+  /** Whether the store still belongs to the configuration that this model was made for. If not, its calls fail with 503. */
+  get isCurrent(): boolean {
+    return this.#store.configuration === this.#configuration;
   }
 
   /**
-   * The running recommenders; at first, and after a failure, from the newest snapshot and the rows after it.
-   * @throws {Problem} 503 if another replica has taken over.
+   * The running policies. After a start or a failure, they are restored from the newest snapshot and the rows after it.
+   * @throws {Problem} 503 if the configuration has changed.
    */
-  async start(): Promise<Team> {
-    if (this.#team) return this.#team;
+  async start(): Promise<Policies> {
+    if (this.#policies && this.isCurrent) return this.#policies;
     this.#starting ??= this.#rebuild().finally(() => {
       this.#starting = undefined;
     });
     return this.#starting;
   }
 
-  /** Another one takes over: what is stored is no longer as this one knows it. Whoever still waits for this one is turned away. */
-  retire(): void {
-    this.#retired = true;
-    this.#team = undefined;
-  }
-
-  async #rebuild(): Promise<Team> {
+  async #rebuild(): Promise<Policies> {
     const snapshot = this.#store.snapshots.newest();
-    const team = snapshot ? await restoreTeam(snapshot.parts) : await startModel(this.#config);
-    // A rollback has been faster.
-    if (this.#team) return this.#team;
-    if (this.#retired) throw startingAgain();
-    // No waiting from here on: rows that came meanwhile are among these, later ones find the recommenders.
-    for (const row of this.#store.log.replay(snapshot?.seq ?? 0)) {
-      if ("shown" in row) append(team, row.shown);
-      else move(team, row.moved);
+    const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
+    if (!this.isCurrent) throw startingAgain();
+    // A rollback was faster.
+    if (this.#policies) return this.#policies;
+    // No await from here on: the replay includes all rows so far, and later rows find running policies.
+    for (const step of this.#store.log.replay(snapshot?.seq ?? 0)) {
+      if ("appended" in step) append(policies, step.appended);
+      else observe(policies, step.changed);
     }
     this.#snapshot = { seq: snapshot?.seq ?? 0, bytes: sizeOf(snapshot?.parts ?? []) };
-    this.#team = team;
+    this.#policies = policies;
     this.#saveIfDue();
-    return team;
+    return policies;
   }
 
   /**
-   * Adds impressions that are not known yet, each with the conversions that came before it; deferred ones are not shown yet.
+   * Adds unknown impressions, each with its orphans. Deferred ones are not shown yet.
    *
-   * @param team the one that decided on them or checked them.
-   * @throws {Problem} 503 if that one runs no more.
+   * @param policies the ones that decided or checked the impressions.
+   * @throws {Problem} 503 if they no longer run.
    */
-  add(team: Team, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
-    this.#checkRunning(team);
-    return this.#change(() => rows.map((row) => this.#added(team, row, deferred ? "deferred" : "live")));
+  add(policies: Policies, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
+    this.#checkRunning(policies);
+    return this.#change(() => rows.map((row) => this.#added(policies, row, deferred ? "deferred" : "live")));
   }
 
-  /** Takes what a log says, in its order, into open and closed books alike. */
-  takePast(team: Team, rows: readonly PastRow[]): (Addition["status"] | Entry["status"] | "void")[] {
-    this.#checkRunning(team);
+  /** Takes rows of a past log in their order, into open and closed buckets alike. */
+  takePast(policies: Policies, rows: readonly PastRow[]): (Addition["status"] | Entry["status"] | "void")[] {
+    this.#checkRunning(policies);
     return this.#change(() =>
       rows.map((row) => {
-        if ("features" in row) return this.#added(team, row, row.state, "in time").status;
+        if ("features" in row) return this.#added(policies, row, row.state, "in time").status;
         const event = rounded(row.event);
         if (row.status === "void") return enterUndone(this.#store, event);
         return this.#entered(event, row.status === "late" ? "late" : "in time").status;
@@ -105,29 +103,29 @@ export class Replica {
     );
   }
 
-  #added(team: Team, row: ImpressionRow, state: ImpressionState, logged?: Logged): Addition {
+  #added(policies: Policies, row: ImpressionRow, state: ImpressionState, logged?: Logged): Addition {
     const earlier = this.#store.impressions.registered(row.id, row.name);
     if (earlier) return { row: earlier, status: "duplicate" };
     const shownAt = shownAtOf(row.id);
     const live = state === "live";
-    const marks = live ? append(team, { ...row, round: team[0].policy.impressions + 1, now: shownAt }) : null;
+    const marks = live ? append(policies, { ...row, round: policies[0].policy.impressions + 1, now: shownAt }) : null;
     this.#store.impressions.add(row, bucketAt(shownAt, this.#config.window.ms), state, marks);
-    if (live) this.#tell(joinOrphans(this.#store, row, this.#config, logged));
+    if (live) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
     return { row, status: "registered" };
   }
 
-  /** A deferred impression was shown. Once more changes nothing. */
-  activate(team: Team, impression: StoredImpression): void {
-    this.#checkRunning(team);
+  /** Makes a deferred impression live. A repetition changes nothing. */
+  activate(policies: Policies, impression: StoredImpression): void {
+    this.#checkRunning(policies);
     const { id, features, state } = impression;
     if (state !== "deferred") return;
     this.#change(() => {
-      this.#store.impressions.activate(id, append(team, { features, round: team[0].policy.impressions + 1, now: shownAtOf(id) }));
-      this.#tell(joinOrphans(this.#store, impression, this.#config));
+      this.#store.impressions.activate(id, append(policies, { features, round: policies[0].policy.impressions + 1, now: shownAtOf(id) }));
+      this.#observe(joinOrphans(this.#store, impression, this.#config));
     });
   }
 
-  /** Enters conversions. They need no running recommender: one that starts later learns them then. */
+  /** Enters conversions. They need no running policies: policies that start later replay them. */
   enter(events: readonly (ConversionEvent | KeyedEvent)[]): Intake[] {
     return this.#change(() =>
       events.map((event): Intake => {
@@ -145,51 +143,51 @@ export class Replica {
 
   #entered(event: ConversionEvent, logged?: Logged): Entry {
     const entry = enter(this.#store, event, this.#config, logged);
-    this.#tell([entry]);
+    this.#observe([entry]);
     return entry;
   }
 
-  #tell(entries: readonly Entry[]): void {
-    for (const { movement } of entries) if (movement && this.#team) move(this.#team, movement);
+  #observe(entries: readonly Entry[]): void {
+    for (const { change } of entries) if (change && this.#policies && this.isCurrent) observe(this.#policies, change);
   }
 
-  /** Takes a change together with a snapshot of the state before it, so that rows it takes away are not missed. */
+  /** Makes a change together with a snapshot of the state before it, because the change deletes rows that a replay would need. */
   async snapshotAnd(change: () => void): Promise<void> {
     this.#save(await this.start(), { kept: false, andThen: change });
   }
 
-  /** Keeps a snapshot of the state now, unless the newest one is of it. */
+  /** Keeps a snapshot of the newest state, unless there is one. */
   async snapshot(): Promise<void> {
-    const team = await this.start();
-    if (this.#store.snapshots.versions()[0] !== this.#store.seq) this.#save(team, { kept: true });
+    const policies = await this.start();
+    if (this.#store.snapshots.versions()[0] !== this.#store.seq) this.#save(policies, { kept: true });
   }
 
-  /** A snapshot of the state now, which a start may begin from, but no rollback goes back to unless it is kept anyway. */
+  /** A snapshot of the newest state, which takes no place among the kept ones. */
   async newest(): Promise<StoredSnapshot> {
-    const team = await this.start();
+    const policies = await this.start();
     const newest = this.#store.snapshots.newest();
     if (newest?.seq === this.#store.seq) return newest;
-    this.#save(team, { kept: false });
+    this.#save(policies, { kept: false });
     return this.#store.snapshots.newest() as StoredSnapshot;
   }
 
-  /** Goes back to a kept snapshot. */
+  /** Restores a kept snapshot. */
   async rollBack(version: number): Promise<void> {
     const kept = this.#store.snapshots.kept(version);
     if (!kept)
       throw new Problem(404, `version: no snapshot of it is kept; kept are ${this.#store.snapshots.versions().join(", ") || "none"}`);
-    const team = await restoreTeam(kept.parts);
-    if (this.#retired || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
-    // None runs meanwhile: a snapshot that falls due is not one of what is undone.
-    this.#team = undefined;
+    const policies = await restorePolicies(kept.parts);
+    if (!this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
+    // No policies run during the change, so that no snapshot of the undone state is taken.
+    this.#policies = undefined;
     this.#change(() => this.#store.rollBack(kept));
-    this.#team = team;
+    this.#policies = policies;
     this.#snapshot = { seq: this.#store.seq, bytes: sizeOf(kept.parts) };
   }
 
-  #checkRunning(team: Team): void {
-    // Another call failed while the caller waited for a start: what this one holds may be ahead of storage.
-    if (team !== this.#team) throw startingAgain();
+  #checkRunning(policies: Policies): void {
+    // Another call failed while the caller waited for a start, so these policies may be ahead of the store.
+    if (policies !== this.#policies || !this.isCurrent) throw startingAgain();
   }
 
   #change<T>(work: () => T): T {
@@ -198,58 +196,54 @@ export class Replica {
       this.#saveIfDue();
       return result;
     } catch (error) {
-      this.#team = undefined;
+      this.#policies = undefined;
       throw error;
     }
   }
 
   #saveIfDue(): void {
     const due = Math.min(SNAPSHOT_ROWS, REPLAYED_BYTES / this.#snapshot.bytes);
-    if (this.#team && this.#store.seq - this.#snapshot.seq >= due) this.#save(this.#team, { kept: false });
+    if (this.#policies && this.#store.seq - this.#snapshot.seq >= due) this.#save(this.#policies, { kept: false });
   }
 
-  #save(team: Team, { kept, andThen = () => {} }: { readonly kept: boolean; readonly andThen?: () => void }): void {
-    this.#checkRunning(team);
+  #save(policies: Policies, { kept, andThen = () => {} }: { readonly kept: boolean; readonly andThen?: () => void }): void {
+    this.#checkRunning(policies);
     try {
-      // Derived anew from the sums: a kept snapshot does not depend on the order in which conversions came.
-      for (const { policy } of team) policy.refactor();
-      const parts = team.map((recommender) => recommender.snapshot());
+      // Factors are computed again from the sums, so that a kept snapshot does not depend on the order of conversions.
+      for (const { policy } of policies) policy.refactor();
+      const parts = policies.map((recommender) => recommender.snapshot());
       this.#store.transact(() => {
-        this.#store.saveSnapshot(parts, { digest: team[0].digest(), kept });
+        this.#store.saveSnapshot(parts, { digest: policies[0].digest(), kept });
         andThen();
       });
       this.#snapshot = { seq: this.#store.seq, bytes: sizeOf(parts) };
     } catch (error) {
-      this.#team = undefined;
+      this.#policies = undefined;
       throw error;
     }
   }
 }
 
-export function restoreTeam(parts: readonly Uint8Array[]): Promise<Team> {
-  return Promise.all(parts.map((bytes) => Recommender.restore(bytes, { policies })));
-}
-
-/** Of a multiple of 2^-12, so that sums are exact. */
+/** Rounds the reward to a multiple of 2^-12, so that sums are exact. */
 function rounded<Event extends ConversionEvent | KeyedEvent>(event: Event): Event {
   return { ...event, reward: event.reward === null ? null : toDyadic(event.reward) };
 }
 
 const startingAgain = (): Problem => new Problem(503, "the model is starting again");
 
-function append(team: Team, shown: Omit<Shown, "slots"> & { readonly round: number }): Marks {
+function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly round: number }): Marks {
   const { features, round, now } = shown;
-  return { slots: team.map(({ policy }) => policy.append({ ...fitting(policy, features), round, now }).slot), round };
+  return { slots: policies.map(({ policy }) => policy.append({ ...fitting(policy, features), round, now }).slot), round };
 }
 
-function move(team: Team, { impression, previous, total }: Movement): void {
+function observe(policies: Policies, { impression, previous, total }: RewardChange): void {
   const { slots, ...shown } = impression;
-  team.forEach(({ policy }, place) => {
+  policies.forEach(({ policy }, place) => {
     policy.observe({ impression: { ...shown, slot: slots[place] }, reward: total, ...(previous !== null && { previous }) });
   });
 }
 
-/** A policy that looks at no features is given none. */
+/** A policy of dimension 0 takes no features. */
 function fitting(policy: Policy, features: Float64Array): { readonly features?: Float64Array } {
   return policy.dimension > 0 ? { features } : {};
 }

@@ -1,73 +1,28 @@
 import { DelayEstimate } from "afterclick";
 import { bucketAt } from "../domain/bucket.ts";
 import { shownAtOf } from "../domain/token.ts";
-import type { Bar } from "./metrics.ts";
+import type { Bar, Delay, Metrics } from "../protocol/answers.ts";
 import type { ShownImpression } from "./store/impression-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
-/** How many of the conversions that come at all have come after some time, and who else still converts then. */
-export interface DelayPoint {
-  readonly delayMs: number;
-  /** P(delay < delayMs), and its band: each of its points is right in 95 % of cases. */
-  readonly probability: number;
-  readonly low: number;
-  readonly high: number;
-  /** Chance that an impression of this age that has not converted still does. */
-  readonly stillConverts: number;
-}
-
-/** How late conversions come, as `DelayEstimate` estimates it. Of a conversion that comes after the window nothing can be known. */
-export interface DelayMetrics {
-  /** What it is estimated from: what the log holds, of all arms. */
-  readonly impressions: number;
-  readonly conversions: number;
-  /** Share of impressions that have converted, and share that will have, once all have had their time. */
-  readonly rateSoFar: number;
-  readonly rate: number;
-  /** Conversions still to come, of all that was shown. */
-  readonly toCome: number;
-  /** The window that would catch 95 % of the conversions that this one catches. */
-  readonly window95Ms: number;
-  /** Delays that grow, the last one the window; at most forty. */
-  readonly distribution: readonly DelayPoint[];
-  /** Whether conversions have stopped coming. */
-  readonly silence: {
-    /** When the last one arrived, whenever it happened; ms since 1970. */
-    readonly since: number;
-    /** Conversions that should have come since, and the chance that none of them did, if all is well. */
-    readonly expected: number;
-    readonly chance: number;
-    /** Whether that is too small to believe: conversions no longer get through. */
-    readonly alarm: boolean;
-  };
-}
-
-/** What has come of impressions by now, and what may still come. */
-export interface Maturity {
-  /** Pending impressions by age, over the window. */
-  readonly pendingByAge: readonly Bar[];
-  /** How late conversions come; null before the first. */
-  readonly delay: DelayMetrics | null;
-}
-
+/** Bars of the histogram of pending impressions by age. */
 const AGES = 24;
-/** What a page can draw. */
+/** Most points of the delay distribution that a page draws. */
 const POINTS = 40;
-/** After so many windows an impression counts as matured to a `DelayEstimate`, whenever it was shown. */
+/** A `DelayEstimate` treats impressions older than this many windows as matured. */
 const SETTLED = 3;
 
 /**
- * Reads what is pending, and estimates how late conversions come.
+ * Counts pending impressions by age, and estimates the delay distribution.
  *
- * Nothing is kept for it but when a conversion arrived last: it is made from the rows whenever it is asked for. So it is right after
- * a restart, a rollback, an erasure or a repeated delivery as a matter of course, it forgets what the log forgets, and it costs those
- * who register and convert nothing. Delays are by the time that events state. The silence is by the learner's clock: an old
- * conversion that gets through ends it, and of what isolates have not registered yet nothing is expected.
+ * The estimate is computed from the rows on request. It is therefore right after a restart, a rollback, an erasure or a repeated
+ * delivery, it forgets what the log forgets, and it costs nothing on registration or conversion. Only the time of the last arrival is
+ * stored. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving conversion ends it.
  *
- * **Cost:** linear in open impressions and in the conversions that the log holds. Of older buckets, whose windows had passed when
- * the latest conversion happened, sums are enough: all had come of them.
+ * **Cost:** linear in open impressions and in the conversions that the log holds. Older buckets, whose windows had closed when the
+ * latest conversion happened, enter as sums.
  */
-export function maturity(store: LearnerStore, windowMs: number, now: number): Maturity {
+export function maturity(store: LearnerStore, windowMs: number, now: number): Pick<Metrics, "pendingByAge" | "delay"> {
   const conversions = conversionsOf(store);
   const last = conversions.reduce((latest, { at }) => Math.max(latest, at), 0);
   const from = Math.min(store.watermark, bucketAt(Math.max(last, now - (SETTLED - 1) * windowMs) - windowMs, windowMs));
@@ -87,21 +42,21 @@ function pendingByAge(shown: readonly ShownImpression[], windowMs: number, now: 
   return counts.map((count, i) => ({ fromMs: (i * windowMs) / AGES, toMs: ((i + 1) * windowMs) / AGES, count }));
 }
 
-/** What was shown from a time on, and everything that has converted. */
+/** Impressions shown since `from`, and the first conversions of all impressions. */
 interface History {
   readonly from: number;
   readonly shown: readonly ShownImpression[];
   readonly conversions: readonly Conversion[];
 }
 
-function delayOf(store: LearnerStore, history: History, windowMs: number, now: number): DelayMetrics {
+function delayOf(store: LearnerStore, history: History, windowMs: number, now: number): Delay {
   const { shown, conversions } = history;
   const estimate = new DelayEstimate({ window: windowMs });
   const impressions = shown.length + showEarlier(estimate, store, history, windowMs);
   for (const { shownAt } of shown) estimate.show(shownAt);
   for (const conversion of conversions) estimate.convert(conversion);
   const toCome = estimate.toCome(now);
-  const since = store.heardAt ?? now;
+  const since = store.lastArrivalAt ?? now;
   return {
     impressions,
     conversions: conversions.length,
@@ -114,27 +69,27 @@ function delayOf(store: LearnerStore, history: History, windowMs: number, now: n
   };
 }
 
-/** The first of an impression. */
+/** First conversion of an impression. */
 interface Conversion {
   readonly shownAt: number;
   readonly at: number;
 }
 
-/** Of each impression that has converted, and not taken all back, when it did first. */
+/** First conversions of all impressions whose conversions are not all retracted. */
 function conversionsOf(store: LearnerStore): Conversion[] {
-  const rows = store.sql.exec<{ id: string; at: number }>(
+  const rows = store.database.sql.exec<{ id: string; at: number }>(
     `SELECT i.id, min(c.at) AS at FROM conversions c JOIN impressions i ON i.id = c.impression
      WHERE c.status IN ('applied', 'conflict') AND c.reward IS NOT NULL AND i.converted = 1
      GROUP BY c.impression ORDER BY c.impression`,
   );
   return Array.from(rows, ({ id, at }) => {
     const shownAt = shownAtOf(id);
-    // The sender's clock may be behind.
+    // The sender's clock may be slow.
     return { shownAt, at: Math.max(shownAt, at) };
   });
 }
 
-/** Counts what was shown before by buckets, what has converted at its own time; returns how many. */
+/** Adds the impressions shown before `from`: converted ones at their own time, the others by bucket. Returns their number. */
 function showEarlier(estimate: DelayEstimate, store: LearnerStore, { from, conversions }: History, windowMs: number): number {
   const converted = new Map<number, number>();
   for (const { shownAt } of conversions) {
@@ -144,9 +99,9 @@ function showEarlier(estimate: DelayEstimate, store: LearnerStore, { from, conve
     estimate.show(shownAt);
   }
   let impressions = 0;
-  // What the log has forgotten is no part of it, though its sums are kept.
+  // Sums outlive their pruned rows, so buckets before the horizon are left out.
   const sums = "SELECT bucket, sum(impressions) AS count FROM closed WHERE bucket >= ? AND bucket < ? GROUP BY bucket";
-  for (const { bucket, count } of store.query<{ bucket: number; count: number }>(sums, bucketAt(store.horizon, windowMs), from)) {
+  for (const { bucket, count } of store.database.query<{ bucket: number; count: number }>(sums, bucketAt(store.horizon, windowMs), from)) {
     const rest = count - (converted.get(bucket) ?? 0);
     if (rest > 0) estimate.show(bucket, rest);
     impressions += count;
@@ -154,13 +109,13 @@ function showEarlier(estimate: DelayEstimate, store: LearnerStore, { from, conve
   return impressions;
 }
 
-/** Evenly thinned from the window down, without the delays that are shorter than any. */
-function pointsOf(estimate: DelayEstimate, windowMs: number): DelayPoint[] {
+/** At most `POINTS` points of the distribution, evenly thinned, from just below the shortest observed delay up to the window. */
+function pointsOf(estimate: DelayEstimate, windowMs: number): Delay["distribution"] {
   const { delays, probability, low, high } = estimate.distribution();
   const last = delays.findIndex((delay) => delay >= windowMs);
   const first = Math.max(probability.findIndex((each) => each > probability[0]) - 1, 0);
   const step = Math.ceil((last - first + 1) / POINTS);
-  const points: DelayPoint[] = [];
+  const points: Delay["distribution"][number][] = [];
   for (let i = last; i >= first; i -= step) {
     const delayMs = delays[i];
     points.unshift({ delayMs, probability: probability[i], low: low[i], high: high[i], stillConverts: estimate.stillConverts(delayMs) });

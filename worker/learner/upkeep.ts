@@ -1,23 +1,25 @@
 import { auditedAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "../domain/bucket.ts";
 import type { ModelConfig } from "../domain/model.ts";
-import { encodePublication, PublicationStore, publicationOf } from "../domain/publication.ts";
+import { encodePublication } from "../domain/publication.ts";
 import { type Environment, graceMs } from "../environment.ts";
-import { EventStore } from "../kv/event-journal.ts";
+import { EventJournal } from "../kv/event-journal.ts";
+import { PublicationStore } from "../kv/publication-store.ts";
 import { auditDue, closeDue } from "./closing.ts";
-import type { Replica } from "./live-model.ts";
+import type { LiveModel } from "./live-model.ts";
+import { publicationOf } from "./publishing.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
-/** After something that failed and is tried again. */
+/** Time before a failed task runs again. */
 const RETRY_MS = 30_000;
 
-/** The model that is kept up, as it is at the moment. */
+/** The model that the upkeep works on. */
 export interface Kept {
   readonly store: LearnerStore;
   readonly config: ModelConfig;
-  readonly replica: Replica;
+  readonly live: LiveModel;
 }
 
-/** What has to be done for a model as time passes: publish, close, audit and forget, each when it is due, by one alarm. */
+/** The tasks of a model that time makes due: publish, close, audit and prune. One alarm serves them all. */
 export class Upkeep {
   readonly #storage: DurableObjectStorage;
   readonly #env: Environment;
@@ -26,7 +28,7 @@ export class Upkeep {
   #alarmAt?: number;
   #turn = Promise.resolve();
 
-  /** @param kept throws if no model `exists`. */
+  /** @param kept the current model. Throws if no model `exists`. */
   constructor(storage: DurableObjectStorage, env: Environment, exists: () => boolean, kept: () => Kept) {
     this.#storage = storage;
     this.#env = env;
@@ -38,11 +40,11 @@ export class Upkeep {
     return { windowMs: this.#kept().config.window.ms, graceMs: graceMs(this.#env) };
   }
 
-  /** Publishes, closes, audits and forgets what is due. It never throws: an alarm that fails six times would not come again. */
+  /** Runs the tasks that are due. It never throws, because an alarm that fails six times does not ring again. */
   async run(): Promise<void> {
     this.#alarmAt = undefined;
     let notBefore = 0;
-    for (const task of [() => this.#publishIfDue(), () => this.#close({ whenRowsAreDue: true }), () => this.#forget()]) {
+    for (const task of [() => this.#publishIfDue(), () => this.#close({ whenRowsAreDue: true }), () => this.#prune()]) {
       try {
         await task();
       } catch (error) {
@@ -54,14 +56,14 @@ export class Upkeep {
       await this.arm(undefined, notBefore);
     } catch (error) {
       report(error);
-      // What is due could not be read: then it is looked at again.
+      // The next task could not be determined, so the alarm only tries again.
       await this.#storage.setAlarm(Date.now() + RETRY_MS);
     }
   }
 
   /**
-   * Sets the alarm again, should it have been lost, and closes what no row of its own would wake it for: KV may know of
-   * conversions whose impressions were never registered.
+   * Sets the alarm again in case it was lost, and closes buckets without rows: KV may hold conversions whose impressions were
+   * never registered.
    */
   async heal(): Promise<void> {
     this.#alarmAt = undefined;
@@ -69,7 +71,10 @@ export class Upkeep {
     await this.arm();
   }
 
-  /** Sets the alarm for what is due next; given a time shown, only if that could move it. */
+  /**
+   * Sets the alarm for the next task.
+   * @param shownAt time of a new impression. The alarm is set only if that impression could make a task due earlier.
+   */
   async arm(shownAt?: number, notBefore = 0): Promise<void> {
     const overdue = this.#alarmAt !== undefined && this.#alarmAt < Date.now() - RETRY_MS;
     const soonest = shownAt === undefined ? 0 : Math.min(closesAt(shownAt, this.timing()), Date.now() + this.#kept().config.publish.ms);
@@ -80,7 +85,7 @@ export class Upkeep {
     await this.#storage.setAlarm(this.#alarmAt);
   }
 
-  /** Sets the alarm as a learner starts, which may have lost it; what fails is done by whatever comes next. */
+  /** Sets the alarm when a learner starts, in case it was lost. After a failure the next call sets it. */
   async start(): Promise<void> {
     try {
       if (this.#exists()) await this.arm();
@@ -89,25 +94,25 @@ export class Upkeep {
     }
   }
 
-  /** The alarm that was set is of no account any more. */
+  /** Forgets the time of the alarm, so that the next `arm` sets it. */
   disarm(): void {
     this.#alarmAt = undefined;
   }
 
-  /** Publishes a change at once; if KV fails, the alarm does it again. */
+  /** Publishes a change at once. If KV fails, the alarm publishes it again. */
   async publishNow(): Promise<void> {
     await this.#publish().catch(report);
     await this.arm();
   }
 
-  /** What writes to KV's publication goes one after the other: KV keeps what is written last. */
+  /** Runs one write of the publication after the other, because KV keeps the last one. */
   inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.#turn.then(work);
     this.#turn = done.catch(() => {});
     return done;
   }
 
-  /** When something is due next: a publication, a closing, an audit, or rows to forget. */
+  /** When the next task is due: a publication, a closing, an audit or a pruning. */
   #nextDue(): number | undefined {
     const { store, config } = this.#kept();
     const timing = this.timing();
@@ -129,11 +134,11 @@ export class Upkeep {
     if (version < store.seq && Date.now() >= (at ?? 0) + config.publish.ms) await this.#publish();
   }
 
-  /** A snapshot is kept, then put into KV, then noted as published: stopped anywhere, it goes on from there. */
+  /** Keeps a snapshot, puts it into KV, then notes it as published. After an interruption, each step can be repeated. */
   #publish(): Promise<void> {
     return this.inTurn(async () => {
-      const { store, replica } = this.#kept();
-      await replica.snapshot();
+      const { store, live } = this.#kept();
+      await live.snapshot();
       const publication = publicationOf(store, Date.now());
       await new PublicationStore(this.#env.EVENTS).put(await encodePublication(publication), publication);
       store.transact(() => store.setPublished(publication.version, publication.publishedAt));
@@ -141,21 +146,21 @@ export class Upkeep {
   }
 
   async #close(options: { readonly whenRowsAreDue: boolean }): Promise<void> {
-    const { store, replica } = this.#kept();
+    const { store, live } = this.#kept();
     const timing = this.timing();
-    const journal = new EventStore(this.#env.EVENTS, store.name, timing);
-    await closeDue(store, journal, timing, (events) => replica.enter(events), options);
+    const journal = new EventJournal(this.#env.EVENTS, store.name, timing);
+    await closeDue(store, journal, timing, (events) => live.enter(events), options);
     await auditDue(store, journal, timing);
   }
 
-  async #forget(): Promise<void> {
-    const { store, config, replica } = this.#kept();
+  async #prune(): Promise<void> {
+    const { store, config, live } = this.#kept();
     const before = Math.min(store.audited, forgottenBefore(Date.now(), this.timing(), config.retention.ms));
-    if ((store.oldestSince(0) ?? before) < before) await replica.snapshotAnd(() => store.prune(before));
+    if ((store.oldestSince(0) ?? before) < before) await live.snapshotAnd(() => store.prune(before));
   }
 }
 
-// The name only: a message may hold what a caller sent.
+// Logs the name only, because a message may hold data of a caller.
 function report(error: unknown): void {
   console.error("an alarm's task failed", error instanceof Error ? error.name : typeof error);
 }

@@ -1,5 +1,6 @@
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
+import * as answers from "../protocol/answers.ts";
 import {
   actionsBody,
   conversionsBody,
@@ -11,7 +12,6 @@ import {
   resetBody,
   rollbackBody,
 } from "../protocol/schema.ts";
-import * as answers from "./answers.ts";
 import { modelOptions } from "./model-options.ts";
 
 const { shownAt } = impressionsBody.item.entries;

@@ -1,4 +1,4 @@
-import type { GridInputs } from "../../grid.ts";
+import type { GridInputs } from "../../inputs.ts";
 import { rowStart } from "./factor.ts";
 import { GaussianProcess } from "./gaussian-process.ts";
 

@@ -1,4 +1,4 @@
-import type { RidgePosterior } from "../../ridge.ts";
+import type { RidgePosterior } from "../../inputs.ts";
 import { rowStart, solve, solveTransposed, update } from "./factor.ts";
 
 /** A ridge posterior in plain TypeScript, with the core's triangular algorithm and a ridge of 1. */

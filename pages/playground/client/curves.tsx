@@ -1,6 +1,6 @@
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
-import { below, Chart, type ChartProps, colour, upwards } from "../../dashboard/chart.tsx";
+import { below, Chart, type ChartProps, colour, upwards } from "../../ui/chart.tsx";
 import { decimal, whole } from "../../ui/notation.ts";
 import type { MatchReport, PlayerReport } from "../match.ts";
 

@@ -1,6 +1,6 @@
 import { useMemo } from "hono/jsx/dom";
 import uPlot from "uplot";
-import { below, Chart, type ChartProps, colour, upwards } from "../../dashboard/chart.tsx";
+import { below, Chart, type ChartProps, colour, upwards } from "../../ui/chart.tsx";
 import { decimal, percent, whole } from "../../ui/notation.ts";
 import { contenders } from "../contender.ts";
 import type { MatchReport, PlayerReport } from "../match.ts";

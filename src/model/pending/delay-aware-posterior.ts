@@ -5,10 +5,10 @@ import { OpenImpressions } from "../delay/open-impressions.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import { Domain } from "../domain.ts";
 import { BoundedProcess } from "../gaussian-process/bounded-process.ts";
+import { medianKernel, type ParsedDelayAware } from "../gaussian-process/delay-aware-settings.ts";
 import { fitted, type Hyperparameters, prior } from "../gaussian-process/hyperparameters.ts";
 import { kernelSpec } from "../gaussian-process/kernel.ts";
 import type { AppendedImpression, AppendedPoint, JointPosterior, Moments } from "../posterior.ts";
-import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
 
 /** Known outcomes at which hyper-parameters are fitted first; then whenever there are twice as many. */
 const FIRST_FIT = 8;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { prepareModel } from "../../../worker/domain/model.ts";
 import { uuidAt } from "../../../worker/domain/token.ts";
-import { Replica } from "../../../worker/learner/live-model.ts";
+import { LiveModel } from "../../../worker/learner/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
 import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
@@ -94,7 +94,7 @@ it("conversions with keys end up where their key leads, in whatever order they a
       const disk = new Disk();
       const store = new LearnerStore(durableStorage(disk, new Isolate("learner", faultless)));
       store.create("shop", config, START, 0);
-      const replica = new Replica(store, config);
+      const replica = new LiveModel(store, config);
       const model = new Model();
       const team = await replica.start();
       for (const step of steps) {

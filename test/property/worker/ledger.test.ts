@@ -2,9 +2,10 @@ import { otfLinTs, Recommender } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { type ModelConfig, prepareModel } from "../../../worker/domain/model.ts";
+import type { Policies } from "../../../worker/domain/policies.ts";
 import { uuidAt } from "../../../worker/domain/token.ts";
-import { isOwed } from "../../../worker/learner/ledger.ts";
-import { Replica, type Team } from "../../../worker/learner/live-model.ts";
+import { isMissing } from "../../../worker/learner/ledger.ts";
+import { LiveModel } from "../../../worker/learner/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
 import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
@@ -47,14 +48,14 @@ class World {
     shownAt: (id) => shownAt(placeOf(id)),
     feature: placeOf,
   });
-  replica: Replica;
+  replica: LiveModel;
   #version?: number;
 
   constructor(config: ModelConfig) {
     this.config = config;
     this.store = new LearnerStore(durableStorage(this.disk, new Isolate("learner", faultless)));
     this.store.create("shop", config, START, 0);
-    this.replica = new Replica(this.store, config);
+    this.replica = new LiveModel(this.store, config);
   }
 
   async show(place: number, deferred: boolean): Promise<void> {
@@ -80,7 +81,7 @@ class World {
       const owed = shownAt(placeOf(event.impression)) >= this.model.horizon && valid(event) && !erased && !this.model.knows(event);
       // What a journal has, it has rounded.
       const rounded = { ...event, reward: event.reward === null ? null : Math.trunc(event.reward * 4096) / 4096 };
-      expect(isOwed(this.store, rounded, this.config)).toBe(owed);
+      expect(isMissing(this.store, rounded, this.config)).toBe(owed);
     }
     expect(this.replica.enter(events).map(({ status }) => status)).toEqual(events.map((event) => this.model.enter(event)));
   }
@@ -114,8 +115,7 @@ class World {
 
   /** Another isolate takes over. */
   restart(): void {
-    this.replica.retire();
-    this.replica = new Replica(this.store, this.config);
+    this.replica = new LiveModel(this.store, this.config);
   }
 
   async compare(): Promise<void> {
@@ -141,7 +141,7 @@ class World {
   }
 }
 
-const digestOf = ([recommender]: Team): string => recommender.digest();
+const digestOf = ([recommender]: Policies): string => recommender.digest();
 
 const place = fc.nat({ max: SHOWN.length - 1 });
 const bucket = fc.integer({ min: 0, max: 3 });

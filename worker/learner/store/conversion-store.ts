@@ -1,57 +1,44 @@
+import type { ConversionStatus, RewardChange, StoredConversion } from "../../domain/conversion.ts";
+import type { ConversionEvent, KeyedEvent } from "../../domain/event.ts";
+import { appendedOf, type StoredImpression } from "../../domain/impression.ts";
 import { waitingFor } from "../../domain/join-key.ts";
-import type { Worth } from "../../domain/reward.ts";
+import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
-import type { ConversionEvent, KeyedEvent } from "../../kv/event-journal.ts";
-import { type Shown, type StoredImpression, shownOf } from "./impression-store.ts";
-import type { LearnerStore } from "./learner-store.ts";
-
-/** Void: it was undone, and is known when it comes again. */
-export type RowStatus = "applied" | "conflict" | "late" | "orphan" | "void";
-
-export interface StoredConversion extends ConversionEvent {
-  readonly seq: number;
-  readonly status: RowStatus;
-  /** With which key it came, and what it said of the action; null if it named its impression. */
-  readonly key: string | null;
-  readonly action: string | null;
-}
-
-/** The reward of an impression is now `total`; it was `previous`, null until its first conversion. */
-export interface Movement {
-  readonly impression: Shown;
-  readonly previous: number | null;
-  readonly total: number;
-}
+import type { Database } from "./database.ts";
+import type { ImpressionStore } from "./impression-store.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action";
 type Row = StoredConversion & Record<string, SqlStorageValue>;
 
-/** The conversions of a model. Changes are made within a transaction of the store. */
+/** The conversions of a model. Every change needs a transaction of the database. */
 export class ConversionStore {
-  readonly #store: LearnerStore;
+  readonly #database: Database;
+  readonly #impressions: ImpressionStore;
 
-  constructor(store: LearnerStore) {
-    this.#store = store;
+  constructor(database: Database, impressions: ImpressionStore) {
+    this.#database = database;
+    this.#impressions = impressions;
   }
 
-  /** Those of an impression, in order of arrival. */
+  /** Conversions of an impression, in order of arrival. */
   of(impression: string): StoredConversion[] {
-    return this.#store.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE impression = ? ORDER BY seq`, impression);
+    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE impression = ? ORDER BY seq`, impression);
   }
 
   at(seq: number): StoredConversion | undefined {
-    return this.#store.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ?`, seq)[0];
+    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ?`, seq)[0];
   }
 
   /**
-   * The impression that a key leads to: where this event went before, else the newest one under that key that was shown before
-   * it and within its window; else none, by a name under which the event waits for it.
+   * Attributes a keyed event to an impression: to the same one as before if the event is a repetition, else to the newest
+   * impression with this key whose window was open at the time of the event. Without one, returns the name under which the event
+   * waits for its impression.
    */
   attribute({ key, action, goal, event, at }: KeyedEvent, windowMs: number): string {
     const sent = "SELECT impression FROM conversions WHERE key = ? AND goal = ? AND event = ?";
-    const [before] = this.#store.query<{ impression: string }>(sent, key, goal, event);
+    const [before] = this.#database.query<{ impression: string }>(sent, key, goal, event);
     if (before) return before.impression;
-    const [newest] = this.#store.query<{ id: string }>(
+    const [newest] = this.#database.query<{ id: string }>(
       `SELECT i.id FROM keys k JOIN impressions i ON i.id = k.impression
        WHERE k.key = ?1 AND k.impression >= ?2 AND k.impression < ?3 AND i.state <> 'deferred' AND (?4 IS NULL OR i.action = ?4)
        ORDER BY k.impression DESC LIMIT 1`,
@@ -63,10 +50,10 @@ export class ConversionStore {
     return newest?.id ?? waitingFor(key, at);
   }
 
-  add({ impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<KeyedEvent>, status: RowStatus): void {
-    this.#store.query(
+  add({ impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<KeyedEvent>, status: ConversionStatus): void {
+    this.#database.query(
       `INSERT INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      this.#store.next(),
+      this.#database.next(),
       impression,
       goal,
       event,
@@ -77,18 +64,18 @@ export class ConversionStore {
       from.action ?? null,
     );
     if (status === "void") return;
-    this.#store.count(status);
+    this.#database.count(status);
     if (reward === null) return;
-    this.#store.hear(Date.now());
-    if (status === "applied") this.#store.count(`delay ${delayBar(at - shownAtOf(impression))}`);
+    this.#database.noteArrival(Date.now());
+    if (status === "applied") this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`);
   }
 
-  /** Takes out what waits for an impression, by its id or by one of its keys, to be added again as what it is now. */
+  /** Removes and returns the orphans that belong to an impression, by its id or by one of its keys. The caller enters them again. */
   removeOrphans({ id, action }: Pick<StoredImpression, "id" | "action">, windowMs: number): ConversionEvent[] {
-    // Most wait for nothing. What is deleted otherwise stays in the count, which is then looked at in vain.
-    if (this.#store.counted("orphan") === 0) return [];
+    // Usually there are none. Pruning does not lower the counter, so a positive count may be out of date.
+    if (this.#database.counted("orphan") === 0) return [];
     const shownAt = shownAtOf(id);
-    const orphans = this.#store.query<Row>(
+    const orphans = this.#database.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR
          key IN (SELECT key FROM keys WHERE impression = ?1) AND (action IS NULL OR action = ?2) AND at BETWEEN ?3 AND ?4)
        RETURNING ${COLUMNS}`,
@@ -97,42 +84,42 @@ export class ConversionStore {
       shownAt,
       shownAt + windowMs,
     );
-    this.#store.count("orphan", -orphans.length);
+    this.#database.count("orphan", -orphans.length);
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...orphan, impression: id }));
   }
 
-  /** The last row may have changed what an impression is worth; undefined if that is what the policy knows. */
-  move(impression: StoredImpression, worth: Worth | null): Movement | undefined {
+  /** Stores the reward that follows from the last row. Returns its change; undefined if the policies have observed it already. */
+  changeReward(impression: StoredImpression, resolved: ResolvedReward | null): RewardChange | undefined {
     const { id, reward: previous } = impression;
-    if (worth === null || (worth.reward === previous && worth.converted === impression.converted)) return undefined;
-    const { reward: total, converted } = worth;
-    this.#store.impressions.setWorth(id, worth);
-    this.#store.query("UPDATE conversions SET previous = ?, total = ? WHERE seq = ?", previous, total, this.#store.seq);
-    this.#store.count("converted", Number(converted) - Number(impression.converted));
-    this.#store.count("retracted", Number(!converted) - Number(previous !== null && !impression.converted));
-    return total === previous ? undefined : { impression: shownOf(impression), previous, total };
+    if (resolved === null || (resolved.reward === previous && resolved.converted === impression.converted)) return undefined;
+    const { reward: total, converted } = resolved;
+    this.#impressions.setReward(id, resolved);
+    this.#database.query("UPDATE conversions SET previous = ?, total = ? WHERE seq = ?", previous, total, this.#database.seq);
+    this.#database.count("converted", Number(converted) - Number(impression.converted));
+    this.#database.count("retracted", Number(!converted) - Number(previous !== null && !impression.converted));
+    return total === previous ? undefined : { impression: appendedOf(impression), previous, total };
   }
 
-  /** Undoes what was learnt of those after a row. Returns the impressions that they were of. */
+  /** Voids the counted conversions after a row. Returns their impressions. */
   undoAfter(seq: number): string[] {
     const undone = "seq > ? AND status IN ('applied', 'conflict')";
-    const touched = this.#store.query<{ impression: string }>(`SELECT DISTINCT impression FROM conversions WHERE ${undone}`, seq);
-    this.#store.query(`UPDATE conversions SET status = 'void', previous = NULL, total = NULL WHERE ${undone}`, seq);
+    const touched = this.#database.query<{ impression: string }>(`SELECT DISTINCT impression FROM conversions WHERE ${undone}`, seq);
+    this.#database.query(`UPDATE conversions SET status = 'void', previous = NULL, total = NULL WHERE ${undone}`, seq);
     return touched.map(({ impression }) => impression);
   }
 
-  /** Takes away what is known of those of an impression. */
+  /** Empties the conversions of an impression. */
   erase(impression: string): void {
-    this.#store.query(
+    this.#database.query(
       `UPDATE conversions SET goal = '', event = seq, reward = NULL, status = 'void', previous = NULL, total = NULL, key = NULL, action = NULL
        WHERE impression = ?`,
       impression,
     );
   }
 
-  /** Deletes what came with a key. */
+  /** Deletes the conversions that came with a join key. */
   eraseKey(key: string): void {
-    this.#store.query("DELETE FROM conversions WHERE key = ?", key);
+    this.#database.query("DELETE FROM conversions WHERE key = ?", key);
   }
 }
 

@@ -1,257 +1,194 @@
 import { bucketAt, bucketEnd } from "../../domain/bucket.ts";
-import { changeBetween, changedBy } from "../../domain/catalogue.ts";
+import { Catalogue, changeBetween, changedBy } from "../../domain/catalogue.ts";
 import type { ModelConfig } from "../../domain/model.ts";
-import { counting, worthOf } from "../../domain/reward.ts";
+import type { StoredSnapshot } from "../../domain/publication.ts";
+import { counting, resolved } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
 import type { Action } from "../../protocol/schema.ts";
+import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
 import { ConversionStore } from "./conversion-store.ts";
+import { Database } from "./database.ts";
 import { ImpressionStore } from "./impression-store.ts";
 import { LogStore } from "./log-store.ts";
-import { SnapshotStore, type StoredSnapshot } from "./snapshot-store.ts";
-import { SCHEMA, TABLES } from "./tables.ts";
+import { migrate, TABLES } from "./migrations.ts";
+import { SnapshotStore } from "./snapshot-store.ts";
 
-/** What goes back with a rollback; what else was counted did happen. */
-const LEARNT = ["impressions", "converted", "retracted", "applied", "conflict"] as const;
-const DELIVERIES = ["duplicate", "late", "orphan"] as const;
-const INCIDENTS = ["missed", "refused", "dropped", "keptOut"] as const;
-const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
-export type CounterName = (typeof COUNTERS)[number];
-/** How many conversions that count had a delay of this bar. */
-type DelayCounter = `delay ${number}`;
-
-interface ModelRow {
-  readonly name: string;
-  readonly config: string;
-  readonly generation: number;
-  readonly seq: number;
-  readonly watermark: number;
-  readonly audited: number;
-  readonly horizon: number;
-  readonly published: number;
-  readonly published_at: number | null;
-  readonly lag: number | null;
-  readonly heard: number | null;
-}
-
-/** The durable state of one model, in the SQLite of its Durable Object. All that happens shares one sequence. */
+/** The durable state of one model: its configuration, its time boundaries, and the changes that touch several tables at once. */
 export class LearnerStore {
-  readonly sql: SqlStorage;
-  readonly impressions = new ImpressionStore(this);
-  readonly conversions = new ConversionStore(this);
-  readonly log = new LogStore(this);
+  readonly database: Database;
+  readonly impressions: ImpressionStore;
+  readonly conversions: ConversionStore;
+  readonly log: LogStore;
   readonly snapshots: SnapshotStore;
-  readonly #storage: DurableObjectStorage;
-  // Valid within a transaction, which writes them once at its end.
-  #next?: number;
-  #deltas = new Map<string, number>();
-  #heard?: number;
-  #row?: ModelRow;
+  #catalogue?: Catalogue;
 
   constructor(storage: DurableObjectStorage) {
-    this.#storage = storage;
-    this.sql = storage.sql;
+    this.database = new Database(storage);
+    this.impressions = new ImpressionStore(this.database);
+    this.conversions = new ConversionStore(this.database, this.impressions);
+    this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(storage.sql);
+    this.database.onDrop(() => {
+      this.#catalogue = undefined;
+    });
+    if (this.exists) this.database.atomically(() => migrate(storage.sql));
   }
 
-  query<Row extends Record<string, SqlStorageValue>>(query: string, ...bindings: unknown[]): Row[] {
-    return this.sql.exec<Row>(query, ...bindings).toArray();
-  }
-
-  /** Runs a change that happens whole or not at all. */
+  /** @see Database.transact */
   transact<T>(change: () => T): T {
-    try {
-      return this.#storage.transactionSync(() => {
-        this.#next = this.seq;
-        this.#deltas = new Map();
-        this.#heard = undefined;
-        const result = change();
-        if (this.#next !== this.#model.seq) this.#set("seq = ?, heard = coalesce(?, heard)", this.#next, this.#heard ?? null);
-        for (const [name, delta] of this.#deltas) {
-          if (delta === 0) continue;
-          this.query("INSERT INTO counters VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2", name, delta);
-        }
-        return result;
-      });
-    } catch (error) {
-      this.#row = undefined;
-      throw error;
-    } finally {
-      this.#next = undefined;
-    }
+    return this.database.transact(change);
   }
 
-  /** Number of a new row, or of a change that leaves none but makes the model another version. */
-  next(): number {
-    this.#next = this.seq + 1;
-    return this.#next;
-  }
-
-  count(name: CounterName | DelayCounter, delta = 1): void {
-    this.#deltas.set(name, (this.#deltas.get(name) ?? 0) + delta);
-  }
-
-  /** The count of a name with what this transaction adds to it. */
-  counted(name: CounterName): number {
-    const [row] = this.query<{ value: number }>("SELECT value FROM counters WHERE name = ?", name);
-    return (row?.value ?? 0) + (this.#deltas.get(name) ?? 0);
-  }
-
-  /** Whether a model was ever configured; the tables of a mere name are not made. */
+  /** @see Database.exists */
   get exists(): boolean {
-    return this.#row !== undefined || this.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'model'").length > 0;
+    return this.database.exists;
   }
 
-  /** Nothing that happened before `watermark` is taken. */
+  /** Creates the model. It takes nothing that was shown before `watermark`. */
   create(name: string, config: ModelConfig, generation: number, watermark: number): void {
-    this.#storage.transactionSync(() => {
-      this.sql.exec(SCHEMA);
-      this.#row = undefined;
-      this.query(
-        "INSERT INTO model (only, name, config, generation, watermark, audited, horizon) VALUES (1, ?1, ?2, ?3, ?4, ?4, 0)",
-        name,
-        JSON.stringify(config),
-        generation,
-        watermark,
-      );
-      this.transact(() => this.#mark("configuration", config));
+    this.database.atomically(() => {
+      migrate(this.database.sql);
+      this.#begin(name, config, generation, watermark);
     });
   }
 
-  /** Forgets all but the name, the actions, and that nothing shown before `now` is taken, which is later than the generation. */
+  #begin(name: string, config: ModelConfig, generation: number, watermark: number): void {
+    this.database.insertModel({ name, config: JSON.stringify(config), generation, watermark });
+    this.transact(() => this.database.mark("configuration", config));
+  }
+
+  /** Deletes everything but name and catalogue. Impressions shown before `now`, the new generation, are not taken. */
   reset(config: ModelConfig, now: number): void {
-    const { name } = this.#model;
-    const actions = this.actions();
+    const { name } = this;
+    const { catalogue } = this;
     this.transact(() => {
-      for (const table of TABLES) this.query(`DROP TABLE ${table}`);
-      this.create(name, config, now, 0);
-      this.replaceActions(actions);
-      this.#set("horizon = ?", now);
+      for (const table of TABLES) this.database.query(`DELETE FROM ${table}`);
+      this.#begin(name, config, now, 0);
+      this.replaceActions(catalogue);
+      this.database.set("horizon = ?", now);
     });
+  }
+
+  /** Deletes the model and everything stored of it. */
+  deleteAll(): Promise<void> {
+    return this.database.deleteAll();
   }
 
   reconfigure(config: ModelConfig): void {
     this.transact(() => {
-      this.#set("config = ?", JSON.stringify(config));
-      this.#mark("configuration", config);
+      this.database.set("config = ?", JSON.stringify(config));
+      this.database.mark("configuration", config);
     });
-  }
-
-  get #model(): ModelRow {
-    if (!this.#row) {
-      this.#row = this.query<ModelRow & Record<string, SqlStorageValue>>("SELECT * FROM model")[0];
-      // A model of before this column was.
-      if (this.#row.heard === undefined) this.query("ALTER TABLE model ADD COLUMN heard INTEGER");
-    }
-    return this.#row;
-  }
-
-  #set(assignments: string, ...values: unknown[]): void {
-    this.query(`UPDATE model SET ${assignments}`, ...values);
-    this.#row = undefined;
   }
 
   get name(): string {
-    return this.#model.name;
+    return this.database.model.name;
   }
 
   get config(): ModelConfig {
-    return JSON.parse(this.#model.config);
+    return JSON.parse(this.database.model.config);
   }
 
-  /** When the model began, in ms since 1970: another one of the same name is another model. */
+  /** Names the configuration and the generation. Changes with each of them; undefined without a model. */
+  get configuration(): string | undefined {
+    if (!this.exists) return undefined;
+    const { config, generation } = this.database.model;
+    return `${generation} ${config}`;
+  }
+
+  /** Start of the model, in ms since 1970. A model that was reset has a later generation. */
   get generation(): number {
-    return this.#model.generation;
+    return this.database.model.generation;
   }
 
-  /** Number of the last row: the version of the model. */
+  /** @see Database.seq */
   get seq(): number {
-    return this.#next ?? this.#model.seq;
+    return this.database.seq;
   }
 
-  /** Buckets that end at it or before are closed, in ms since 1970. */
+  /** Buckets that end at this time or earlier are closed, in ms since 1970. */
   get watermark(): number {
-    return this.#model.watermark;
+    return this.database.model.watermark;
   }
 
-  /** Buckets that end at it or before have been compared with the journal once more. */
+  /** Buckets that end at this time or earlier are audited, in ms since 1970. */
   get audited(): number {
-    return this.#model.audited;
+    return this.database.model.audited;
   }
 
-  /** Nothing is kept of what was shown before it. */
+  /** The log holds impressions shown at this time or later, in ms since 1970. */
   get horizon(): number {
-    return this.#model.horizon;
+    return this.database.model.horizon;
   }
 
-  /** Version of the snapshot that KV was given last, and when; -1 before the first. */
+  /** Version and time of the newest publication in KV; version -1 before the first. */
   get published(): { readonly version: number; readonly at: number | null } {
-    const { published, published_at } = this.#model;
+    const { published, published_at } = this.database.model;
     return { version: published, at: published_at };
   }
 
-  /** Time from being shown to being registered, of the newest impression, in ms. */
+  /** Time from showing the newest impression to registering it, in ms. */
   get lagMs(): number | null {
-    return this.#model.lag;
+    return this.database.model.lag;
   }
 
-  /** When a conversion arrived last, by this clock, whenever it happened; null before the first. */
-  get heardAt(): number | null {
-    return this.#model.heard;
-  }
-
-  /** A conversion has arrived. */
-  hear(now: number): void {
-    this.#heard = now;
+  /** When the last conversion arrived, by the learner's clock; null before the first. */
+  get lastArrivalAt(): number | null {
+    return this.database.model.heard;
   }
 
   setLag(ms: number): void {
-    if (ms !== this.#model.lag) this.#set("lag = ?", ms);
+    if (ms !== this.lagMs) this.database.set("lag = ?", ms);
   }
 
-  /** Bytes of everything that is stored. */
+  /** Size of all stored data. */
   get bytes(): number {
-    return this.sql.databaseSize;
+    return this.database.sql.databaseSize;
   }
 
   setPublished(version: number, at: number): void {
-    this.#set("published = max(published, ?), published_at = ?", version, at);
+    this.database.set("published = max(published, ?), published_at = ?", version, at);
   }
 
   raiseAudited(to: number): void {
-    this.#set("audited = max(audited, ?)", to);
+    this.database.set("audited = max(audited, ?)", to);
   }
 
   counters(): Record<CounterName, number> {
-    const counts = this.#counts();
+    const counts = this.database.counts();
     return Object.fromEntries(COUNTERS.map((name) => [name, counts.get(name) ?? 0])) as Record<CounterName, number>;
   }
 
-  /** Conversions that count by delay: how many had one of `bar`. */
+  /** Number of applied conversions per bar of the delay histogram. */
   delays(): Map<number, number> {
-    const bars = Array.from(this.#counts()).filter(([name, value]) => name.startsWith("delay ") && value > 0);
+    const bars = Array.from(this.database.counts()).filter(([name, value]) => name.startsWith("delay ") && value > 0);
     return new Map(bars.map(([name, value]) => [Number(name.slice("delay ".length)), value]));
   }
 
-  #counts(): Map<string, number> {
-    return new Map(this.query<{ name: string; value: number }>("SELECT name, value FROM counters").map(({ name, value }) => [name, value]));
+  get catalogue(): Catalogue {
+    this.#catalogue ??= new Catalogue(this.actions());
+    return this.#catalogue;
   }
 
-  /** The catalogue, in the order it was put. */
+  /** Actions of the catalogue, in the order in which they were put. */
   actions(): Action[] {
-    return this.query<{ content: string }>("SELECT content FROM actions ORDER BY place").map(({ content }) => JSON.parse(content));
+    const rows = this.database.query<{ content: string }>("SELECT content FROM actions ORDER BY place");
+    return rows.map(({ content }) => JSON.parse(content));
   }
 
-  replaceActions(actions: readonly Action[]): void {
-    this.#mark("actions", changeBetween(this.actions(), actions));
-    this.query("DELETE FROM actions");
+  replaceActions(catalogue: Catalogue): void {
+    const { actions } = catalogue;
+    this.database.mark("actions", changeBetween(this.actions(), actions));
+    this.database.query("DELETE FROM actions");
     actions.forEach((action, place) => {
-      this.query("INSERT INTO actions VALUES (?, ?, ?)", place, action.id, JSON.stringify(action));
+      this.database.query("INSERT INTO actions VALUES (?, ?, ?)", place, action.id, JSON.stringify(action));
     });
+    this.#catalogue = catalogue;
   }
 
-  /** Time of the oldest impression that something is stored of, shown at a time or later. */
+  /** Time of the oldest impression shown at a time or later of which a row is stored. */
   oldestSince(time: number): number | undefined {
-    const [{ id }] = this.query<{ id: string | null }>(
+    const [{ id }] = this.database.query<{ id: string | null }>(
       `SELECT min(id) AS id FROM (SELECT min(id) AS id FROM impressions WHERE id >= ?1
        UNION ALL SELECT min(impression) FROM conversions WHERE impression >= ?1)`,
       firstIdAt(time),
@@ -259,17 +196,17 @@ export class LearnerStore {
     return id === null ? undefined : shownAtOf(id);
   }
 
-  /** Closes the books of what was shown before a time. What is still deferred was never shown. The watermark never goes back. */
+  /** Closes all buckets before a time. Impressions that are still deferred were never shown. The watermark only rises. */
   close(before: number): void {
     this.impressions.delete(firstIdAt(this.watermark), firstIdAt(before), "deferred");
     this.summarise(this.watermark, before);
-    this.#set("watermark = max(watermark, ?)", before);
+    this.database.set("watermark = max(watermark, ?)", before);
   }
 
-  /** Sums up by bucket and arm what was shown from a time, and before another; both bound buckets. */
+  /** Sums up the closed buckets between two bucket bounds, by bucket and assignment. */
   summarise(from: number, before: number): void {
-    this.query("DELETE FROM closed WHERE bucket >= ? AND bucket < ?", from, before);
-    this.query(
+    this.database.query("DELETE FROM closed WHERE bucket >= ? AND bucket < ?", from, before);
+    this.database.query(
       `INSERT INTO closed SELECT bucket, arm, count(*), sum(converted), total(reward), total(reward * reward)
        FROM impressions WHERE id >= ? AND id < ? AND state = 'live' GROUP BY bucket, arm`,
       firstIdAt(from),
@@ -277,25 +214,28 @@ export class LearnerStore {
     );
   }
 
-  /** Forgets what was shown before a time, and marks that stand before all that is left. */
+  /** Deletes the rows of impressions shown before a time, and the marks before the first row that is left. */
   prune(time: number): void {
     const first = firstIdAt(time);
-    this.query("DELETE FROM conversions WHERE impression < ?", first);
+    this.database.query("DELETE FROM conversions WHERE impression < ?", first);
     this.impressions.delete("", first);
     const left = ["impressions", "conversions", "snapshots"].map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
-    const [{ seq }] = this.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);
+    const [{ seq }] = this.database.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);
     this.#pruneMarks(seq ?? 0);
-    this.#set("horizon = max(horizon, ?)", time);
+    this.database.set("horizon = max(horizon, ?)", time);
   }
 
-  /** Forgets the marks before a row, but for what configuration and catalogue were then. */
+  /** Replaces the marks before a row by one mark each for the configuration and the catalogue of that time. */
   #pruneMarks(before: number): void {
-    const marks = this.query<{ seq: number; type: string; content: string }>("SELECT * FROM marks WHERE seq < ? ORDER BY seq", before);
-    this.query("DELETE FROM marks WHERE seq < ?", before);
+    const marks = this.database.query<{ seq: number; type: string; content: string }>(
+      "SELECT * FROM marks WHERE seq < ? ORDER BY seq",
+      before,
+    );
+    this.database.query("DELETE FROM marks WHERE seq < ?", before);
     const keep = (type: string, content: (all: string[]) => string): void => {
-      const of = marks.filter((mark) => mark.type === type);
-      const last = of.at(-1);
-      if (last) this.query("INSERT INTO marks VALUES (?, ?, ?)", last.seq, type, content(of.map((mark) => mark.content)));
+      const ofType = marks.filter((mark) => mark.type === type);
+      const last = ofType.at(-1);
+      if (last) this.database.query("INSERT INTO marks VALUES (?, ?, ?)", last.seq, type, content(ofType.map((mark) => mark.content)));
     };
     keep("configuration", (all) => all[all.length - 1]);
     keep("actions", (all) => {
@@ -304,47 +244,41 @@ export class LearnerStore {
     });
   }
 
-  /** Takes what is known of an impression away; that it was there stays. Sums of a closed bucket are those of what is left in it. */
+  /** Empties an impression and its conversions. The sums of a closed bucket are computed again without them. */
   erase(id: string): void {
     this.conversions.erase(id);
     this.impressions.erase(id);
     const [shownAt, windowMs] = [shownAtOf(id), this.config.window.ms];
     if (shownAt < this.watermark) this.summarise(bucketAt(shownAt, windowMs), bucketEnd(shownAt, windowMs));
-    this.#mark("erasure", { impression: id });
+    this.database.mark("erasure", { impression: id });
   }
 
-  /** Stores a snapshot of the state after the last row: to start from, or, if it is kept, to go back to as well. */
+  /** Stores a snapshot of the newest state. A learner starts from it; a rollback can restore it only if it is `kept`. */
   saveSnapshot(parts: Uint8Array[], { digest, kept }: { readonly digest: string; readonly kept: boolean }): void {
-    const seq = this.#mark("snapshot", { digest, counts: this.#learntCounts() });
+    const seq = this.database.mark("snapshot", { digest, counts: this.#learntCounts() });
     this.snapshots.write({ seq, parts }, kept);
   }
 
   /**
-   * Undoes what was learnt after a kept snapshot. Impressions and conversions since then stay known, so that none of them is
-   * taken again, and count for nothing. Snapshots since then are of what never was.
+   * Undoes everything learnt after a kept snapshot, and deletes later snapshots. Later impressions and conversions stay as void
+   * rows, so that their repetition is recognised.
    */
   rollBack({ seq: version, parts }: StoredSnapshot): void {
     const touched = this.conversions.undoAfter(version);
-    this.query("UPDATE impressions SET state = 'void' WHERE seq > ? AND state = 'live'", version);
-    for (const id of touched) this.impressions.setWorth(id, worthOf(counting(this.conversions.of(id)), this.config.goals));
-    const [mark] = this.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
+    this.database.query("UPDATE impressions SET state = 'void' WHERE seq > ? AND state = 'live'", version);
+    for (const id of touched) this.impressions.setReward(id, resolved(counting(this.conversions.of(id)), this.config.goals));
+    const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };
-    for (const [name, value] of Object.entries(this.#learntCounts())) this.count(name as CounterName, (counts[name] ?? 0) - value);
-    const [oldest] = this.query<{ bucket: number }>("SELECT bucket FROM impressions ORDER BY id LIMIT 1");
+    for (const [name, value] of Object.entries(this.#learntCounts())) this.database.count(name as CounterName, (counts[name] ?? 0) - value);
+    const [oldest] = this.database.query<{ bucket: number }>("SELECT bucket FROM impressions ORDER BY id LIMIT 1");
     if (oldest) this.summarise(oldest.bucket, this.watermark);
     this.snapshots.deleteAfter(version);
-    this.snapshots.write({ seq: this.#mark("rollback", { to: version, counts }), parts }, true);
+    this.snapshots.write({ seq: this.database.mark("rollback", { to: version, counts }), parts }, true);
   }
 
-  /** What follows from what was learnt, as it was counted before this transaction. */
+  /** Counters that a rollback restores, without the changes of the current transaction. */
   #learntCounts(): Record<string, number> {
     const names: readonly string[] = LEARNT;
-    return Object.fromEntries(Array.from(this.#counts()).filter(([name]) => names.includes(name) || name.startsWith("delay ")));
-  }
-
-  #mark(type: string, content: object): number {
-    const seq = this.next();
-    this.query("INSERT INTO marks VALUES (?, ?, ?)", seq, type, JSON.stringify(content));
-    return seq;
+    return Object.fromEntries(Array.from(this.database.counts()).filter(([name]) => names.includes(name) || name.startsWith("delay ")));
   }
 }

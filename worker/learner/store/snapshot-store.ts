@@ -1,15 +1,10 @@
+import type { StoredSnapshot } from "../../domain/publication.ts";
+
 /** A Durable Object's row holds 2 MB at most. */
 const CHUNK_BYTES = 1_500_000;
 const MOST_KEPT = 8;
 
-export interface StoredSnapshot {
-  /** Of the state after this row. */
-  readonly seq: number;
-  /** One per policy. */
-  readonly parts: Uint8Array[];
-}
-
-/** Snapshots of a model: the newest one, to start from, and the last eight that were kept, to go back to. */
+/** Snapshots of a model: the newest one, from which a learner starts, and the last eight kept ones, which a rollback can restore. */
 export class SnapshotStore {
   readonly #sql: SqlStorage;
 
@@ -17,7 +12,7 @@ export class SnapshotStore {
     this.#sql = sql;
   }
 
-  /** Versions of those that are kept, newest first. */
+  /** Versions of the kept snapshots, newest first. */
   versions(): number[] {
     const rows = this.#sql.exec<{ seq: number }>("SELECT DISTINCT seq FROM snapshots WHERE kept = 1 ORDER BY seq DESC");
     return Array.from(rows, ({ seq }) => seq);
@@ -44,7 +39,7 @@ export class SnapshotStore {
       : { seq: rows[0].seq, parts: Array.from(chunks.values(), (of) => joined(of.map(({ bytes }) => bytes))) };
   }
 
-  /** Those that are not needed any more go. */
+  /** Writes a snapshot and deletes those that are no longer needed. */
   write({ seq, parts }: StoredSnapshot, kept: boolean): void {
     parts.forEach((bytes, part) => {
       for (let chunk = 0; chunk * CHUNK_BYTES < bytes.length; chunk++) {

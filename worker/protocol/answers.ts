@@ -1,7 +1,7 @@
 import * as v from "valibot";
 
-// What the worker answers, as schemas: for the description alone. The worker does not check itself; tests hold that these are
-// the types of message.ts and metrics.ts, and that real answers are of this form.
+// Response bodies. The types below are inferred from these schemas, and so is the OpenAPI document. The worker does not validate
+// its own responses; tests check real ones against these schemas.
 
 const number = v.number();
 const whole = v.pipe(number, v.integer());
@@ -10,30 +10,34 @@ const time = v.pipe(whole, v.minValue(0), v.description("Milliseconds since 1970
 const settings = v.record(v.string(), v.unknown());
 const share = v.pipe(number, v.minValue(0), v.maxValue(1));
 
-const impressionId = v.pipe(v.string(), v.description("Names the impression; opaque, and signed."));
-const modelVersion = v.pipe(count, v.description("The model that decided; it grows with everything that is learnt."));
+const impressionId = v.pipe(v.string(), v.description("Signed, opaque name of the impression."));
+const modelVersion = v.pipe(count, v.description("Version of the model that decided. Every learnt event raises it."));
 const serving = v.picklist(["edge", "learner"]);
 const arm = v.pipe(
   v.picklist(["policy", "holdout", "default"]),
-  v.description("Chosen by the policy, as uniform control, or because nothing else was left."),
+  v.description("policy: chosen by the policy. holdout: uniform control. default: no candidate was left."),
 );
 
 const counts = v.strictObject({
-  impressions: v.pipe(count, v.description("All ever shown: pending, converted, retracted and expired together.")),
+  impressions: v.pipe(count, v.description("All shown impressions: pending, converted, retracted and expired.")),
   pending: count,
   converted: count,
-  retracted: v.pipe(count, v.description("Whose every conversion was taken back.")),
+  retracted: v.pipe(count, v.description("Impressions whose conversions were all retracted.")),
   expired: count,
-  applied: v.pipe(count, v.description("Distinct conversions, by what became of them, from here on.")),
+  applied: v.pipe(count, v.description("Distinct conversions by status, here and below.")),
   conflict: count,
   late: count,
-  orphan: v.pipe(count, v.description("Whose impression has not been registered yet.")),
+  orphan: v.pipe(count, v.description("Conversions of impressions that are not registered yet.")),
   duplicate: v.pipe(count, v.description("Repeated deliveries.")),
 });
 
 export const health = v.strictObject({ status: v.literal("ok") });
 
-const published = { policy: v.string(), serving, generation: v.pipe(count, v.description("Of two the later one is another model.")) };
+const published = {
+  policy: v.string(),
+  serving,
+  generation: v.pipe(count, v.description("Start of the model, in ms since 1970. A reset starts a new generation.")),
+};
 export const models = v.strictObject({
   models: v.array(v.strictObject({ model: v.string(), ...published, version: whole, publishedAt: time })),
 });
@@ -52,7 +56,7 @@ export const model = v.strictObject({
         interactions: v.optional(v.union([v.literal("all"), v.array(v.strictTuple([v.string(), v.string()]))])),
       }),
     ),
-    v.description("Null: features come as numbers."),
+    v.description("Null if features are arrays of numbers."),
   ),
   seed: whole,
   goals: v.nullable(v.record(v.string(), v.strictObject({ weight: number }))),
@@ -70,15 +74,18 @@ export const model = v.strictObject({
   counts,
   incidents: v.pipe(
     v.strictObject({ missed: count, refused: count, dropped: count, keptOut: count }),
-    v.description("What should not happen: conversions that closing missed; impressions refused, and given up; snapshots not taken."),
+    v.description("Missed conversions, refused impressions, dropped impressions, and publications that an isolate did not take."),
   ),
   actions: v.pipe(count, v.description("Size of the catalogue.")),
-  bytes: v.pipe(count, v.description("Of everything stored.")),
-  digest: v.pipe(v.string(), v.description("Of what was learnt; the same for the same events in any order.")),
+  bytes: v.pipe(count, v.description("Size of all stored data.")),
+  digest: v.pipe(v.string(), v.description("Digest of the learnt state. The same events give the same digest in any order.")),
   modelVersion: count,
   published: v.nullable(v.strictObject({ version: whole, at: time })),
-  kept: v.pipe(v.array(count), v.description("Versions that a rollback can go to, newest first.")),
-  conversionRate: v.pipe(v.nullable(share), v.description("Of impressions whose window has passed; null while there are none.")),
+  kept: v.pipe(v.array(count), v.description("Versions that a rollback can restore, newest first.")),
+  conversionRate: v.pipe(
+    v.nullable(share),
+    v.description("Share of impressions that converted, among those whose window has closed. Null while there are none."),
+  ),
 });
 
 export const catalogue = v.strictObject({ actions: count });
@@ -87,11 +94,13 @@ export const erased = v.strictObject({ erased: count });
 export const imported = v.strictObject({
   impressions: count,
   repeated: count,
-  conversions: v.pipe(v.record(v.string(), count), v.description("How many of each status.")),
+  conversions: v.pipe(v.record(v.string(), count), v.description("Number of conversions by status.")),
 });
 
 const estimate = { mean: number, width: number };
-const probability = v.optional(v.pipe(share, v.description("Of this action at this place, where the policy knows it.")));
+const probability = v.optional(
+  v.pipe(share, v.description("Propensity: the chance of this action at this place. Absent if the policy does not know it.")),
+);
 
 export const recommendations = v.strictObject({
   model: v.string(),
@@ -107,10 +116,10 @@ export const recommendations = v.strictObject({
         probability,
         score: number,
         ...estimate,
-        features: v.optional(v.pipe(v.array(number), v.description("The point, if the policy chose in its own domain."))),
+        features: v.optional(v.pipe(v.array(number), v.description("The chosen point of a policy with its own domain."))),
       }),
     ),
-    v.description("Best first, each an impression of its own."),
+    v.description("Best first. Each action is an impression of its own."),
   ),
 });
 
@@ -142,29 +151,29 @@ export const impression = v.strictObject({
         probability,
         place: count,
         candidates: v.nullable(count),
-        shadows: v.optional(v.pipe(v.record(v.string(), v.string()), v.description("What each shadow would have shown first."))),
+        shadows: v.optional(v.pipe(v.record(v.string(), v.string()), v.description("The action that each shadow ranked first."))),
         first: v.optional(
-          v.pipe(v.string(), v.description("Below the first place: the first impression of the list, in the log's words.")),
+          v.pipe(v.string(), v.description("UUID of the list's first impression, as in the event log. Absent at the first place.")),
         ),
-        asked: v.optional(v.pipe(asked, v.description("What the request asked for other than all of the catalogue."))),
+        asked: v.optional(v.pipe(asked, v.description("Restrictions of the request."))),
       }),
     ),
-    v.description("Null if it was decided elsewhere."),
+    v.description("Null if the decision was made elsewhere."),
   ),
   context: v.nullable(features),
   conversions: v.array(
     v.strictObject({
       goal: v.string(),
-      reward: v.pipe(v.nullable(number), v.description("Null: retracted.")),
+      reward: v.pipe(v.nullable(number), v.description("Null for a retraction.")),
       at: time,
       status: v.picklist(["applied", "conflict", "late", "orphan", "void"]),
     }),
   ),
-  reward: v.pipe(v.nullable(number), v.description("Of all its conversions that count; null until one does.")),
-  now: v.pipe(v.nullable(v.strictObject(estimate)), v.description("What the policy thinks of it now.")),
+  reward: v.pipe(v.nullable(number), v.description("Reward of all counted conversions. Null before the first.")),
+  now: v.pipe(v.nullable(v.strictObject(estimate)), v.description("The policy's current estimate. Null for a policy with its own domain.")),
   candidates: v.pipe(
     v.nullable(v.array(v.strictObject({ id: v.string(), ...estimate, score: number }))),
-    v.description("What the policy thinks now of each action of the catalogue in that context, best first."),
+    v.description("Current estimates of all catalogue actions in the same context, best first."),
   ),
 });
 
@@ -188,30 +197,32 @@ export const metrics = v.strictObject({
   windowMs: count,
   counts,
   snapshot: v.nullable(v.strictObject({ version: whole, publishedAt: time, ageMs: count })),
-  lagMs: v.pipe(v.nullable(count), v.description("From being shown to being registered, of the newest impression.")),
+  lagMs: v.pipe(v.nullable(count), v.description("Time from showing the newest impression to registering it.")),
   bucketMs: count,
   buckets: v.array(v.strictObject({ start: time, arm, impressions: count, converted: count, reward: number, closed: v.boolean() })),
   pendingByAge: bars,
   delay: v.pipe(
     v.nullable(
       v.strictObject({
-        impressions: v.pipe(count, v.description("What it is estimated from: what the log holds, of all arms.")),
+        impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
         conversions: count,
-        rateSoFar: v.pipe(share, v.description("Of those impressions, as many have converted.")),
-        rate: v.pipe(share, v.description("As many will have, once all have had their time.")),
-        toCome: v.pipe(number, v.description("Conversions still to come, of all that was shown.")),
-        window95Ms: v.pipe(number, v.description("The window that would catch 95 % of the conversions that this one catches.")),
+        rateSoFar: v.pipe(share, v.description("Share of these impressions that has converted.")),
+        rate: v.pipe(share, v.description("Share that will have converted when all windows have closed.")),
+        toCome: v.pipe(number, v.description("Expected number of conversions still to come.")),
+        window95Ms: v.pipe(number, v.description("Window that would catch 95 % of the conversions that this one catches.")),
         distribution: v.pipe(
           v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: share })),
-          v.description("Share of conversions that come sooner, with a 95 % band; chance of who has not converted by then."),
+          v.description(
+            "Share of conversions that come sooner, with a 95 % band, and the chance that a pending impression of this age still converts.",
+          ),
         ),
         silence: v.pipe(
           v.strictObject({ since: time, expected: number, chance: share, alarm: v.boolean() }),
-          v.description("Since a conversion arrived last: how many should have, and the chance that none did, if all is well."),
+          v.description("Expected conversions since the last arrival, and the chance of none if delivery works."),
         ),
       }),
     ),
-    v.description("How late conversions come, estimated from those that have come by now; null before the first."),
+    v.description("Estimated delay distribution. Null before the first conversion."),
   ),
   delays: bars,
   lift: v.pipe(
@@ -224,7 +235,7 @@ export const metrics = v.strictObject({
         relative: v.nullable(number),
       }),
     ),
-    v.description("Mean reward of the policy less that of the holdout, with a 95 % interval; null without a holdout."),
+    v.description("Mean reward of the policy minus that of the holdout, with a 95 % interval. Null without a holdout."),
   ),
   recent: v.array(
     v.strictObject({
@@ -249,4 +260,23 @@ export const problem = v.pipe(
   v.description("RFC 9457"),
 );
 
-export type ProblemBody = v.InferOutput<typeof problem>;
+/** Read-only at every depth. */
+type Frozen<T> = unknown extends T ? T : { readonly [Key in keyof T]: Frozen<T[Key]> };
+type Body<Schema extends v.GenericSchema> = Frozen<v.InferOutput<Schema>>;
+
+export type ProblemBody = Body<typeof problem>;
+export type ModelSummary = Body<typeof models>["models"][number];
+export type ModelBody = Body<typeof model>;
+/** The experiment group of a decision. */
+export type Assignment = v.InferOutput<typeof arm>;
+export type Counts = ModelBody["counts"];
+export type Imported = Body<typeof imported>;
+export type Rollback = Body<typeof rollback>;
+export type Explanation = Body<typeof impression>;
+export type Candidate = NonNullable<Explanation["candidates"]>[number];
+export type Metrics = Body<typeof metrics>;
+export type Bucket = Metrics["buckets"][number];
+export type Bar = Metrics["delays"][number];
+export type Delay = NonNullable<Metrics["delay"]>;
+export type Lift = NonNullable<Metrics["lift"]>;
+export type RecentImpression = Metrics["recent"][number];

@@ -1,8 +1,8 @@
 import { finiteNumber, oneOf, onlyKeys, outOfRange, wholeNumber } from "../../argument.ts";
 import { type ForgettingSettings, parseForgetting } from "../delay/forgetting.ts";
 import type { DomainSettings } from "../domain.ts";
-import { parseGaussianProcess } from "../gaussian-process/gaussian-process-settings.ts";
-import { additiveMatern32, type Kernel, kernelSpec } from "../gaussian-process/kernel.ts";
+import { parseGaussianProcess } from "./gaussian-process-settings.ts";
+import { additiveMatern32, type Kernel, kernelSpec } from "./kernel.ts";
 
 /** Options of a delay-aware Gaussian-process policy. Kernel and noise are learnt: there is nothing that must be tuned. */
 export interface DelayAwareSettings {

@@ -1,5 +1,5 @@
-import type { Explanation, Metrics, ModelSummary } from "../dashboard/report.ts";
-import { call } from "./api.ts";
+import type { Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
+import { call } from "../ui/call.ts";
 
 /** Where a dashboard reads from. */
 export interface Source {

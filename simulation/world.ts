@@ -1,0 +1,62 @@
+import type { AppendedImpression, Candidate, Choice, Policy } from "afterclick";
+
+/** The part of a choice that a world needs: the index and, in a policy's own domain, the point. */
+export type Taken = Pick<Choice, "index" | "features">;
+
+/** A simulated problem: candidates, rewards and delays. */
+export interface World {
+  readonly horizon: number;
+  /** Absent for a policy with its own domain. */
+  candidates?(round: number): readonly Candidate[];
+  /** A given first choice, instead of the policy's. */
+  readonly first?: Taken;
+  /** The observed reward, noise included. */
+  reward(round: number, choice: Taken): number;
+  /** Expected loss against the best choice of the round. */
+  regret(round: number, choice: Taken): number;
+  delay(round: number): number;
+}
+
+/** The same world without negative feedback, as in a shop: a reward of 0 is never reported. */
+export function converting(world: World): World {
+  let converted = false;
+  return {
+    ...world,
+    reward(round, choice) {
+      const reward = world.reward(round, choice);
+      converted = reward !== 0;
+      return reward;
+    },
+    delay(round) {
+      const delay = world.delay(round);
+      return converted ? delay : Number.POSITIVE_INFINITY;
+    },
+  };
+}
+
+/** A paper's convention: the choice of round s + D + 1 - offset knows the feedback of round s with delay D, iff D <= window. */
+export interface Timing {
+  readonly offset: 0 | 1;
+  readonly window?: number;
+}
+
+/** Plays a policy in a world and returns the regret of each round. Rewards of 0 are fed back like all others. */
+export function play(policy: Policy, world: World, { offset, window = Number.POSITIVE_INFINITY }: Timing): Float64Array {
+  const regret = new Float64Array(world.horizon);
+  const due: { impression: AppendedImpression; reward: number }[][] = [];
+  for (let round = 1; round <= world.horizon; round++) {
+    for (const outcome of due[round] ?? []) policy.observe(outcome);
+    delete due[round];
+    const candidates = world.candidates?.(round);
+    const choice: Taken = round === 1 && world.first ? world.first : policy.choose({ candidates, round })[0];
+    const impression = policy.append({ round, features: choice.features ?? candidates?.[choice.index].features });
+    regret[round - 1] = world.regret(round, choice);
+    const reward = world.reward(round, choice);
+    const delay = world.delay(round);
+    const known = round + Math.max(delay + 1 - offset, 1);
+    if (delay > window || known > world.horizon) continue;
+    due[known] ??= [];
+    due[known].push({ impression, reward });
+  }
+  return regret;
+}

@@ -1,0 +1,46 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
+import { convert, createModel, describeModel, learnerOf, show, statusesOf } from "./client.ts";
+
+// Databases of earlier and later versions of the schema.
+
+const schemaOf = (model: string) =>
+  runInDurableObject(learnerOf(model), (_, { storage: { sql } }) =>
+    sql
+      .exec<{ sql: string | null }>("SELECT sql FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\' ORDER BY name")
+      .toArray()
+      .map(({ sql }) => sql),
+  );
+
+/** Runs statements in the database of a model, and evicts the learner. */
+async function change(model: string, statements: string): Promise<void> {
+  await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => void sql.exec(statements));
+  await evictDurableObject(learnerOf(model));
+}
+
+it.each([
+  ["the first version", "ALTER TABLE model DROP COLUMN heard; DROP TABLE schema"],
+  ["the second version, which did not store its number", "DROP TABLE schema"],
+])("a database of %s becomes one of today and loses nothing", async (_, statements) => {
+  const model = await createModel();
+  const [impressionId, other] = await show(model, {}, {});
+  await convert({ impressionId, reward: 1 });
+  const [before, schema] = [await describeModel(model), await schemaOf(model)];
+  await change(model, statements);
+  expect(await describeModel(model)).toEqual({ ...before, bytes: expect.any(Number) });
+  expect(await schemaOf(model)).toEqual(schema);
+  expect(statusesOf(await convert({ impressionId: other, reward: 1 }))).toEqual(["applied"]);
+});
+
+it("a database of a later version is refused, and stays as it is", async () => {
+  const model = await createModel();
+  await runInDurableObject(learnerOf(model), (_, { storage }) => {
+    const versions = () => storage.sql.exec<{ version: number }>("SELECT version FROM schema").toArray();
+    storage.sql.exec("UPDATE schema SET version = version + 1");
+    const later = versions();
+    expect(() => new LearnerStore(storage)).toThrow(/has schema 3, this worker knows 2: deploy a newer worker/);
+    expect(versions()).toEqual(later);
+    storage.sql.exec("UPDATE schema SET version = version - 1");
+  });
+});

@@ -1,0 +1,23 @@
+import type { ConversionEvent } from "./event.ts";
+import type { AppendedImpression } from "./impression.ts";
+
+/** Result of entering a delivered conversion. */
+export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
+
+/** Status of a stored conversion. A void one was undone by a rollback; it is stored so that its repetition is a duplicate. */
+export type ConversionStatus = Exclude<LedgerStatus, "duplicate"> | "void";
+
+export interface StoredConversion extends ConversionEvent {
+  readonly seq: number;
+  readonly status: ConversionStatus;
+  /** Join key and action of a keyed event. Null if the event named its impression. */
+  readonly key: string | null;
+  readonly action: string | null;
+}
+
+/** A change of an impression's reward from `previous` (null before the first conversion) to `total`. */
+export interface RewardChange {
+  readonly impression: AppendedImpression;
+  readonly previous: number | null;
+  readonly total: number;
+}

@@ -1,0 +1,75 @@
+import type { Policy } from "afterclick";
+import type { Assignment } from "../protocol/answers.ts";
+import type { Action, Features } from "../protocol/schema.ts";
+import { shownAtOf } from "./token.ts";
+
+/** How an impression was decided. */
+export interface Decision {
+  readonly score: number;
+  readonly mean: number;
+  readonly width: number;
+  readonly probability?: number;
+  /** Place in the ranked list, from 0. */
+  readonly place: number;
+  /** Number of candidates. Null if the policy chose in its own domain. */
+  readonly candidates: number | null;
+  /** The action that each shadow ranked first, by the shadow's name. */
+  readonly shadows?: Readonly<Record<string, string>>;
+  /** Id of the list's first impression, from which the whole list was drawn. Absent at the first place. */
+  readonly first?: string;
+  /** Restrictions of the request. With them and the model version, the decision can be repeated. */
+  readonly asked?: Asked;
+}
+
+/** Restrictions that a request puts on a decision. */
+export interface Asked {
+  readonly actions?: Action[];
+  readonly exclude?: string[];
+  readonly greedy?: boolean;
+}
+
+export interface ImpressionRow {
+  readonly id: string;
+  /** Idempotency name of a registration; null for a recommendation. */
+  readonly name: string | null;
+  readonly action: string;
+  readonly features: Float64Array;
+  /** The request's context, unchanged. Null if there was none. */
+  readonly context: Features | null;
+  readonly arm: Assignment;
+  /** Version of the model that decided. */
+  readonly version: number;
+  /** Null if the decision was made elsewhere. */
+  readonly decision: Decision | null;
+  /** Hashes of the join keys. */
+  readonly keys: readonly string[];
+}
+
+/** The places of an impression in its policies. */
+export interface Marks {
+  /** One slot per policy. */
+  readonly slots: readonly number[];
+  readonly round: number;
+}
+
+/** Live impressions are learnt. Deferred ones are not shown yet. Void ones were rolled back or erased, and their conversions are late. */
+export type ImpressionState = "live" | "deferred" | "void";
+
+export interface StoredImpression extends Omit<ImpressionRow, "keys">, Marks {
+  readonly seq: number;
+  readonly state: ImpressionState;
+  /** Reward that the policies have observed; null before the first conversion. */
+  readonly reward: number | null;
+  readonly converted: boolean;
+  /** After an erasure only the id is left. */
+  readonly erased: boolean;
+}
+
+/** An impression in the form that policies take. */
+export interface AppendedImpression extends Omit<ReturnType<Policy["append"]>, "slot"> {
+  readonly slots: readonly number[];
+}
+
+export function appendedOf({ id, features, slots, round }: Marks & Pick<ImpressionRow, "id" | "features">): AppendedImpression {
+  return { features, slots, round, now: shownAtOf(id) };
+}

@@ -1,0 +1,41 @@
+import type { Publication, PublicationSummary } from "../domain/publication.ts";
+
+const PREFIX = "model/";
+/** How long a location may cache a publication, in seconds. */
+const CACHED_S = 30;
+
+/** The publications of all models in KV: one record per model. */
+export class PublicationStore {
+  readonly #kv: KVNamespace;
+
+  constructor(kv: KVNamespace) {
+    this.#kv = kv;
+  }
+
+  /** The newest publication that KV shows at this location, as bytes; undefined if there is none. */
+  async get(model: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const bytes = await this.#kv.get(PREFIX + model, { type: "arrayBuffer", cacheTtl: CACHED_S });
+    return bytes === null ? undefined : new Uint8Array(bytes);
+  }
+
+  async put(bytes: Uint8Array<ArrayBuffer>, { model, config, generation, version, publishedAt }: Publication): Promise<void> {
+    const metadata: PublicationSummary = { policy: config.policy, serving: config.serving, generation, version, publishedAt };
+    await this.#kv.put(PREFIX + model, bytes, { metadata });
+  }
+
+  async delete(model: string): Promise<void> {
+    await this.#kv.delete(PREFIX + model);
+  }
+
+  /** All models that KV shows at this location. */
+  async list(): Promise<(PublicationSummary & { readonly model: string })[]> {
+    const models: (PublicationSummary & { readonly model: string })[] = [];
+    let cursor: string | undefined;
+    do {
+      const page: KVNamespaceListResult<PublicationSummary, string> = await this.#kv.list({ prefix: PREFIX, cursor });
+      models.push(...page.keys.flatMap(({ name, metadata }) => (metadata ? [{ model: name.slice(PREFIX.length), ...metadata }] : [])));
+      cursor = page.list_complete ? undefined : page.cursor;
+    } while (cursor);
+    return models;
+  }
+}

@@ -1,0 +1,97 @@
+import type { ImpressionRow } from "../domain/impression.ts";
+import { acceptable, type Featurizer, type ModelConfig, toDyadic } from "../domain/model.ts";
+import type { Policies } from "../domain/policies.ts";
+import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
+import { located, Problem } from "../protocol/problem.ts";
+import type { PastLine, Shown } from "../rpc/message.ts";
+import { refusal } from "./ledger.ts";
+import type { PastRow } from "./live-model.ts";
+import type { LearnerStore } from "./store/learner-store.ts";
+
+/** The model that takes impressions decided elsewhere. */
+interface Registering {
+  readonly store: LearnerStore;
+  readonly config: ModelConfig;
+  readonly featurize: Featurizer;
+  readonly policies: Policies;
+}
+
+/**
+ * Turns impressions that were decided elsewhere into rows.
+ *
+ * @param oldest the earliest time shown that is taken, in ms since 1970. A known impression is taken at any age.
+ * @throws {Problem} 422 naming the item's place.
+ */
+export function rowsOf(items: readonly Shown[], registering: Registering, oldest: number): ImpressionRow[] {
+  return items.map((item, index) => placed(`[${index}]`, () => rowOf(item, registering, oldest)));
+}
+
+/**
+ * Turns the lines of a past log into rows, without deferred impressions that were never shown.
+ *
+ * @throws {Problem} 422 naming the line.
+ */
+export function pastRowsOf(lines: readonly PastLine[], registering: Registering): PastRow[] {
+  return lines.map((line) => placed(`line ${line.line}`, () => pastRowOf(line, registering))).filter((row) => row !== null);
+}
+
+/** Whether the policies accept the features of a row. A refused row must not make its batch fail again and again. */
+export function isCountable(policies: Policies, { features }: ImpressionRow): boolean {
+  try {
+    countable(policies, features);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function rowOf(shown: Shown, { store, featurize, policies }: Registering, oldest: number): ImpressionRow {
+  const { id, name, context, features, probability, keys } = shown;
+  const shownAt = shownAtOf(id);
+  if (shownAt > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "shownAt: lies in the future");
+  if (shownAt < oldest && !store.impressions.registered(id, name)) {
+    throw new Problem(422, "shownAt: its window has passed, and the grace after it");
+  }
+  const action = features ? shown.action : store.catalogue.find(shown.action);
+  const point = features ? Float64Array.from(features, toDyadic) : featurize.vector(context, action);
+  const decision = probability === undefined ? null : { score: 0, mean: 0, width: 0, probability, place: 0, candidates: null };
+  return {
+    id,
+    name,
+    action: action.id,
+    features: acceptable(() => countable(policies, point)),
+    context: context ?? null,
+    arm: "policy",
+    version: store.seq,
+    decision,
+    keys,
+  };
+}
+
+function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
+  const { store, config } = registering;
+  if (line.type === "impression") {
+    const { arm, state } = line;
+    if (state === "deferred" && shownAtOf(line.id) < store.watermark) return null;
+    return { ...rowOf(line, registering, store.horizon), arm, state };
+  }
+  const { event, status } = line;
+  const detail = refusal(event, config);
+  if (detail) throw new Problem(422, detail);
+  return { event, status };
+}
+
+/** @throws {TypeError | RangeError} if a policy does not accept the features. */
+function countable(policies: Policies, features: Float64Array): Float64Array {
+  for (const { policy } of policies) if (policy.dimension > 0) policy.features(features);
+  return features;
+}
+
+/** Adds the item's place to a refusal. */
+function placed<T>(place: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw located(error, place);
+  }
+}

@@ -1,0 +1,157 @@
+import type { CounterName, DelayCounter } from "../../rpc/counters.ts";
+
+/** The single row of the table `model`. */
+export interface ModelRow {
+  readonly name: string;
+  readonly config: string;
+  readonly generation: number;
+  readonly seq: number;
+  readonly watermark: number;
+  readonly audited: number;
+  readonly horizon: number;
+  readonly published: number;
+  readonly published_at: number | null;
+  readonly lag: number | null;
+  readonly heard: number | null;
+}
+
+/** Changes that a transaction writes at its end, in one statement per table. */
+interface Pending {
+  seq: number;
+  arrivedAt: number | null;
+  readonly counts: Map<string, number>;
+}
+
+/** The SQLite database of one learner, with everything that its tables share: transactions, the sequence of rows, and counters. */
+export class Database {
+  readonly sql: SqlStorage;
+  readonly #storage: DurableObjectStorage;
+  #pending?: Pending;
+  /** Cache of the table `model`. Every write to that table empties it. */
+  #row?: ModelRow;
+  readonly #listeners: (() => void)[] = [];
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+    this.sql = storage.sql;
+  }
+
+  query<Row extends Record<string, SqlStorageValue>>(query: string, ...bindings: unknown[]): Row[] {
+    return this.sql.exec<Row>(query, ...bindings).toArray();
+  }
+
+  /** Runs a change of the schema, or of an empty database, as one transaction. */
+  atomically(change: () => void): void {
+    this.#storage.transactionSync(change);
+  }
+
+  /** Runs a change as one transaction. If the change throws, nothing has changed. A transaction within another one joins it. */
+  transact<T>(change: () => T): T {
+    if (this.#pending) return change();
+    try {
+      return this.#storage.transactionSync(() => {
+        const pending: Pending = { seq: this.seq, arrivedAt: null, counts: new Map() };
+        this.#pending = pending;
+        const result = change();
+        if (pending.seq !== this.model.seq) this.set("seq = ?, heard = coalesce(?, heard)", pending.seq, pending.arrivedAt);
+        for (const [name, delta] of pending.counts) {
+          if (delta === 0) continue;
+          this.query("INSERT INTO counters VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2", name, delta);
+        }
+        return result;
+      });
+    } catch (error) {
+      this.#dropCaches();
+      throw error;
+    } finally {
+      this.#pending = undefined;
+    }
+  }
+
+  /** Calls `listener` whenever a store must drop what it has cached: after a failed transaction, and after `deleteAll`. */
+  onDrop(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #dropCaches(): void {
+    this.#row = undefined;
+    for (const listener of this.#listeners) listener();
+  }
+
+  async deleteAll(): Promise<void> {
+    await this.#storage.deleteAll();
+    this.#dropCaches();
+  }
+
+  get model(): ModelRow {
+    this.#row ??= this.query<ModelRow & Record<string, SqlStorageValue>>("SELECT * FROM model")[0];
+    return this.#row;
+  }
+
+  /** Changes columns of the table `model`. */
+  set(assignments: string, ...values: unknown[]): void {
+    this.query(`UPDATE model SET ${assignments}`, ...values);
+    this.#row = undefined;
+  }
+
+  /** Whether a model was ever configured. A learner that is merely addressed has no tables. */
+  get exists(): boolean {
+    return this.#row !== undefined || this.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'model'").length > 0;
+  }
+
+  /** Fills the empty table `model`. */
+  insertModel({ name, config, generation, watermark }: Pick<ModelRow, "name" | "config" | "generation" | "watermark">): void {
+    this.query(
+      "INSERT INTO model (only, name, config, generation, watermark, audited, horizon) VALUES (1, ?1, ?2, ?3, ?4, ?4, 0)",
+      name,
+      config,
+      generation,
+      watermark,
+    );
+    this.#row = undefined;
+  }
+
+  /** Number of the last row, which is the version of the model. */
+  get seq(): number {
+    return this.#pending?.seq ?? this.model.seq;
+  }
+
+  /** The number for a new row. A change without a row takes a number too, because it makes another version of the model. */
+  next(): number {
+    this.#current.seq++;
+    return this.#current.seq;
+  }
+
+  get #current(): Pending {
+    if (!this.#pending) throw new Error("expected a transaction");
+    return this.#pending;
+  }
+
+  /** Notes the arrival of a conversion. */
+  noteArrival(now: number): void {
+    this.#current.arrivedAt = now;
+  }
+
+  count(name: CounterName | DelayCounter, delta = 1): void {
+    const { counts } = this.#current;
+    counts.set(name, (counts.get(name) ?? 0) + delta);
+  }
+
+  /** A counter, with the changes of the current transaction. */
+  counted(name: CounterName): number {
+    const [row] = this.query<{ value: number }>("SELECT value FROM counters WHERE name = ?", name);
+    return (row?.value ?? 0) + (this.#pending?.counts.get(name) ?? 0);
+  }
+
+  /** All stored counters, without the changes of the current transaction. */
+  counts(): Map<string, number> {
+    return new Map(this.query<{ name: string; value: number }>("SELECT name, value FROM counters").map(({ name, value }) => [name, value]));
+  }
+
+  /** Adds a mark to the log, and returns the number of its row. */
+  mark(type: string, content: object): number {
+    const seq = this.next();
+    this.query("INSERT INTO marks VALUES (?, ?, ?)", seq, type, JSON.stringify(content));
+    return seq;
+  }
+}

@@ -1,0 +1,61 @@
+import { Problem } from "../../protocol/problem.ts";
+
+// The schema of a learner's database. Version n is the result of the first n migrations. Impressions, conversions and marks are
+// numbered by one sequence.
+
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE model (
+    only INTEGER PRIMARY KEY CHECK (only = 1), name TEXT NOT NULL, config TEXT NOT NULL, generation INTEGER NOT NULL,
+    seq INTEGER NOT NULL DEFAULT 0, watermark INTEGER NOT NULL, audited INTEGER NOT NULL, horizon INTEGER NOT NULL,
+    published INTEGER NOT NULL DEFAULT -1, published_at INTEGER, lag INTEGER);
+  CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE actions (place INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, content TEXT NOT NULL);
+  CREATE TABLE impressions (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT, state TEXT NOT NULL, bucket INTEGER NOT NULL, arm TEXT NOT NULL,
+    action TEXT NOT NULL, features BLOB NOT NULL, context TEXT, slots TEXT, round INTEGER, version INTEGER NOT NULL, decision TEXT,
+    reward REAL, converted INTEGER NOT NULL DEFAULT 0);
+  CREATE UNIQUE INDEX impressions_name ON impressions (name) WHERE name IS NOT NULL;
+  CREATE TABLE keys (key TEXT, impression TEXT, PRIMARY KEY (key, impression)) WITHOUT ROWID;
+  CREATE INDEX keys_impression ON keys (impression);
+  CREATE TABLE conversions (
+    seq INTEGER PRIMARY KEY, impression TEXT NOT NULL, goal TEXT NOT NULL, event TEXT NOT NULL, reward REAL, at INTEGER NOT NULL,
+    status TEXT NOT NULL, previous REAL, total REAL, key TEXT, action TEXT,
+    UNIQUE (impression, goal, event, at, reward));
+  CREATE INDEX conversions_key ON conversions (key) WHERE key IS NOT NULL;
+  CREATE TABLE closed (
+    bucket INTEGER, arm TEXT, impressions INTEGER NOT NULL, converted INTEGER NOT NULL, reward REAL NOT NULL, square REAL NOT NULL,
+    PRIMARY KEY (bucket, arm)) WITHOUT ROWID;
+  CREATE TABLE snapshots (
+    seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk));
+  CREATE TABLE marks (seq INTEGER PRIMARY KEY, type TEXT NOT NULL, content TEXT NOT NULL);`,
+  "ALTER TABLE model ADD COLUMN heard INTEGER;",
+];
+
+/** All tables that hold data of a model. */
+export const TABLES = ["model", "counters", "actions", "impressions", "keys", "conversions", "closed", "snapshots", "marks"];
+
+/** Brings the database to the newest schema. @throws {Problem} 500 if a newer worker has written it. */
+export function migrate(sql: SqlStorage): void {
+  const tables = tablesOf(sql);
+  const stored = tables.has("schema") ? sql.exec<{ version: number }>("SELECT version FROM schema").one().version : undefined;
+  if (stored === MIGRATIONS.length) return;
+  const version = stored ?? unnumbered(tables.get("model"));
+  if (version > MIGRATIONS.length) {
+    throw new Problem(500, `the model's database has schema ${version}, this worker knows ${MIGRATIONS.length}: deploy a newer worker`);
+  }
+  for (const migration of MIGRATIONS.slice(version)) sql.exec(migration);
+  sql.exec("CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL); DELETE FROM schema");
+  sql.exec("INSERT INTO schema VALUES (?)", MIGRATIONS.length);
+}
+
+/** The statement that made each table, by the table's name. */
+function tablesOf(sql: SqlStorage): Map<string, string> {
+  const rows = sql.exec<{ name: string; sql: string }>("SELECT name, sql FROM sqlite_master WHERE type = 'table'");
+  return new Map(Array.from(rows, (row) => [row.name, row.sql]));
+}
+
+/** Version of a database without the table `schema`, which the first two versions did not have. */
+function unnumbered(model: string | undefined): number {
+  if (model === undefined) return 0;
+  return model.includes("heard") ? 2 : 1;
+}

@@ -1,0 +1,12 @@
+/** Counters that a rollback restores. The others are never undone. */
+export const LEARNT = ["impressions", "converted", "retracted", "applied", "conflict"] as const;
+const DELIVERIES = ["duplicate", "late", "orphan"] as const;
+/** Missed conversions, refused impressions, dropped impressions, and publications that an isolate did not take. */
+const INCIDENTS = ["missed", "refused", "dropped", "keptOut"] as const;
+
+export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
+
+export type IncidentName = (typeof INCIDENTS)[number];
+export type CounterName = (typeof COUNTERS)[number];
+/** Counts applied conversions whose delay falls into this bar of the histogram. */
+export type DelayCounter = `delay ${number}`;

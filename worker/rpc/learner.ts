@@ -1,0 +1,56 @@
+import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import type { Imported, Metrics, Rollback } from "../protocol/answers.ts";
+import type { Action, Features, ModelBody } from "../protocol/schema.ts";
+import type { LogRow } from "./log-row.ts";
+import type * as Message from "./message.ts";
+
+type Answered<T> = Promise<Message.Answer<T>>;
+
+/** The methods that an isolate may call on the learner of a model. Every refusal comes as a value of `Answer`. */
+export interface LearnerRpc extends Rpc.DurableObjectBranded {
+  /** Creates the model, or changes the part of its configuration that learnt state does not depend on. Else 409. */
+  configure(name: string, body: ModelBody): Answered<{ readonly created: boolean }>;
+  /** Starts a new generation without learnt state. Without a body the configuration stays. */
+  reset(body: ModelBody | null): Answered<null>;
+  /** Restores a kept snapshot; by default the one before the newest. */
+  rollBack(version?: number): Answered<Rollback>;
+  /** Deletes the model and its stored data. Its events in KV expire. */
+  remove(): Answered<null>;
+  /** Configuration, counts and digest. */
+  describe(): Answered<Message.Description>;
+  /** Data of the dashboard. */
+  metrics(): Answered<Metrics>;
+  /** Replaces the catalogue. */
+  setActions(actions: readonly Action[]): Answered<{ readonly actions: number }>;
+  /** Decides, and registers each shown action as an impression. */
+  recommend(request: Message.RecommendRequest): Answered<Message.Recommendation>;
+  /**
+   * Registers impressions that an isolate has shown. Known ones change nothing. Impressions that are too old, over a limit, or of
+   * another generation are refused and counted.
+   */
+  registerShown(registration: Message.Registration): Answered<{ readonly newest: number }>;
+  /** Registers impressions decided elsewhere: all of them or, if one is refused, none. A page may do so only if the model is `local`. */
+  register(items: readonly Message.Shown[], options?: { readonly byPage?: boolean }): Answered<readonly Message.Registered[]>;
+  /** Takes conversions and returns one result for each. */
+  ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Intake[]>;
+  /** Takes lines of a past log: impressions in order of time, each before its conversions. All lines or none. */
+  importLog(lines: readonly Message.PastLine[]): Answered<Imported>;
+  /** The log's header, and a page of its rows after `after`. */
+  log(after: number): Answered<{ readonly model: Message.LogHead; readonly lines: readonly LogRow[] }>;
+  /** An impression, its decision, and the model's current estimates; null if it is unknown. */
+  impression(id: string): Answered<Message.Explanation | null>;
+  /** Marks a deferred impression as shown; null if it is unknown. */
+  activate(id: string): Answered<"activated" | "duplicate" | null>;
+  /** Erases the data of an impression. Learnt sums keep its contribution. False if it is unknown. */
+  erase(id: string): Answered<boolean>;
+  /** Erases all impressions of a join key, given by its hash. Returns their number. */
+  eraseKey(key: string): Answered<number>;
+  /** Current estimates of all catalogue actions in a context. */
+  estimates(context?: Features): Answered<readonly Message.Estimate[]>;
+  /** The newest publication, for an isolate that finds none in KV. */
+  publication(): Answered<Uint8Array<ArrayBuffer>>;
+  /** State of the served policy. It takes no place among the kept snapshots. */
+  snapshot(): Answered<{ readonly version: number; readonly bytes: Uint8Array }>;
+  /** Sets a lost alarm again, and closes buckets that only KV knows of. */
+  heal(): Answered<null>;
+}
