@@ -1,9 +1,9 @@
 import { otfLinUcb, Recommender } from "afterclick";
 import { stream } from "../simulation/stream.ts";
 import { CoreRidge } from "./core.ts";
+import type { RidgePosterior } from "./inputs.ts";
 import { Ridge } from "./peers/typescript/ridge.ts";
 import { programs } from "./program.ts";
-import type { RidgePosterior } from "./inputs.ts";
 import { local, type Missing, prepared, type Variant } from "./variant.ts";
 import type { Target, Workload } from "./workload.ts";
 

@@ -1,6 +1,7 @@
 // `afterclick/local`: deciding in a page, by a worker's snapshots or by what the device has learnt alone.
+
+export type { Action, Features } from "../publication/featurizer.ts";
 export { OwnModel, type OwnModelOptions } from "./own-model.ts";
-export type { Action, Features } from "./publication.ts";
 export {
   type LocalConversion,
   type LocalRecommendation,

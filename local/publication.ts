@@ -1,14 +1,8 @@
-import { type EncoderOptions, encoder, type NamedFeatures, SnapshotError } from "afterclick";
+import type { EncoderOptions } from "afterclick";
+import { decode } from "../publication/codec.ts";
+import type { Action } from "../publication/featurizer.ts";
 
-/** Features by name if the model has an encoder, otherwise as numbers. */
-export type Features = NamedFeatures | readonly number[];
-
-export interface Action {
-  readonly id: string;
-  readonly features?: Features;
-}
-
-/** What a worker gives to pages, as `GET /v1/models/:model/published` answers. */
+/** A publication for pages, as `GET /v1/models/:model/published` returns it. */
 export interface Publication {
   readonly model: string;
   readonly version: number;
@@ -23,59 +17,12 @@ export interface Publication {
     readonly minimumShare: number;
   };
   readonly actions: readonly Action[];
-  /** For `Recommender.restore`. */
+  /** Snapshot of the served policy, for `Recommender.restore`. */
   readonly snapshot: Uint8Array;
 }
 
-const FORMAT = 1;
-/** What the worker's features mean. */
-const FEATURE_SCHEMA = 1;
-const DIGEST_BYTES = 32;
-
-/**
- * Reads SHA-256 of the rest, length of the header, the header as JSON, a snapshot.
- * @throws {SnapshotError} code `truncated`, `checksum`, or `version`: it was made for a newer version of this module.
- */
+/** @throws {SnapshotError} code `truncated`, `checksum`, or `version` if a newer version of this module is needed. */
 export async function readPublication(bytes: Uint8Array<ArrayBuffer>): Promise<Publication> {
-  if (bytes.length < DIGEST_BYTES + 4) throw new SnapshotError("truncated", `expected a publication, got ${bytes.length} bytes`);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes.subarray(DIGEST_BYTES)));
-  if (digest.some((byte, i) => byte !== bytes[i])) throw new SnapshotError("checksum", "the publication does not match its checksum");
-  const end = DIGEST_BYTES + 4 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(DIGEST_BYTES);
-  const { format, schema, lengths, ...header } = JSON.parse(new TextDecoder().decode(bytes.subarray(DIGEST_BYTES + 4, end)));
-  if (format !== FORMAT || schema !== FEATURE_SCHEMA) {
-    throw new SnapshotError("version", `publication format ${format}.${schema} is not the ${FORMAT}.${FEATURE_SCHEMA} of this version`);
-  }
-  return { ...header, snapshot: bytes.slice(end, end + lengths[0]) };
-}
-
-const RESOLUTION = 4096;
-const toDyadic = (value: number): number => Math.trunc(value * RESOLUTION) / RESOLUTION + 0;
-
-/**
- * Turns a context into the vectors of some actions, as the worker does to the bit: k x d, row-major. Actions are prepared once.
- * @throws {TypeError | RangeError} naming the feature.
- */
-export function featurizer(
-  { encoder: options }: Publication["config"],
-  actions: readonly Action[],
-): (context: Features | undefined) => Float64Array {
-  if (!options) {
-    return (context = []) =>
-      Float64Array.from(
-        actions.flatMap(({ features = [] }) => [...numbers(context), ...numbers(features)]),
-        toDyadic,
-      );
-  }
-  const encode = encoder(options).among(actions.map(({ id, features = {} }) => ({ ...named(features), id })));
-  return (context = {}) => encode(named(context));
-}
-
-function numbers(features: Features): readonly number[] {
-  if (Array.isArray(features)) return features;
-  throw new TypeError("features: expected an array of numbers, since the model has no encoder");
-}
-
-function named(features: Features): NamedFeatures {
-  if (!Array.isArray(features)) return features as NamedFeatures;
-  throw new TypeError("features: expected them by name, since the model has an encoder");
+  const { header, snapshots } = await decode<Omit<Publication, "snapshot">>(bytes);
+  return { ...header, snapshot: snapshots[0] };
 }

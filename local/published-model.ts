@@ -1,8 +1,9 @@
 import { type PolicyFactory, Recommender, UnsupportedError } from "afterclick";
+import { type Action, type Features, type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { shopCarrier, workerCarrier } from "./carriers.ts";
 import { Clock } from "./clock.ts";
 import { type Letter, Outbox } from "./outbox.ts";
-import { type Action, type Features, featurizer, type Publication, readPublication } from "./publication.ts";
+import { type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface PublishedModelOptions {
@@ -56,8 +57,7 @@ interface Held {
   readonly publication: Publication;
   readonly recommender: Recommender;
   readonly etag: string;
-  /** The vectors of the catalogue's actions in a context. */
-  readonly vectorsIn: ReturnType<typeof featurizer>;
+  readonly featurize: Featurizer;
 }
 
 const IMPRESSIONS = "impressions";
@@ -155,7 +155,7 @@ export class PublishedModel {
     const publication = await readPublication(bytes);
     const { policies, module } = this.#options;
     const recommender = await Recommender.restore(publication.snapshot, { policies, module });
-    this.#held = { publication, recommender, etag, vectorsIn: featurizer(publication.config, publication.actions) };
+    this.#held = { publication, recommender, etag, featurize: featurizer(publication.config.encoder) };
   }
 
   /**
@@ -164,13 +164,13 @@ export class PublishedModel {
    * @throws {TypeError | RangeError} naming the argument.
    */
   recommend({ context, actions, limit = 1 }: LocalRequest = {}): LocalRecommendation {
-    const { publication, recommender, vectorsIn } = this.#held;
+    const { publication, recommender, featurize } = this.#held;
     const { config, version } = publication;
     const { draws, greedy, minimumShare } = config;
     const { policy } = recommender;
     const offered = actions ? this.#found(actions) : publication.actions;
     if (offered.length === 0) throw new RangeError("actions: expected at least one, as there is no catalogue");
-    const points = (actions ? featurizer(config, offered) : vectorsIn)(context);
+    const points = featurize.matrix(context, offered);
     const now = this.#clock.now();
     const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID() as string);
     const choices = policy.choose({

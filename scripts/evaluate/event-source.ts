@@ -1,5 +1,6 @@
+import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
-import { type Featurizer, featurizer, type ModelConfig } from "../../worker/domain/model.ts";
+import { featurizer, type ModelConfig } from "../../worker/domain/model.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, SourceError, type SourceOptions } from "./source.ts";

@@ -1,7 +1,8 @@
 import { encoder, type NamedFeatures } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { type Features, featurizer, type Publication, readPublication } from "../../local/publication.ts";
-import { publicationOf } from "../support/publication.ts";
+import { type Publication, readPublication } from "../../local/publication.ts";
+import { encode } from "../../publication/codec.ts";
+import { type Features, featurizer } from "../../publication/featurizer.ts";
 
 const config: Publication["config"] = {
   policy: "otf-lin-ts",
@@ -13,7 +14,7 @@ const config: Publication["config"] = {
 };
 const header = { model: "shop", version: 7, publishedAt: 1_795_262_400_000, config, actions: [{ id: "boots" }, { id: "ключ" }] };
 const snapshot = Uint8Array.of(9, 8, 7, 6);
-const whole = publicationOf(header, snapshot);
+const whole = await encode(header, [snapshot]);
 const refusal = (code: string, message: RegExp) => ({ name: "SnapshotError", code, message: expect.stringMatching(message) });
 
 describe("a publication", () => {
@@ -25,7 +26,7 @@ describe("a publication", () => {
   });
 
   it("has as its snapshot a copy of the bytes that its header counts", async () => {
-    const longer = publicationOf({ ...header, lengths: [3, 1] }, snapshot);
+    const longer = await encode({ ...header, lengths: [3, 1] }, [snapshot]);
     const read = await readPublication(longer);
     expect(read.snapshot).toEqual(Uint8Array.of(9, 8, 7));
     longer.fill(0);
@@ -53,17 +54,17 @@ describe("a publication", () => {
     [{ schema: 2 }, /format 1\.2 is not the 1\.1/],
     [{ format: 0 }, /format 0\.1 is not the 1\.1/],
   ])("of another version, %j, is refused as such", async (other, message) => {
-    await expect(readPublication(publicationOf({ ...header, ...other }, snapshot))).rejects.toMatchObject(refusal("version", message));
+    await expect(readPublication(await encode({ ...header, ...other }, [snapshot]))).rejects.toMatchObject(refusal("version", message));
   });
 });
 
 describe("vectors without an encoder", () => {
   const vectors = (context: Features | undefined, ...features: (Features | undefined)[]) =>
     Array.from(
-      featurizer(
-        config,
+      featurizer(null).matrix(
+        context,
         features.map((each, i) => ({ id: String(i), features: each })),
-      )(context),
+      ),
     );
 
   it("are the context's numbers, then the action's, action by action", () => {
@@ -78,34 +79,30 @@ describe("vectors without an encoder", () => {
   });
 
   it.each([
-    ["a context", () => vectors({ country: "PT" }, [1])],
-    ["an action", () => vectors([1], { kind: "boots" })],
-  ])("refuse %s by names", (_, made) => {
-    expect(made).toThrow(new TypeError("features: expected an array of numbers, since the model has no encoder"));
+    ["context", () => vectors({ country: "PT" }, [1])],
+    ["features of action 0", () => vectors([1], { kind: "boots" })],
+  ])("refuse %s by names", (what, made) => {
+    expect(made).toThrow(new TypeError(`${what}: expected an array of numbers, since the model has no encoder`));
   });
 });
 
 describe("vectors with an encoder", () => {
   const options = { dimension: 16, interactions: [["country", "id"]] as [string, string][] };
-  const named: Publication["config"] = { ...config, encoder: options };
 
   it("are those of the encoder, with the action's id among its features", () => {
-    const actions: { id: string; features?: NamedFeatures }[] = [
-      { id: "boots", features: { kind: "shoe", id: "overruled" } },
-      { id: "hat" },
-    ];
+    const actions: { id: string; features?: NamedFeatures }[] = [{ id: "boots", features: { kind: "shoe" } }, { id: "hat" }];
     const { encode } = encoder(options);
     const expected = (context: NamedFeatures) =>
       actions.flatMap(({ id, features }) => Array.from(encode({ context, action: { ...features, id } })));
-    const vectorsIn = featurizer(named, actions);
-    expect(Array.from(vectorsIn({ country: "PT" }))).toEqual(expected({ country: "PT" }));
-    expect(Array.from(vectorsIn(undefined))).toEqual(expected({}));
+    const { matrix } = featurizer(options);
+    expect(Array.from(matrix({ country: "PT" }, actions))).toEqual(expected({ country: "PT" }));
+    expect(Array.from(matrix(undefined, actions))).toEqual(expected({}));
   });
 
   it.each([
-    ["a context", () => featurizer(named, [{ id: "a" }])([1])],
-    ["an action", () => featurizer(named, [{ id: "a", features: [1] }])],
-  ])("refuse %s of numbers", (_, made) => {
-    expect(made).toThrow(new TypeError("features: expected them by name, since the model has an encoder"));
+    ["context", () => featurizer(options).matrix([1], [{ id: "a" }])],
+    ["features of action a", () => featurizer(options).matrix({}, [{ id: "a", features: [1] }])],
+  ])("refuse %s of numbers", (what, made) => {
+    expect(made).toThrow(new TypeError(`${what}: expected features by name, since the model has an encoder`));
   });
 });

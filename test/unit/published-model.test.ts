@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Action, PublishedModel, type PublishedModelOptions } from "../../local/index.ts";
 import type { Letter } from "../../local/outbox.ts";
 import { Shelf } from "../../local/shelf.ts";
+import { encode as publicationOf } from "../../publication/codec.ts";
 import { emptyDisk, refuse } from "../support/disk.ts";
-import { publicationOf } from "../support/publication.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const HOUR_MS = 3_600_000;
@@ -32,7 +32,7 @@ async function published({ policy = otfLinTs(ENCODER), config, actions = catalog
   }
   const snapshot = recommender.snapshot();
   const usual = { policy: policy.id, window: { ms: HOUR_MS }, encoder: ENCODER, draws: 100, greedy: false, minimumShare: 0 };
-  return { snapshot, bytes: publicationOf({ model: "shop", version, publishedAt, config: { ...usual, ...config }, actions }, snapshot) };
+  return { snapshot, bytes: await publicationOf({ model: "shop", version, publishedAt, config: { ...usual, ...config }, actions }, [snapshot]) };
 }
 
 /** What the worker has published, or with which status it refuses; the requests it got; what was posted. */
@@ -354,7 +354,7 @@ describe("a refused request", () => {
   it.each([
     ["an action that nobody knows", { actions: [{ id: "gloves" }] }, /^actions: gloves/],
     ["no place", { limit: 0 }, /^limit/],
-    ["a context of numbers for an encoder of names", { context: [1] }, /^features: expected them by name/],
+    ["a context of numbers for an encoder of names", { context: [1] }, /^context: expected features by name/],
   ])("for %s registers nothing", async (_, request, message) => {
     const model = await open();
     expect(() => model.recommend(request)).toThrow(message);

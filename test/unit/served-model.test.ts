@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { featurizer, learnsAlike, type ModelConfig, prepareModel, toDyadic } from "../../worker/domain/model.ts";
+import { toDyadic } from "../../publication/featurizer.ts";
+import { featurizer, learnsAlike, type ModelConfig, prepareModel } from "../../worker/domain/model.ts";
 import type { Action, ModelBody } from "../../worker/protocol/schema.ts";
 
 const window = { ms: 3_600_000 };
@@ -143,7 +144,7 @@ describe("features", () => {
     expect(rows[0]).not.toEqual(rows[1]);
     expect(Array.from(matrix(undefined, actions))).not.toEqual(rows.flat());
     expect(() => vector([1], { id: "a" })).toThrow("context: expected features by name");
-    expect(() => vector(context, { id: "a", features: [1] })).toThrow("features of action a: expected them by name");
+    expect(() => vector(context, { id: "a", features: [1] })).toThrow("features of action a: expected features by name");
     expect(() => vector(context, { id: "a", features: { id: 1 } })).toThrow("the name id is taken by the action's id");
   });
 });

@@ -117,7 +117,12 @@ describe("features that are not of the model's kind are refused", () => {
   const numbered = { options: { dimension: 3 } };
   const refusals: [string, object, object, RegExp][] = [
     ["numbers for an encoder's context", named, { context: [1, 2] }, /^context: expected features by name/],
-    ["numbers for an encoder's action", named, { actions: [{ id: "a", features: [1] }] }, /^features of action a: expected them by name/],
+    [
+      "numbers for an encoder's action",
+      named,
+      { actions: [{ id: "a", features: [1] }] },
+      /^features of action a: expected features by name/,
+    ],
     ["a number that was not declared", named, { context: { price: 3 } }, /price/],
     ["the name of the id", named, { actions: [{ id: "a", features: { id: "b" } }] }, /the name id is taken/],
     ["names for a vector's context", numbered, { context: { country: "PT" } }, /^context: expected an array of numbers/],

@@ -1,10 +1,11 @@
 import type { Choice, ChooseRequest, Policy } from "afterclick";
+import type { Featurizer } from "../../publication/featurizer.ts";
 import type { Assignment } from "../protocol/answers.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../protocol/schema.ts";
 import type { Candidates, Catalogue } from "./catalogue.ts";
 import type { Asked, Decision, ImpressionRow } from "./impression.ts";
-import { acceptable, type Featurizer, type ModelConfig } from "./model.ts";
+import { acceptable, type ModelConfig } from "./model.ts";
 import type { Policies } from "./policies.ts";
 import { type Impression, shownAtOf, uuidAt } from "./token.ts";
 

@@ -1,14 +1,7 @@
-import {
-  type EncoderOptions,
-  encoder,
-  type NamedFeatures,
-  type PolicyDescriptor,
-  type PolicyFactory,
-  policies,
-  Recommender,
-} from "afterclick";
+import { type EncoderOptions, encoder, type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
+import { type Featurizer, featurizer as featurizerOf } from "../../publication/featurizer.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Action, Features, ModelBody } from "../protocol/schema.ts";
+import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import type { Policies } from "./policies.ts";
 
@@ -16,9 +9,6 @@ import type { Policies } from "./policies.ts";
 const DEFAULT_POLICY = "delay-lin-ts";
 
 const defaultEncoder = { dimension: 64, interactions: "all" } as const;
-
-/** What a snapshot's features mean; raised when the same request would give other vectors. */
-export const FEATURE_SCHEMA = 1;
 
 const DAY_MS = 86_400_000;
 
@@ -215,73 +205,16 @@ export async function startModel(config: ModelConfig): Promise<Policies> {
   return started;
 }
 
-/** Turns context and action into the vectors that the model's policies take, of multiples of 2^-12. */
-export interface Featurizer {
-  /** @throws {Problem} 422 if features are not of the model's kind. */
-  vector(context: Features | undefined, action: Action): Float64Array;
-  /** One row per action, row-major; prepared once for a list that comes again. */
-  matrix(context: Features | undefined, actions: readonly Action[]): Float64Array;
-}
-
-export function featurizer(config: ModelConfig): Featurizer {
-  return config.encoder ? byName(encoder(config.encoder)) : byPlace();
-}
-
-function byPlace(): Featurizer {
-  const vector = (context: Features = [], { id, features = [] }: Action): Float64Array => {
-    if (!Array.isArray(context)) throw new Problem(422, "context: expected an array of numbers, since the model has no encoder");
-    if (!Array.isArray(features))
-      throw new Problem(422, `features of action ${id}: expected an array of numbers, since the model has no encoder`);
-    return Float64Array.from([...context, ...features], toDyadic);
-  };
-  const matrix = (context: Features | undefined, actions: readonly Action[]): Float64Array => {
-    const rows = actions.map((action) => vector(context, action));
-    const [{ length: d } = new Float64Array()] = rows;
-    const points = new Float64Array(rows.length * d);
-    rows.forEach((row, i) => {
-      if (row.length !== d)
-        throw new Problem(422, `features of action ${actions[i].id}: expected ${d} numbers with the context's, got ${row.length}`);
-      points.set(row, i * d);
-    });
-    return points;
-  };
-  return { vector, matrix };
-}
-
-function byName({ encode, among }: ReturnType<typeof encoder>): Featurizer {
-  const prepared = new WeakMap<readonly Action[], ReturnType<typeof among>>();
+/** The model's featurizer, whose errors are refusals. */
+export function featurizer({ encoder }: Pick<ModelConfig, "encoder">): Featurizer {
+  const { vector, matrix } = featurizerOf(encoder);
   return {
-    vector: (context, action) => acceptable(() => encode({ context: namedContext(context), action: namedAction(action) })),
-    matrix(context, actions) {
-      let encodeFor = prepared.get(actions);
-      if (!encodeFor) {
-        encodeFor = acceptable(() => among(actions.map(namedAction)));
-        prepared.set(actions, encodeFor);
-      }
-      return acceptable(() => encodeFor(namedContext(context)));
-    },
+    vector: (context, action) => acceptable(() => vector(context, action)),
+    matrix: (context, actions) => acceptable(() => matrix(context, actions)),
   };
 }
 
-function namedContext(context: Features = {}): NamedFeatures {
-  if (Array.isArray(context)) throw new Problem(422, "context: expected features by name, since the model has an encoder");
-  return context;
-}
-
-function namedAction({ id, features = {} }: Action): NamedFeatures {
-  if (Array.isArray(features)) throw new Problem(422, `features of action ${id}: expected them by name, since the model has an encoder`);
-  if ("id" in features) throw new Problem(422, `features of action ${id}: the name id is taken by the action's id`);
-  return { ...features, id };
-}
-
-const RESOLUTION = 4096;
-
-/** Rounds towards zero to a multiple of 2^-12: sums of such numbers and of their products are exact, in any order. */
-export function toDyadic(value: number): number {
-  return Math.trunc(value * RESOLUTION) / RESOLUTION + 0;
-}
-
-/** Runs what checks a caller's input: its TypeError or RangeError becomes a 422 with the same message. */
+/** Runs a check of a caller's input. A TypeError or RangeError becomes a 422 with the same message. */
 export function acceptable<T>(check: () => T): T {
   try {
     return check();

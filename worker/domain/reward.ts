@@ -1,6 +1,7 @@
+import { toDyadic } from "../../publication/featurizer.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { Outcome } from "./event.ts";
-import { type ModelConfig, toDyadic } from "./model.ts";
+import type { ModelConfig } from "./model.ts";
 
 /** Reward of an impression, resolved from all its conversions. */
 export interface ResolvedReward {

@@ -1,6 +1,6 @@
+import { toDyadic } from "../../publication/featurizer.ts";
 import { auditedAt, bucketAt, bucketEnd, closesAt, type Timing } from "../domain/bucket.ts";
 import type { ConversionEvent } from "../domain/event.ts";
-import { toDyadic } from "../domain/model.ts";
 import type { EventJournal } from "../kv/event-journal.ts";
 import { isMissing } from "./ledger.ts";
 import type { LearnerStore } from "./store/learner-store.ts";

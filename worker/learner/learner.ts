@@ -1,9 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
+import type { Featurizer } from "../../publication/featurizer.ts";
 import { bucketAt } from "../domain/bucket.ts";
 import { Catalogue } from "../domain/catalogue.ts";
 import { decide, type Served } from "../domain/decision.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
-import { acceptable, type Featurizer, featurizer, learnsAlike, type ModelConfig, prepareModel } from "../domain/model.ts";
+import { acceptable, featurizer, learnsAlike, type ModelConfig, prepareModel } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import { encodePublication } from "../domain/publication.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";

@@ -1,9 +1,10 @@
 import type { Policy } from "afterclick";
+import { toDyadic } from "../../publication/featurizer.ts";
 import { bucketAt } from "../domain/bucket.ts";
 import type { ConversionStatus, RewardChange } from "../domain/conversion.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { AppendedImpression, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../domain/impression.ts";
-import { type ModelConfig, startModel, toDyadic } from "../domain/model.ts";
+import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
 import { shownAtOf } from "../domain/token.ts";

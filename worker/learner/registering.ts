@@ -1,5 +1,6 @@
+import { type Featurizer, toDyadic } from "../../publication/featurizer.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
-import { acceptable, type Featurizer, type ModelConfig, toDyadic } from "../domain/model.ts";
+import { acceptable, type ModelConfig } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
 import { located, Problem } from "../protocol/problem.ts";

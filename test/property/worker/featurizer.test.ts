@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { featurizer as ofPage } from "../../../local/publication.ts";
-import { type ModelConfig, featurizer as ofWorker, toDyadic } from "../../../worker/domain/model.ts";
+import { toDyadic } from "../../../publication/featurizer.ts";
+import { featurizer, type ModelConfig } from "../../../worker/domain/model.ts";
 
-// What a page makes of features is what the worker makes of them, to the bit, in one go or one action after another.
+// Feature vectors are the same in a list and one after another, to the bit.
 
 const number = fc.oneof(fc.double({ min: -10, max: 10, noNaN: true }), fc.constantFrom(-0, 1 / 4096, -1.5 / 4096, 0.3, -0.3));
 const bits = (values: Float64Array): BigUint64Array => new BigUint64Array(values.slice().buffer);
@@ -28,10 +28,9 @@ describe("features of a model", () => {
       fc.property(rows, ([context, features]) => {
         const actions = features.map((each, place) => ({ id: `action ${place}`, features: each }));
         const config = { encoder: null } as ModelConfig;
-        const worker = ofWorker(config);
+        const worker = featurizer(config);
         const expected = Float64Array.from(features.flatMap((each) => [...context, ...each].map(toDyadic)));
         expect(bits(worker.matrix(context, actions))).toEqual(bits(expected));
-        expect(bits(ofPage(config as never, actions)(context))).toEqual(bits(expected));
         const alone = actions.flatMap((action) => [...worker.vector(context, action)]);
         expect(bits(Float64Array.from(alone))).toEqual(bits(expected));
       }),
@@ -39,20 +38,19 @@ describe("features of a model", () => {
     );
   });
 
-  it("with an encoder are the same on a page, in a list and alone, and the action's id is one of them", () => {
+  it("with an encoder are the same in a list and alone, and the action's id is one of them", () => {
     const named: fc.Arbitrary<Record<string, string | number | string[]>> = fc.record(
       { brand: fc.constantFrom("Acme", "é", "👟"), price: number, tags: fc.array(fc.string(), { maxLength: 2 }) },
       { requiredKeys: [] },
     );
     const config = { encoder: { dimension: 16, interactions: "all", numeric: { price: { min: 0, max: 5 } } } } as unknown as ModelConfig;
-    const { vector } = ofWorker(config);
+    const { vector } = featurizer(config);
     expect(vector({}, { id: "mug" })).not.toEqual(vector({}, { id: "tent" }));
     fc.assert(
       fc.property(fc.option(named, { nil: undefined }), fc.array(named, { minLength: 1, maxLength: 4 }), (context, features) => {
         const actions = features.map((each, place) => ({ id: `action ${place}`, features: each }));
-        const worker = ofWorker(config);
+        const worker = featurizer(config);
         const matrix = worker.matrix(context, actions);
-        expect(bits(ofPage(config as never, actions)(context))).toEqual(bits(matrix));
         expect(bits(worker.matrix(context, actions))).toEqual(bits(matrix));
         actions.forEach((action, place) => {
           expect(bits(worker.vector(context, action))).toEqual(bits(matrix.subarray(16 * place, 16 * (place + 1))));

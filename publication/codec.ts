@@ -1,0 +1,54 @@
+import { SnapshotError } from "afterclick";
+
+// A publication is what a learner gives to isolates and to pages: a header as JSON, and one snapshot per policy.
+// Layout: SHA-256 of the rest (32 bytes), length of the header (uint32, big-endian), header, snapshots.
+
+const FORMAT = 1;
+/** Version of the meaning of features. It rises when the same request gives other vectors. */
+const FEATURE_SCHEMA = 1;
+const DIGEST_BYTES = 32;
+const HEADER_AT = DIGEST_BYTES + 4;
+
+/** Encodes a header and its snapshots. */
+export async function encode(header: object, snapshots: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
+  const lengths = snapshots.map(({ length }) => length);
+  const text = new TextEncoder().encode(JSON.stringify({ format: FORMAT, schema: FEATURE_SCHEMA, lengths, ...header }));
+  let offset = HEADER_AT + text.length;
+  const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, offset));
+  new DataView(bytes.buffer).setUint32(DIGEST_BYTES, text.length);
+  bytes.set(text, HEADER_AT);
+  for (const snapshot of snapshots) {
+    bytes.set(snapshot, offset);
+    offset += snapshot.length;
+  }
+  bytes.set(await digestOf(bytes), 0);
+  return bytes;
+}
+
+/**
+ * Decodes a publication. The snapshots are copies.
+ *
+ * @throws {SnapshotError} code `truncated` or `checksum` if the bytes are damaged, `version` if another version of this module wrote
+ * them.
+ */
+export async function decode<Header>(
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<{ readonly header: Header; readonly snapshots: Uint8Array[] }> {
+  if (bytes.length < HEADER_AT) throw new SnapshotError("truncated", `expected a publication, got ${bytes.length} bytes`);
+  const digest = await digestOf(bytes);
+  if (digest.some((byte, i) => byte !== bytes[i])) throw new SnapshotError("checksum", "the publication does not match its checksum");
+  let offset = HEADER_AT + new DataView(bytes.buffer, bytes.byteOffset).getUint32(DIGEST_BYTES);
+  const { format, schema, lengths, ...header } = JSON.parse(new TextDecoder().decode(bytes.subarray(HEADER_AT, offset)));
+  if (format !== FORMAT || schema !== FEATURE_SCHEMA) {
+    throw new SnapshotError("version", `publication format ${format}.${schema} is not the ${FORMAT}.${FEATURE_SCHEMA} of this version`);
+  }
+  const snapshots = (lengths as number[]).map((length) => {
+    offset += length;
+    return bytes.slice(offset - length, offset);
+  });
+  return { header, snapshots };
+}
+
+async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes.subarray(DIGEST_BYTES)));
+}
