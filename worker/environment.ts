@@ -2,33 +2,33 @@ import { Problem } from "./protocol/problem.ts";
 import type { LearnerRpc } from "./rpc/learner.ts";
 
 /**
- * Bindings and variables. The four secrets have no default; each may hold several values, separated by whitespace, so that
- * a new one can come into use before the old one goes.
+ * Bindings and variables. The four secrets have no default. Each may hold several values, separated by whitespace, so that a new
+ * value works before the old one is removed.
  */
 export interface Environment {
   readonly LEARNER: DurableObjectNamespace<LearnerRpc>;
   readonly EVENTS: KVNamespace;
-  /** Damps callers with a publishable key; where it is absent, nobody is damped. */
+  /** Limits callers with a publishable key. Absent: no limit. */
   readonly RATE_LIMIT?: RateLimit;
-  /** May do everything. A value may also be `sha256:` and the key's hash in hex. */
+  /** Grants every route. A value may also be `sha256:` and the key's hash in hex. */
   readonly AFTERCLICK_SECRET_KEY?: string;
-  /** May ask for recommendations only; it stands in web pages. Hashed values as above. */
+  /** For web pages: grants recommendations and the routes of `local` models. Values may be hashed too. */
   readonly AFTERCLICK_PUBLISHABLE_KEY?: string;
-  /** `whsec_` and base64, as in Standard Webhooks. After `sender=`, it is that sender's. */
+  /** `whsec_` and base64, as in Standard Webhooks. `sender=` before it names its sender. */
   readonly AFTERCLICK_WEBHOOK_SECRET?: string;
-  /** Signs impression ids: the first value; ids signed with the others stay valid. */
+  /** Signs impression tokens with the first value. Tokens signed with the others stay valid. */
   readonly AFTERCLICK_TOKEN_KEY?: string;
-  /** Origins, such as https://shop.example, whose pages may use a publishable key; the worker's own need not be named. `*`: any. */
+  /** Origins whose pages may use a publishable key, such as https://shop.example; `*` for any. The worker's own is always allowed. */
   readonly AFTERCLICK_ALLOWED_ORIGINS?: string;
-  /** "true" serves the demonstration shop and what it needs; only locally. */
+  /** "true" serves the demonstration shop. For local use only. */
   readonly AFTERCLICK_DEMO?: string;
-  /** How long after its window a conversion may still be delivered, in ms; default five minutes. */
+  /** Grace: time after the window in which a conversion may still be delivered, in ms. Default: 300,000. */
   readonly AFTERCLICK_GRACE_MS?: string;
 }
 
 export type SecretName = "AFTERCLICK_SECRET_KEY" | "AFTERCLICK_PUBLISHABLE_KEY" | "AFTERCLICK_WEBHOOK_SECRET" | "AFTERCLICK_TOKEN_KEY";
 
-/** All values of a secret, as one text. @throws {Problem} 500 naming the secret, if it is not set. */
+/** All values of a secret as one text. @throws {Problem} 500 naming the secret, if it is not set. */
 export function secret(env: Environment, name: SecretName): string {
   const value = env[name];
   if (!value?.trim()) throw new Problem(500, `${name} is not set: put it into .dev.vars, or deploy it with wrangler secret put ${name}`);

@@ -1,4 +1,4 @@
-// `afterclick/worker`: what one mounts in a worker of one's own.
+// `afterclick/worker`: the parts for mounting afterclick in another worker.
 export { type App, app, createApp } from "./edge/app.ts";
 export type { Environment } from "./environment.ts";
 export { default as handler } from "./index.ts";

@@ -1,4 +1,4 @@
-// Impressions are closed in buckets of the time they were shown. All times are milliseconds since 1970.
+// Buckets of impressions by the time they were shown. A bucket closes as a whole. All times are milliseconds since 1970.
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -6,11 +6,11 @@ const DAY_MS = 24 * HOUR_MS;
 
 export interface Timing {
   readonly windowMs: number;
-  /** How long after its window a conversion may still be delivered. */
+  /** Time after the window in which a conversion may still be delivered. */
   readonly graceMs: number;
 }
 
-/** Length of a bucket: a quarter of the window, within a minute and an hour. */
+/** Length of a bucket: a quarter of the window, but at least a minute and at most an hour. */
 export function bucketMs(windowMs: number): number {
   return Math.min(HOUR_MS, Math.max(MINUTE_MS, Math.floor(windowMs / 4)));
 }
@@ -25,7 +25,7 @@ export function bucketEnd(shownAt: number, windowMs: number): number {
   return bucketAt(shownAt, windowMs) + bucketMs(windowMs);
 }
 
-/** When the bucket that holds a time closes: what is delivered after that does not count. */
+/** When the bucket that holds a time closes. Conversions delivered later do not count. */
 export function closesAt(shownAt: number, { windowMs, graceMs }: Timing): number {
   return bucketEnd(shownAt, windowMs) + windowMs + graceMs;
 }
@@ -35,17 +35,17 @@ export function auditedAt(shownAt: number, timing: Timing): number {
   return closesAt(shownAt, timing) + DAY_MS;
 }
 
-/** Until when the journal keeps an event: an hour beyond its audit. */
+/** When the journal's events of the bucket expire: an hour after the audit. */
 export function journalledUntil(shownAt: number, timing: Timing): number {
   return auditedAt(shownAt, timing) + HOUR_MS;
 }
 
-/** When what was shown at a time is forgotten, if that much is kept after its bucket closes. */
+/** When rows of a time shown are pruned: `retentionMs` after their bucket closes. */
 export function forgottenAt(shownAt: number, timing: Timing, retentionMs: number): number {
   return closesAt(shownAt, timing) + retentionMs;
 }
 
-/** What was shown before it is forgotten by now. */
+/** Rows of impressions shown before this time are due for pruning. */
 export function forgottenBefore(now: number, { windowMs, graceMs }: Timing, retentionMs: number): number {
   return bucketAt(Math.max(0, now - windowMs - graceMs - retentionMs), windowMs);
 }

@@ -1,43 +1,43 @@
-// What a model may hold, so that at its largest, with a thousand candidates and as many draws, its WebAssembly memory and its
-// snapshots stay below 64 MB together: an isolate has 128 MB for everything, and KV takes 25 MB at a time. All measured.
+// Limits of a model's size. With 1,000 candidates and 1,000 draws, the largest allowed model needs less than 64 MB for WebAssembly
+// memory and snapshots together (measured). An isolate has 128 MB in all, and a record in KV at most 25 MB.
 
-/** Features, and unique points of a Gaussian process. */
+/** Most features, and most unique points of a Gaussian process. */
 const MOST = 1024;
-/** Features of a policy that keeps its sums for several ages: five of them beside its own. */
+/** Most features of a delay-aware linear policy, which keeps five more sums by age. */
 const MOST_BY_AGE = 512;
-/** Unique points times features. */
+/** Most unique points times features. */
 const MOST_NUMBERS = 2 ** 18;
-/** Points of a Gaussian process's own domain: it keeps up to twice as many rows, and what follows from each for each point. */
+/** Most points of a Gaussian process's own domain. The process keeps up to twice as many rows, each with a value per point. */
 const MOST_POINTS = 512;
-/** Coordinates of a grid over a box. */
+/** Most coordinates of a grid over a box. */
 const MOST_COORDINATES = 2 ** 21;
-/** Of a box of balls: with more axes they may come to a quarter of a million, of as many coordinates. */
+/** Most axes of a box covered by balls. With more axes there may be 250,000 balls. */
 const MOST_AXES = 5;
 
 interface Sizes {
-  /** Of a Gaussian process, which has either or both. */
+  /** Options of a Gaussian process, which has one or both. */
   readonly kernel?: object;
   readonly capacity?: number;
-  /** Of a delay-aware linear policy. */
+  /** Option of a delay-aware linear policy. */
   readonly shrinkage?: string;
   readonly dimension?: number;
   readonly domain?: { readonly points?: readonly unknown[]; readonly box?: readonly unknown[] } | null;
   readonly resolution?: number;
 }
 
-/** Whether a policy with these options is one with a Gaussian process. */
+/** Whether the options belong to a Gaussian-process policy. */
 export const isGaussianProcess = (options: object): boolean => "kernel" in options || "capacity" in options;
 
-/** Beside others each may have half as much. */
+/** Divides the limits: a policy beside others may have half of each. */
 const share = (policies: number): number => (policies > 1 ? 2 : 1);
 
-/** Most unique points of a Gaussian process that is one of so many policies. */
+/** Most unique points of a Gaussian process in a model with this number of policies. */
 export function mostCapacity(dimension: number, policies: number): number {
   return Math.floor(Math.min(MOST / share(policies), MOST_NUMBERS / (share(policies) ** 2 * dimension)));
 }
 
 /**
- * Checks the options of a policy that is one of so many of a model.
+ * Checks the options of a policy in a model with this number of policies.
  * @throws {RangeError} naming the option that asks for too much memory.
  */
 export function checkSize(options: Sizes, policies: number): void {

@@ -1,20 +1,20 @@
 import { Problem } from "../protocol/problem.ts";
 import type { Action } from "../protocol/schema.ts";
 
-/** What there is to choose among. */
+/** The candidates of a request. */
 export interface Candidates {
   readonly actions: readonly Action[];
-  /** Their places in the catalogue, if all of them are as they are there. */
+  /** Places of the actions in the catalogue. Null if an action is not in it, or differs. */
   readonly places: readonly number[] | null;
 }
 
-/** The actions of a model, so that a request may name ids only. */
+/** The actions of a model. A request may name them by id. */
 export class Catalogue {
   readonly actions: readonly Action[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #all: Candidates;
 
-  /** @throws {Problem} 422 if an id is there twice. */
+  /** @throws {Problem} 422 if two actions have the same id. */
   constructor(actions: readonly Action[]) {
     this.actions = actions;
     this.#places = placesOf(actions);
@@ -26,8 +26,8 @@ export class Catalogue {
   }
 
   /**
-   * An action with its features: its own, or those it has here.
-   * @throws {Problem} 422 if it has none of its own and there is a catalogue without it, as a misspelt id.
+   * An action with features: its own or, without any, those in the catalogue.
+   * @throws {Problem} 422 if it has no features and is not in the catalogue, unless the catalogue is empty.
    */
   find(action: Action): Action {
     if (action.features !== undefined || this.size === 0) return action;
@@ -36,13 +36,13 @@ export class Catalogue {
     return this.actions[place];
   }
 
-  /** An action by its id alone, with its features if it is here. */
+  /** The action with an id, with its features if it is in the catalogue. */
   named(id: string): Action {
     const place = this.#places.get(id);
     return place === undefined ? { id } : this.actions[place];
   }
 
-  /** The given actions, or all of the catalogue, without the excluded ones; possibly none. */
+  /** The given actions, or the whole catalogue, without the excluded ones. There may be none. */
   candidates(given: readonly Action[] | undefined, exclude: readonly string[]): Candidates {
     if (given === undefined && exclude.length === 0) return this.#all;
     const excluded = new Set(exclude);
@@ -63,7 +63,7 @@ function placesOf(actions: readonly Action[]): ReadonlyMap<string, number> {
   return places;
 }
 
-/** How a catalogue became another one: how many actions it has now, and those that are not what they were at their place. */
+/** A change of the catalogue: its new size, and the actions that changed, by place. */
 export interface CatalogueChange {
   readonly size: number;
   readonly changed: readonly (readonly [place: number, action: Action])[];

@@ -1,13 +1,13 @@
 import { encodeBase64Url } from "hono/utils/encode";
 import { firstIdAt } from "./token.ts";
 
-/** A key such as an order number, as it is stored: a hash that tells nothing and is of one model alone. */
+/** Hash of a join key such as an order number. Only the hash is stored. The same key has another hash in another model. */
 export async function hashOfKey(model: string, key: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${key}`));
   return encodeBase64Url(digest.slice(0, 16)).replaceAll("=", "");
 }
 
-/** The name under which what came with a key waits for an impression. */
+/** The name under which a keyed event waits for its impression. */
 export function waitingFor(hash: string, at: number): string {
   return `${firstIdAt(at)}-${hash}`;
 }

@@ -5,25 +5,25 @@ import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import type { Policies } from "./policies.ts";
 
-/** A Thompson policy: identical requests are not all answered alike, and it learns by itself how late conversions come. */
+/** A Thompson policy gives identical requests different answers. This one also learns the delay distribution. */
 const DEFAULT_POLICY = "delay-lin-ts";
 
 const defaultEncoder = { dimension: 64, interactions: "all" } as const;
 
 const DAY_MS = 86_400_000;
 
-/** What has been learnt is bound to these: with another of them a model begins from scratch. */
+/** The part of a configuration that learnt state depends on. Changing it needs a reset. */
 export interface LearntConfig {
   readonly policy: string;
   readonly options: object;
   readonly window: { readonly ms: number };
   readonly reward: { readonly min: number; readonly max: number };
-  /** Null: features come as numbers. */
+  /** Null if features are arrays of numbers. */
   readonly encoder: EncoderOptions | null;
   readonly seed: number;
-  /** What a reward of each goal is worth; null: every goal is taken, with weight 1. */
+  /** Weight of a reward of each goal. Null takes every goal with weight 1. */
   readonly goals: Readonly<Record<string, { readonly weight: number }>> | null;
-  /** Policies that learn and choose beside the one that is served. */
+  /** Policies that learn and choose beside the served one. Their choices are recorded, not shown. */
   readonly shadows: readonly Shadow[];
 }
 
@@ -35,35 +35,35 @@ export interface Shadow {
 
 /** A model's configuration with all defaults filled in. */
 export interface ModelConfig extends LearntConfig {
-  /** Where decisions are made: in any isolate from a published snapshot, or by the learner, one after the other. */
+  /** Who decides: any isolate, from a published snapshot, or the learner, one request after the other. */
   readonly serving: "edge" | "learner";
-  /** Samples from which a Thompson policy's probabilities follow; 0: it does not know them. */
+  /** Samples from which a Thompson policy computes propensities. 0 computes none. */
   readonly draws: number;
   /** Ranks by the mean alone. */
   readonly greedy: boolean;
-  /** Share of decisions made uniformly at random, as a control. */
+  /** Share of decisions that are uniformly random, as a control. */
   readonly holdout: number;
-  /** Least chance of each candidate to come first. */
+  /** Least probability of each candidate at the first place. */
   readonly minimumShare: number;
-  /** What is served when there is nothing to choose among. */
+  /** The action that is served when no candidate is left. */
   readonly defaultAction: string | null;
   readonly limits: {
-    /** Impressions whose books are not closed. */
+    /** Most impressions in open buckets. */
     readonly open: number;
-    /** Of everything stored. */
+    /** Most bytes stored. */
     readonly bytes: number;
   };
-  /** How long the log is kept after the books are closed. */
+  /** How long rows are kept after their bucket closes. */
   readonly retention: { readonly ms: number };
-  /** Least time between two snapshots. */
+  /** Least time between two publications. */
   readonly publish: { readonly ms: number };
-  /** Whether pages may decide by its snapshots themselves, and register what they have shown, with a publishable key. */
+  /** Whether pages may take publications with a publishable key, decide themselves, and register their impressions. */
   readonly local: boolean;
 }
 
 /**
  * Fills in the defaults.
- * @throws {Problem} 422 with the SDK's message, or why the worker does not serve such a model.
+ * @throws {Problem} 422 with the SDK's message, or with the reason why the worker does not serve such a model.
  */
 export async function prepareModel(body: ModelBody): Promise<{ readonly config: ModelConfig; readonly policies: Policies }> {
   const config = modelConfig(body);
@@ -76,12 +76,12 @@ export async function prepareModel(body: ModelBody): Promise<{ readonly config: 
     throw new Problem(422, `holdout, minimumShare: expected 0, as ${config.policy} is to make every choice itself: ${sequential}`);
   }
   checkLocal(config, sequential);
-  // From one snapshot a deterministic policy gives all alike the same list until the next: only if that is asked for.
+  // A deterministic policy shows everybody the same list until the next publication. Isolates serve it only on request.
   const serving = sequential === undefined && (!deterministic || config.minimumShare > 0) ? "edge" : "learner";
   return { config: { ...config, serving: body.serving ?? serving }, policies: started };
 }
 
-/** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would tell them of single impressions. */
+/** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would reveal single impressions. */
 function checkLocal({ local, policy, options, holdout, shadows }: ModelConfig, sequential: string | undefined): void {
   if (!local) return;
   if (sequential !== undefined) throw new Problem(422, `local: ${policy} has to be served by its learner: ${sequential}`);
@@ -141,8 +141,8 @@ function shadowOf(shadow: NonNullable<ModelBody["shadows"]>[number], dimension: 
 }
 
 /**
- * The descriptor of one of `count` policies: with the encoder's dimension unless one is given or the policy takes none, with
- * buffered norms, and as many unique points as there is memory for.
+ * The descriptor of one of `count` policies. Defaults: the encoder's dimension if the policy takes features, buffered norms, and as
+ * many unique points as memory allows.
  */
 function describe(
   factory: PolicyFactory<object>,
@@ -167,12 +167,12 @@ function takesFeatures(factory: PolicyFactory<object>, options: object): boolean
   try {
     return "dimension" in factory(options).options;
   } catch {
-    // It misses something: its dimension, or it says what when it is given that.
+    // An option is missing. If it is not the dimension, the second call names it.
     return true;
   }
 }
 
-/** Whether what was learnt under one configuration means the same under the other. */
+/** Whether learnt state of one configuration is valid under the other. */
 export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
   return canonical(learnt(a)) === canonical(learnt(b));
 }
@@ -181,7 +181,7 @@ function learnt({ policy, options, window, reward, encoder, seed, goals, shadows
   return { policy, options, window, reward, encoder, seed, goals, shadows };
 }
 
-/** JSON with keys in order, so that equal configurations are equal texts. */
+/** JSON with sorted keys, so that equal configurations have equal texts. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner) =>
     inner !== null && typeof inner === "object" && !Array.isArray(inner)
@@ -190,7 +190,7 @@ function canonical(value: unknown): string {
   );
 }
 
-/** What a model is made of: the policy that is served, then its shadows, none of which has learnt anything yet. */
+/** Starts the policies of a model without any learnt state: the served one first, then its shadows. */
 export async function startModel(config: ModelConfig): Promise<Policies> {
   const { window, reward, seed } = config;
   const starting = [config, ...config.shadows].map(({ policy, options }) =>

@@ -4,13 +4,13 @@ import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { Problem } from "../protocol/problem.ts";
 import { remembered, valuesOf } from "./secret.ts";
 
-/** What an impression id says, so that a conversion can be checked without a look-up. */
+/** Content of an impression token. A conversion is checked against it without a look-up. */
 export interface Impression {
   /** UUIDv7; its time is when the impression was shown. */
   readonly id: string;
   readonly model: string;
   readonly action: string;
-  /** Chance of this action at this place, where the policy knows it. */
+  /** Propensity of the action at its place. Absent if the policy does not know it. */
   readonly probability?: number;
   /** Version of the model that decided. */
   readonly modelVersion: number;
@@ -18,7 +18,7 @@ export interface Impression {
   readonly windowEndsAt: number;
 }
 
-/** An impression as far as its token tells: the action as a hash. */
+/** An impression as its token states it: the action is a hash. */
 export interface TokenContent extends Omit<Impression, "action"> {
   readonly actionHash: number;
 }
@@ -28,12 +28,12 @@ export const CLOCK_TOLERANCE_MS = 300_000;
 
 const VERSION = 1;
 const MAC_BYTES = 16;
-/** Version, key id, UUID, window end, action hash, probability, model version; then the model's name and the MAC. */
+/** Size of version, key id, UUID, window end, action hash, probability and model version. The model's name and the MAC follow. */
 const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6;
 const TWO_TO_32 = 2 ** 32;
-/** Ids are public: against a shorter key, one id would be enough to try all keys at home. */
+/** Tokens are public. With a shorter key, one token would be enough to find the key by trying all. */
 const LEAST_KEY_LENGTH = 16;
-/** Actions whose hashes are kept; a catalogue has at most a thousand. */
+/** Most cached action hashes. A catalogue has at most 1,000 actions. */
 const MOST_ACTIONS = 4096;
 
 const DASH = 0x2d;
@@ -43,15 +43,15 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 interface SigningKey {
-  /** 16 bits of the key's hash, in every id: tells which key to try. Two keys may have the same. */
+  /** 16 bits of the key's hash, which every token states. Two keys may have the same id. */
   readonly id: number;
-  /** Has taken the key in: signing begins with a copy. In this thread, since a call of the platform's costs ten times as much. */
+  /** HMAC state after the key. Signing starts from a copy. A call of Web Crypto would cost ten times as much. */
   readonly hmac: ReturnType<typeof hmac.create>;
-  /** What it is copied into, again and again, as buffers are dear to make. */
+  /** Buffer for the copy, reused because allocation is slow. */
   readonly running: ReturnType<typeof hmac.create>;
 }
 
-/** Signs and verifies impression tokens: base64url of the fields above and a 128-bit truncated HMAC-SHA256. */
+/** Signs and verifies impression tokens: base64url of the fields above and of a 128-bit truncated HMAC-SHA256. */
 export class TokenSigner {
   readonly #keys: readonly SigningKey[];
 
@@ -60,7 +60,7 @@ export class TokenSigner {
   }
 
   /**
-   * @param secret keys separated by whitespace: the first signs, all verify.
+   * @param secret keys separated by whitespace. The first one signs, all verify.
    * @throws {Problem} 500 if there is none, or one has fewer than 16 characters.
    */
   static readonly create: (secret: string) => TokenSigner = remembered((secret) => {
@@ -88,7 +88,7 @@ export class TokenSigner {
     return textOf(bytes);
   }
 
-  /** What the token says; undefined if it is not exactly one of ours, or its time lies in the future. */
+  /** Content of the token; undefined if the token is forged or its time lies in the future. */
   verify(token: string, now: number): TokenContent | undefined {
     const bytes = decode(token);
     if (!bytes || bytes.length <= FIXED_BYTES + MAC_BYTES || !this.#isOurs(bytes)) return undefined;
@@ -129,13 +129,13 @@ function first32(text: string): number {
   return new DataView(sha256(encoder.encode(text)).buffer).getUint32(0);
 }
 
-/** Names of models: a text's bytes are dearer to make than to keep. */
+/** Cached UTF-8 of model names. */
 const utf8: (text: string) => Uint8Array = remembered((text) => encoder.encode(text));
 
 /** The first 32 bits of the text's SHA-256. */
 export const hash32: (text: string) => number = remembered(first32, MOST_ACTIONS);
 
-/** A UUIDv7 of a time and ten bytes, random or derived. */
+/** UUIDv7 of a time and ten random or derived bytes. */
 export function uuidAt(shownAt: number, random: Uint8Array): string {
   const bytes = new Uint8Array(16);
   setUint48(bytes, 0, shownAt);
@@ -145,7 +145,7 @@ export function uuidAt(shownAt: number, random: Uint8Array): string {
   return uuidOf(bytes);
 }
 
-/** The time inside a UUIDv7, in ms since 1970. */
+/** Time of a UUIDv7, in ms since 1970. */
 export function shownAtOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
@@ -163,7 +163,7 @@ function textOf(bytes: Uint8Array<ArrayBuffer>): string {
 function decode(token: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     const bytes = decodeBase64Url(token);
-    // One text per token: padding, the other alphabet, or stray bits at the end are refused.
+    // A token has exactly one text: padding, the other base64 alphabet and stray bits at the end are refused.
     return textOf(bytes) === token ? bytes : undefined;
   } catch {
     return undefined;
@@ -174,7 +174,7 @@ function setUuid(bytes: Uint8Array, offset: number, id: string): void {
   for (let i = 0, digits = 0; i < id.length; i++) {
     const code = id.charCodeAt(i);
     if (code === DASH) continue;
-    // A letter's last five bits count from 1.
+    // The last five bits of a letter are its place in the alphabet, from 1.
     const digit = code < LETTERS ? code & 0xf : (code & 0x1f) + 9;
     bytes[offset + (digits >> 1)] |= digits & 1 ? digit : digit << 4;
     digits++;
@@ -189,7 +189,7 @@ function uuidOf(bytes: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-// Big-endian, byte by byte: a view of so short an array would take longer to make than to use.
+// Big-endian integers, written byte by byte: creating a DataView takes longer than writing so few bytes.
 
 function setUint16(bytes: Uint8Array, offset: number, value: number): void {
   bytes[offset] = value >>> 8;
@@ -209,7 +209,7 @@ function setUint48(bytes: Uint8Array, offset: number, value: number): void {
 const float = new Float32Array(1);
 const bits = new Uint32Array(float.buffer);
 
-/** The bits of a number in 32-bit floating point. */
+/** Bits of a number as a 32-bit float. */
 function bitsOf(value: number): number {
   float[0] = value;
   return bits[0];

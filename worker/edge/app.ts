@@ -42,7 +42,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** Most bytes of a past log. A longer one is sent in parts. */
 const MAX_LOG_BYTES = 8 * MAX_BODY_BYTES;
 
-/** Impressions that a publishable key may register at once. */
+/** Most impressions that a publishable key may register at once. */
 const MAX_OF_PAGE = 100;
 
 const secretKey = apiKeys("AFTERCLICK_SECRET_KEY");

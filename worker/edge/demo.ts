@@ -11,19 +11,19 @@ import { learner } from "./learner-client.ts";
 import { signingSecret } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 256 * 1024;
-/** Impressions that one look at the shop may ask for. */
+/** Most impressions in one request of the shop. */
 const MAX_LOOKUPS = 20;
 
 const purchasesBody = v.strictObject({
   impressionIds: v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(2048))), v.minLength(1), v.maxLength(500)),
 });
 
-/** A worker's own routes, called without a network between. */
+/** A worker's own routes, called without a network. */
 type Worker = Pick<Hono<{ Bindings: Environment }>, "fetch">;
 
 /**
- * The backend of the demonstration shop: what a shop's own server would do with the secret key and the webhook secret.
- * Whoever can reach it can report purchases, so it is there only if AFTERCLICK_DEMO is "true".
+ * The backend of the demonstration shop. It stands for a shop's own server, which has the secret key and the webhook secret.
+ * Everybody who can reach it can report purchases, so it exists only if AFTERCLICK_DEMO is "true".
  */
 export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
   const shop = new Hono<{ Bindings: Environment }>();
@@ -36,7 +36,7 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => Promise.reject(new Problem(413, `the body may have ${MAX_BODY_BYTES} bytes`)) }),
   );
 
-  /** Reports purchases that have just been made, in one signed webhook. */
+  /** Reports purchases in one signed webhook. */
   shop.post("/purchases", valid("json", purchasesBody), async (c) => {
     const now = new Date();
     const id = `msg_${crypto.randomUUID()}`;
@@ -52,7 +52,7 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     return worker.fetch(request, c.env, c.executionCtx);
   });
 
-  /** What the model knows: its counts, what it expects of a profile, and what has become of the named impressions. */
+  /** Counts of the model, its estimates for a profile, and the status of the named impressions. */
   shop.get("/knowledge", async (c) => {
     const profile = c.req.query("profile");
     if (profile === undefined || !profiles.some(({ id }) => id === profile)) {
@@ -63,7 +63,7 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
 
     const lookUp = async (impressionId: string): Promise<{ impressionId: string; status: string }[]> => {
       const response = await ask(c, `/v1/impressions/${encodeURIComponent(impressionId)}`);
-      // What is no longer known has nothing to tell.
+      // An erased or pruned impression is left out.
       return response.ok ? [{ impressionId, status: (await response.json<{ status: string }>()).status }] : [];
     };
     const [{ counts }, estimates, impressions] = await Promise.all([
@@ -74,13 +74,13 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     return c.json({ counts, estimates, impressions: impressions.flat() });
   });
 
-  /** What the dashboard shows of the shop's model. */
+  /** Metrics of the shop's model. */
   shop.get("/metrics", (c) => ask(c, `/v1/models/${SHOP_MODEL}/metrics`));
 
-  /** How one impression came about. */
+  /** Explanation of one impression. */
   shop.get("/impressions/:id", (c) => ask(c, `/v1/impressions/${encodeURIComponent(c.req.param("id"))}`));
 
-  /** Asks the worker with the secret key, which the page does not have. */
+  /** Calls the worker with the secret key, which the page does not have. */
   function ask(c: Context<{ Bindings: Environment }>, path: string): Response | Promise<Response> {
     const headers = { authorization: `Bearer ${plainKey(c.env, "AFTERCLICK_SECRET_KEY")}` };
     return worker.fetch(new Request(new URL(path, c.req.url), { headers }), c.env, c.executionCtx);

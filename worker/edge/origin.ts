@@ -5,14 +5,14 @@ import { remembered, valuesOf } from "../domain/secret.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 
-/** Chromium keeps the answer to a preflight no longer than this, in seconds. */
+/** Chromium caches a preflight no longer than this, in seconds. */
 const PREFLIGHT_S = 7200;
 
 const originsOf = remembered((text: string): ReadonlySet<string> => {
   const origins = new Set(valuesOf(text));
   if (origins.size === 1 && origins.has("*")) return origins;
   for (const origin of origins) {
-    // As browsers write it: lower case, no path, no default port; a star inside would stand for nothing.
+    // Browsers write origins in lower case, without path and default port. A star within an origin has no meaning.
     if (/^https?:[^*]+$/.test(origin) && URL.parse(origin)?.origin === origin) continue;
     throw new Problem(500, "AFTERCLICK_ALLOWED_ORIGINS: expected origins such as https://shop.example, or * alone");
   }
@@ -25,8 +25,8 @@ function isListed(origin: string | undefined, env: Environment): boolean {
 }
 
 /**
- * Whether the request comes from where a publishable key may be used: a listed origin, the worker's own, or none, as from
- * a server. A browser names its page's origin truthfully; who is no browser can name any.
+ * Whether a publishable key may be used from the request's origin: a listed one, the worker's own, or none, as from a server.
+ * Browsers state the origin truthfully. Other clients can state any.
  *
  * @throws {Problem} 500 naming the variable, if an entry is no origin.
  */
@@ -41,7 +41,7 @@ interface Shared {
   readonly reads: readonly string[];
 }
 
-/** Answers preflights of listed origins and lets their pages read the answers; others get no CORS header at all. */
+/** CORS for listed origins: preflights and readable responses. Other origins get no CORS header. */
 const crossOriginOf = ({ method, sends, reads }: Shared) => {
   const share = cors({
     origin: (origin) => origin,
@@ -55,5 +55,5 @@ const crossOriginOf = ({ method, sends, reads }: Shared) => {
 
 export const crossOrigin = crossOriginOf({ method: "POST", sends: "Content-Type", reads: [] });
 
-/** The same for what is asked for again and again. */
+/** CORS for conditional reads. */
 export const crossOriginRead = crossOriginOf({ method: "GET", sends: "If-None-Match", reads: ["ETag", "Date"] });

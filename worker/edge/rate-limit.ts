@@ -3,12 +3,12 @@ import { createMiddleware } from "hono/factory";
 import { Problem } from "../protocol/problem.ts";
 import type { Keyed } from "./api-keys.ts";
 
-/** The shorter of the two periods that a limit may have, in seconds. The binding does not tell which it has. */
+/** The shorter of the two possible periods of a limit, in seconds. The binding does not state its period. */
 const PERIOD_S = 10;
 
 /**
- * Refuses a caller with a publishable key that asks one model too often; comes after `keys`, on a route with `:model`.
- * It damps, it does not count: limits are approximate and each location's own, and a limiter that fails lets pass.
+ * Limits the requests of a publishable key by address and model. Follows `apiKeys` on a route with `:model`. The limit is approximate
+ * and applies per location. If the limiter fails, the request passes.
  *
  * @throws {Problem} 429.
  */
@@ -23,7 +23,7 @@ async function isOver(c: Context<Keyed>): Promise<boolean> {
   const limiter = c.env.RATE_LIMIT;
   if (!limiter) return false;
   const address = c.req.header("cf-connecting-ip");
-  // Without an address all callers would share one allowance, and one could use up the others'.
+  // Without an address all callers would share one limit.
   if (address === undefined) return false;
   try {
     const { success } = await limiter.limit({ key: `${address} ${c.req.param("model")}` });

@@ -11,7 +11,7 @@ export function registrationsOf(items: readonly ImpressionItem[], model: string,
   );
 }
 
-/** The impression as its learner takes it: named by our token, or by a UUID that follows from the caller's own id. */
+/** An impression for the learner. Its UUID comes from the impression token, or follows from the caller's own id. */
 export async function registrationOf(item: ImpressionItem, model: string, signer: TokenSigner): Promise<Shown> {
   const { id, context, shownAt, probability } = item;
   const action = typeof item.action === "string" ? { id: item.action } : item.action;
@@ -24,11 +24,11 @@ export async function registrationOf(item: ImpressionItem, model: string, signer
   }
   if (id === undefined) return { ...shown, id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), name: null };
   const uuid = await uuidOfName(model, id, shownAt);
-  // The part after the time, by which a repetition is known even if it states another time.
+  // The name is the part after the time, so that a repetition is recognised even if it states another time.
   return { ...shown, id: uuid, name: uuid.slice(14) };
 }
 
-/** The UUID that follows from a caller's own id of an impression. */
+/** UUID derived from a caller's own id of an impression. */
 async function uuidOfName(model: string, name: string, shownAt: number): Promise<string> {
   return uuidAt(shownAt, new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${name}`))));
 }

@@ -4,14 +4,14 @@ import { type Environment, secret as secretOf } from "../environment.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 
 const TOLERANCE_MS = 300_000;
-/** Enough for a rotation of secrets. */
+/** Most signatures that are compared. A rotation of secrets needs two. */
 const MAX_SIGNATURES = 8;
-/** `v1,` and the base64 of 32 bytes. */
+/** Length of `v1,` and the base64 of 32 bytes. */
 const SIGNATURE_LENGTH = 47;
-/** As for other keys; Standard Webhooks asks for 24. */
+/** The same minimum as for other keys. Standard Webhooks recommends 24. */
 const LEAST_SECRET_BYTES = 16;
 
-/** A sender's name has no slash, so that it ends where an event's name has its first. */
+/** A sender's name has no slash, so the first slash of an event's name ends it. */
 const VALUE = /^(?:(?!whsec_)(?<sender>[\w.-]{1,32})=)?(?<secret>whsec_(?<base64>.+))$/;
 
 interface Sender {
@@ -25,22 +25,22 @@ const encoder = new TextEncoder();
 /**
  * Verifies a Standard Webhooks 1.0.0 signature over the raw bytes of the body.
  *
- * @param secret values separated by whitespace, each `whsec_` and base64, or `sender=` before it; any of them verifies.
- * @returns the event's name, which stays the same when a message is sent again: `sender/webhook-id`, so that the ids of two
- * senders do not meet, or the webhook-id alone where the secret has no sender.
- * @throws {Problem} 401 for every cause but a secret that is none, which is a 500.
+ * @param secret values separated by whitespace: `whsec_` and base64, or `sender=` before that. Any of them verifies.
+ * @returns the event's name, which a repeated message has too: `sender/webhook-id`, so that the ids of two senders cannot collide, or
+ * the webhook-id alone if the secret has no sender.
+ * @throws {Problem} 500 if a secret is malformed, 401 for every other cause.
  */
 export async function verifyWebhook(secret: string, headers: Headers, body: ArrayBuffer, now: number): Promise<string> {
   const senders = await sendersOf(secret);
   const id = headers.get("webhook-id") ?? "";
   const timestamp = headers.get("webhook-timestamp") ?? "";
-  // Printable ASCII, so that the id fits the metadata of an event. One text per second.
+  // The id is printable ASCII, so that it fits the metadata in KV. Each second has one text.
   if (!/^[!-~]{1,128}$/.test(id) || !/^[1-9]\d{0,11}$/.test(timestamp)) throw unauthorised();
   if (Math.abs(now - Number(timestamp) * 1000) > TOLERANCE_MS) throw unauthorised();
 
   const texts = (headers.get("webhook-signature") ?? "").split(" ").slice(0, MAX_SIGNATURES);
   const signatures = texts.map((text) => encoder.encode(text)).filter(({ length }) => length === SIGNATURE_LENGTH);
-  // Before anything is done with a body that may be long.
+  // Refused before any work on a long body.
   if (signatures.length === 0) throw unauthorised();
 
   const signed = concatenated(encoder.encode(`${id}.${timestamp}.`), new Uint8Array(body));
@@ -53,12 +53,12 @@ export async function verifyWebhook(secret: string, headers: Headers, body: Arra
   }
   if (!verified) throw unauthorised();
   if (verified.name !== undefined) return `${verified.name}/${id}`;
-  // Who has no name may not speak in the name of one who has.
+  // A sender without a name must not use the prefix of a named one.
   if (senders.some(({ name }) => name !== undefined && id.startsWith(`${name}/`))) throw unauthorised();
   return id;
 }
 
-/** The first value's secret, with which a client of our own signs: `whsec_` and base64. @throws {Problem} 500 if it is none. */
+/** The first secret, `whsec_` and base64, for signing. @throws {Problem} 500 if it is malformed. */
 export function signingSecret(env: Environment): string {
   return parse(valuesOf(secretOf(env, "AFTERCLICK_WEBHOOK_SECRET"))[0]).secret;
 }

@@ -157,7 +157,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const policies = await live.start();
       this.#admit(request.limit);
       // A clock that was set back must not reach into closed buckets, nor before a reset.
-      const shownAt = Math.max(Date.now(), this.#store.watermark, this.#store.horizon);
+      const shownAt = Math.max(Date.now(), this.#store.watermark, this.#store.retainedSince);
       const { arm, rows, actions } = decide(this.#served(policies), request, request.keys, shownAt);
       const modelVersion = this.#store.seq;
       live.add(policies, rows, { deferred: request.defer });
@@ -204,7 +204,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   /** The earliest time shown that is still taken. */
   #oldestOpen(now: number): number {
     const { windowMs, graceMs } = this.#upkeep.timing();
-    return Math.max(now - windowMs - graceMs, this.#store.watermark, this.#store.horizon);
+    return Math.max(now - windowMs - graceMs, this.#store.watermark, this.#store.retainedSince);
   }
 
   register(
@@ -264,7 +264,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       const { config, live } = this.#known();
       const [{ policy }] = await live.start();
-      const { name: model, generation, horizon, seq: modelVersion } = this.#store;
+      const { name: model, generation, retainedSince: horizon, seq: modelVersion } = this.#store;
       const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after) };
       return { model: { ...head, exportedAt: Date.now(), digest: policy.digest() }, lines: this.#store.log.page(after) };
     });

@@ -30,7 +30,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
     return { status: "duplicate" };
   }
   const shownAt = shownAtOf(event.impression);
-  if (shownAt < store.horizon) {
+  if (shownAt < store.retainedSince) {
     // Not stored: the rows that would reveal a repetition are pruned.
     store.database.count("late");
     return { status: "late" };
@@ -75,7 +75,7 @@ export function refusal({ reward, goal }: Outcome, { reward: range, goals }: Rul
 
 /** Whether a journalled event is missing here: the learner never got it, and still keeps rows of its time. */
 export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
-  if (shownAtOf(event.impression) < store.horizon || refusal(event, rules)) return false;
+  if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules)) return false;
   return !store.impressions.find(event.impression)?.erased && !isKnown(store, event);
 }
 

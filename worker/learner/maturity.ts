@@ -99,9 +99,13 @@ function showEarlier(estimate: DelayEstimate, store: LearnerStore, { from, conve
     estimate.show(shownAt);
   }
   let impressions = 0;
-  // Sums outlive their pruned rows, so buckets before the horizon are left out.
+  // Sums outlive their pruned rows, so older buckets are left out.
   const sums = "SELECT bucket, sum(impressions) AS count FROM closed WHERE bucket >= ? AND bucket < ? GROUP BY bucket";
-  for (const { bucket, count } of store.database.query<{ bucket: number; count: number }>(sums, bucketAt(store.horizon, windowMs), from)) {
+  for (const { bucket, count } of store.database.query<{ bucket: number; count: number }>(
+    sums,
+    bucketAt(store.retainedSince, windowMs),
+    from,
+  )) {
     const rest = count - (converted.get(bucket) ?? 0);
     if (rest > 0) estimate.show(bucket, rest);
     impressions += count;

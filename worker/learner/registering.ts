@@ -74,7 +74,7 @@ function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
   if (line.type === "impression") {
     const { arm, state } = line;
     if (state === "deferred" && shownAtOf(line.id) < store.watermark) return null;
-    return { ...rowOf(line, registering, store.horizon), arm, state };
+    return { ...rowOf(line, registering, store.retainedSince), arm, state };
   }
   const { event, status } = line;
   const detail = refusal(event, config);

@@ -9,20 +9,20 @@ const story: Story = {
 };
 
 const problems = {
-  400: "Malformed: the body is not JSON, or not of this form.",
-  401: "A valid key or signature is needed.",
-  404: "There is no such model, impression or kept version.",
-  409: "It conflicts with what the model has learnt under, or there is nothing to go back to.",
-  413: "Too large.",
-  422: "Understood, but out of range.",
-  429: "Over a limit: the caller's, or the model's.",
-  500: "Something unexpected, or a variable that is missing or wrong.",
-  503: "Nothing was stored. The request may be sent again.",
+  400: "The body is not JSON, or has another form.",
+  401: "The request needs a valid key or signature.",
+  404: "The model, impression or kept version does not exist.",
+  409: "The model has learnt under another configuration, or has no kept snapshot.",
+  413: "The body is too large.",
+  422: "A value is out of range or does not fit the model.",
+  429: "The caller or the model is over a limit.",
+  500: "A variable is missing or wrong, or an unexpected error happened.",
+  503: "Nothing was stored. Send the request again.",
 } as const;
 
 const RETRY_AFTER = { "Retry-After": { description: "Seconds.", schema: { type: "integer" } } };
 
-/** Path, query and header parameters that are no property of one operation. */
+/** Parameters that several operations share. */
 const parameters = {
   model: { name: "model", in: "path", required: true, schema: jsonSchemaOf(modelParameter.entries.model), example: "shop" },
   id: { name: "id", in: "path", required: true, schema: { type: "string" }, description: "An impression id.", example: story.impressionId },
@@ -31,7 +31,7 @@ const parameters = {
     in: "path",
     required: true,
     schema: { type: "string" },
-    description: "As it was given with impressions; only its hash is stored.",
+    description: "Join key of impressions. Only its hash is stored.",
     example: "visitor-7",
   },
   webhookId: {
@@ -39,20 +39,20 @@ const parameters = {
     in: "header",
     required: true,
     schema: { type: "string", pattern: "^[!-~]{1,128}$" },
-    description: "The same when the message is sent again.",
+    description: "Name of the message. A repetition has the same one.",
   },
   webhookTimestamp: {
     name: "webhook-timestamp",
     in: "header",
     required: true,
     schema: { type: "string", pattern: "^[1-9][0-9]{0,11}$" },
-    description: "When it is sent, in seconds since 1970; at most five minutes off.",
+    description: "Time of sending, in seconds since 1970. At most five minutes off.",
   },
 } as const;
 
 const securitySchemes = {
-  secretKey: { type: "http", scheme: "bearer", description: "May do everything." },
-  publishableKey: { type: "http", scheme: "bearer", description: "May ask for recommendations only." },
+  secretKey: { type: "http", scheme: "bearer", description: "Grants every route." },
+  publishableKey: { type: "http", scheme: "bearer", description: "For web pages: grants recommendations and the routes of local models." },
   webhookSignature: {
     type: "apiKey",
     in: "header",
@@ -134,7 +134,7 @@ function requested({ body, lines, examples }: Operation): object {
   const schema = reference(body as string);
   return {
     [media]: {
-      schema: lines ? { type: "string", description: "Each line by itself.", contentMediaType: media, contentSchema: schema } : schema,
+      schema: lines ? { type: "string", description: "One JSON value per line.", contentMediaType: media, contentSchema: schema } : schema,
       examples: Object.fromEntries(values),
     },
   };

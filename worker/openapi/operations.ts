@@ -5,12 +5,12 @@ import type { SchemaName } from "./schemas.ts";
 
 export interface Answer {
   readonly description: string;
-  /** Absent: no body, or one of another media type than JSON. */
+  /** Absent without a JSON body. */
   readonly schema?: SchemaName;
   readonly media?: string;
 }
 
-/** What examples refer to: the document fixes it, a test puts in what it was answered. */
+/** Values in examples. The document has fixed ones, a test inserts real ones. */
 export interface Story {
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -22,13 +22,13 @@ export interface Operation {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
-  /** Absent: for everybody. "publishable": the secret key does as well. */
+  /** Absent if the route is open. A route for the publishable key takes the secret key too. */
   readonly key?: "secret" | "publishable" | "signature";
   readonly query?: v.ObjectSchema<v.ObjectEntries, undefined>;
   readonly body?: SchemaName;
-  /** Lines of JSON, each of the body's schema. */
+  /** Whether the body is JSON lines, each of the body's schema. */
   readonly lines?: boolean;
-  /** Bodies by name, each with what it shows. */
+  /** Example bodies by name. */
   readonly examples?: (story: Story) => Readonly<Record<string, unknown>>;
   readonly answers: Readonly<Record<number, Answer>>;
   readonly problems: readonly ProblemStatus[];
@@ -41,23 +41,23 @@ const withBody = [400, 413] as const;
 const NDJSON = "application/x-ndjson";
 const model: Answer = { description: "The model.", schema: "Model" };
 
-/** Every route by its method and path, in an order in which one may try them. */
+/** All routes by method and path, in an order for trying them out. */
 export const operations: Readonly<Record<string, Operation>> = {
   "GET /": {
     id: "page",
     summary: "The dashboard",
-    answers: { 200: { description: "A page that asks for the secret key.", media: "text/html" } },
+    answers: { 200: { description: "The page. It asks for the secret key.", media: "text/html" } },
     problems: [],
   },
   "GET /healthz": {
     id: "health",
-    summary: "Whether the worker answers",
-    answers: { 200: { description: "It does.", schema: "Health" } },
+    summary: "Check that the worker answers",
+    answers: { 200: { description: "The worker answers.", schema: "Health" } },
     problems: [],
   },
   "GET /openapi.json": {
     id: "description",
-    summary: "This description",
+    summary: "Get this description",
     answers: { 200: { description: "OpenAPI 3.1.", media: "application/json" } },
     problems: [],
   },
@@ -65,7 +65,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     id: "configureModel",
     summary: "Create or reconfigure a model",
     description:
-      "What was learnt is bound to policy, options, window, reward, encoder, seed, goals and shadows; the others may change at any time.",
+      "Learnt state depends on policy, options, window, reward, encoder, seed, goals and shadows: changing one of them needs a reset. The other options may change at any time.",
     key: "secret",
     body: "ModelBody",
     examples: () => ({
@@ -78,19 +78,19 @@ export const operations: Readonly<Record<string, Operation>> = {
         local: true,
       },
     }),
-    answers: { 201: { description: "Created.", schema: "Model" }, 200: { description: "It existed; as it is now.", schema: "Model" } },
+    answers: { 201: { description: "Created.", schema: "Model" }, 200: { description: "The model existed.", schema: "Model" } },
     problems: [...withBody, 401, 409, 422, 503],
   },
   "GET /v1/models": {
     id: "listModels",
-    summary: "Every model with a published snapshot",
+    summary: "List the published models",
     key: "secret",
-    answers: { 200: { description: "In order of their names; a new one may be missing for a minute.", schema: "Models" } },
+    answers: { 200: { description: "Models by name. A new one may be missing for a minute.", schema: "Models" } },
     problems: [401],
   },
   "GET /v1/models/:model": {
     id: "describeModel",
-    summary: "Configuration, counts, digest",
+    summary: "Get configuration, counts and digest",
     key: "secret",
     answers: { 200: model },
     problems: ofModel,
@@ -98,7 +98,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "PUT /v1/models/:model/actions": {
     id: "setActions",
     summary: "Replace the catalogue",
-    description: "Requests may then name actions by their ids alone, or none to choose among all.",
+    description: "Requests may then name actions by id. A request without actions chooses among all.",
     key: "secret",
     body: "ActionsBody",
     examples: () => ({
@@ -109,13 +109,14 @@ export const operations: Readonly<Record<string, Operation>> = {
         ],
       },
     }),
-    answers: { 200: { description: "How many there are.", schema: "Catalogue" } },
+    answers: { 200: { description: "Number of actions.", schema: "Catalogue" } },
     problems: [...withBody, ...ofModel],
   },
   "POST /v1/models/:model/recommendations": {
     id: "recommend",
     summary: "Choose what to show",
-    description: "Each action of the answer is an impression of its own. A publishable key is taken from allowed origins only, and damped.",
+    description:
+      "Each action of the response is an impression of its own. A publishable key works only from allowed origins, and is rate-limited.",
     key: "publishable",
     body: "RecommendationsBody",
     examples: () => ({
@@ -128,22 +129,22 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "POST /v1/models/:model/impressions": {
     id: "registerImpressions",
-    summary: "Register what was shown by other means",
+    summary: "Register impressions that were decided elsewhere",
     description:
-      "All of them or, if one is refused, none. With an id of your own, the same impression is registered once. A publishable key is taken if the model is local, for 100 at once.",
+      "If one is refused, none is registered. An impression with an id of your own is registered once. A publishable key works if the model is local, for 100 impressions at once.",
     key: "publishable",
     body: "ImpressionsBody",
     examples: ({ now }) => ({
       newsletter: [{ id: "newsletter-7-42", context: { country: "PT" }, action: "hat", shownAt: now - HOUR_MS, keys: ["visitor-42"] }],
     }),
-    answers: { 201: { description: "Their ids, in the same order.", schema: "Impressions" } },
+    answers: { 201: { description: "Impression ids in the same order.", schema: "Impressions" } },
     problems: [...withBody, ...ofModel, 429],
   },
   "POST /v1/conversions": {
     id: "reportConversions",
     summary: "Report conversions, as a Standard Webhook",
     description:
-      "timestamp is when it happened, and decides whether it is inside the window. Sent again with the same webhook-id it counts once. One alone that is forged is a 401, one out of range a 422; in a list each has a status.",
+      "The timestamp is the time of the conversion and decides whether it is inside the window. A repetition with the same webhook-id counts once. A single forged conversion gets 401, one out of range 422; in a list each has a status.",
     key: "signature",
     body: "ConversionsBody",
     examples: ({ now, impressionId }) => ({
@@ -160,60 +161,63 @@ export const operations: Readonly<Record<string, Operation>> = {
       restated: { type: "conversion.updated", timestamp: now, data: { impressionId, reward: 0.75 } },
       returned: { type: "conversion.retracted", timestamp: now, data: { impressionId } },
     }),
-    answers: { 202: { description: "Durable. What became of each, in the same order.", schema: "Conversions" } },
+    answers: { 202: { description: "Stored durably. One result for each conversion, in the same order.", schema: "Conversions" } },
     problems: [...withBody, 401, 422, 503],
   },
   "GET /v1/impressions/:id": {
     id: "explainImpression",
-    summary: "What became of an impression, and why it was chosen",
+    summary: "Explain an impression",
     key: "secret",
     answers: { 200: { description: "The impression.", schema: "Impression" } },
     problems: [401, 404, 503],
   },
   "POST /v1/impressions/:id/activate": {
     id: "activateImpression",
-    summary: "A deferred impression was shown",
+    summary: "Mark a deferred impression as shown",
     key: "secret",
-    answers: { 200: { description: "From now on it counts.", schema: "Activated" } },
+    answers: { 200: { description: "The impression counts from now on.", schema: "Activated" } },
     problems: [401, 404, 503],
   },
   "DELETE /v1/impressions/:id": {
     id: "eraseImpression",
-    summary: "Erase what is stored of an impression",
-    description: "What was learnt from it stays, as part of sums.",
+    summary: "Erase an impression",
+    description: "Deletes its stored data. Learnt sums keep its contribution.",
     key: "secret",
     answers: { 204: { description: "Erased." } },
     problems: [401, 404, 503],
   },
   "DELETE /v1/models/:model/keys/:key": {
     id: "eraseKey",
-    summary: "Erase all impressions of a key",
+    summary: "Erase all impressions of a join key",
     key: "secret",
-    answers: { 200: { description: "How many there were.", schema: "Erased" } },
+    answers: { 200: { description: "Number of erased impressions.", schema: "Erased" } },
     problems: ofModel,
   },
   "GET /v1/models/:model/metrics": {
     id: "measureModel",
-    summary: "What the dashboard shows",
+    summary: "Get the metrics of the dashboard",
     key: "secret",
     answers: {
-      200: { description: "Rates, delays, lift, what is pending and still to come, whether conversions get through.", schema: "Metrics" },
+      200: {
+        description: "Rates, delays, lift, pending and expected conversions, and whether conversions still arrive.",
+        schema: "Metrics",
+      },
     },
     problems: ofModel,
   },
   "GET /v1/models/:model/events": {
     id: "exportEvents",
-    summary: "The event log as lines of JSON",
+    summary: "Export the event log",
     key: "secret",
     query: logQuery,
-    answers: { 200: { description: "First a line about the model, then each event in order, each line with a receipt.", media: NDJSON } },
+    answers: { 200: { description: "JSON lines, each with a receipt: first the model, then its events in order.", media: NDJSON } },
     problems: [400, ...ofModel],
   },
   "POST /v1/models/:model/events": {
     id: "importEvents",
-    summary: "Take a past log",
+    summary: "Import a past log",
     description:
-      "Impressions in order of time, each before its conversions, at most 20,000 lines; all of them or none. Takes what an export gives.",
+      "At most 20,000 lines: impressions in order of time, each before its conversions. If a line is refused, none is taken. An export is a valid log.",
     key: "secret",
     body: "PastLine",
     lines: true,
@@ -225,42 +229,41 @@ export const operations: Readonly<Record<string, Operation>> = {
         .map((line) => JSON.stringify(line))
         .join("\n"),
     }),
-    answers: { 200: { description: "How much was taken.", schema: "Imported" } },
+    answers: { 200: { description: "Numbers of taken lines.", schema: "Imported" } },
     problems: [...withBody, ...ofModel],
   },
   "GET /v1/models/:model/snapshot": {
     id: "downloadSnapshot",
-    summary: "The state as bytes, as Recommender.restore takes them",
+    summary: "Download the state for Recommender.restore",
     key: "secret",
-    answers: { 200: { description: "Its version is in the header afterclick-version.", media: "application/octet-stream" } },
+    answers: { 200: { description: "The snapshot. The header afterclick-version states its version.", media: "application/octet-stream" } },
     problems: ofModel,
   },
   "GET /v1/models/:model/published": {
     id: "downloadPublished",
-    summary: "What a page needs to decide itself, as afterclick/local takes it",
-    description:
-      "The served policy's newest published snapshot, the catalogue and the encoder, with a SHA-256 before them. Only of a model that is local.",
+    summary: "Download the publication for afterclick/local",
+    description: "The newest snapshot of the served policy, the catalogue and the encoder, preceded by their SHA-256. Local models only.",
     key: "publishable",
     answers: {
-      200: { description: "With its ETag.", media: "application/octet-stream" },
-      304: { description: "As If-None-Match has it." },
+      200: { description: "The publication, with an ETag.", media: "application/octet-stream" },
+      304: { description: "Unchanged since the ETag in If-None-Match." },
     },
     problems: [...ofModel, 429],
   },
   "POST /v1/models/:model/rollback": {
     id: "rollBackModel",
-    summary: "Go back to a kept snapshot",
-    description: "What was learnt since is taken back; its impressions are over.",
+    summary: "Restore a kept snapshot",
+    description: "Undoes everything learnt since. Later impressions become void.",
     key: "secret",
     body: "RollbackBody",
     examples: () => ({ beforeNewest: {} }),
-    answers: { 200: { description: "Where it went, and where it could have gone.", schema: "Rollback" } },
+    answers: { 200: { description: "The restored version, and the kept ones.", schema: "Rollback" } },
     problems: [...withBody, ...ofModel, 409],
   },
   "POST /v1/models/:model/reset": {
     id: "resetModel",
-    summary: "Begin from scratch",
-    description: "With the same configuration, or with the one in the body. The catalogue stays.",
+    summary: "Reset a model",
+    description: "Deletes the learnt state. Keeps the configuration, unless the body has one, and the catalogue.",
     key: "secret",
     body: "ResetBody",
     examples: () => ({ same: {}, other: { policy: "otf-lin-ucb", window: { ms: 24 * HOUR_MS } } }),
@@ -269,7 +272,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "DELETE /v1/models/:model": {
     id: "deleteModel",
-    summary: "Delete a model and all that is stored of it",
+    summary: "Delete a model and its data",
     key: "secret",
     answers: { 204: { description: "Deleted." } },
     problems: ofModel,

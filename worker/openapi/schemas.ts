@@ -18,9 +18,9 @@ const { shownAt } = impressionsBody.item.entries;
 const { item: action } = recommendationsBody.entries.actions.wrapped;
 const [reported, retracted] = conversionsBody.options.map(({ entries }) => entries.data.getter(undefined));
 
-/** Every schema that the description names. */
+/** The named schemas of the description. */
 export const schemas = {
-  // A pipe is known by what it begins with.
+  // The name belongs to the first schema of the pipe.
   Timestamp: shownAt.pipe[0],
   Features: recommendationsBody.entries.context.wrapped,
   Action: action,
@@ -57,12 +57,12 @@ const names = new Map<v.GenericSchema, string>(Object.entries(schemas).map(([nam
 
 export const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
-/** Inputs that bring out every form a lazy schema has: it decides by list or object, by emptiness, or by a key. */
+/** Inputs that select every form of a lazy schema, which decides by list or object, by emptiness, or by a key. */
 const PROBES = [[], {}, { key: "" }];
 
 /**
- * The schema as JSON Schema 2020-12, with references to those that have a name.
- * @throws {Error} if there is something in it that JSON Schema cannot say.
+ * The schema as JSON Schema 2020-12, with references to named schemas.
+ * @throws {Error} if JSON Schema cannot express it.
  */
 export function jsonSchemaOf(schema: v.GenericSchema): JsonSchema {
   const {
@@ -73,7 +73,7 @@ export function jsonSchemaOf(schema: v.GenericSchema): JsonSchema {
     target: "draft-2020-12",
     typeMode: "input",
     errorMode: "throw",
-    // JSON has no other numbers than finite ones; a check is code.
+    // JSON numbers are finite. A check is code.
     ignoreActions: ["finite", "check"],
     overrideSchema: ({ valibotSchema }) => {
       if (valibotSchema !== schema && names.has(valibotSchema)) return referenceOrSchema(valibotSchema);
@@ -97,7 +97,7 @@ export function components(): Record<string, JsonSchema> {
   return { Timestamp: timestamp, ModelBody: described(ModelBody), ...others };
 }
 
-/** The converter stops where a pipe transforms: what comes after that is said here. */
+/** Stated by hand, because the converter stops at the transformation of the pipe. */
 const timestamp: JsonSchema = {
   description: "Milliseconds since 1970, or ISO 8601.",
   anyOf: [

@@ -15,13 +15,13 @@ const TITLES = {
 
 export type ProblemStatus = keyof typeof TITLES;
 
-/** What is wrong with one field of a request. */
+/** An error in one field of a request. */
 export interface FieldError {
   readonly path: string;
   readonly message: string;
 }
 
-/** When to come back, in seconds, where nothing else is said. */
+/** Default of the header `retry-after`, in seconds. */
 const RETRY_AFTER_S: Partial<Record<ProblemStatus, number>> = { 429: 60, 503: 5 };
 
 /** An error that becomes an RFC 9457 response. */
@@ -29,7 +29,7 @@ export class Problem extends Error {
   override readonly name = "Problem";
   readonly status: ProblemStatus;
   readonly errors: readonly FieldError[] | undefined;
-  /** When the request may come again, in seconds. */
+  /** Value of the header `retry-after`, in seconds. */
   readonly retryAfter: number | undefined;
 
   constructor(status: ProblemStatus, detail: string, errors?: readonly FieldError[], retryAfter = RETRY_AFTER_S[status]) {
@@ -40,12 +40,12 @@ export class Problem extends Error {
   }
 }
 
-/** The error, saying where in a request it stands if it is a refusal. */
+/** Adds the place in the request to a refusal. Other errors stay as they are. */
 export function located(error: unknown, place: string): unknown {
   return error instanceof Problem ? new Problem(error.status, `${place}: ${error.message}`) : error;
 }
 
-// One refusal for every cause, so that it tells nothing about keys.
+// Every cause has the same refusal, so that the answer reveals nothing about keys.
 export const unauthorised = (): Problem => new Problem(401, "a valid key or signature is needed");
 
 function from(error: unknown): Problem {
@@ -55,7 +55,7 @@ function from(error: unknown): Problem {
     if (headers.has("WWW-Authenticate")) return unauthorised();
     if (status === 400) return new Problem(400, "the body is not JSON");
   }
-  // Name and place only: a message may hold what a caller sent.
+  // Logs name and stack only, because a message may hold data of a caller.
   const [, ...frames] = error instanceof Error ? (error.stack ?? "").split("\n    at ") : [];
   console.error("unexpected", error instanceof Error ? error.name : typeof error, frames.slice(0, 5));
   return new Problem(500, "something unexpected happened; the request may be sent again");

@@ -3,14 +3,14 @@ import { validator } from "hono/validator";
 import * as v from "valibot";
 import { Problem } from "./problem.ts";
 
-// Bodies of requests. Unknown keys are refused: a misspelt option must not be ignored in silence.
-// Numbers are finite, counts and lengths are capped. What only a model can know is checked by its learner.
+// Request bodies. Unknown keys are refused, so that a misspelt option is never ignored in silence. Numbers are finite, counts and
+// lengths have limits. The learner checks whatever depends on its model.
 
 const MAX_NESTING = 6;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 366 * DAY_MS;
 
-/** Takes an object alone: to valibot a list is one as well, without any of its optional entries. */
+/** Refuses arrays, which valibot takes as objects without entries. */
 function noList<Schema extends v.GenericSchema>(schema: Schema): Schema {
   const run = schema["~run"];
   return Object.assign(schema, {
@@ -33,11 +33,11 @@ const model = v.pipe(
 );
 const actionId = text(128);
 
-/** A key such as an order number or a visitor id; it is stored as a hash only. */
+/** A join key such as an order number or a visitor id. Only its hash is stored. */
 const joinKey = text(256);
 const keys = v.pipe(v.array(joinKey), v.maxLength(4));
 
-/** One of two forms, by what came: the errors of that form are then told, not that neither fits. */
+/** Chooses one of two schemas by the input, so that errors belong to that schema. */
 const listOr = <List extends v.GenericSchema, Other extends v.GenericSchema>(list: List, other: Other) =>
   v.lazy((input: unknown): List | Other => (Array.isArray(input) ? list : other));
 
@@ -51,14 +51,14 @@ const timestamp = v.pipe(
 );
 
 const category = v.pipe(v.string(), v.maxLength(256));
-// Categories first: what a union tries in vain costs the most.
+// Categories come first, because failed options make a union slow.
 const features = listOr(
   v.pipe(v.array(finite), v.maxLength(4096)),
   v.pipe(record(text(64), v.union([category, finite, v.boolean(), v.pipe(v.array(category), v.maxLength(64))])), v.maxEntries(256)),
 );
 const action = strictObject({ id: actionId, features: v.optional(features) });
 const actions = v.pipe(v.array(action), v.maxLength(1000));
-/** The SDK checks what is inside. */
+/** The SDK checks the content. */
 const options = v.pipe(
   record(text(64), v.unknown()),
   v.check((value) => !deeperThan(value, MAX_NESTING), `expected at most ${MAX_NESTING} levels of nesting`),
@@ -124,7 +124,7 @@ const item = { goal: v.optional(goal, "conversion"), timestamp: v.optional(times
 const byImpression = { ...item, impressionId: text(2048) };
 const byKey = { ...item, model, key: joinKey, action: v.optional(actionId) };
 
-/** Of one impression, or of the one that a key given at its recommendation leads to. */
+/** A conversion that names its impression, or a join key of the impression. */
 const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {
   const [ofImpression, ofKey] = [strictObject({ ...byImpression, ...entries }), strictObject({ ...byKey, ...entries })];
   return v.lazy((input: unknown): typeof ofImpression | typeof ofKey =>
@@ -140,10 +140,10 @@ export const conversionsBody = v.variant("type", [
   strictObject({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
 ]);
 
-/** Without a version: the kept snapshot before the newest. */
+/** Without a version, the rollback restores the kept snapshot before the newest. */
 export const rollbackBody = strictObject({ version: v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)) });
 
-/** A new configuration; nothing: from scratch with the same one. */
+/** A new configuration. An empty object keeps the configuration. */
 const nothing = strictObject({});
 export const resetBody = v.lazy((input: unknown): typeof nothing | typeof modelBody =>
   input !== null && typeof input === "object" && Object.keys(input).length === 0 ? nothing : modelBody,
@@ -161,7 +161,7 @@ export const logQuery = v.object({
 });
 
 const keyHash = v.pipe(v.string(), v.regex(/^[\w-]{22}$/, "expected a hash as an export has it"));
-/** What an export says of an impression beside what a shop knows. */
+/** Fields that only an export has. */
 const exportedOnly = {
   state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
   arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
@@ -169,7 +169,7 @@ const exportedOnly = {
   hashes: v.optional(v.pipe(v.array(keyHash), v.maxLength(8)), []),
 };
 
-/** A line of a past log, as an export has it; what it has beside that is not read. */
+/** A line of a past log. Other fields of an export are ignored. */
 export const pastLine = v.variant("type", [
   v.object({
     type: v.literal("impression"),
@@ -210,7 +210,7 @@ interface Valid<Target extends string, Schema extends v.GenericSchema> {
   readonly out: { [Part in Target]: v.InferOutput<Schema> };
 }
 
-/** Checks a part of a request: 400 if its form is wrong, 422 if a value is out of range. */
+/** Validates a part of a request: 400 if its form is wrong, 422 if a value is out of range. */
 export function valid<Target extends "json" | "param" | "query", Schema extends v.GenericSchema>(
   target: Target,
   schema: Schema,

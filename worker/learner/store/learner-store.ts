@@ -117,7 +117,7 @@ export class LearnerStore {
   }
 
   /** The log holds impressions shown at this time or later, in ms since 1970. */
-  get horizon(): number {
+  get retainedSince(): number {
     return this.database.model.horizon;
   }
 
