@@ -49,6 +49,17 @@ describe("an isolate", () => {
     expect(["lamp", "mug", "tent"]).toContain(body.actions[0].id);
   });
 
+  it("restores the policies that it serves, and none of a model that its learner serves", async () => {
+    const shadows = [{ name: "otf", policy: "otf-lin-ts" }];
+    const [own, other] = [await edgeModel({ shadows }), await edgeModel({ serving: "learner", shadows })];
+    const restore = vi.spyOn(Recommender, "restore");
+    const isolate = createApp();
+    expect((await ask(other, { isolate })).status).toBe(201);
+    expect(restore).toHaveBeenCalledTimes(0);
+    expect((await ask(own, { isolate })).status).toBe(201);
+    expect(restore).toHaveBeenCalledTimes(2);
+  });
+
   it("goes on by the last snapshot while KV and its learner are both down", async () => {
     const model = await edgeModel();
     const isolate = createApp();
