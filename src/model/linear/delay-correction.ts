@@ -4,20 +4,20 @@ import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "../posterior.ts";
 import { addSquare, triangle } from "./vector.ts";
 
-/** What one impression adds to the sums. */
+/** Contribution of one impression to the sums. */
 export interface Terms {
   readonly features: Float64Array;
   /** The vector whose square V adds up: the features, or a multiple of them. */
   readonly weighted: Float64Array;
-  /** What the likelihood adds to the moment as the impression matures: d, or empty. */
+  /** Vector that is added to the moment as far as the impression has matured: d, or empty. */
   readonly offsets: Float64Array;
 }
 
-/** Sums in which an impression counts for w: the share F(s) that has matured at its age s, times what forgetting left of it. */
+/** Sums in which an impression weighs w: the share F(s) that has matured at its age s, times its weight after forgetting. */
 export interface MaturedSums {
   /** sum w x x^T with x as weighted: packed lower triangle of d x d. */
   readonly gram: Float64Array;
-  /** sum reward x: d. Conversions come as they mature, so rewards need no F(s). */
+  /** sum reward x: d. Rewards arrive as they mature, so they need no F(s). */
   readonly moment: Float64Array;
   /** sum w x: d. */
   readonly level: Float64Array;
@@ -35,14 +35,14 @@ export interface MaturedSums {
  *
  * At age s an impression has brought the share F(s) of its conversions. F is the distribution of delays, estimated from the
  * conversions so far. With V_F = sum F(s) x x^T and B = sum reward x, the coefficients V_F^-1 B are the regression of rewards on
- * F(s) x in which an impression weighs 1 / F(s). The correction is what has not matured of V: sum (1 - F(s)) x x^T.
+ * F(s) x in which an impression weighs 1 / F(s). The correction subtracts the unmatured part of V: sum (1 - F(s)) x x^T.
  *
  * Cohorts of age keep its sums (see `UnmaturedSums`), so memory is bounded: O(d^2) for each of at most five cohorts in a window.
  */
 export class DelayCorrection {
   readonly #dimension: number;
   readonly #unmatured: UnmaturedSums;
-  /** Sums over all impressions: of 1, of the features (d), of the offsets (d, or none). */
+  /** Sums over all impressions, matured or not: their number, then their features (d), then their offsets (d, or none). */
   #totals: Float64Array;
   /** Sum of rewards, and of their squares. */
   rewards = 0;
@@ -69,7 +69,7 @@ export class DelayCorrection {
     }
   }
 
-  /** Replaces the reward `previous` of an impression that counts for `weight`. */
+  /** Replaces the reward `previous` of an impression that weighs `weight`. */
   observe(impression: AppendedImpression, weight: number, reward: number, previous?: number, delay?: ReportedDelay): void {
     const before = previous ?? 0;
     this.rewards += weight * (reward - before);
@@ -105,7 +105,7 @@ export class DelayCorrection {
     this.squares /= 2;
   }
 
-  /** Without the two sums of rewards. */
+  /** Writes all but the two sums of rewards, which `MaturingRidge` saves. */
   save(writer: SnapshotWriter): void {
     writer.numbers(this.#totals);
     this.#unmatured.save(writer);

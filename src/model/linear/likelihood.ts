@@ -13,7 +13,7 @@ export interface Likelihood {
   readonly noiseVariance?: number;
   /** Offsets that an impression has: d or 0. */
   readonly offsets: number;
-  /** What an impression adds to the sums, when `impressions` came before it and `estimate` gives theta (d). */
+  /** Contribution of an impression. `impressions`: how many came before it. `estimate` computes the present theta (d). */
   terms(features: Float64Array, impressions: number, estimate: () => Float64Array): Terms;
   /** The right-hand side of the regression: d. */
   moment(sums: MaturedSums): Float64Array;
@@ -28,7 +28,7 @@ export interface Likelihood {
   load?(reader: SnapshotReader): void;
 }
 
-/** Impressions that the guess of the variance of a reward counts for. */
+/** Weight of the prior variance of a reward, in impressions. */
 const GUESSED = 10;
 const NO_OFFSETS = /* @__PURE__ */ new Float64Array(0);
 
@@ -48,11 +48,11 @@ export function gaussianLikelihood(rewardVariance: number): Likelihood {
   };
 }
 
-/** The likelihood is expanded about log-odds of at most this size, a rate of one in a million: nearly certain impressions still count. */
+/** Bound on the log-odds of an expansion, at a rate of one in a million. Within it nearly certain impressions still count. */
 const FARTHEST = 13.8;
-/** Rewards, of twice as many impressions, that the guess of the mean rate counts for. */
+/** Rewards in the prior of the mean rate, which is 1/2: it has twice as many impressions. */
 const GUESSED_REWARD = 0.5;
-/** By this factor impressions grow from one choice of the anchor to the next. */
+/** Growth of impressions from one anchor to the next. */
 const ANCHORED = 1.05;
 
 /**
@@ -65,7 +65,7 @@ const ANCHORED = 1.05;
  * **Source:** the extended Kalman filter for logistic regression, as in Spiegelhalter and Lauritzen 1990.
  */
 export class BernoulliLikelihood implements Likelihood {
-  /** Information is in units of the noise already. */
+  /** The information of an impression is already in units of the noise. */
   readonly rewardVariance = 1;
   readonly noiseVariance = 1;
   readonly offsets: number;
@@ -87,7 +87,7 @@ export class BernoulliLikelihood implements Likelihood {
       this.#anchor = estimate();
       this.#due = Math.ceil((impressions + 1) * ANCHORED);
     }
-    // A step about log-odds farther out would lead farther still.
+    // An expansion farther out would lead to a step that goes farther still.
     const e = Math.min(Math.max(product(features, this.#anchor), -FARTHEST), FARTHEST);
     const p = logistic(this.#core, e);
     const information = p * (1 - p);
@@ -95,7 +95,7 @@ export class BernoulliLikelihood implements Likelihood {
     return { features, weighted: features.map((each) => root * each), offsets: features.map((each) => offset * each) };
   }
 
-  /** With a prior under which the mean impression has the log-odds of the mean rate. */
+  /** Includes a prior under which the mean impression has the log-odds of the mean rate. */
   moment({ moment, offsets, level, count, rewards }: MaturedSums): Float64Array {
     const rate = (Math.max(rewards, 0) + GUESSED_REWARD) / (Math.max(count, rewards) + 2 * GUESSED_REWARD);
     const square = product(level, level);

@@ -12,13 +12,13 @@ interface Shrinkage {
   readonly halfLife: number;
 }
 
-/** By this factor impressions grow from one choice of the ridge to the next. */
+/** Growth of impressions from one choice of the ridge to the next. */
 const GROWTH = 1.2;
 /** Steps of the fixed-point iteration. It starts from the last choice. */
 const STEPS = 3;
 /** The ridge is at most this share of the mean information about a coefficient: few data cannot support a greater one. */
 const MOST_SHARE = 0.3;
-/** Degrees of freedom, and impressions, that the guesses of the two variances count for. */
+/** Weights of the prior variances: of the coefficients in degrees of freedom, of the noise in impressions. */
 const GUESSED_FREEDOM = 0.03;
 const GUESSED = 10;
 
