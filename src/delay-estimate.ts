@@ -4,29 +4,29 @@ import { malformed } from "./snapshot.ts";
 
 /** Options of `DelayEstimate`. */
 export interface DelayEstimateOptions {
-  /** How long after its impression a conversion still counts, in any unit of time: that of all times and delays here. */
+  /** How long after its impression a conversion still counts, in any unit. All times and delays here have this unit. */
   readonly window: number;
-  /** Chance per conversion, if all is well, of a silence that is taken for a broken webhook; default 1e-5. */
+  /** Probability per conversion of a false alarm while all is well, default 1e-5. */
   readonly falseAlarm?: number;
 }
 
-/** The distribution of delays of conversions that come at all within the window. */
+/** The distribution of delays of the conversions that come within the window. */
 export interface DelayDistribution {
-  /** Ends of the bins, ascending; an eighth apart. */
+  /** Upper ends of the bins, ascending. An eighth apart. */
   readonly delays: Float64Array;
-  /** P(delay < end), and its band: each of its points is right in 95 % of cases. */
+  /** P(delay < end), with a pointwise 95 % band. */
   readonly probability: Float64Array;
   readonly low: Float64Array;
   readonly high: Float64Array;
 }
 
-/** Whether conversions have stopped coming. */
+/** Whether conversions have stopped arriving. */
 export interface Silence {
-  /** Conversions that should have come since. */
+  /** Conversions expected since the last one. */
   readonly expected: number;
-  /** Chance that none of them did, if all is well. */
+  /** Probability that none of them arrives while all is well. */
   readonly chance: number;
-  /** Whether that is too small to believe. */
+  /** Whether this probability is below `falseAlarm`. */
   readonly alarm: boolean;
 }
 
@@ -35,19 +35,19 @@ export interface DelayEstimateState extends Required<DelayEstimateOptions> {
   readonly sections: readonly (readonly number[])[];
 }
 
-/** Of the window: length of the youngest cohorts, and what delays are told apart by at least. */
-const COHORT = 1 / 256;
-const RESOLUTION = 1 / 16384;
-/** Cohorts are kept for so many windows, so that a silence can be told from one that is still to be expected. */
+/** Youngest cohorts in a window, and resolutions of delays in it. */
+const COHORTS = 256;
+const STEPS = 16384;
+/** Windows that cohorts are kept for: a silence of one window needs the cohorts of the window before it. */
 const KEPT = 2;
-/** Conversions without which nothing is said of a silence. */
+/** Conversions needed for an alarm. */
 const FEW = 30;
 
 /**
- * How late conversions come, from those that have come so far: an impression made a moment ago has had no time for a long delay.
+ * Estimates how late conversions come. The estimate allows for young impressions, which have had no time for long delays.
  *
- * Memory is bounded (about 40 cohorts of some hundred numbers), whatever the traffic. Impressions and conversions may come in any
- * order; time only goes forward.
+ * Memory is bounded whatever the traffic: about 40 cohorts of some hundred numbers. Impressions and conversions may arrive in any
+ * order. The clock only goes forward.
  *
  * @example
  * const delays = new DelayEstimate({ window: 7 * 86_400_000 });
@@ -61,7 +61,7 @@ export class DelayEstimate {
   readonly #delays: Delays;
   #shown = 0;
   #conversions = 0;
-  /** When the latest conversion happened: what had not come by then may come yet. */
+  /** Time of the latest conversion. */
   #last = Number.MIN_SAFE_INTEGER;
   #now = Number.MIN_SAFE_INTEGER;
 
@@ -71,13 +71,13 @@ export class DelayEstimate {
     this.#window = positiveNumber("window", options.window);
     this.#falseAlarm = finiteNumber("falseAlarm", options.falseAlarm ?? 1e-5, Number.MIN_VALUE, 0.5);
     this.#delays = new Delays({
-      resolution: this.#window * RESOLUTION,
-      cohort: this.#window * COHORT,
+      resolution: this.#window / STEPS,
+      cohort: this.#window / COHORTS,
       span: KEPT * this.#window,
     });
   }
 
-  /** Counts an impression made at `time`, or `count` of them. @throws {TypeError | RangeError} */
+  /** Counts `count` impressions shown at `time`. @throws {TypeError | RangeError} naming the argument. */
   show(time: number, count = 1): void {
     const [at, number] = [finiteNumber("time", time), wholeNumber("count", count, 1)];
     this.#advance(at);
@@ -86,8 +86,8 @@ export class DelayEstimate {
   }
 
   /**
-   * Counts the first conversion of an impression that was counted; one after the window is none.
-   * @throws {TypeError | RangeError} naming the argument; nothing has changed then.
+   * Counts the first conversion of a counted impression. A conversion after the window is ignored.
+   * @throws {TypeError | RangeError} naming the argument. The estimate is then unchanged.
    */
   convert({ shownAt, at }: { readonly shownAt: number; readonly at: number }): void {
     const shown = finiteNumber("shownAt", shownAt);
@@ -104,12 +104,12 @@ export class DelayEstimate {
     this.#delays.advance(this.#now);
   }
 
-  /** By what had come when the latest conversion came, so that a silence after it is not taken for short delays. */
+  /** The curve as of the latest conversion. As of a later time, a silence would look like short delays. */
   #curve(): DelayCurve {
     return this.#delays.curve(this.#last);
   }
 
-  /** Impressions by `time`, each for the share of its conversions that should have come. */
+  /** Impressions at `time`, each weighted by the share of its conversions that should have come. */
   #matured(time: number): number {
     const curve = this.#curve();
     const { cohorts } = this.#delays;
@@ -125,7 +125,7 @@ export class DelayEstimate {
     return this.#conversions;
   }
 
-  /** The distribution of delays, as far as it is known; all 1 without conversions. */
+  /** The distribution of delays so far. All 1 before the first conversion. */
   distribution(): DelayDistribution {
     const { ends, probability, error } = this.#curve();
     return {
@@ -136,25 +136,25 @@ export class DelayEstimate {
     };
   }
 
-  /** P(delay < x) of a conversion that comes at all. */
+  /** Probability that a conversion comes sooner than `delay`, if it comes. */
   below(delay: number): number {
     return this.#curve().below(finiteNumber("delay", delay, 0));
   }
 
-  /** Share of impressions that convert, once all have had their time, by what has come so far; NaN before the first conversion. */
+  /** Estimated share of impressions that convert once all have matured. NaN before the first conversion. */
   rate(): number {
     const matured = this.#matured(this.#now);
     return this.#conversions === 0 ? Number.NaN : Math.min(this.#conversions / matured, 1);
   }
 
-  /** Chance that an impression of this age that has not converted still does; NaN before the first conversion. */
+  /** Probability that a pending impression of this age still converts. NaN before the first conversion. */
   stillConverts(age: number): number {
     const rate = this.rate();
     const seen = this.below(age);
     return rate * seen >= 1 ? 0 : (rate * (1 - seen)) / (1 - rate * seen);
   }
 
-  /** Conversions still to come after `now`, of all impressions; NaN before the first conversion. */
+  /** Conversions expected after `now` from the impressions so far. NaN before the first conversion. */
   toCome(now: number): number {
     this.#advance(finiteNumber("now", now));
     return this.rate() * (this.#shown - this.#matured(now));
@@ -169,11 +169,12 @@ export class DelayEstimate {
   }
 
   /**
-   * Whether nobody converts, or the conversions do not get through: what should have come by `now` since the last one did.
+   * Tests whether conversions have stopped getting through, from the number expected by `now` since the last one.
    *
-   * With n conversions of N matured impressions, the rate unknown, the chance that E more bring none is (N / (N + E))^n.
+   * With n conversions of N matured impressions and an unknown rate, E more matured impressions bring none with probability
+   * (N / (N + E))^n.
    *
-   * @param since when the last one got through, by the clock of `now`; unless given, when the latest of them happened.
+   * @param since when the last conversion got through, by the clock of `now`. Default: when the latest conversion happened.
    */
   silence(now: number, since = this.#last): Silence {
     const from = finiteNumber("since", since);
@@ -181,21 +182,21 @@ export class DelayEstimate {
     if (this.#conversions < FEW) return { expected: 0, chance: 1, alarm: false };
     this.#advance(time);
     const before = this.#matured(from);
-    // What got through was shown later, by another clock: nothing is known of a time before it.
+    // All impressions were shown after `since`, by another clock. Nothing is known of the time before.
     if (!(before > 0)) return { expected: 0, chance: 1, alarm: false };
     const more = Math.max(this.#matured(time) - before, 0);
     const chance = power(before / (before + more), this.#conversions);
     return { expected: (this.#conversions * more) / before, chance, alarm: chance < this.#falseAlarm };
   }
 
-  /** All state; `from` goes on where it stood. */
+  /** All state, for `from`. */
   toJSON(): DelayEstimateState {
     const sections: number[][] = [[this.#shown, this.#conversions, this.#last, this.#now]];
     this.#delays.save({ numbers: (values) => void sections.push(Array.from(values)) });
     return { window: this.#window, falseAlarm: this.#falseAlarm, sections };
   }
 
-  /** @throws {TypeError | RangeError | SnapshotError} if it is not what `toJSON` gave. */
+  /** Restores the state that `toJSON` returned. @throws {TypeError | RangeError | SnapshotError} if it is anything else. */
   static from({ sections, ...options }: DelayEstimateState): DelayEstimate {
     const estimate = new DelayEstimate(options);
     let next = 0;

@@ -35,10 +35,10 @@ export const equivalents: readonly Equivalent[] = [
     why: "No point of the ball is farther away than its reach, so none loses its witness. Computing the exact reach costs time alone.",
   },
   {
-    file: "src/model/linear/maturing-ridge.ts",
-    original: "row < count",
-    replacement: "row <= count",
-    why: "Every caller passes one score for each point, so the row after the last has no score.",
+    file: "src/model/linear/corrected-mean.ts",
+    original: "row < scores.length",
+    replacement: "row <= scores.length",
+    why: "The row after the last has no score: a typed array ignores what is written past its end.",
   },
   {
     file: "assembly/domain.ts",

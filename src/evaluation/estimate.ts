@@ -1,13 +1,13 @@
 import type { Core } from "../core/core.ts";
 
-/** A value, and the ends of its interval at 95 %. */
+/** A value with its 95 % interval. */
 export interface Estimate {
   readonly value: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** The terms of a ratio sum(value) / sum(share), one of each per observation, and how far a value could have gone. */
+/** The terms of a ratio sum(value) / sum(share), one per observation, and the range in which each value could have been. */
 export interface Terms {
   readonly value: Float64Array;
   readonly least: Float64Array;
@@ -15,16 +15,16 @@ export interface Terms {
   readonly share: Float64Array;
 }
 
-/** The square root of a deviance that 95 % of those of the truth stay below: chi-square with one degree of freedom. */
+/** Square root of the 95 % quantile of the deviance at the true ratio: chi-square with one degree of freedom. */
 const ROOT_AT_95 = 1.959963984540054;
 const MOST_STEPS = 60;
 
 /**
  * The ratio, with an interval by empirical likelihood: all ratios for which some distribution over the observations is likely
- * enough. It follows the skewness that a few great weights bring, as one from a standard error does not.
+ * enough. Unlike an interval from a standard error, it follows the skewness that a few great weights bring.
  *
- * A distribution may also give weight to what was not observed: the term farthest up or down had its reward been the other
- * end of the range. Without that, no upper end could lie above zero where nothing has converted.
+ * The distribution may also give weight to one unobserved extreme: the greatest or least term that a reward within the range could
+ * have given. Without it the upper end would be zero where nothing has converted.
  *
  * **Source:** Owen, *Empirical likelihood*, 2001, chapters 2 and 3; the unobserved extreme: Karampatziakis, Langford and
  * Mineiro, *Empirical likelihood for contextual bandits*, NeurIPS 2020. **Cost:** about 100 passes over the terms.
@@ -46,7 +46,7 @@ function endOf(core: Core, terms: Terms, ratio: number, side: 1 | -1): number {
   for (outside.excess = excess(outside.at); outside.excess < 0; outside = { at: 2 * inside.at, excess: excess(2 * inside.at) })
     inside = outside;
   for (let step = 0; step < MOST_STEPS && outside.at - inside.at > 1e-9 * outside.at; step++) {
-    // Beyond what any distribution has the excess is infinite: then halve.
+    // The excess is infinite at ratios that no distribution has. There, halve the interval.
     const share = outside.excess < Number.POSITIVE_INFINITY ? inside.excess / (inside.excess - outside.excess) : 0.5;
     const at = inside.at + share * (outside.at - inside.at);
     const tried = { at, excess: excess(at) };
@@ -57,7 +57,7 @@ function endOf(core: Core, terms: Terms, ratio: number, side: 1 | -1): number {
   return ratio + side * inside.at;
 }
 
-/** About as far as the end can be: two standard errors, and what one unobserved extreme could move. */
+/** A first guess of the distance to the end: two standard errors, and the effect of one unobserved extreme. */
 function reachOf({ value, least, most, share }: Terms, ratio: number, side: 1 | -1): number {
   const far = side > 0 ? most : least;
   let squares = 0;
@@ -86,7 +86,7 @@ function deviance(core: Core, { value, least, most, share }: Terms, ratio: numbe
   let product = 1;
   for (let i = 0; i < moments.length; i++) {
     product *= 1 + multiplier * moments[i];
-    // One logarithm for as many factors as fit: each is between 1e-16 and the number of terms.
+    // One logarithm for as many factors as fit. Each factor lies between 1e-16 and the number of terms.
     if (product > 1e-100 && product < 1e100) continue;
     sum += core.log(product);
     product = 1;
@@ -94,7 +94,7 @@ function deviance(core: Core, { value, least, most, share }: Terms, ratio: numbe
   return 2 * Math.max(0, sum + core.log(product));
 }
 
-/** Where sum(m / (1 + x m)), which falls in x, is zero between two bounds, or the bound on whose side it would be. */
+/** The root of sum(m / (1 + x m)), which falls in x, between two bounds. If it lies outside, the bound nearest to it. */
 function multiplierOf(moments: Float64Array, from: number, to: number): number {
   let low = from;
   let high = to;

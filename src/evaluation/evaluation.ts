@@ -8,27 +8,27 @@ import { ProductLimit } from "./maturity.ts";
 import { estimates, immatureShares, type Maturity, type Row, rewardModel, weightsOf } from "./row.ts";
 import { fittedTarget, givenTarget, type Target } from "./target.ts";
 
-/** What `evaluate` is asked. */
+/** Request of `evaluate`. */
 export interface EvaluationRequest {
-  /** Decisions of one or several policies, each with the chance with which it was made. */
+  /** Decisions of one or several policies, each with its probability. */
   readonly log: readonly LoggedDecision[];
-  /** What is to be evaluated: a policy, which learns from the log's first part; or the chances with which candidates are chosen. */
+  /** The policy to evaluate: a descriptor, which learns from the first part of the log, or a function that gives its probabilities. */
   readonly policy: PolicyDescriptor | Target;
-  /** What came later is not known, in ms since 1970. */
+  /** Time of the evaluation, in ms since 1970. Later events are ignored. */
   readonly asOf: number;
   /** How long after its impression a conversion still counts. */
   readonly window: { readonly ms: number } | "none";
-  /** Share of the decisions, the oldest, from which policy and reward model learn; on the others they are evaluated. Default 0.5. */
+  /** Share of the decisions, oldest first, from which policy and reward model learn. The others evaluate them. Default 0.5. */
   readonly split?: number;
   /** Range of a decision's reward, default 0 to 1. */
   readonly reward?: { readonly min: number; readonly max: number };
-  /** Samples among which a policy that samples chooses, default 100. */
+  /** Samples from which a sampling policy computes its probabilities, default 100. */
   readonly draws?: number;
-  /** Of the policy's randomness, default 0. */
+  /** Seed of the policy, default 0. */
   readonly seed?: number;
-  /** Probability that a conversion has come by an age in ms, if there will be one; by default from the log's own conversions. */
+  /** Probability that a conversion has come by an age in ms, if it comes. Default: estimated from the conversions of the log. */
   readonly maturity?: (ageMs: number) => number;
-  /** Told now and then how many decisions are done. */
+  /** Called now and then with the number of decisions done. */
   readonly progress?: (done: number, all: number) => void;
   /** A compiled core, for hosts that bring their own. */
   readonly module?: WebAssembly.Module;
@@ -39,39 +39,39 @@ export interface Evaluation {
   readonly asOf: number;
   /** When the evaluated part begins, in ms since 1970. */
   readonly since: number;
-  /** Decisions learnt from, evaluated, and too young for either. */
+  /** Decisions learnt from, decisions evaluated, and decisions too young to be evaluated. */
   readonly decisions: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
-  /** Share of the evaluated decisions that may still convert, and share of all conversions that is expected to be still to come. */
+  /** Share of the evaluated decisions that may still convert, and the expected share of conversions that are still to come. */
   readonly immature: { readonly decisions: number; readonly conversions: number };
-  /** Ratios of the policy's chance and the log's. A mean far below 1: the log seldom or never did what the policy would do. */
+  /** Ratios of the policy's probability and the logged one. A mean far below 1: the log seldom has the policy's choices. */
   readonly weights: { readonly mean: number; readonly greatest: number; readonly effective: number };
-  /** Of the policy that made the log. */
+  /** The policy that made the log. */
   readonly logged: Estimate;
   readonly ips: Estimate;
   readonly snips: Estimate;
   readonly doublyRobust: Estimate;
 }
 
-/** Of a younger decision an arrived conversion would count more than five times. */
+/** Younger decisions are left out: a conversion of theirs would count more than five times. */
 const LEAST_MATURITY = 0.2;
 const PROGRESS_EVERY = 64;
 
 /**
- * What a policy would have earned, from a log of decisions of others, though not all that will convert has done so.
+ * Estimates what a policy would have earned, from a log of the decisions of other policies. Some conversions may still be to come.
  *
- * Each arrived reward counts by the ratio of the policy's chance of the action and the log's (inverse propensity scoring;
- * self-normalised: over the sum of ratios; doubly robust: as correction of a model of the reward) and by one over the
- * probability that a conversion would have come by its impression's age. That assumes that how late a conversion comes does
- * not depend on the action. The intervals know that this probability is an estimate, unless `maturity` is given.
+ * Each arrived reward is multiplied by the ratio of the policy's probability of the action and the logged one (inverse propensity
+ * scoring). The self-normalised estimate divides by the sum of these ratios. The doubly robust one applies them to the errors of a
+ * reward model. Each reward is also divided by the probability that a conversion has come by the age of its impression. This assumes
+ * that delays do not depend on the action. The intervals allow for the error of this probability, unless `maturity` is given.
  *
- * **Cost:** the policy's own per decision, and O(k d^2) for the model of the reward.
+ * **Cost:** per decision that of the policy, and O(k d^2) for the reward model.
  *
  * **Source:** Horvitz and Thompson 1952; Swaminathan and Joachims, NeurIPS 2015; Dudik, Langford and Li, ICML 2011.
  *
  * @example
  * const { doublyRobust } = await evaluate({ log, policy: otfLinTs({ dimension: 8 }), window: { ms: 86_400_000 }, asOf });
  * @throws {TypeError | RangeError} naming the argument.
- * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its chances.
+ * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluate(request: EvaluationRequest): Promise<Evaluation> {
   const { asOf, windowMs, split, reward } = checked(request);
@@ -131,7 +131,7 @@ function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at
   return fittedTarget({ policy, window, reward, seed, module }, log, { at, draws });
 }
 
-/** The maturity that was given; or from all conversions that have arrived, of decisions of all ages. */
+/** The given maturity, or an estimate from all conversions that have arrived, whatever the age of their decision. */
 function maturityOf(
   { maturity }: EvaluationRequest,
   log: readonly LoggedDecision[],

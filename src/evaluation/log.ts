@@ -1,22 +1,22 @@
 import { finiteNumber, matrix, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../argument.ts";
 
-/** A decision as it was made and logged, and what has come of it. */
+/** A logged decision and its conversions. */
 export interface LoggedDecision {
   /** When the action was shown, in ms since 1970. */
   readonly shownAt: number;
-  /** Candidates that there were to choose among (k). */
+  /** Number of candidates (k). */
   readonly count: number;
-  /** Their features, k x d, row-major; absent if they have none. Read when it is needed: it may be a getter. */
+  /** Features of the candidates: k x d, row-major. Absent if they have none. May be a getter: it is read only when needed. */
   readonly points?: Float64Array;
-  /** Place of the chosen one in the list of candidates. */
+  /** Index of the chosen candidate. */
   readonly index: number;
-  /** The chance with which it was chosen, greater than 0. */
+  /** Probability with which it was chosen, greater than 0. */
   readonly probability: number;
-  /** Conversions, with the times at which they happened, in ms since 1970. Rewards of several add up. */
+  /** Conversions and the times at which they happened, in ms since 1970. Their rewards add up. */
   readonly conversions?: readonly { readonly at: number; readonly reward: number }[];
 }
 
-/** Those shown by a time, in order of time. @throws {TypeError | RangeError} naming the decision. */
+/** The decisions shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the decision. */
 export function decisionsUntil(asOf: number, log: readonly LoggedDecision[]): LoggedDecision[] {
   if (!Array.isArray(log)) throw wrongType("log", "an array of decisions", log);
   log.forEach(check);
@@ -40,13 +40,13 @@ function check(decision: LoggedDecision, place: number): void {
   });
 }
 
-/** What has come of a decision by a time, of what happened within its window. */
+/** Reward of a decision by time `at`, from the conversions within its window. */
 export function rewardBy(at: number, { shownAt, conversions = [] }: LoggedDecision, windowMs: number): number {
   const until = Math.min(at, shownAt + windowMs);
   return conversions.reduce((sum, conversion) => sum + (conversion.at <= until ? conversion.reward : 0), 0);
 }
 
-/** The features of all candidates; undefined if they have none. @throws {TypeError | RangeError} if they are no matrix of `count` rows. */
+/** Features of all candidates, if they have any. @throws {TypeError | RangeError} unless they are a matrix of `count` rows. */
 export function pointsOf({ points, count }: LoggedDecision): Float64Array | undefined {
   if (points === undefined) return undefined;
   if (points instanceof Float64Array && points.length % count !== 0) throw outOfRange("points", `${count} rows of numbers`, points);

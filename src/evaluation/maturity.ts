@@ -1,19 +1,20 @@
-/** A conversion that was seen: how long after its impression it came, and how late it could have come to be seen as well, in ms. */
+/** An observed conversion: its delay, and the longest delay with which it could have been observed. Both in ms. */
 export interface SeenConversion {
   readonly delay: number;
   readonly bound: number;
 }
 
 /**
- * The probability that a conversion has come by an age, from conversions that were seen because they had come.
+ * F(age): the probability that a conversion has come by an age, estimated from the conversions that have come.
  *
- * What has not come yet is not seen, so short delays are over-represented: the product limit takes time backwards. Of the
- * conversions that could have been seen with delay u and had one of at most u, the share with exactly u.
+ * Conversions still to come are not observed, so short delays are over-represented. The product limit therefore runs backwards in
+ * time. Take the conversions that could have been observed with delay u and have a delay of at most u. The share with exactly u is
+ * the reverse hazard h(u), and F just below u is the product of 1 - h over the delays from u on.
  * **Source:** Lagakos, Barraj and De Gruttola, Biometrika 75, 1988 (right truncation, the reverse product limit). **Cost:** O(n log n).
  */
 export class ProductLimit {
   readonly #seen: readonly SeenConversion[];
-  /** Distinct delays, ascending; how many conversions have each, how many could have it, and F just below it. */
+  /** Distinct delays, ascending. For each: conversions with this delay, conversions at risk of it, and F just below it. */
   readonly #delays: Float64Array;
   readonly #counts: Float64Array;
   readonly #atRisk: Float64Array;
@@ -34,21 +35,21 @@ export class ProductLimit {
     }
   }
 
-  /** F(age): 1 from the longest delay on, since longer ones are not known of. */
+  /** F(age). It is 1 from the longest observed delay on. */
   at(age: number): number {
     const next = countUpTo(this.#delays, age);
     return next < this.#delays.length ? this.#below[next] : 1;
   }
 
   /**
-   * What each conversion seen adds to a sum of values divided by F at their ages, through F: with it the sum's spread counts
-   * that F is an estimate. Sums to 0 but for rounding.
+   * Influence of each observed conversion, through F, on a sum of values that were divided by F at their ages. It adds the error of F
+   * to the spread of the sum. All influences sum to 0, up to rounding.
    *
-   * @param ages of the values, in ms. @param values already divided. **Shapes:** as many as conversions seen.
+   * @param ages of the values, in ms. @param values after the division. **Shapes:** one entry per observed conversion.
    */
   influence(ages: Float64Array, values: Float64Array): Float64Array {
     const order = Array.from(ages, (_, i) => i).sort((a, b) => ages[a] - ages[b]);
-    // d log F(s) is a sum over delays u > s: from the side of a delay, over the values of lesser ages.
+    // d log F(s) is a sum over the delays u > s. For one delay u, this adds up the values of ages below u.
     const younger = new Float64Array(this.#delays.length);
     const drift = new Float64Array(this.#delays.length + 1);
     let sum = 0;

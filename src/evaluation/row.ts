@@ -3,25 +3,25 @@ import { Ridge } from "../model/linear/ridge.ts";
 import { type Estimate, ratioEstimate, sumOf, type Terms } from "./estimate.ts";
 import { type LoggedDecision, pointsOf } from "./log.ts";
 
-/** What is known of the delays: see `ProductLimit`; without `influence` it is known for certain. */
+/** Probability that a conversion has come by an age, see `ProductLimit`. Exact if `influence` is absent. */
 export interface Maturity {
   at(age: number): number;
-  /** What each decision of the log adds, by its place, to a sum of values at these ages, through what it says of delays. */
+  /** Influence of each decision on a sum of values at these ages, through the estimate of delays. Indexed by place in the log. */
   influence?(ages: Float64Array, values: Float64Array): Float64Array;
 }
 
 /** One evaluated decision. */
 export interface Row {
-  /** In the log. */
+  /** Index in the log. */
   readonly place: number;
-  /** In ms, at most the window. */
+  /** Age of the impression in ms, at most the window. */
   readonly age: number;
   readonly maturity: number;
-  /** The policy's chance of the action over the log's. */
+  /** The policy's probability of the action over the logged one. */
   readonly weight: number;
-  /** What has arrived. */
+  /** Reward that has arrived. */
   readonly reward: number;
-  /** What the model expects of the action, and of the policy. */
+  /** Expected reward of the action, and of the policy, by the reward model. */
   readonly expected: number;
   readonly expectedOfPolicy: number;
 }
@@ -31,7 +31,7 @@ export interface Range {
   readonly max: number;
 }
 
-/** An estimate per estimator of the rows' policy, and of the one that made the log of `decisions` decisions. */
+/** Estimates of the rows' policy by each estimator, and of the policy that made the log of `decisions` decisions. */
 export function estimates(core: Core, rows: readonly Row[], options: { decisions: number; reward: Range; maturity: Maturity }) {
   const estimate = (part: Part): Estimate => ratioEstimate(core, termsOf(rows, part, options));
   return {
@@ -53,7 +53,7 @@ interface Part {
   share(row: Row): number;
 }
 
-/** The terms of an estimator, by place in the log: also decisions that are not evaluated tell something of delays. */
+/** The terms of an estimator, by place in the log. Decisions that are not evaluated have terms too: they inform about delays. */
 function termsOf(
   rows: readonly Row[],
   { weight, base, share }: Part,
@@ -67,7 +67,7 @@ function termsOf(
     const { place } = row;
     const own = base(row);
     value[place] += own + values[i];
-    // As if it were known at once what comes of it: who is young would count for several otherwise.
+    // Extremes are not divided by maturity: a young decision would count for several otherwise.
     least[place] += own + Math.min(values[i], weight(row) * min);
     most[place] += own + Math.max(values[i], weight(row) * max);
     shares[place] = share(row);
@@ -75,7 +75,7 @@ function termsOf(
   return { value, least, most, share: shares };
 }
 
-/** Shares of the rows that may still convert, and of all conversions still to come. */
+/** Share of the rows that may still convert, and the expected share of conversions still to come. */
 export function immatureShares(rows: readonly Row[]): { readonly decisions: number; readonly conversions: number } {
   const immature = rows.filter(({ maturity }) => maturity < 1);
   const missing = immature.reduce((sum, { maturity }) => sum + 1 - maturity, 0);
@@ -83,7 +83,7 @@ export function immatureShares(rows: readonly Row[]): { readonly decisions: numb
   return { decisions: immature.length / count, conversions: missing / count };
 }
 
-/** Their mean and greatest, and as how many rows of equal weight they count: (sum w)^2 / sum w^2 (Kish 1965). */
+/** Mean and greatest weight, and the effective number of rows: (sum w)^2 / sum w^2 (Kish 1965). */
 export function weightsOf(rows: readonly Row[]): { readonly mean: number; readonly greatest: number; readonly effective: number } {
   const weights = Float64Array.from(rows, ({ weight }) => weight);
   const [sum, squares] = [sumOf(weights), sumOf(weights.map((weight) => weight * weight))];
@@ -94,15 +94,15 @@ export function weightsOf(rows: readonly Row[]): { readonly mean: number; readon
   };
 }
 
-/** A reward that was seen, over the probability that it would be. */
+/** An observed reward, divided by the probability that it is observed. */
 export interface SeenReward {
   readonly decision: LoggedDecision;
   readonly reward: number;
 }
 
 /**
- * Expected reward of each candidate: ridge regression on the features, within the range of rewards; without features the mean.
- * It need not be right, as doubly robust estimates correct it, but the better it is the narrower they are.
+ * Expected reward of each candidate: a ridge regression on the features, clamped to the range of rewards, or, without features, the
+ * mean. Doubly robust estimates correct its errors. The better the model, the narrower their intervals.
  */
 export function rewardModel(core: Core, seen: readonly SeenReward[], { min, max }: Range): (decision: LoggedDecision) => Float64Array {
   const within = (value: number): number => Math.min(Math.max(value, min), max);

@@ -5,12 +5,12 @@ import type { PolicyDescriptor } from "../policy/rule.ts";
 import { Recommender, type RecommenderOptions } from "../recommender.ts";
 import { type LoggedDecision, pointsOf } from "./log.ts";
 
-/** The chance with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
+/** Probability with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
 export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number>;
 
 /**
- * A policy as it would stand at a time: it has seen the log until then, each impression and conversion when it came. It learns
- * no more after that; a policy that samples chooses among `draws` samples, the same for all decisions.
+ * A policy as it would stand at time `at`. It has learnt the earlier impressions and conversions of the log in order of time, and
+ * learns no more. A sampling policy chooses among `draws` samples, the same for all decisions.
  *
  * @throws {UnsupportedError} code `no-probability` if it chooses in a domain of its own, or does not know its probabilities.
  */
@@ -30,7 +30,7 @@ export async function fittedTarget(
     recommender.register({ impressionId: `decision ${place}`, features: featuresOf(policy, decision), now: decision.shownAt });
   const learnConversion = (place: number, i: number, at: number, reward: number): void =>
     void recommender.convert({ impressionId: `decision ${place}`, goal: `conversion ${i}`, reward, at });
-  // Stable: a conversion comes after its impression also if both are of the same moment.
+  // The sort is stable: a conversion comes after its impression even if both have the same time.
   for (const event of history.sort((a, b) => a.at - b.at)) if (event.at < at) event.learn();
   const request = { round: policy.impressions + 1, now: at, draws };
   return (decision, place) => policy.chances({ ...request, ...candidatesFor(policy, decision), decision: `decision ${place}` });
@@ -46,7 +46,7 @@ function candidatesFor(policy: Policy, decision: LoggedDecision) {
   return { candidates: Array.from({ length: decision.count }, () => ({})) };
 }
 
-/** The chances a caller gives, checked: none is negative, and they sum to 1 but for rounding. @throws {TypeError | RangeError} */
+/** Checks the caller's probabilities: none is negative, and they sum to 1 up to rounding. @throws {TypeError | RangeError} */
 export function givenTarget(chances: Target): Target {
   return (decision, place) => {
     const given = chances(decision, place);

@@ -1,6 +1,6 @@
 // Paper: Verma, Dai, Low, ICML 2022, section 6, baseline asy-TS (Kandasamy et al. 2018).
 // Assumes: expected reward from a Gaussian process; feedback comes after a random delay.
-// Model: Gaussian process over what has arrived; an impression that has not is dropped, as if never made.
+// Model: Gaussian process over the converted impressions. Pending impressions are ignored.
 // Expired means: nothing.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per conversion.
 
@@ -13,7 +13,7 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 /** Options of `asyTs`. */
 export type AsyTsOptions = ConstantWidthSettings;
 
-/** Asynchronous Thompson sampling: a draw from the posterior of what has arrived. */
+/** Asynchronous Thompson sampling: a draw from the posterior over converted impressions. */
 export const asyTs: PolicyFactory<AsyTsOptions> = /* @__PURE__ */ definePolicy({
   id: "asy-ts",
   stateVersion: 1,

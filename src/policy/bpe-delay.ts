@@ -1,7 +1,7 @@
 // Paper: Vakili, Ahmed, Bernacchia, Pike-Burke, ICML 2023, Algorithm 1 (BPE-Delay).
-// Assumes: expected reward from a Gaussian process over a fixed set of points; a horizon known beforehand; sub-exponential delays.
-// Model: per round a Gaussian process over the surviving points, of this round's queries and what of them has arrived.
-// Expired means: nothing; feedback that comes after its round's end is dropped.
+// Assumes: expected reward from a Gaussian process over a fixed set of points; a known horizon; sub-exponential delays.
+// Model: per round a Gaussian process over the surviving points, from this round's queries and their rewards so far.
+// Expired means: nothing. Feedback that comes after the end of its round is dropped.
 // Cost: with k survivors and n queries of the round O(k n) to choose; at the end of a round O(k n^2).
 import { finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/batch/pure-exploration.ts";
@@ -10,27 +10,27 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `bpeDelay`. */
 export interface BpeDelayOptions extends PureExplorationSettings {
-  /** T: how many impressions there will be; rounds are measured by it. */
+  /** T: total number of impressions. It sets the lengths of the rounds. */
   readonly horizon: number;
-  /** E[tau], the mean delay in rounds. At 0 there is no delay, and rounds are those of BPE. */
+  /** E[tau]: the mean delay, in impressions. At 0 there is no delay, and the rounds are those of BPE. */
   readonly expectedDelay: number;
-  /** Sub-exponential parameters of the delay, default 9 and 1, and the chance that a delay exceeds its bound, default 0.01. */
+  /** Sub-exponential parameters of the delay, default 9 and 1, and the probability that a delay exceeds its bound, default 0.01. */
   readonly xi?: number;
   readonly b?: number;
   readonly delta?: number;
   /** Half the width of a confidence interval in deviations, default sqrt(6). */
   readonly beta?: number;
-  /** Multiplier on it, default 1. */
+  /** Multiplier on `beta`, default 1. */
   readonly exploration?: number;
 }
 
 const known = ["domain", "kernel", "noiseVariance", "horizon", "expectedDelay", "xi", "b", "delta", "beta", "exploration"];
 
-/** BPE-Delay: rounds of pure exploration over the points that may still be the best, long enough for feedback to come. */
+/** BPE-Delay: rounds of pure exploration over the points that may still be the best. Each is long enough for feedback to come. */
 export const bpeDelay: PolicyFactory<BpeDelayOptions> = /* @__PURE__ */ definePolicy({
   id: "bpe-delay",
   stateVersion: 1,
-  sequential: "it chooses the point that its own queries of the round leave most uncertain, so each has to count before the next",
+  sequential: "it chooses the point that earlier queries of the round leave most uncertain, so each must be counted before the next",
 
   parse(options: BpeDelayOptions) {
     onlyKeys("options", options, known);

@@ -1,7 +1,7 @@
 // Paper: Vakili, Ahmed, Bernacchia, Pike-Burke, ICML 2023, Algorithm 1 with u = 0: BPE of Li and Scarlett, AISTATS 2022.
-// Assumes: expected reward from a Gaussian process over a fixed set of points; a horizon known beforehand; no delay.
-// Model: per round a Gaussian process over the surviving points, of this round's queries and what of them has arrived.
-// Expired means: nothing; feedback that comes after its round's end is dropped.
+// Assumes: expected reward from a Gaussian process over a fixed set of points; a known horizon; no delay.
+// Model: per round a Gaussian process over the surviving points, from this round's queries and their rewards so far.
+// Expired means: nothing. Feedback that comes after the end of its round is dropped.
 // Cost: with k survivors and n queries of the round O(k n) to choose; at the end of a round O(k n^2).
 import { finiteNumber, onlyKeys, wholeNumber } from "../argument.ts";
 import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/batch/pure-exploration.ts";
@@ -10,11 +10,11 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `bpe`. */
 export interface BpeOptions extends PureExplorationSettings {
-  /** T: how many impressions there will be; rounds are measured by it. */
+  /** T: total number of impressions. It sets the lengths of the rounds. */
   readonly horizon: number;
   /** Half the width of a confidence interval in deviations, default sqrt(6). */
   readonly beta?: number;
-  /** Multiplier on it, default 1. */
+  /** Multiplier on `beta`, default 1. */
   readonly exploration?: number;
 }
 
@@ -22,7 +22,7 @@ export interface BpeOptions extends PureExplorationSettings {
 export const bpe: PolicyFactory<BpeOptions> = /* @__PURE__ */ definePolicy({
   id: "bpe",
   stateVersion: 1,
-  sequential: "it chooses the point that its own queries of the round leave most uncertain, so each has to count before the next",
+  sequential: "it chooses the point that earlier queries of the round leave most uncertain, so each must be counted before the next",
 
   parse(options: BpeOptions) {
     onlyKeys("options", options, ["domain", "kernel", "noiseVariance", "horizon", "beta", "exploration"]);

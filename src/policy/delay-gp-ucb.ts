@@ -1,12 +1,12 @@
-// Paper: none; the two kinds of knowledge are those of GP-BUCB (Desautels, Krause, Burdick, JMLR 2014), the additive kernel that
-//   of Krause and Ong (NIPS 2011), hyper-parameters by their posterior density; forgetting as Bogunovic, Scarlett and Cevher
-//   (AISTATS 2016), conversions by Laplace's approximation (Rasmussen and Williams 2006, algorithm 3.1).
-// Assumes: expected reward from a Gaussian process over context and action, of conversions the logistic of one; feedback comes
+// Paper: none. Separate impressions for mean and variance from GP-BUCB (Desautels, Krause, Burdick, JMLR 2014); additive kernel from
+//   Krause and Ong (NIPS 2011); hyper-parameters by their posterior density; forgetting from Bogunovic, Scarlett and Cevher
+//   (AISTATS 2016); conversions by Laplace's approximation (Rasmussen and Williams 2006, algorithm 3.1).
+// Assumes: expected reward from a Gaussian process over context and action, for conversions the logistic of one; feedback comes
 //   after a random delay, or never.
-// Model: two Gaussian processes of bounded size, the mean from the known outcomes, the variance from all impressions; their
-//   kernel, and the noise, are fitted whenever the known outcomes have doubled in number. Of conversions the mean is from what
-//   should have come of each impression by now, by the law of delays so far.
-// Expired means: a reward of 0, known from then on; without a window nothing expires.
+// Model: two Gaussian processes of bounded size, the mean from the known outcomes, the variance from all impressions. Kernel and
+//   noise are fitted whenever the known outcomes have doubled. For conversions, the mean comes from the share of each impression
+//   that has matured, by the estimated distribution of delays.
+// Expired means: a reward of 0, known from then on. Without a window nothing expires.
 // Cost: with n points kept O(k n^2) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion,
 //   on average.
 
@@ -20,7 +20,7 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 /** Options of `delayGpUcb`. */
 export type DelayGpUcbOptions = DelayAwareSettings;
 
-/** Optimism at a constant number of posterior standard deviations that know what is pending. */
+/** Upper confidence bound at a constant number of posterior standard deviations, which count pending impressions. */
 export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ucb",
   stateVersion: 2,
@@ -40,7 +40,7 @@ export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ defi
       state,
       score({ points }) {
         const moments = state.predict(points);
-        // Over a domain nothing changes between most decisions of a long run.
+        // Over a domain the moments seldom change between the decisions of a long run.
         if (last.moments !== moments) last = { moments, scores: upperConfidence(moments, settings.exploration) };
         return last.scores as Scores;
       },

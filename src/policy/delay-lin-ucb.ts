@@ -1,8 +1,8 @@
-// Paper: none; regression on censored labels as Vernade et al. (ICML 2020) have it, corrected by the delays so far.
-// Assumes: expected reward linear, or its log-odds; a conversion comes after a random delay, whose law is nobody's choice, or never.
-// Model: ridge regression in which an impression of age s counts for F(s) in the mean and wholly in the variance (maturing-ridge).
-// Expired means: a zero.
-// Cost: O(d^3 + c d^2 + k d) to choose after a change, c cohorts of age; O(d^2) per impression, O(d) per conversion.
+// Paper: none. Regression on censored labels as in Vernade et al. (ICML 2020), corrected by the delays so far.
+// Assumes: linear expected reward, or linear log-odds of it; a conversion comes after a random delay, whatever the action, or never.
+// Model: ridge regression in which an impression of age s counts F(s) in the mean and wholly in the variance (`MaturingRidge`).
+// Expired means: a reward of 0.
+// Cost: O(d^3 + c d^2 + k d) to choose after a change, with c cohorts of age; O(d^2) per impression, O(d) per conversion.
 import { MaturingRidge } from "../model/linear/maturing-ridge.ts";
 import { type MaturingRidgeSettings, parseMaturingRidge } from "../model/linear/maturing-ridge-settings.ts";
 import { known } from "../model/ranking.ts";
@@ -11,7 +11,7 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 /** Options of `delayLinUcb`. */
 export type DelayLinUcbOptions = MaturingRidgeSettings;
 
-/** Optimism for linear rewards that come late, which learns how late, and how much there is to tell apart. */
+/** Upper confidence bound for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ucb",
   stateVersion: 2,

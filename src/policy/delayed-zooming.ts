@@ -1,8 +1,8 @@
 // Paper: Liu, Kang, Lee, 2025, Lipschitz Bandits with Stochastic Delayed Feedback, Algorithm 1 (Delayed Zooming).
 // Assumes: the expected reward changes by at most the distance between two points; noise is sub-Gaussian; delays are bounded.
-// Model: mean and confidence radius of each arm activated so far; its rewards are put aside once its radius has halved since a pull.
-// Expired means: a pull without a reward. A reward of 0 has to be reported like any other.
-// Cost: with a active arms and n points O(a) to choose, O(1) per impression and reward, O(a n) in all when radii fall below gaps.
+// Model: mean and confidence radius of each active arm. Its rewards are set aside once its radius has halved since its last pull.
+// Expired means: a pull without a reward. A reward of 0 must be reported like any other.
+// Cost: with a active arms and n points O(a) to choose, O(1) per impression and reward, O(a n) in total when radii fall below gaps.
 import { flag, oneOf, onlyKeys, outOfRange, wholeNumber } from "../argument.ts";
 import { ActiveArms } from "../model/lipschitz/active-arms.ts";
 import { parseRegion, type RegionSettings } from "../model/lipschitz/box.ts";
@@ -12,32 +12,32 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `delayedZooming`. */
 export interface DelayedZoomingOptions extends ConfidenceSettings {
-  /** A box, mapped to [0, 1] on each axis, or a finite set of points, whose distances count as they are. */
+  /** A box, scaled to [0, 1] on each axis, or a finite set of points, which are not scaled. */
   readonly domain: RegionSettings;
-  /** Points of the grid per axis of a box, default 1001 on a line, in more dimensions about 10,000 points in all. */
+  /** Grid points per axis of a box. Default: 1001 on a line, and about 10,000 points in total in more dimensions. */
   readonly resolution?: number;
-  /** Distance by which the reward is 1-Lipschitz, default "maximum" (l-infinity). */
+  /** Distance in which the reward is 1-Lipschitz, default "maximum" (l-infinity). */
   readonly metric?: Metric;
-  /** Whether rewards are put aside so that no radius falls below half of that at the arm's last pull, default true. */
+  /** Whether rewards are set aside so that no radius falls below half its size at the arm's last pull, default true. */
   readonly lazy?: boolean;
-  /** What the count of rewards at an arm's last pull is taken to be at least, default 1; 0 as printed. */
+  /** Lower bound of the count of rewards at an arm's last pull, default 1. The printed rule has 0. */
   readonly lazyFloor?: 0 | 1;
-  /** An arm without a reward comes "first" (default), or has the mean "zero". */
+  /** An arm without a reward is pulled "first" (default), or has the mean "zero". */
   readonly unobserved?: "first" | "zero";
-  /** The arm activated is the "first" uncovered point in row-major order (default), or a "random" one. */
+  /** The uncovered point that is activated: the "first" in row-major order (default), or a "random" one. */
   readonly activation?: "first" | "random";
 }
 
 const own = ["domain", "resolution", "metric", "lazy", "lazyFloor", "unobserved", "activation"];
 
-/** Axes of a box, at most: two points on each are half a million. */
+/** Axes of a box, at most. Two grid points on each are half a million points. */
 const MAX_AXES = 19;
 
-/** Delayed Zooming: optimism over balls that shrink as rewards come, in a box or a finite set of points. */
+/** Delayed Zooming: upper confidence bounds of balls that shrink as rewards come, in a box or a finite set of points. */
 export const delayedZooming: PolicyFactory<DelayedZoomingOptions> = /* @__PURE__ */ definePolicy({
   id: "delayed-zooming",
   stateVersion: 1,
-  sequential: "it activates a new arm by choosing it, and chooses the same again until that counts",
+  sequential: "it activates a new arm by choosing it, and repeats the choice until it is counted",
 
   parse(options: DelayedZoomingOptions) {
     onlyKeys("options", options, [...confidenceOptions, ...own]);
@@ -55,11 +55,11 @@ export const delayedZooming: PolicyFactory<DelayedZoomingOptions> = /* @__PURE__
   },
 
   start({ core }, { domain, resolution, metric, activation, lazy, lazyFloor, unobserved, ...confidence }) {
-    // Deviation: over a box the covering oracle knows the points of a grid: between them the reward is at most half a step better.
+    // Deviation: over a box the covering oracle has the points of a grid. Between them the reward is at most half a step better.
     const space = new MetricSpace(domain, metric, resolution);
     const radius = confidence.sigma * Math.sqrt(confidenceTerm(core, confidence));
-    // Deviation: as printed, v_s = 0 at an arm's activation puts its first reward aside until it is pulled again, for ever if its
-    // index is low. `lazyFloor: 1` and unobserved arms first see to it that every arm gets a mean; 0 and "zero" are the printed rule.
+    // Deviation: the printed v_s = 0 at an arm's activation sets its first reward aside until its next pull, which never comes if its
+    // index is low. `lazyFloor: 1` and `unobserved: "first"` give every arm a mean. 0 and "zero" are the printed rule.
     const state = new ActiveArms(space, { radius, lazy, lazyFloor, unobserved });
 
     return {

@@ -1,7 +1,7 @@
 // Paper: Calandriello, Carratino, Lazaric, Valko, Rosasco, ICML 2022, section 5; a control.
 // Assumes: expected reward from a Gaussian process; feedback may come late.
-// Model: Gaussian process in which an impression counts at once and its reward is 0 until it converts.
-// Expired means: a zero, which it was all along.
+// Model: Gaussian process in which an impression counts at once, with reward 0 until it converts.
+// Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression.
 import { finiteNumber, onlyKeys } from "../argument.ts";
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
@@ -15,13 +15,13 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `epsilonGreedy`. */
 export interface EpsilonGreedyOptions extends GaussianProcessSettings {
-  /** a in the chance min(1, a / t^b) with which impression t is a candidate at random, default 1. */
+  /** a in min(1, a / t^b), the probability that impression t is a random candidate. Default 1. */
   readonly explorationScale?: number;
-  /** b, default 1/2. */
+  /** b in the same formula, default 1/2. */
   readonly explorationDecay?: number;
 }
 
-/** Epsilon-greedy: the best posterior mean, or, more and more seldom, a candidate uniformly at random. */
+/** Epsilon-greedy: the best posterior mean, or, with falling probability, a candidate uniformly at random. */
 export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ */ definePolicy({
   id: "epsilon-greedy",
   stateVersion: 1,
@@ -62,7 +62,7 @@ export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ *
         const epsilon = Math.min(1, explorationScale * core.exp(-explorationDecay * core.log(trial)));
         const lots = uniforms(count);
         const explores = lots[0] < epsilon;
-        // Given that it is below epsilon, the first lot over epsilon is uniform like the others.
+        // The first lot is below epsilon here. Divided by epsilon it is uniform like the others.
         if (explores) lots[0] /= epsilon;
         return {
           score: explores ? lots : mean,

@@ -1,7 +1,7 @@
 // Paper: Verma, Dai, Low, ICML 2022, section 6, baseline GP-BTS, GP-BUCB's Thompson sampling twin.
 // Assumes: expected reward from a Gaussian process; feedback comes after a random delay.
-// Model: Gaussian process whose mean knows what has arrived, and whose variance knows all impressions.
-// Expired means: no part in the mean; its share of certainty stays.
+// Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
+// Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per conversion and per impression.
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
 import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process/gaussian-process-settings.ts";
@@ -12,7 +12,7 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 /** Options of `gpBts`. */
 export type GpBtsOptions = ConstantWidthSettings;
 
-/** GP-BTS: Thompson sampling whose spread shrinks with pending impressions already. */
+/** GP-BTS: Thompson sampling. Pending impressions already narrow its samples. */
 export const gpBts: PolicyFactory<GpBtsOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-bts",
   stateVersion: 1,

@@ -1,7 +1,7 @@
 // Paper: Verma, Dai, Low, ICML 2022, section 6, baseline GP-BUCB (Desautels et al. 2014).
 // Assumes: expected reward from a Gaussian process; feedback comes after a random delay.
-// Model: Gaussian process whose mean knows what has arrived, and whose variance knows all impressions.
-// Expired means: no part in the mean; its share of certainty stays.
+// Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
+// Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion and per impression.
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
 import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process/gaussian-process-settings.ts";
@@ -12,7 +12,7 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 /** Options of `gpBucb`. */
 export type GpBucbOptions = ConstantWidthSettings;
 
-/** GP-BUCB: optimism whose bonus shrinks with pending impressions already. */
+/** GP-BUCB: upper confidence bound. Pending impressions already shrink its bonus. */
 export const gpBucb: PolicyFactory<GpBucbOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-bucb",
   stateVersion: 1,

@@ -1,7 +1,7 @@
 // Paper: Calandriello, Carratino, Lazaric, Valko, Rosasco, ICML 2022, equation 2 (GP-EI, with the multiplier of Theorem 4.6).
 // Assumes: expected reward from a Gaussian process; feedback may come late.
-// Model: Gaussian process whose mean knows what has arrived, and whose variance knows all impressions.
-// Expired means: no part in the mean; its share of certainty stays.
+// Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
+// Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression and per conversion.
 import { finiteNumber, onlyKeys } from "../argument.ts";
 import { improvementMultiplier, improvementScores } from "../model/gaussian-process/expected-improvement.ts";
@@ -16,13 +16,13 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `gpEi`. */
 export interface GpEiOptions extends GaussianProcessSettings {
-  /** Chance that the bounds fail, default 0.1. */
+  /** Probability that the bounds fail, default 0.1. */
   readonly delta?: number;
   /** Multiplier on the deviation, default 1. */
   readonly exploration?: number;
 }
 
-/** GP-EI: expected improvement on the best mean among the candidates. A score is its logarithm. */
+/** GP-EI: expected improvement on the best mean among the candidates. A score is the logarithm of the improvement. */
 export const gpEi: PolicyFactory<GpEiOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-ei",
   stateVersion: 1,

@@ -1,7 +1,7 @@
 // Paper: Verma, Dai, Low, ICML 2022, section 4 (GP-TS-SDF) and section 5 (contextual).
-// Assumes: expected reward from a Gaussian process; feedback comes after a random delay; what is over the window late is ignored.
-// Model: Gaussian process in which an impression counts at once and its reward is 0 until it converts.
-// Expired means: a zero, which it was all along.
+// Assumes: expected reward from a Gaussian process; feedback comes after a random delay; feedback after the window is ignored.
+// Model: Gaussian process in which an impression counts at once, with reward 0 until it converts.
+// Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per impression, O(n d) per conversion.
 
 import { finiteNumber, oneOf, onlyKeys, outOfRange } from "../argument.ts";
@@ -17,24 +17,24 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `gpTsSdf`. */
 export interface GpTsSdfOptions extends GaussianProcessSettings {
-  /** Exploration beside what is pending, in standard deviations, default 1. */
+  /** Exploration apart from that for pending impressions, in standard deviations, default 1. */
   readonly beta?: number;
-  /** B_y, the greatest reward in size, default 1: a pending impression widens the bonus by this many of its own deviations. */
+  /** B_y: greatest absolute reward, default 1. A pending impression adds this many of its own deviations to the sampling scale. */
   readonly rewardBound?: number;
-  /** The sampling scale nu as printed (default), or without what is pending, as in the authors' code. */
+  /** Sampling scale nu: as printed ("theory", default), or without pending impressions, as in the authors' code ("released"). */
   readonly scale?: "theory" | "released";
   /**
-   * "joint" (default) draws by a Cholesky factor of the candidates' posterior covariance, O(k^3) a decision; "pathwise", in a fixed
-   * domain, from a draw of the prior, O(k^2 + k n): the same distribution.
+   * "joint" (default) draws by a Cholesky factor of the candidates' posterior covariance, O(k^3) per decision. "pathwise", in a fixed
+   * domain, draws from the prior and corrects it, O(k^2 + k n). Both have the same distribution.
    */
   readonly sampler?: Sampler;
   /** Multiplier on the sampling standard deviation, default 1. */
   readonly exploration?: number;
-  /** Deviations of pending impressions under the posterior of now (default), or under the one that chose them, in O(m) memory. */
+  /** Deviations of pending impressions: under the present posterior ("exact", default), or the one that chose them, in O(m) memory. */
   readonly norms?: "exact" | "buffered";
 }
 
-/** GP-TS-SDF: Thompson sampling for rewards from a Gaussian process that come late, wider while more is pending. */
+/** GP-TS-SDF: Thompson sampling for late rewards from a Gaussian process. Pending impressions widen its samples. */
 export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-ts-sdf",
   stateVersion: 1,

@@ -1,7 +1,7 @@
 // Paper: Verma, Dai, Low, ICML 2022, Algorithm 1 (GP-UCB-SDF) and section 5 (contextual).
-// Assumes: expected reward from a Gaussian process; feedback comes after a random delay; what is over the window late is ignored.
-// Model: Gaussian process in which an impression counts at once and its reward is 0 until it converts.
-// Expired means: a zero, which it was all along.
+// Assumes: expected reward from a Gaussian process; feedback comes after a random delay; feedback after the window is ignored.
+// Model: Gaussian process in which an impression counts at once, with reward 0 until it converts.
+// Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per impression, O(n d) per conversion.
 
 import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
@@ -17,17 +17,17 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `gpUcbSdf`. */
 export interface GpUcbSdfOptions extends GaussianProcessSettings {
-  /** Exploration beside what is pending, in standard deviations, default 1. */
+  /** Exploration apart from that for pending impressions, in standard deviations, default 1. */
   readonly beta?: number;
-  /** B_y, the greatest reward in size, default 1: a pending impression widens the bonus by this many of its own deviations. */
+  /** B_y: greatest absolute reward, default 1. A pending impression adds this many of its own deviations to the bonus. */
   readonly rewardBound?: number;
   /** Multiplier on the bonus, default 1. */
   readonly exploration?: number;
-  /** Deviations of pending impressions under the posterior of now (default), or under the one that chose them, in O(m) memory. */
+  /** Deviations of pending impressions: under the present posterior ("exact", default), or the one that chose them, in O(m) memory. */
   readonly norms?: "exact" | "buffered";
 }
 
-/** GP-UCB-SDF: optimism for rewards from a Gaussian process that come late, candidates being any feature vectors. */
+/** GP-UCB-SDF: upper confidence bound for late rewards from a Gaussian process. Candidates are any feature vectors. */
 export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-ucb-sdf",
   stateVersion: 1,
@@ -57,7 +57,7 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
       delayOffset: 1,
       state,
       score(request) {
-        // Before the open impressions are: in a fixed domain their deviations are then known.
+        // Score the points before the open impressions: in a fixed domain the deviations of the latter are then known.
         const moments = posterior.moments(request.points);
         const nu = rewardBound * state.openWidth(request) + beta;
         return upperConfidence(moments, exploration * nu);

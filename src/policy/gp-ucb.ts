@@ -1,6 +1,6 @@
 // Paper: Verma, Dai, Low, ICML 2022, section 6, baseline GP-UCB (Srinivas et al. 2010).
 // Assumes: expected reward from a Gaussian process; feedback comes after a random delay.
-// Model: Gaussian process over what has arrived; an impression that has not is dropped, as if never made.
+// Model: Gaussian process over the converted impressions. Pending impressions are ignored.
 // Expired means: nothing.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion.
 
@@ -13,7 +13,7 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 /** Options of `gpUcb`. */
 export type GpUcbOptions = ConstantWidthSettings;
 
-/** GP-UCB on what has arrived: optimism that ignores pending impressions. */
+/** GP-UCB over converted impressions: an upper confidence bound that ignores pending impressions. */
 export const gpUcb: PolicyFactory<GpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-ucb",
   stateVersion: 1,

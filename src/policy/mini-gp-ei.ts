@@ -1,7 +1,7 @@
 // Paper: Calandriello, Carratino, Lazaric, Valko, Rosasco, ICML 2022, Algorithm 2 (MINI-META) over GP-EI.
 // Assumes: expected reward from a Gaussian process over a fixed set of candidates, each of which may be evaluated many times.
-// Model: Gaussian process over unique candidates whose mean knows what has arrived, and whose variance all evaluations.
-// Expired means: no part in the mean; its share of certainty stays.
+// Model: Gaussian process over unique candidates, with its mean from the arrived rewards, and its variance from all evaluations.
+// Expired means: the evaluation stays in the variance and never enters the mean.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
 import { finiteNumber, onlyKeys, wrongType } from "../argument.ts";
 import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
@@ -17,13 +17,13 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 /** Options of `miniGpEi`. */
 export interface MiniGpEiOptions extends GaussianProcessSettings, BatchSettings {
   readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
-  /** Chance that the bounds fail, default 0.1. */
+  /** Probability that the bounds fail, default 0.1. */
   readonly delta?: number;
   /** Multiplier on the deviation, default 1. */
   readonly exploration?: number;
 }
 
-/** MINI-GP-EI: expected improvement that stays with a candidate while its uncertainty is large. A score is its logarithm. */
+/** MINI-GP-EI: expected improvement, repeating a candidate while its uncertainty is large. A score is the improvement's logarithm. */
 export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePolicy({
   id: "mini-gp-ei",
   stateVersion: 1,

@@ -1,7 +1,7 @@
 // Paper: Calandriello, Carratino, Lazaric, Valko, Rosasco, ICML 2022, Algorithm 2 (MINI-META) over GP-UCB.
 // Assumes: expected reward from a Gaussian process over a fixed set of candidates, each of which may be evaluated many times.
-// Model: Gaussian process over unique candidates whose mean knows what has arrived, and whose variance all evaluations.
-// Expired means: no part in the mean; its share of certainty stays.
+// Model: Gaussian process over unique candidates, with its mean from the arrived rewards, and its variance from all evaluations.
+// Expired means: the evaluation stays in the variance and never enters the mean.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
 import { finiteNumber, oneOf, onlyKeys, wrongType } from "../argument.ts";
 import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
@@ -17,19 +17,19 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 export interface MiniGpUcbOptions extends GaussianProcessSettings, BatchSettings {
   readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
   /**
-   * The multiplier of the deviation: F + sqrt(log det(I + K / noiseVariance) + log(1 / delta)) ("frequentist", default), or
-   * sqrt(2 log(k t^2 pi^2 / (6 delta))) for k candidates and t evaluations ("bayesian").
+   * Multiplier on the deviation. "frequentist" (default): F + sqrt(log det(I + K / noiseVariance) + log(1 / delta)). "bayesian":
+   * sqrt(2 log(k t^2 pi^2 / (6 delta))), for k candidates and t evaluations.
    */
   readonly confidence?: "frequentist" | "bayesian";
-  /** F, bound on the norm of the expected reward in the kernel's space, default 1. */
+  /** F: bound on the norm of the expected reward in the kernel's space, default 1. */
   readonly normBound?: number;
-  /** Chance that the bounds fail, default 0.1. */
+  /** Probability that the bounds fail, default 0.1. */
   readonly delta?: number;
   /** Multiplier on the bonus, default 1. */
   readonly exploration?: number;
 }
 
-/** MINI-GP-UCB: optimism that stays with a candidate while its uncertainty is large; with `threshold: 1` plain GP-UCB. */
+/** MINI-GP-UCB: GP-UCB that repeats a candidate while its uncertainty is large. With `threshold: 1` it is plain GP-UCB. */
 export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "mini-gp-ucb",
   stateVersion: 1,

@@ -1,7 +1,7 @@
 // Paper: Vernade, Carpentier, Lattimore, Zappella, Ermis, Brueckner, ICML 2020, Algorithm 2 (OTFLinTS).
-// Assumes: linear expected reward; a conversion comes after a random delay or never; what is over m rounds late is ignored.
-// Model: ridge regression in which an impression counts at once and its reward is 0 until it converts.
-// Expired means: a zero, which it was all along.
+// Assumes: linear expected reward; a conversion comes after a random delay or never; one more than m rounds late is ignored.
+// Model: ridge regression in which an impression counts at once, with reward 0 until it converts.
+// Expired means: the reward stays 0.
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { Ridge } from "../model/linear/ridge.ts";
@@ -13,21 +13,21 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 export interface OtfLinTsOptions {
   /** Features per candidate (d). */
   readonly dimension: number;
-  /** Chance that the confidence bound fails, default 0.1; only `width: "theory"` reads it. */
+  /** Probability that the confidence bound fails, default 0.1. Only `width: "theory"` reads it. */
   readonly delta?: number;
-  /** lambda, default 1 with `width: "theory"` and 0.25 with "released", as in the paper and in its authors' simulation. */
+  /** lambda. Default 1 with `width: "theory"`, as in the paper, and 0.25 with "released", as in its authors' simulation. */
   readonly ridge?: number;
   /** Multiplier on the sampling standard deviation, default 1. */
   readonly exploration?: number;
-  /** The covariance as printed, or as in the authors' simulation (default). */
+  /** Covariance: as printed ("theory"), or as in the authors' simulation ("released", default). */
   readonly width?: "theory" | "released";
-  /** Greatest multiplier that pending impressions may bring the standard deviation to, before `exploration`; default none. */
+  /** Upper limit of the standard deviation's multiplier, which pending impressions raise, before `exploration`. Default: none. */
   readonly widthCap?: number;
-  /** Norms of pending impressions under the posterior of now, or (default) under the one that chose them, in O(m) memory. */
+  /** Norms of pending impressions: under the present posterior, or under the one that chose them ("buffered", default), in O(m) memory. */
   readonly norms?: "exact" | "buffered";
 }
 
-/** OTFLinTS: Thompson sampling for linear rewards that come late, wider while more is pending. */
+/** OTFLinTS: Thompson sampling for late linear rewards. Pending impressions widen its samples. */
 export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePolicy({
   id: "otf-lin-ts",
   stateVersion: 1,
@@ -61,8 +61,8 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
       score(request) {
         const { points, trial: t, draws, normals } = request;
         const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
-        // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. Its draw, multiplied by that
-        // same number, is this one: the choice is the same, and the mean stays an estimate of the reward.
+        // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
+        // that number: the choice is the same, and the mean stays an estimate of the reward.
         const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
         const multiplier = exploration * Math.min(Math.sqrt(beta), widthCap);
         const scores =

@@ -1,7 +1,7 @@
 // Paper: Vernade, Carpentier, Lattimore, Zappella, Ermis, Brueckner, ICML 2020, Algorithm 1 (OTFLinUCB).
-// Assumes: linear expected reward; a conversion comes after a random delay or never; what is over m rounds late is ignored.
-// Model: ridge regression in which an impression counts at once and its reward is 0 until it converts.
-// Expired means: a zero, which it was all along.
+// Assumes: linear expected reward; a conversion comes after a random delay or never; one more than m rounds late is ignored.
+// Model: ridge regression in which an impression counts at once, with reward 0 until it converts.
+// Expired means: the reward stays 0.
 // Cost: O(k d^2) to choose, O(d^2) per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { Ridge } from "../model/linear/ridge.ts";
@@ -13,19 +13,19 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 export interface OtfLinUcbOptions {
   /** Features per candidate (d). */
   readonly dimension: number;
-  /** Chance that the confidence bound fails, default 0.1. */
+  /** Probability that the confidence bound fails, default 0.1. */
   readonly delta?: number;
   /** lambda, default 1. */
   readonly ridge?: number;
   /** Multiplier on the bonus, default 1. */
   readonly exploration?: number;
-  /** The bonus as printed, or as in the authors' simulation (default): the printed one swamps the estimate. */
+  /** Bonus: as printed ("theory"), or as in the authors' simulation ("released", default). The printed one swamps the estimate. */
   readonly width?: "theory" | "released";
-  /** Norms of pending impressions under the posterior of now, or (default) under the one that chose them, in O(m) memory. */
+  /** Norms of pending impressions: under the present posterior, or under the one that chose them ("buffered", default), in O(m) memory. */
   readonly norms?: "exact" | "buffered";
 }
 
-/** OTFLinUCB: optimism for linear rewards that come late, with a bonus for what is still pending. */
+/** OTFLinUCB: upper confidence bound for late linear rewards, with a bonus for pending impressions. */
 export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "otf-lin-ucb",
   stateVersion: 1,
@@ -44,12 +44,12 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
 
   start({ core, window }, { dimension: d, delta, ridge: lambda, exploration, width, norms }) {
     const released = width === "released";
-    // Deviation: the released rule squares every norm, of the candidate and of what is pending.
+    // Deviation: the released rule squares every norm, of the candidate and of pending impressions.
     const measure = (norm: number): number => (released ? norm * norm : norm);
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before" });
     const confidence = 2 * core.log(1 / delta);
-    // Kept from choice to choice.
+    // Buffers that every choice reuses.
     let score = new Float64Array(0);
     let bonus = new Float64Array(0);
 

@@ -6,53 +6,53 @@ import { best } from "../model/ranking.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule.ts";
 
-// What all algorithms share: checking what comes in, ranking, drawing random numbers, counting.
+// The part that all algorithms share: checking input, ranking, drawing random numbers, counting.
 
-/** Above it a share is told apart better than any use of it could tell, and the samples fill the memory. */
+/** Samples per decision, at most. More would fill the memory for a precision that nothing needs. */
 const DRAWS_LIMIT = 10_000;
 
-/** What may be chosen. */
+/** An action to choose among. */
 export interface Candidate {
   readonly id?: string;
   /** `dimension` numbers. */
   readonly features?: ArrayLike<number>;
 }
 
-/** What a policy is asked; it changes nothing. */
+/** A request to choose. It changes no state. */
 export interface ChooseRequest {
   /** Absent for a policy with its own domain. */
   readonly candidates?: readonly Candidate[];
-  /** Instead of candidates their features alone: k x `dimension`, row-major; not copied. Ids are then their places. */
+  /** The features alone, instead of candidates: k x `dimension`, row-major, not copied. Ids are then the indices of rows. */
   readonly points?: Float64Array;
   readonly round: number;
   readonly now?: number;
   /** Places to rank, default 1. */
   readonly limit?: number;
   /**
-   * For a Thompson policy: so many samples, the same for every decision until the next impression, of which the decision takes
-   * one at random. It then knows its `probability`, exactly. Default 0: a sample of its own. Other policies ignore it.
+   * For a Thompson policy: number of samples, of which the decision takes one at random. All decisions until the next impression
+   * share them, and `probability` is exact. Default 0: the decision draws a sample of its own. Other policies ignore this.
    */
   readonly draws?: number;
   /**
-   * Ranks by posterior mean, which is then the score, without exploring. Ignored by a policy that has no means of candidates
-   * ("uniform"), or that chooses one point at a time.
+   * Ranks by posterior mean, without exploring. The score is then the mean. Policies that have no means ("uniform"), or that choose
+   * one point at a time, ignore this.
    */
   readonly greedy?: boolean;
   /**
-   * Least chance of each candidate to come to each place, default 0: with `count` times that chance all orders are equally
-   * likely. A probability is then known wherever the policy knows its own, and of a deterministic policy.
+   * Least probability of each candidate at each place, default 0. With `count` times this probability, the decision ranks uniformly
+   * at random. `probability` is then known if the policy is deterministic or knows its own.
    */
   readonly minimumShare?: number;
-  /** Replace the generator's draws; with `draws` the normals are not the decision's, and cannot be replaced. */
+  /** Replace the generator's draws. With `draws` the normals belong to the trial and cannot be replaced. */
   readonly normals?: ArrayLike<number>;
   readonly uniforms?: ArrayLike<number>;
-  /** Names the decision for the generator; by default its round does. */
+  /** Name of the decision, which seeds its random draws. Default: its round. */
   readonly decision?: string;
 }
 
-/** What was chosen for a place, and why. */
+/** The choice for one place of the ranking. */
 export interface Choice {
-  /** Place in the list of candidates, or in the policy's own domain. */
+  /** Index in the list of candidates, or in the policy's own domain. */
   readonly index: number;
   readonly id: string;
   readonly score: number;
@@ -60,15 +60,15 @@ export interface Choice {
   readonly mean: number;
   /** The bonus: a multiplier times the posterior standard deviation. */
   readonly width: number;
-  /** Chance of this action at this place, where the policy knows it. */
+  /** Probability of this action at this place. Absent if the policy does not know it. */
   readonly probability?: number;
-  /** The point that a policy with its own domain has chosen. */
+  /** The chosen point, if the policy has its own domain. */
   readonly features?: Float64Array;
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** With which chance a decision ranks at random, and, if this one does, in which order. */
+/** Probability that a decision ranks at random, and the random order if this decision does. */
 interface Shares {
   readonly uniform: number;
   readonly order?: readonly number[];
@@ -77,7 +77,7 @@ interface Shares {
 const NO_SHARES: Shares = { uniform: 0 };
 const NO_POINTS = /* @__PURE__ */ new Float64Array(0);
 
-/** What became of an impression. */
+/** A reward for an impression, or a change of its reward. */
 export interface Outcome {
   readonly impression: AppendedImpression;
   readonly reward: number;
@@ -88,7 +88,7 @@ export interface Outcome {
 /** A running policy: the research loop of choose, append, observe and predict. */
 export class Policy {
   readonly id: string;
-  /** Why it cannot decide twice without its first choice being appended in between, from a copy for instance; if that is so. */
+  /** Why each choice must be appended before the next decision, so that no copy of the policy may decide. Absent if it need not be. */
   readonly sequential: string | undefined;
   readonly #rule: Rule;
   readonly #context: PolicyContext;
@@ -104,14 +104,14 @@ export class Policy {
   get dimension(): number {
     return this.#rule.dimension;
   }
-  /** Whether it chooses in a domain of its own, not among candidates. */
+  /** Whether the policy chooses in its own domain, not among candidates. */
   get hasDomain(): boolean {
     return Boolean(this.#rule.domain ?? this.#rule.propose);
   }
   get orderInvariant(): boolean {
     return this.#rule.orderInvariant;
   }
-  /** Whether its choice is the same whatever the decision draws: its probability is then 1. A greedy choice is so as well. */
+  /** Whether the choice does not depend on random draws. Its probability is then 1, as that of a greedy choice. */
   get deterministic(): boolean {
     return this.#rule.deterministic;
   }
@@ -124,7 +124,7 @@ export class Policy {
   }
 
   /**
-   * Ranks candidates, best first; of equal scores the first candidate wins. Changes nothing.
+   * Ranks candidates, best first. Among equal scores the first candidate wins. Changes no state.
    * @throws {TypeError | RangeError} if candidates are missing, malformed or of another dimension.
    */
   choose(request: ChooseRequest): Choice[] {
@@ -134,10 +134,9 @@ export class Policy {
   }
 
   /**
-   * Chance of each candidate to come first, where the policy knows it: what `choose` says of its first choice, of them all.
-   * **Shapes:** k.
+   * Probability of each candidate to be ranked first, as `choose` states it for the first choice alone. **Shapes:** k.
    *
-   * @throws {UnsupportedError} code `no-probability`; a policy that samples knows it if there are `draws`.
+   * @throws {UnsupportedError} code `no-probability` if the policy does not know it. A Thompson policy needs `draws`.
    * @throws {TypeError | RangeError} as `choose`.
    */
   chances(request: ChooseRequest): Float64Array {
@@ -151,7 +150,7 @@ export class Policy {
     return Float64Array.from({ length: count }, (_, index) => mixed(shares.uniform, count, chance?.(index, 0)));
   }
 
-  /** What a rule is told that has not been asked yet. One object with all of it: a decision among few candidates takes no longer than a few copies would. */
+  /** The request to the rule. It is built as one object: copies of it would take as long as a decision among few candidates. */
   #asked(request: ChooseRequest, points: Float64Array, count: number): ScoreRequest {
     const { round, now, draws = 0, normals, uniforms } = request;
     const { core, seed } = this.#context;
@@ -199,7 +198,7 @@ export class Policy {
     });
   }
 
-  /** The candidates' scores, the ranking by them, and what is known of its chances. */
+  /** The candidates' scores, the ranking by them, and its probabilities as far as they are known. */
   #scored(request: ChooseRequest, limit: number) {
     const { domain, score: rule } = this.#rule as Required<Rule>;
     if (domain) this.#refuseCandidates(request);
@@ -207,7 +206,7 @@ export class Policy {
     const count = domain?.count ?? request.candidates?.length ?? points.length / this.dimension;
     const scores = rule(this.#asked(request, points, count));
     const greedy = request.greedy === true && scores.moments !== undefined;
-    // Copied, as the moments may be asked for again.
+    // Copied, because the next call for moments may overwrite the means.
     const score = greedy ? Float64Array.from(scores.moments(Array.from({ length: count }, (_, index) => index)).mean) : scores.score;
     const own = best(score, limit);
     const shares = this.#shares(request, count, own.length);
@@ -249,7 +248,7 @@ export class Policy {
     return points;
   }
 
-  /** Counts an impression, whatever comes of it; what it returns is handed back with its rewards. */
+  /** Counts an impression. Pass the returned value to `observe` with its rewards. */
   append(impression: Moment & { readonly features?: ArrayLike<number> }): AppendedImpression {
     const { round, now } = impression;
     wholeNumber("round", round, 1);
@@ -260,8 +259,8 @@ export class Policy {
   }
 
   /**
-   * The reward of an impression that `append` returned is now `reward`; it was `previous`, absent for its first conversion.
-   * `delay`: how long after the impression its conversion came; by default until the latest impression, for the first one.
+   * Sets the reward of an impression that `append` returned. `previous`: its reward until now, absent for its first conversion.
+   * `delay`: how long after the impression its conversion came. Default for the first conversion: until the latest impression.
    */
   observe(outcome: Outcome): void {
     const { impression } = outcome;
@@ -283,7 +282,7 @@ export class Policy {
     return { mean: mean.slice(), variance: deviation.map((each) => each * each) };
   }
 
-  /** Checks and copies the features of one impression, which in a fixed domain are those of one of its points. */
+  /** Checks and copies the features of one impression. In a fixed domain they must be a point of the domain. */
   features(features: ArrayLike<number> | undefined): Float64Array {
     const copy = new Float64Array(this.dimension);
     if (this.dimension > 0) copyVector("features", features, this.dimension, copy);
@@ -292,7 +291,7 @@ export class Policy {
     return copy;
   }
 
-  /** The learnt sums, in the order that the policy's state documents: what `digest` covers. */
+  /** The learnt sums, in the order that the policy's state documents. `digest` covers them. */
   statistics(): Float64Array {
     return this.#rule.state.statistics();
   }
@@ -308,10 +307,10 @@ export class Policy {
   }
 
   /**
-   * Derives factors, caches and running sums anew from the learnt sums. What its state is then follows from its options, the
-   * order of impressions and the sums alone, not from the order or the repetition of conversions, if it is `orderInvariant`.
+   * Computes factors, caches and running sums again from the learnt sums. If the policy is `orderInvariant`, its state then depends
+   * on its options, the order of impressions and the sums alone, not on the order or the repetition of conversions.
    *
-   * Changes decisions by rounding at most, and nothing when called twice. **Cost:** O(d^3), or O(n^3) for n unique points.
+   * Decisions change by rounding at most. A second call changes nothing. **Cost:** O(d^3), or O(n^3) for n unique points.
    * @throws {NumericalError} if a matrix cannot be factorised.
    */
   refactor(): void {
@@ -330,7 +329,7 @@ export class Policy {
   }
 }
 
-/** @throws {TypeError | RangeError} if what a choice is drawn with is malformed. */
+/** Checks the options that govern random draws. @throws {TypeError | RangeError} naming the option. */
 function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest): void {
   flag("greedy", greedy);
   wholeNumber("draws", draws, 0, DRAWS_LIMIT);
@@ -338,7 +337,7 @@ function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest
   wholeNumber("round", round, 1);
 }
 
-/** A chance, where with chance `uniform` all `count` candidates are equally likely instead. */
+/** Probability of a candidate, if with probability `uniform` all `count` candidates are equally likely and `chance` holds otherwise. */
 function mixed(uniform: number, count: number, chance = 0): number {
   return uniform / count + (1 - uniform) * chance;
 }

@@ -6,16 +6,16 @@ import type { AppendedImpression, Moments, ReportedDelay } from "../model/poster
 import type { SampleRequest, Scores } from "../model/ranking.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 
-// What an algorithm is: how it scores candidates, and what an impression and a reward change. Everything that all algorithms
-// share stands once, in policy.ts.
+// The contract of an algorithm: how it scores candidates, and how impressions and rewards change its state. The part that all
+// algorithms share is in policy.ts.
 
-/** What a rule is told when it chooses. */
+/** Request to a rule that scores candidates. */
 export interface ScoreRequest extends SampleRequest, Moment {
   /** t: one more than the impressions appended so far. */
   readonly trial: number;
 }
 
-/** What a rule is told that chooses in its own domain. */
+/** Request to a rule that chooses in its own domain. */
 export type ProposeRequest = Omit<ScoreRequest, "points" | "count" | "draws">;
 
 /** A point of a rule's own domain. */
@@ -27,18 +27,18 @@ export interface Proposal {
   readonly width: number;
 }
 
-/** What a rule has learnt. */
+/** The learnt state of a rule. */
 export interface State {
-  /** Counts an impression. Returns its slot, a number that comes back with its rewards: a row, a round, a ball. */
+  /** Counts an impression. Returns its slot (the number of a row, a round, a ball), which comes back with its rewards. */
   append(features: Float64Array, moment: Moment): number;
   /**
-   * An impression's reward is now `reward`; it was `previous`, or undefined while pending. Without `delay`, its first conversion
-   * comes when the latest impression was made.
+   * Sets an impression's reward. `previous`: its reward until now, undefined while pending. Without `delay`, the first conversion
+   * counts as made at the time of the latest impression.
    */
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void;
   /** Absent for a rule without a posterior. */
   predict?(points: Float64Array): Moments;
-  /** Derives from the sums, in an order of their own, all that is derived from them. Absent where nothing is. */
+  /** Computes derived state again from the sums, in a canonical order. Absent if there is none. */
   refactor?(): void;
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
@@ -46,24 +46,24 @@ export interface State {
   statistics(): Float64Array;
 }
 
-/** An algorithm, running. */
+/** A running algorithm. */
 export interface Rule {
-  /** Features per candidate; 0 for a rule that looks at none. */
+  /** Features per candidate. 0 for a rule that ignores features. */
   readonly dimension: number;
-  /** Whether its state is independent of the order in which conversions come. */
+  /** Whether the state is independent of the order of conversions. */
   readonly orderInvariant: boolean;
-  /** Whether its choice is the same whatever the decision draws. */
+  /** Whether the choice does not depend on random draws. */
   readonly deterministic: boolean;
-  /** In rounds a conversion e rounds after its impression counts iff e + delayOffset <= m. */
+  /** With a window of m rounds, a conversion e rounds after its impression counts iff e + delayOffset <= m. */
   readonly delayOffset: 0 | 1;
   readonly state: State;
-  /** The fixed set of points that it scores instead of candidates. */
+  /** The fixed set of points that the rule scores instead of candidates. */
   readonly domain?: Domain | null;
-  /** Throws if an impression's features are none that the rule can count; absent if it counts any. */
+  /** Throws if the rule cannot count an impression with these features. Absent if it counts any. */
   check?(features: Float64Array): void;
-  /** Scores candidates. Changes nothing. Absent for a rule that proposes. */
+  /** Scores candidates. Changes no state. Absent for a rule that proposes. */
   score?(request: ScoreRequest): Scores;
-  /** Chooses in its own domain. Changes nothing. Absent for a rule that scores. */
+  /** Chooses in its own domain. Changes no state. Absent for a rule that scores. */
   propose?(request: ProposeRequest): Proposal;
 }
 
@@ -74,7 +74,7 @@ export interface PolicyContext {
   readonly seed: number;
 }
 
-/** A policy with its options: a plain value, nothing runs behind it. */
+/** A policy with its options, as a plain value. `start` makes it run. */
 export interface PolicyDescriptor {
   readonly id: string;
   readonly stateVersion: number;
@@ -88,11 +88,11 @@ export interface PolicyDescriptor {
 export interface PolicyFactory<Options = never> {
   (...options: undefined extends Options ? [options?: Options] : [options: Options]): PolicyDescriptor;
   readonly id: string;
-  /** Why it cannot decide twice without counting its first choice in between, if that is so. */
+  /** Why each choice must be counted before the next decision. Absent if it need not be. */
   readonly sequential?: string;
 }
 
-/** Makes the factory of a policy: `parse` checks options and fills in defaults, `start` brings the rule to life. */
+/** Makes the factory of a policy: `parse` checks options and fills in defaults, `start` creates the running rule. */
 export function definePolicy<Options, Parsed extends object>(definition: {
   readonly id: string;
   readonly stateVersion: number;

@@ -21,7 +21,7 @@ import { otfLinUcb } from "./otf-lin-ucb.ts";
 import type { PolicyFactory } from "./rule.ts";
 import { uniform } from "./uniform.ts";
 
-/** Every policy of this version. Conformance tests, the worker and the README's table go by it. */
+/** Every policy of this version. Conformance tests, the worker and the README's table follow this list. */
 export const policies: readonly PolicyFactory[] = [
   otfLinUcb,
   otfLinTs,

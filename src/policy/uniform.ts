@@ -1,4 +1,4 @@
-// Paper: none; the control of every experiment.
+// Paper: none. It is the control of every experiment.
 // Assumes: nothing.
 // Model: none.
 // Expired means: nothing.

@@ -1,22 +1,22 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 
-/** The impressions of an interval of time, as sums. */
+/** Sums over the impressions of one time interval. */
 export interface Cohort {
-  /** Its interval, in units: a multiple of its length, and a power of two. */
+  /** The interval, in units. `length` is a power of two, and `start` a multiple of it. */
   start: number;
   length: number;
   /** Impressions, and the sum of their times since `start`, in units. */
   count: number;
   elapsed: number;
-  /** Whatever else its owner adds up. */
+  /** Sums that the owner defines. */
   readonly sums: Float64Array;
 }
 
 /**
- * Impressions by time in few cohorts: fine ones for the young, coarse ones for the old, at most half of `same`, and one, to each
- * doubling of age.
+ * Impressions grouped by time into a few cohorts: short ones for young impressions, long ones for old. Each doubling of age has at
+ * most same / 2 + 1 cohorts.
  *
- * Intervals are dyadic and follow from the greatest time alone, so what they hold does not depend on the order of arrival.
+ * Intervals are dyadic and follow from the latest time alone, so their sums do not depend on the order of arrival.
  */
 export class Cohorts {
   readonly unit: number;
@@ -26,12 +26,12 @@ export class Cohorts {
   /** Oldest first. */
   #list: Cohort[] = [];
   #newest = Number.MIN_SAFE_INTEGER;
-  /** Whether a cohort came since the list was put in order. */
+  /** Whether the list has a new cohort since the last `advance`. */
   #untidy = false;
 
   /**
-   * `unit`: length of the youngest cohorts; `span`: age at which they are handed back, both in the unit of times; `size` of the
-   * sums; `same`: cohorts of one length before their length doubles, by 4 a cohort is at most half as long as it is old.
+   * `unit`: length of the youngest cohorts, and `span`: age at which `advance` hands a cohort back, both in the unit of times.
+   * `size`: length of `sums`. `same`: cohorts of one length before the length doubles. At 4 a cohort is at most half as long as old.
    */
   constructor(unit: number, span: number, size: number, same = 4) {
     this.unit = unit;
@@ -44,22 +44,22 @@ export class Cohorts {
     return this.#list;
   }
 
-  /** Mean age at `time` of a cohort's impressions. */
+  /** Mean age of a cohort's impressions at `time`. */
   age({ start, count, elapsed }: Cohort, time: number): number {
     return time - (start + elapsed / count) * this.unit;
   }
 
-  /** The cohort of an impression made at `time`, if it is not too old to have one. */
+  /** The cohort of an impression shown at `time`. Undefined if the impression is too old for one. */
   find(time: number): Cohort | undefined {
     return this.at(Math.floor(time / this.unit));
   }
 
-  /** The cohort whose interval holds the unit with this index. */
+  /** The cohort whose interval contains the unit with this index. */
   at(index: number): Cohort | undefined {
     return this.#list.find(({ start, length }) => start <= index && index < start + length);
   }
 
-  /** Counts an impression, or so many of one time, and returns their cohort; undefined if they are too old for one. */
+  /** Counts `count` impressions shown at `time` and returns their cohort. Undefined if they are too old for one. */
   add(time: number, count = 1): Cohort | undefined {
     const start = Math.floor(time / this.unit);
     let cohort = this.find(time);
@@ -79,7 +79,7 @@ export class Cohorts {
     return (this.#newest - end) * this.unit > this.#span;
   }
 
-  /** Moves on to `time`, which never goes back: joins cohorts that have grown old, and hands back those past the span. */
+  /** Moves on to `time`; the clock never goes back. Joins cohorts that have grown old. Removes and returns those past the span. */
   advance(time: number): Cohort[] {
     const newest = Math.max(this.#newest, Math.floor(time / this.unit));
     if (newest === this.#newest && !this.#untidy) return [];
@@ -97,7 +97,7 @@ export class Cohorts {
     return passed;
   }
 
-  /** Doubles the length of a cohort as often as its age asks for. */
+  /** Doubles the length of a cohort until it fits the cohort's age. */
   #grow(cohort: Cohort): void {
     for (;;) {
       const length = 2 * cohort.length;
@@ -127,7 +127,7 @@ export class Cohorts {
   }
 }
 
-/** Adds a cohort to an older one of the same or of greater length. */
+/** Adds a cohort to an older one that is at least as long. */
 function join(into: Cohort, from: Cohort): void {
   into.count += from.count;
   into.elapsed += from.elapsed + (from.start - into.start) * from.count;

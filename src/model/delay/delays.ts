@@ -2,29 +2,29 @@ import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snaps
 import { type Cohort, Cohorts } from "./cohorts.ts";
 
 interface DelaySettings {
-  /** What delays are told apart by: the least difference between short ones, in the unit of times. */
+  /** Width of the bins of short delays, in the unit of times. */
   readonly resolution: number;
-  /** Length of the youngest cohorts, and age at which an impression has none any more; in the unit of times. */
+  /** Length of the youngest cohorts, and the age at which an impression leaves its cohort. Both in the unit of times. */
   readonly cohort: number;
   readonly span: number;
 }
 
-/** Delays of conversions by their chance, as far as it is known. */
+/** The distribution of delays, as estimated so far. */
 export interface DelayCurve {
-  /** P(delay < x): 0 at 0, 1 from the longest delay on that could have been seen. */
+  /** P(delay < x): 0 at x = 0, and 1 from the longest observable delay on. */
   below(x: number): number;
-  /** Upper ends of the bins, P(delay < end), and Greenwood's standard error of that. */
+  /** Upper ends of the bins, P(delay < end) for each, and its standard error by Greenwood's formula. */
   readonly ends: Float64Array;
   readonly probability: Float64Array;
   readonly error: Float64Array;
 }
 
-/** Equal bins to a doubling of the delay: delays are told apart by an eighth. */
+/** Equal bins per doubling of the delay. */
 const EIGHTH = 8;
 /** Longest delay, in resolutions. */
 const LONGEST = 1073741823;
 
-/** The bin of a delay of `steps` resolutions: one for each up to EIGHTH, then EIGHTH to each doubling. */
+/** The bin of a delay of `steps` resolutions: one bin per step up to EIGHTH, then EIGHTH bins per doubling. */
 function binOf(steps: number): number {
   const whole = Math.min(Math.max(Math.floor(steps), 0), LONGEST);
   if (whole < EIGHTH) return whole;
@@ -32,7 +32,7 @@ function binOf(steps: number): number {
   return EIGHTH * octave + (whole >> octave);
 }
 
-/** Where a bin ends and the next begins, in resolutions. */
+/** The end of a bin, in resolutions. */
 function binEnd(bin: number): number {
   const next = bin + 1;
   if (next <= EIGHTH) return next;
@@ -41,11 +41,11 @@ function binEnd(bin: number): number {
 }
 
 /**
- * Delays of conversions from impressions of which the young have not had time for long ones.
+ * Estimates the distribution of delays while young impressions have not had time for long ones.
  *
- * A conversion can only be seen once it has come, so a short delay is seen more readily than a long one: of the conversions of
- * impressions that are old enough for a delay u, and came after at most u, the share that took just u is the reverse hazard,
- * and their product from the longest delay down to u is P(delay < u).
+ * Only conversions that have come are observed, so short delays are over-represented. Take the impressions that are old enough for a
+ * delay u, and their conversions with a delay of at most u. The share with delay u is the reverse hazard h(u). P(delay < u) is the
+ * product of 1 - h over the delays from u to the longest.
  * **Source:** Lagakos, Barraj, De Gruttola 1988, nonparametric analysis of truncated survival data (the reverse product limit).
  */
 export class Delays {
@@ -63,20 +63,20 @@ export class Delays {
     this.cohorts = new Cohorts(cohort, span, this.bins);
   }
 
-  /** Counts an impression, or so many of one time; returns their cohort, if they are not too old to have one. */
+  /** Counts `count` impressions shown at `time` and returns their cohort. Undefined if they are too old for one. */
   add(time: number, count = 1): Cohort | undefined {
     this.#curve = undefined;
     return this.cohorts.add(time, count);
   }
 
-  /** Counts a conversion after `delay` of an impression made at `time`; with `sign` -1 takes it back. */
+  /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
   convert(time: number, delay: number, sign: 1 | -1 = 1): void {
     const histogram = this.cohorts.find(time)?.sums ?? this.#settled;
     histogram[Math.min(binOf(delay / this.#resolution), this.bins - 1)] += sign;
     this.#curve = undefined;
   }
 
-  /** Moves on to `time`; returns the cohorts that are past the span, whose delays it keeps. */
+  /** Moves on to `time`. Returns the cohorts past the span; their delays stay counted. */
   advance(time: number): Cohort[] {
     const passed = this.cohorts.advance(time);
     for (const { sums } of passed) for (let b = 0; b < this.bins; b++) this.#settled[b] += sums[b];
@@ -98,7 +98,7 @@ export class Delays {
     return sum;
   }
 
-  /** The chances of delays by what had come by `time`. **Cost:** O(bins x cohorts) after a change. */
+  /** The distribution of delays, with the ages of impressions at `time`. **Cost:** O(bins x cohorts) after a change. */
   curve(time: number): DelayCurve {
     if (this.#curve?.time !== time) this.#curve = { time, curve: this.#estimate(time) };
     return this.#curve.curve;
@@ -129,7 +129,7 @@ export class Delays {
         part.seen -= part.counts[b];
       }
       if (events === 0) continue;
-      // One more at risk than there are: the oldest conversion alone would make all shorter delays impossible.
+      // One is added to the number at risk. Otherwise the oldest conversion alone would make all shorter delays impossible.
       chance *= 1 - events / (risk + 1);
       variance += events / ((risk + 1) * (risk + 1 - events));
     }

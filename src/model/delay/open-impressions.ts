@@ -2,14 +2,14 @@ import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snaps
 import type { AppendedPoint } from "../posterior.ts";
 import { type Moment, timeOf, type Window } from "./window.ts";
 
-/** The impressions whose window is open, each under the number of its place in the sequence of all; none are kept without a window. */
+/** The impressions whose window is open, numbered in order of arrival. Without a window none are kept. */
 export class OpenImpressions {
   readonly #window: Window;
   readonly #dimension: number;
   #times: number[] = [];
   #converted: boolean[] = [];
   #features: Float64Array[] = [];
-  /** Number of the first that is kept. */
+  /** Number of the first impression kept. */
   #first = 0;
 
   constructor(window: Window, dimension: number) {
@@ -26,17 +26,17 @@ export class OpenImpressions {
     return this.#first + this.#times.length - 1;
   }
 
-  /** Whether its window is open; without a window every impression's is. */
+  /** Whether the window of this impression is open. Always true without a window. */
   has(number: number): boolean {
     return this.#window === "none" || number >= this.#first;
   }
 
-  /** Marks one that is open as converted. */
+  /** Marks an open impression as converted. */
   convert(number: number): void {
     if (this.#window !== "none") this.#converted[number - this.#first] = true;
   }
 
-  /** Closes the windows that have passed by `moment`, and returns the impressions that did not convert, each under its number. */
+  /** Closes the windows that have passed by `moment`. Returns the impressions that did not convert, each with its number as slot. */
   close(moment: Moment): AppendedPoint[] {
     if (this.#window === "none") return [];
     const oldest = timeOf(this.#window, moment) - ("ms" in this.#window ? this.#window.ms : this.#window.rounds);

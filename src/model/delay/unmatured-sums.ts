@@ -4,25 +4,26 @@ import { Cohorts } from "./cohorts.ts";
 import { Delays } from "./delays.ts";
 import { type Moment, timeOf, type Window } from "./window.ts";
 
-/** Youngest cohorts of delays to a window, and resolutions of its delays. */
+/** Youngest cohorts of delays in a window, and resolutions of delays in it. */
 const COHORTS = 64;
 const STEPS = 16384;
-/** Youngest cohorts of delays to one of sums, and cohorts of sums of one length before their length doubles. */
+/** Length of the youngest cohorts of sums, in youngest cohorts of delays. */
 const COARSE = 16;
+/** Cohorts of sums of one length before the length doubles. */
 const SAME = 1;
 
 /**
- * What has not matured of sums over impressions: 1 - F(s) of an impression of age s, F the distribution of delays so far.
+ * The unmatured part of sums over impressions: 1 - F(s) of an impression of age s. F is the distribution of delays so far.
  *
- * Delays are counted in fine cohorts of age, sums, which may be long, in coarse ones, at most five to a window; a coarse cohort has
- * matured as far as its impressions have on average, by the fine ones, so that only what differs within it is lost.
+ * Delays are counted in fine cohorts of age. Sums may be long, so they are kept in coarse cohorts, at most five in a window. A coarse
+ * cohort has the mean maturity of its impressions, taken from the fine cohorts. Only differences within a coarse cohort are lost.
  */
 export class UnmaturedSums {
   readonly #delays: Delays;
   readonly #cohorts: Cohorts;
   readonly #size: number;
   readonly #window: Window;
-  /** The latest time an impression was made at: what is matured, is so by then. */
+  /** Time of the latest impression. Maturity is measured at this time. */
   #now = 0;
 
   constructor(window: Window, size: number) {
@@ -33,7 +34,7 @@ export class UnmaturedSums {
     this.#window = window;
   }
 
-  /** Counts an impression; returns the sums to which its own are to be added, unless it is too old to be in any. */
+  /** Counts an impression. Returns the sums of its cohort, for the caller to add to. Undefined if it is too old for a cohort. */
   add(moment: Moment): Float64Array | undefined {
     const time = timeOf(this.#window, moment);
     this.#now = Math.max(this.#now, time);
@@ -43,12 +44,15 @@ export class UnmaturedSums {
     return this.#cohorts.add(time)?.sums;
   }
 
-  /** All sums there are, those of each interval of time on its own. */
+  /** The sums of each cohort. */
   get parts(): readonly Float64Array[] {
     return this.#cohorts.list.map(({ sums }) => sums);
   }
 
-  /** Counts how late an impression converted, which had the reward `previous`: as told, or else the first time until the latest one. */
+  /**
+   * Counts how late an impression converted: `delay`, if it is reported. Otherwise a first conversion (no `previous`) counts as made
+   * at the time of the latest impression.
+   */
   observe(impression: Moment, previous: number | undefined, delay?: ReportedDelay): void {
     const time = timeOf(this.#window, impression);
     if (delay?.before !== undefined) this.#delays.convert(time, delay.before, -1);
@@ -56,7 +60,7 @@ export class UnmaturedSums {
     if (after !== undefined) this.#delays.convert(time, after);
   }
 
-  /** What of the sums has not matured. **Cost:** O(size) for each cohort. */
+  /** The unmatured part of all sums. **Cost:** O(size) for each cohort. */
   missing(): Float64Array {
     const curve = this.#delays.curve(this.#now);
     const shares = new Map(this.#cohorts.list.map((cohort) => [cohort, 0]));
@@ -73,7 +77,7 @@ export class UnmaturedSums {
     return sums;
   }
 
-  /** Halves the sums; delays count as before. */
+  /** Halves the sums. The counts of delays stay. */
   halve(): void {
     for (const { sums } of this.#cohorts.list) for (let i = 0; i < sums.length; i++) sums[i] /= 2;
   }

@@ -3,8 +3,8 @@ import { finiteNumber, onlyKeys, positiveNumber, record, wholeNumber, wrongType 
 /**
  * How long after its impression a conversion still counts: rounds m, milliseconds, or for ever.
  *
- * For `grace` longer, in the same unit, impressions are remembered: a conversion that happened in time but is delivered
- * later still counts, one that happened too late is known as such. Default: as long as the window itself.
+ * Impressions are remembered for `grace` longer, in the same unit. A conversion that happened within the window still counts if it
+ * is delivered during the grace. One that happened after the window is then known to be late. Default: the length of the window.
  */
 export type Window = { readonly rounds: number; readonly grace?: number } | { readonly ms: number; readonly grace?: number } | "none";
 
@@ -15,7 +15,7 @@ export interface Moment {
   readonly now?: number;
 }
 
-/** When it was, in the unit of the window: ms, or rounds. */
+/** The time of `moment` in the unit of the window: ms, or rounds. */
 export function timeOf(window: Window, moment: Moment): number {
   return typeof window === "object" && "ms" in window ? (moment.now ?? 0) : moment.round;
 }

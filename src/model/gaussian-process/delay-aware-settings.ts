@@ -4,44 +4,47 @@ import type { DomainSettings } from "../domain.ts";
 import { parseGaussianProcess } from "./gaussian-process-settings.ts";
 import { additiveMatern32, type Kernel, kernelSpec } from "./kernel.ts";
 
-/** Options of a delay-aware Gaussian-process policy. Kernel and noise are learnt: there is nothing that must be tuned. */
+/** Options of a delay-aware Gaussian-process policy. Kernel and noise are learnt, so no option needs tuning. */
 export interface DelayAwareSettings {
-  /** Features per candidate (d), the context's first and then the action's; of a domain, by default its own. */
+  /** Features per candidate (d): first those of the context, then those of the action. Default with a domain: its dimension. */
   readonly dimension?: number;
-  /** How many of the features are the context's, default 0. */
+  /** How many of the features describe the context, default 0. */
   readonly contextDimension?: number;
   /**
-   * Over what distance rewards are expected to change, in units of the feature, one number or one per feature: the median of a
-   * prior. Default: a tenth of a feature's extent, that of the domain or 1, times the root of how many features the
-   * context has, or the action.
+   * Distance over which rewards are expected to change, in units of the feature: one number, or one per feature. It is the median of
+   * a prior. Default: a tenth of the feature's extent (in the domain, or else 1), times the square root of the number of features
+   * of the context, or of the action.
    */
   readonly lengthscale?: number | readonly number[];
   /**
-   * What rewards are: of any size about their expectation ("gaussian", default), or conversions of 0 or 1 ("bernoulli"), whose
-   * expectation is the logistic of a Gaussian process. What is pending is then told from what never comes by the law of delays.
+   * "gaussian" (default): rewards of any size around their expectation. "bernoulli": conversions of 0 or 1, whose expectation is the
+   * logistic of a Gaussian process. The distribution of delays then separates pending impressions from those that never convert.
    */
   readonly rewards?: "gaussian" | "bernoulli";
-  /** Most rows of a factor, default 600, of "bernoulli" rewards 256. Beyond, the least informative points are merged into their neighbours. */
+  /**
+   * Rows of a factor, at most. Default 600, with "bernoulli" rewards 256. Beyond that, the least informative points are merged into
+   * their neighbours.
+   */
   readonly capacity?: number;
-  /** A fixed set of points to choose among; candidates are then absent, and scoring them again costs O(k n). */
+  /** A fixed set of points to choose among. Requests then have no candidates, and scoring the points again costs O(k n). */
   readonly domain?: DomainSettings | null;
-  /** Multiplier on the standard deviation, default 2 for optimism and 1 for sampling. */
+  /** Multiplier on the standard deviation. Default 2 for `delayGpUcb`, 1 for `delayGpTs`. */
   readonly exploration?: number;
-  /** Where rewards change with time: after how many impressions one weighs half. Default: null, nothing is forgotten. */
+  /** For rewards that change with time: impressions after which an observation weighs half. Default null: no forgetting. */
   readonly forgetting?: ForgettingSettings | null;
 }
 
 export type ParsedDelayAware = Required<DelayAwareSettings>;
 
-/** Extents a lengthscale has before anything is seen, per root of the number of features. */
+/** Prior median of a lengthscale, in extents of the feature, per square root of the number of features. */
 const TYPICAL_LENGTHSCALE = 0.1;
-/** Variance of the signal in units of the noise's before anything is seen; the intercept's is the same. */
+/** Prior median of the variance of the signal, in units of the noise variance. The intercept has the same variance. */
 const TYPICAL_SIGNAL = 30;
-/** Variance of the logit of a rate, and how many times that is its intercept's: a rate is then thought to be within 0.4 and 99.6 %. */
+/** Prior median of the variance of a rate's logit, and the intercept's multiple of it: rates are expected within 0.4 and 99.6 %. */
 const TYPICAL_LOGIT = 1;
 const TYPICAL_RATE = 8;
 
-/** Checks them and fills in defaults; `multiplier` is that of `exploration`. */
+/** Checks the options and fills in defaults. `multiplier` is the default of `exploration`. */
 export function parseDelayAware(options: DelayAwareSettings, multiplier: number): ParsedDelayAware {
   const others = ["lengthscale", "capacity", "domain", "exploration", "rewards", "forgetting"];
   onlyKeys("options", options, ["dimension", "contextDimension", ...others]);
@@ -58,7 +61,7 @@ export function parseDelayAware(options: DelayAwareSettings, multiplier: number)
   return { ...settings, lengthscale };
 }
 
-/** The medians of the priors. */
+/** The kernel at the medians of its priors. */
 export function medianKernel({ dimension, contextDimension, lengthscale, rewards }: ParsedDelayAware): Kernel {
   const [variance, bias] = rewards === "bernoulli" ? [TYPICAL_LOGIT, TYPICAL_RATE] : [TYPICAL_SIGNAL, 1];
   const kernel = additiveMatern32({ lengthscale, context: contextDimension, bias, variance });

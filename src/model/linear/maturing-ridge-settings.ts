@@ -5,31 +5,33 @@ import { type ForgettingSettings, parseForgetting } from "../delay/forgetting.ts
 export interface MaturingRidgeSettings {
   /** Features per candidate (d). */
   readonly dimension: number;
-  /** Ridge of the variance, and the least of the mean, default 0.1. */
+  /** Ridge of the variance, and the least ridge of the mean, default 0.1. */
   readonly ridge?: number;
-  /** Multiplier on the standard deviation of what is sampled, or on the bonus, default 0.35, of log-odds 0.2. */
+  /** Multiplier on the standard deviation of the samples, or on the bonus. Default 0.35; with "bernoulli" rewards 0.2. */
   readonly exploration?: number;
-  /** The ridge of the mean by the evidence of the data (default), chosen anew as impressions grow by a fifth; or `ridge`. */
+  /** "evidence" (default): the data choose the ridge of the mean, again whenever impressions have grown by a fifth. "fixed": `ridge`. */
   readonly shrinkage?: "evidence" | "fixed";
-  /** What the variance of a reward is thought to be before there are any, default 0.25: that of a fair coin. */
+  /** Variance of a reward before there are any rewards, default 0.25: the variance of a fair coin. */
   readonly rewardVariance?: number;
   /**
-   * For worlds that change: after every `halfLife` impressions, all that was learnt before counts for half as much. The law of
-   * delays is not forgotten. Default: null, nothing is.
+   * For changing worlds: after every `halfLife` impressions, everything learnt so far counts half. The distribution of delays is
+   * never forgotten. Default null: no forgetting.
    */
   readonly forgetting?: ForgettingSettings | null;
   /**
-   * What is linear in the features: the expected reward (default), or, with "bernoulli", the log-odds of a reward of 1, the others
-   * being 0. Means are chances then, and right ones where rates differ widely; a score is a chance of `delayLinUcb`, and of
-   * `delayLinTs` the log-odds of a draw. The regret is about the same. Each impression is looked at once, by what was known then:
-   * where rates change, it takes `forgetting`.
+   * "linear" (default): the expected reward is linear in the features. "bernoulli": rewards are 0 or 1, and the log-odds of a 1 are
+   * linear in the features.
+   *
+   * With "bernoulli", means are probabilities, and accurate ones where rates differ widely. A score of `delayLinUcb` is a
+   * probability; a score of `delayLinTs` is the log-odds of a draw. The regret is about the same. Each impression is expanded once,
+   * about the estimate of its time: add `forgetting` where rates change.
    */
   readonly rewards?: "linear" | "bernoulli";
 }
 
 export type ParsedMaturingRidge = Required<MaturingRidgeSettings>;
 
-/** Checks them, unknown ones too, and fills in defaults. */
+/** Checks the options, refuses unknown ones, and fills in defaults. */
 export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturingRidge {
   const rewards = oneOf("rewards", options.rewards ?? "linear", ["linear", "bernoulli"]);
   onlyKeys("options", options, ["dimension", "ridge", "exploration", "shrinkage", "rewardVariance", "forgetting", "rewards"]);

@@ -6,16 +6,16 @@ import { type SampleRequest, type Scores, taken } from "../ranking.ts";
 /**
  * Ridge regression of rewards on features, theta = V^-1 B with V = ridge I + sum x x^T and B = sum reward x.
  *
- * An impression changes V, a conversion changes B: each is a sum, so neither depends on the order of the other.
+ * An impression changes V, and a conversion changes B. Both are sums, so neither depends on the order of the other.
  * **Source:** Vernade et al. 2020, section 3.
  */
 export class Ridge implements Posterior {
   readonly dimension: number;
   readonly #core: Core;
   readonly #handle: RidgeHandle;
-  /** The moments that were asked for last. */
+  /** Moments of the last call. Calls with as many points reuse the arrays. */
   #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
-  /** Pairs of draws that the core keeps for the present V. */
+  /** Pairs of draws that the core holds for the present V. */
   #pairs = 0;
 
   constructor(core: Core, options: { readonly dimension: number; readonly ridge: number }) {
@@ -31,7 +31,7 @@ export class Ridge implements Posterior {
     return 0;
   }
 
-  /** Moves B by the difference of the rewards times the features. **Cost:** O(d). */
+  /** Adds (reward - previous) x to B. **Cost:** O(d). */
   reward({ features }: AppendedPoint, reward: number, previous: number): void {
     this.#core.ridgeReward(this.#handle, features, reward - previous);
   }
@@ -42,7 +42,7 @@ export class Ridge implements Posterior {
   }
 
   /**
-   * The means <x, theta> and the norms |x| in V^-1, the standard deviations for unit noise. They hold until the next call.
+   * The means <x, theta>, and the norms |x| in V^-1, which are the standard deviations for unit noise. Valid until the next call.
    * **Cost:** O(k d^2).
    */
   moments(points: Float64Array): Moments {
@@ -62,11 +62,12 @@ export class Ridge implements Posterior {
   }
 
   /**
-   * The same for as many parameters as the request wants draws, in opposite pairs, of which the decision takes one, about theta
-   * or a `centre` (d) instead. What does
-   * not depend on points, L^-T z, is kept until V changes, so the request's normals have to be the same until then, and fewer
-   * as the first of many. Probabilities are known until the next call.
-   * **Cost:** O(draws) for each feature that is not zero, and O(draws d^2) once.
+   * The same by one of `draws` parameters, which are drawn in opposite pairs about theta, or about `centre` (d). The decision takes
+   * one of them at random.
+   *
+   * The draws L^-T z are kept until V changes. Until then, requests must give the same normals, and fewer normals must be the first
+   * of more. Probabilities are valid until the next call.
+   * **Cost:** O(draws) for each nonzero feature, and O(draws d^2) once per V.
    */
   drawScores(request: SampleRequest, scale: number, centre?: Float64Array): Scores {
     const { points, count, draws, normals } = request;
@@ -87,7 +88,7 @@ export class Ridge implements Posterior {
     this.#pairs = 0;
   }
 
-  /** Has other sums from now on. **Cost:** O(d^3). */
+  /** Replaces the sums: V without its ridge (packed lower triangle), and B. **Cost:** O(d^3). */
   replace(gram: Float64Array, moment: Float64Array): void {
     this.#core.ridgeLoad(this.#handle, { gram, moment, factor: new Float64Array(gram.length).fill(1) });
     this.refactor();

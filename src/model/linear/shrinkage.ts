@@ -1,41 +1,66 @@
 import type { Core } from "../../core/core.ts";
+import type { MaturedSums } from "./delay-correction.ts";
+import type { Likelihood } from "./likelihood.ts";
+import { product } from "./vector.ts";
 
-/** What a ridge regression and the evidence for its ridge are computed from. */
-export interface MaturedSums {
-  /** sum w x x^T: packed lower triangle of d x d, w what an impression counts for. */
-  readonly gram: Float64Array;
-  /** sum reward x: d. */
-  readonly moment: Float64Array;
-  /** sum w x: d. */
-  readonly level: Float64Array;
-  /** sum w. */
-  readonly count: number;
-  /** Sum of squared rewards. */
-  readonly squares: number;
+interface Shrinkage {
+  readonly shrinkage: "evidence" | "fixed";
+  /** Ridge of the level, and the least ridge of the rest. */
+  readonly ridge: number;
+  readonly likelihood: Likelihood;
+  /** Impressions after which all sums are halved. */
+  readonly halfLife: number;
 }
 
-export interface Shrinkage {
-  /** Of the level, which is not shrunk, and the least of the rest. */
-  readonly leastRidge: number;
-  /** What the variance of a reward is thought to be before there are any. */
-  readonly rewardVariance: number;
-  /** Variance of the noise, if it need not be estimated. */
-  readonly noiseVariance?: number;
-}
-
-/** Steps of the fixed-point iteration, which goes on from the last choice. */
+/** Growth of impressions from one choice of the ridge to the next. */
+const GROWTH = 1.2;
+/** Steps of the fixed-point iteration. It starts from the last choice. */
 const STEPS = 3;
-/** The ridge is at most this share of what the data say of a parameter on average: with few data it is not believed. */
+/** The ridge is at most this share of the mean information about a coefficient: few data cannot support a greater one. */
 const MOST_SHARE = 0.3;
-/** Degrees of freedom, and impressions, that the guesses of the two variances count for. */
+/** Weights of the prior variances: of the coefficients in degrees of freedom, of the noise in impressions. */
 const GUESSED_FREEDOM = 0.03;
 const GUESSED = 10;
 
 /**
- * gram + extra (I - e e^T), e the direction of the level: with a ridge of its own it shrinks what tells actions apart, and
- * leaves alone what they have in common.
+ * The ridge of the mean. It shrinks the differences between actions, and leaves alone the level that actions have in common.
+ *
+ * With "fixed" it stays the least ridge. With "evidence" the data choose it, again whenever impressions have grown by a fifth, and
+ * at the latest after a fifth of a half-life.
  */
-export function shrunk({ gram, level }: MaturedSums, extra: number): Float64Array {
+export class ChosenRidge {
+  readonly #core: Core;
+  readonly #settings: Shrinkage;
+  value: number;
+  /** Impressions at the next choice. */
+  due = 2;
+
+  constructor(core: Core, settings: Shrinkage) {
+    this.#core = core;
+    this.#settings = settings;
+    this.value = settings.ridge;
+  }
+
+  get least(): number {
+    return this.#settings.ridge;
+  }
+
+  /** Chooses the ridge again if that is due. */
+  choose(impressions: number, matured: () => MaturedSums): void {
+    const { shrinkage, halfLife } = this.#settings;
+    if (shrinkage === "fixed" || impressions < this.due) return;
+    this.value = evidenceRidge(this.#core, matured(), this.#settings, this.value);
+    this.due = Math.ceil(Math.min(impressions * GROWTH, impressions + (GROWTH - 1) * halfLife));
+  }
+
+  /** V of the mean without the least ridge: packed lower triangle. */
+  shrunk(sums: MaturedSums): Float64Array {
+    return shrunk(sums, this.value - this.least);
+  }
+}
+
+/** gram + extra (I - e e^T), e the direction of the level: a ridge of `extra` for what differs from the level. */
+function shrunk({ gram, level }: MaturedSums, extra: number): Float64Array {
   const sum = gram.slice();
   const square = product(level, level);
   if (square === 0) return sum;
@@ -48,13 +73,14 @@ export function shrunk({ gram, level }: MaturedSums, extra: number): Float64Arra
 }
 
 /**
- * The ridge under which the data are most likely: the variance of noise over that of the parameters, both estimated.
+ * The ridge under which the data are most likely: the variance of the noise over that of the coefficients, both estimated.
  *
  * **Cost:** O(d^3).
- * **Source:** MacKay 1992, Bayesian interpolation, the fixed point of the evidence; a weak guess keeps it finite without data.
+ * **Source:** MacKay 1992, Bayesian interpolation, the fixed point of the evidence. A weak guess keeps it finite without data.
  */
-export function evidenceRidge(core: Core, sums: MaturedSums, shrinkage: Shrinkage, from: number): number {
-  const { leastRidge, rewardVariance, noiseVariance } = shrinkage;
+function evidenceRidge(core: Core, sums: MaturedSums, settings: Shrinkage, from: number): number {
+  const { ridge: leastRidge, likelihood } = settings;
+  const { rewardVariance, noiseVariance } = likelihood;
   const { gram, moment, level, count, squares } = sums;
   const d = moment.length;
   const length = Math.sqrt(product(level, level));
@@ -72,7 +98,7 @@ export function evidenceRidge(core: Core, sums: MaturedSums, shrinkage: Shrinkag
     const mean = solved.subarray(0, d);
     const onLevel = product(e, mean);
     const rest = Math.max(product(mean, mean) - onLevel * onLevel, 0);
-    // Parameters that the data determine, of those that are shrunk.
+    // The shrunk coefficients that the data determine.
     const freedom = Math.max(d - 1 - ridge * (trace - product(e, solved.subarray(d))), 0);
     const residual = Math.max(squares - product(mean, moment) - ridge * rest - leastRidge * onLevel * onLevel, 0);
     const noise = noiseVariance ?? (residual + GUESSED * rewardVariance) / (Math.max(count - freedom, 0) + GUESSED);
@@ -80,11 +106,4 @@ export function evidenceRidge(core: Core, sums: MaturedSums, shrinkage: Shrinkag
     ridge = Math.min(Math.max(proposed, leastRidge), most);
   }
   return ridge;
-}
-
-/** <a, b>. */
-export function product(a: Float64Array, b: Float64Array): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
-  return sum;
 }

@@ -3,9 +3,9 @@ import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import type { AppendedImpression, Moments } from "../posterior.ts";
 
 /**
- * A Gaussian process that knows an impression only once it has converted: pending ones are dropped, as if never made.
+ * A Gaussian process that counts an impression only once it has converted. Pending impressions are ignored.
  *
- * Rows stand in the order in which conversions came, so the state depends on it to rounding, and at capacity in substance.
+ * Rows are in order of conversion, and the state depends on this order: below capacity by rounding only, at capacity in substance.
  * **Source:** Verma et al. 2022, section 6, the baselines GP-UCB and asy-TS.
  */
 export class ArrivedPosterior {

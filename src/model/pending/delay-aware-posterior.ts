@@ -10,19 +10,18 @@ import { fitted, type Hyperparameters, prior } from "../gaussian-process/hyperpa
 import { kernelSpec } from "../gaussian-process/kernel.ts";
 import type { AppendedImpression, AppendedPoint, JointPosterior, Moments } from "../posterior.ts";
 
-/** Known outcomes at which hyper-parameters are fitted first; then whenever there are twice as many. */
+/** Known outcomes at the first fit of the hyper-parameters. Each later fit waits until they have doubled. */
 const FIRST_FIT = 8;
-/** Most points by which they are fitted. */
+/** Points that a fit uses, at most. */
 const FITTED_POINTS = 256;
 
 const NOTHING: Moments = { mean: /* @__PURE__ */ new Float64Array(), deviation: /* @__PURE__ */ new Float64Array() };
 
 /**
- * The mean from the impressions whose outcome is known, the variance from all.
+ * Takes the mean from the impressions with a known outcome, and the variance from all impressions.
  *
- * An outcome is known when the impression has converted, or its window has closed: a reward of 0 then. Hyper-parameters are
- * fitted to the known outcomes whenever they have doubled in number; the noise is one of them. With `forgetting` they are fitted
- * after as many more outcomes as a half-life has impressions at the latest.
+ * An outcome is known once the impression has converted, or once its window has closed, which is a reward of 0. Hyper-parameters,
+ * the noise among them, are fitted whenever the known outcomes have doubled, with `forgetting` at the latest after `halfLife` more.
  * **Source:** Desautels et al. 2014 for the two kinds of knowledge; Bogunovic et al. 2016 for forgetting.
  */
 export class DelayAwarePosterior implements JointPosterior {
@@ -35,7 +34,7 @@ export class DelayAwarePosterior implements JointPosterior {
   readonly #forgetting: Forgetting | null;
   readonly #halfLife: number;
   #deviation: number;
-  /** The last prediction, and the moments in units of the noise that it was made of. */
+  /** The last prediction, and the moments in units of the noise that it was computed from. */
   #last: Moments & { readonly all: Moments } = { ...NOTHING, all: NOTHING };
   #outcomes = 0;
   #impressions = 0;
@@ -70,7 +69,7 @@ export class DelayAwarePosterior implements JointPosterior {
     return this.#forgetting ? number : slot;
   }
 
-  /** What the impression of this slot weighs by now. */
+  /** Present weight of the impression with this slot. */
   #weight(slot: number): number {
     return this.#forgetting?.weight(slot, this.#impressions - 1) ?? 1;
   }
@@ -109,7 +108,7 @@ export class DelayAwarePosterior implements JointPosterior {
     this.#deviation = Math.sqrt(noiseVariance);
   }
 
-  /** In units of the reward. The same object as before while nothing has changed what it says of the domain. */
+  /** In units of the reward. Returns the same object as before while the moments of the domain are unchanged. */
   predict(points: Float64Array): Moments {
     const mean = this.#known.means(points);
     const all = this.#all.moments(points);

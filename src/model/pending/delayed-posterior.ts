@@ -1,31 +1,31 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
-import type { Moment, Window } from "../delay/window.ts";
+import { type Moment, timeOf, type Window } from "../delay/window.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import type { AppendedImpression, Moments, Posterior } from "../posterior.ts";
 
 export interface DelayedPosteriorOptions {
   /**
-   * The width of a pending impression by the posterior of now ("exact"), which keeps its features,
-   * or by the one of its own time ("buffered"), which keeps one number.
+   * "exact": the width of a pending impression under the present posterior, which keeps its features.
+   * "buffered": its width under the posterior of its own time, which keeps one number.
    */
   readonly norms: "exact" | "buffered";
-  /** What of a standard deviation is added up: itself, or its square. */
+  /** The width by a standard deviation: the deviation itself, or its square. */
   readonly measure: (deviation: number) => number;
-  /** Whether the buffered width is taken before the impression is in the posterior, or after. */
+  /** Whether the buffered width is computed before or after the posterior counts the impression. */
   readonly buffer: "before" | "after";
   /**
-   * A second process that refits its hyper-parameters, for the posterior to adopt: it knows an impression once it has
-   * converted, or its window has closed. Zeros that only stand for "not yet" would be fitted as if they were rewards.
+   * A second process that fits hyper-parameters, which the posterior then adopts. It counts an impression once it has converted, or
+   * once its window has closed: a fit would take the zeros of pending impressions for rewards.
    */
   readonly evidence?: { readonly process: GaussianProcess; readonly adoptedBy: GaussianProcess };
 }
 
 /**
- * A posterior in which an impression counts from the moment it is made, with the reward 0 until it converts,
- * and the impressions whose window is open, whose widths a delay-aware policy adds to its bonus.
+ * A posterior that counts an impression at once, with reward 0 until it converts, and the sum of the widths of open impressions,
+ * which a delay-aware policy adds to its bonus.
  *
- * The sum runs over all impressions of the window, converted or not: it does not depend on conversions. They leave it in the
- * order in which they came, so one that is registered afterwards leaves with those before it.
+ * The sum runs over all impressions whose window is open, converted or not, so it does not depend on conversions. Impressions leave
+ * in order of arrival: one that is registered late leaves only after those that arrived before it.
  * **Source:** Vernade et al. 2020, Alg. 1 and section 4; Verma et al. 2022, eq. 5.
  */
 export class DelayedPosterior<P extends Posterior> {
@@ -46,24 +46,20 @@ export class DelayedPosterior<P extends Posterior> {
     this.#options = options;
   }
 
-  #time(moment: Moment): number {
-    return typeof this.#window === "object" && "ms" in this.#window ? (moment.now ?? 0) : moment.round;
-  }
-
   /** Index of the first impression whose window is still open at `moment`. */
   #firstOpen(moment: Moment): number {
     if (this.#window === "none") return this.#head;
     const span = "ms" in this.#window ? this.#window.ms : this.#window.rounds;
-    const oldest = this.#time(moment) - span;
+    const oldest = timeOf(this.#window, moment) - span;
     let index = this.#head;
     while (index < this.#times.length && this.#times[index] < oldest) index++;
     return index;
   }
 
-  /** Sum of the widths of what is open at `moment`. **Cost:** exact, one posterior width each; buffered, O(1) amortised. */
+  /** Sum of the widths of the impressions open at `moment`. **Cost:** exact: one posterior width each; buffered: O(1) amortised. */
   openWidth(moment: Moment): number {
     const open = this.#firstOpen(moment);
-    // An empty window sums to zero exactly, whatever the rounding of what left it.
+    // An empty window sums to exactly zero, whatever rounding error the sum has.
     if (open === this.#times.length) return 0;
     if (this.#options.norms === "exact") {
       const features = Float64Array.from(this.#features.slice(open * this.posterior.dimension));
@@ -80,7 +76,7 @@ export class DelayedPosterior<P extends Posterior> {
     const slot = this.posterior.append(features);
     const width = buffer === "after" ? this.#width(features) : before;
     this.#forget(this.#firstOpen(moment));
-    this.#times.push(this.#time(moment));
+    this.#times.push(timeOf(this.#window, moment));
     this.#widths.push(width);
     if (norms === "exact" || evidence) for (const feature of features) this.#features.push(feature);
     this.#sum += width;
@@ -92,7 +88,7 @@ export class DelayedPosterior<P extends Posterior> {
   }
 
   #width(features: Float64Array): number {
-    // Exact widths are computed when they are asked for.
+    // Exact widths are computed in `openWidth`.
     return this.#options.norms === "exact" ? 0 : this.#options.measure(this.posterior.deviation(features));
   }
 
@@ -126,9 +122,9 @@ export class DelayedPosterior<P extends Posterior> {
     process.reward({ features, slot }, reward, previous ?? 0);
   }
 
-  /** Marks an open impression as converted; false if its window has closed, with which it was settled. */
+  /** Marks an open impression as converted. False if its window has closed: `#forget` has counted it. */
   #settle(impression: AppendedImpression): boolean {
-    const time = this.#time(impression);
+    const time = timeOf(this.#window, impression);
     for (let i = this.#times.length - 1; i >= this.#head; i--) {
       if (this.#times[i] !== time || this.#slots[i] !== impression.slot) continue;
       this.#slots[i] = -1;
@@ -145,7 +141,7 @@ export class DelayedPosterior<P extends Posterior> {
     return this.posterior.statistics();
   }
 
-  /** Also adds the open widths up anew. Each is of its own time, and stays. */
+  /** Also sums the open widths again. Buffered widths themselves stay as they are. */
   refactor(): void {
     this.posterior.refactor();
     this.#options.evidence?.process.refactor();

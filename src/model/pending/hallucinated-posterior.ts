@@ -4,10 +4,10 @@ import type { LazyPosterior } from "../gaussian-process/leader.ts";
 import type { AppendedImpression, JointPosterior, Moments } from "../posterior.ts";
 
 /**
- * Two Gaussian processes: the mean from the impressions that have converted, the variance from all, as if the pending ones
- * had come in at their mean.
+ * Two Gaussian processes: the mean comes from the converted impressions, the variance from all impressions, as if the rewards of
+ * pending ones had arrived at their mean.
  *
- * Both take every reward. While nothing is pending they agree, and the one that knows all impressions answers alone.
+ * Both count every reward. While nothing is pending they agree, and the process over all impressions answers alone.
  * **Source:** Desautels et al. 2014 (GP-BUCB); Verma et al. 2022, section 6, the baselines GP-BUCB and GP-BTS.
  */
 export class HallucinatedPosterior implements JointPosterior {
@@ -42,7 +42,7 @@ export class HallucinatedPosterior implements JointPosterior {
     return { mean: this.#pending === 0 ? mean : this.#moments(this.#arrived, points).mean, deviation };
   }
 
-  /** What `predict` says of the domain's points, as far as one asks for it. */
+  /** `predict` over the domain's points, computed only as far as it is read. */
   get lazy(): LazyPosterior {
     const mean = this.#pending === 0 ? this.#all : this.#arrived;
     return { mean: mean.lazy, deviation: this.#all.lazy, prior: this.#all.priorDeviation };
@@ -56,7 +56,7 @@ export class HallucinatedPosterior implements JointPosterior {
     return { mean, deviation: drawn.deviation, sample: drawn.sample.map((each, i) => each - drawn.mean[i % k] + mean[i % k]) };
   }
 
-  /** Over a domain the two hold equal sets of points, but each knows its own array, for which scoring is cheap. */
+  /** Over a domain each process scores its own array of points cheaply. The two arrays are equal. */
   #moments(process: GaussianProcess, points: Float64Array): Moments {
     const watched = points === this.#arrived.domain?.points || points === this.#all.domain?.points;
     return process.moments(watched ? (process.domain?.points as Float64Array) : points);
