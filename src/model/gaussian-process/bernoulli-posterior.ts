@@ -60,7 +60,7 @@ export class BernoulliPosterior implements JointPosterior {
   #impressions = 0;
   #conversions = 0;
   #nextFit = FIRST_FIT;
-  /** The prediction for the domain, and the `version` that it was computed from. */
+  /** The prediction for the domain, and the sum of the two processes' versions at that time. */
   #overDomain: { readonly version: number; readonly moments: Moments } | undefined;
 
   constructor(core: Core, settings: ParsedDelayAware, window: Window) {

@@ -5,15 +5,17 @@ import type { Moments } from "../posterior.ts";
 /**
  * Means and deviations of a process at the points of its fixed domain, kept until the process changes.
  *
- * **How a Gaussian process is invalidated.** `CoreProcess` is the one place that knows of every change. It counts them in
- * `version`, and reports the first row that changed to the object that watches the domain, which is this one. A value that
- * derives from a whole process, such as a posterior's prediction, is kept with the `version` it was computed from. The moments
- * of a domain are kept row by row, because a new row changes them only a little:
- * - A change of row r invalidates each group of 16 points that was computed from row r. A new kernel is row -1: the prior variances
- *   change too.
- * - A group computed from the first m of n rows is outdated but still useful: a new row subtracts v^2 from the variance of a point
- *   and adds v z to its mean, with one z for all points. Means at deviation s have hence moved by at most s sqrt(sum z^2) over the
- *   rows since m, which bounds a score before it is computed (`leader.ts`).
+ * **How a Gaussian process is invalidated.** Every change goes through a method of `CoreProcess`. The method adds 1 to `version`, and
+ * reports the first row that changed to the object that watches the domain, which is this one. No other object is told.
+ * - A value that derives from whole processes, such as the prediction of a posterior, is kept with the sum of their versions. It is
+ *   computed again when that sum has grown.
+ * - The moments of a domain are kept for each group of 16 points, with the number of rows they were computed from. A change of row
+ *   r invalidates groups computed from more than r rows. A new kernel is row -1, because it changes the prior variances too.
+ * - A new row invalidates no group, it only makes the group outdated. The row subtracts v^2 from the variance of a point and adds
+ *   v z to its mean, with one z for all points. Over the new rows a mean with deviation s moves by at most s sqrt(sum z^2), which
+ *   bounds a score before it is computed (`leader.ts`).
+ *
+ * The core keeps its own intermediate results in the same way: see `forgetRows` in `assembly/gaussian-process.ts`.
  */
 export class DomainMoments {
   /** For each point of the domain, as of the last computation of its group. */

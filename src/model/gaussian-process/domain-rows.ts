@@ -39,7 +39,7 @@ export class DomainRows {
     return this.#process.size >= UNMERGED_ROWS && this.#process.size >= 2 * this.#points;
   }
 
-  /** Counts an impression at a place in a row of its own. */
+  /** Adds a row for an impression at a place. */
   append(place: number, features: Float64Array): void {
     const row = this.#process.append(features);
     if (this.#rowOf[place] < 0) this.#points++;

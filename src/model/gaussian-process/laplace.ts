@@ -46,7 +46,7 @@ export function laplaceMode(core: Core, process: CoreProcess, { points, trials, 
   return mode;
 }
 
-/** The log evidence of the Laplace approximation that `laplaceMode` left in `process`. **Source:** Rasmussen and Williams 2006, eq. 3.32. */
+/** The log evidence of the approximation that `laplaceMode` left in `process`. **Source:** Rasmussen and Williams 2006, eq. 3.32. */
 export function laplaceEvidence(core: Core, process: CoreProcess, { trials, successes }: Trials, mode: Float64Array): number {
   let likelihood = 0;
   let square = 0;

@@ -13,11 +13,11 @@ const LEAST_STEP = 0.02;
 const SLACK = 1e-9;
 
 /**
- * Searches for the kernel of greatest marginal likelihood, again after each batch of rewards, and skips kernels that cannot win.
+ * Searches for the kernel of greatest marginal likelihood, and does so again while rewards come in. It skips kernels that cannot win.
  *
  * The density of a reward given the others is at most that of the noise at its centre, 1 / sqrt(2 pi noiseVariance). A log
  * likelihood from an earlier search, plus the logarithm of this density for each reward added since, is hence an upper bound.
- * The bounds hold while rewards are only added. `change` and `reset` drop them when that is no longer so.
+ * The bounds hold while rewards are only added: `change` and `reset` drop them.
  */
 export class LikelihoodSearch {
   readonly #core: Core;
@@ -41,7 +41,7 @@ export class LikelihoodSearch {
     this.#newest = slot;
   }
 
-  /** A reward changed, which was `previous`. The newest zero that becomes a reward counts as an added reward. */
+  /** A reward of `previous` changed. If it is the newest zero, the new reward counts as added, and the bounds still hold. */
   change(slot: number, previous: number): void {
     if (slot !== this.#newest || previous !== 0) this.reset(this.#rewards);
     this.#newest = -1;

@@ -33,7 +33,7 @@ export class DelayAwarePosterior implements JointPosterior {
   readonly #forgetting: Forgetting | null;
   readonly #halfLife: number;
   #deviation: number;
-  /** The prediction for the domain, and the `version` that it was computed from. */
+  /** The prediction for the domain, and the sum of the two processes' versions at that time. */
   #overDomain: { readonly version: number; readonly moments: Moments } | undefined;
   #outcomes = 0;
   #impressions = 0;
