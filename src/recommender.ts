@@ -121,16 +121,13 @@ export class Recommender {
     const factory = options.policies.find(({ id }) => id === policyId) as PolicyFactory<unknown> | undefined;
     if (!factory) {
       const known = options.policies.map(({ id }) => id).join(", ");
-      throw new SnapshotError("policy", `the snapshot is of policy ${JSON.stringify(policyId)}; given were ${known || "none"}`);
+      throw new SnapshotError("policy", `policies: expected the factory of ${JSON.stringify(policyId)}, got ${known || "none"}`);
     }
     try {
       const config = record("config", reader.json());
       const policy = factory(config.policy);
       if (policy.stateVersion !== stateVersion) {
-        throw new SnapshotError(
-          "state-version",
-          `state ${stateVersion} of ${policyId} is not the state ${policy.stateVersion} of this version`,
-        );
+        throw new SnapshotError("state-version", `expected state version ${policy.stateVersion} of ${policyId}, got ${stateVersion}`);
       }
       const recommender = new Recommender(core, { ...(config as unknown as RecommenderOptions), policy });
       if (recommender.policy.dimension !== dimension) throw malformed();

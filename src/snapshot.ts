@@ -80,20 +80,23 @@ export class SnapshotReader {
     // Each section is copied when it is read. A copy of all bytes is only needed for numbers at addresses that are no multiple of 8.
     const bytes = source.byteOffset % 8 === 0 ? source : source.slice();
     if (bytes.length < HEADER_BYTES) {
-      throw new SnapshotError("truncated", `a snapshot has at least ${HEADER_BYTES} bytes, this has ${bytes.length}`);
+      throw new SnapshotError("truncated", `expected a snapshot of at least ${HEADER_BYTES} bytes, got ${bytes.length}`);
     }
     const view = dataView(bytes);
-    if (view.getUint32(0, true) !== MAGIC) throw new SnapshotError("magic", "these bytes are not an afterclick snapshot");
+    if (view.getUint32(0, true) !== MAGIC) throw new SnapshotError("magic", "expected an afterclick snapshot, got other bytes");
     const version = view.getUint32(4, true);
     if (version !== FORMAT_VERSION) {
-      throw new SnapshotError("version", `snapshot format ${version} is not the format ${FORMAT_VERSION} of this version`);
+      throw new SnapshotError(
+        "version",
+        `expected snapshot format ${FORMAT_VERSION}, got ${version}: restore it with the afterclick version that made it`,
+      );
     }
     const length = view.getFloat64(48, true);
     if (length !== bytes.length) {
-      throw new SnapshotError("truncated", `the snapshot states ${length} bytes, ${bytes.length} came`);
+      throw new SnapshotError("truncated", `expected ${length} bytes, as the header says, got ${bytes.length}`);
     }
     if (view.getBigUint64(DIGEST_OFFSET, true) !== digestOf(core, bytes)) {
-      throw new SnapshotError("checksum", "the snapshot was altered: its checksum does not match");
+      throw new SnapshotError("checksum", "expected the checksum in the header, got another: the bytes were altered");
     }
     this.#bytes = bytes;
     this.header = {

@@ -56,7 +56,8 @@ export class CoreProcess {
 
   /** A process without rows, and with room for `capacity` of them. */
   constructor({ exports, memory }: Core, spec: KernelSpec, noiseVariance: number, capacity: number) {
-    if (!exports.gpCreate) throw new UnsupportedError("linear-core", "linear.wasm has no Gaussian processes: core.wasm has");
+    if (!exports.gpCreate)
+      throw new UnsupportedError("linear-core", "expected core.wasm, got linear.wasm, which has no Gaussian processes");
     this.#exports = exports;
     this.#memory = memory;
     this.#dimension = spec.lengthscale.length;
@@ -139,7 +140,7 @@ export class CoreProcess {
 
   #existing(row: number): number {
     if (row >= 0 && row < this.size) return row;
-    throw new RangeError(`row: expected one of ${this.size}, got ${row}`);
+    throw new RangeError(`row: expected a row below ${this.size}, got ${row}`);
   }
 
   score(xs: Float64Array): CoreScores {

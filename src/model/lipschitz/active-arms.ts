@@ -111,11 +111,11 @@ export class ActiveArms {
   /** @throws {RangeError} for a first reward if the arm has one for every pull. */
   observe({ slot }: AppendedPoint, reward: number, previous: number | undefined): void {
     const i = this.#armAt[slot % this.#space.count] ?? -1;
-    if (i < 0) throw outOfRange("impression.slot", "one that append returned", slot);
+    if (i < 0) throw outOfRange("impression.slot", "a slot that append returned", slot);
     const arm = this.#arms[i];
     const cached = previous === undefined ? undefined : arm.cache.find((each) => each.slot === slot);
     if (previous === undefined && arm.observed + arm.cache.length >= arm.pulls) {
-      throw outOfRange("impression.slot", `that of a pull without a reward: this arm has ${arm.pulls} rewards for as many pulls`, slot);
+      throw outOfRange("impression.slot", `the slot of a pull without a reward (its arm has one for each of ${arm.pulls} pulls)`, slot);
     }
     if (cached) {
       cached.reward = reward;

@@ -114,7 +114,7 @@ export class BallPhase {
   observe({ slot }: AppendedPoint, reward: number, previous: number | undefined): void {
     if (slot < this.phase * PHASE_SLOTS) return;
     const number = slot - this.phase * PHASE_SLOTS;
-    if (!(this.#pulls[number] > 0)) throw outOfRange("impression.slot", "one that append returned", slot);
+    if (!(this.#pulls[number] > 0)) throw outOfRange("impression.slot", "a slot that append returned", slot);
     const finished = this.#observed[number] >= this.#needed;
     if (finished && this.#options.freeze) return;
     if (previous !== undefined) {
@@ -122,7 +122,11 @@ export class BallPhase {
       return;
     }
     if (this.#observed[number] >= this.#pulls[number]) {
-      throw outOfRange("impression.slot", `that of a pull without a reward: its ball has one for each of ${this.#pulls[number]}`, slot);
+      throw outOfRange(
+        "impression.slot",
+        `the slot of a pull without a reward (its ball has one for each of ${this.#pulls[number]} pulls)`,
+        slot,
+      );
     }
     this.#observed[number]++;
     this.#sums[number] += reward;
