@@ -1,6 +1,6 @@
 import { type EncoderOptions, encoder, type NamedFeatures, SnapshotError } from "afterclick";
 
-/** Features by name if the model has an encoder, otherwise as numbers. */
+/** Features by name if the model has an encoder, otherwise numbers. */
 export type Features = NamedFeatures | readonly number[];
 
 export interface Action {
@@ -8,11 +8,11 @@ export interface Action {
   readonly features?: Features;
 }
 
-/** What a worker gives to pages, as `GET /v1/models/:model/published` answers. */
+/** A published model: the answer of `GET /v1/models/:model/published`. */
 export interface Publication {
   readonly model: string;
   readonly version: number;
-  /** When the worker published it, in ms since 1970. */
+  /** Time of publication, in ms since 1970. */
   readonly publishedAt: number;
   readonly config: {
     readonly policy: string;
@@ -28,13 +28,13 @@ export interface Publication {
 }
 
 const FORMAT = 1;
-/** What the worker's features mean. */
+/** Version of the worker's encoding of features. */
 const FEATURE_SCHEMA = 1;
 const DIGEST_BYTES = 32;
 
 /**
- * Reads SHA-256 of the rest, length of the header, the header as JSON, a snapshot.
- * @throws {SnapshotError} code `truncated`, `checksum`, or `version`: it was made for a newer version of this module.
+ * Reads a publication: the SHA-256 of the rest, the length of the header, the header as JSON, and a snapshot.
+ * @throws {SnapshotError} code `truncated`, `checksum`, or `version` for a publication of another format.
  */
 export async function readPublication(bytes: Uint8Array<ArrayBuffer>): Promise<Publication> {
   if (bytes.length < DIGEST_BYTES + 4) throw new SnapshotError("truncated", `expected a publication, got ${bytes.length} bytes`);
@@ -52,7 +52,7 @@ const RESOLUTION = 4096;
 const toDyadic = (value: number): number => Math.trunc(value * RESOLUTION) / RESOLUTION + 0;
 
 /**
- * Turns a context into the vectors of some actions, as the worker does to the bit: k x d, row-major. Actions are prepared once.
+ * Turns a context into the vectors of k actions, with the same bits as the worker: k x d, row-major. Actions are hashed only once.
  * @throws {TypeError | RangeError} naming the feature.
  */
 export function featurizer(
