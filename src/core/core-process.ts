@@ -41,7 +41,7 @@ export interface CoreProcessState extends CoreRows {
 /**
  * A Gaussian process in the core's memory: n rows, each a point with a count and a sum of rewards, and their factor.
  *
- * The functions of `assembly/` with the prefix `gp` say what each method computes.
+ * `assembly/` documents each computation, in functions with the prefix `gp`.
  * **Throws:** as `Core`.
  */
 export class CoreProcess {

@@ -49,7 +49,7 @@ const WORD = 4294967296;
 /**
  * The numerical core as typed calls. Arrays go in and come out as copies.
  *
- * Points are row-major, and their number follows from the dimension. `assembly/` documents what each call computes.
+ * Points are row-major, and their number follows from the dimension. `assembly/` documents each computation.
  * The caller releases each handle it creates, or drops the whole core.
  * **Throws:** NumericalError with code "out-of-memory", "not-positive-definite" or "not-finite" (an overflow), and
  * RangeError for an array of the wrong length. A call that throws has changed nothing.

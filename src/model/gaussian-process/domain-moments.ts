@@ -6,7 +6,7 @@ import type { Moments } from "../posterior.ts";
  * Means and deviations of a process at the points of its fixed domain, kept until the process changes.
  *
  * **How a Gaussian process is invalidated.** Every change goes through a method of `CoreProcess`. The method adds 1 to `version`, and
- * reports the first row that changed to the object that watches the domain, which is this one. No other object is told.
+ * reports the first row that changed to the object that watches the domain, which is this one. It reports to no other object.
  * - A value that derives from whole processes, such as the prediction of a posterior, is kept with the sum of their versions. It is
  *   computed again when that sum has grown.
  * - The moments of a domain are kept for each group of 16 points, with the number of rows they were computed from. A change of row

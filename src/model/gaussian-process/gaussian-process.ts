@@ -14,7 +14,7 @@ import { LikelihoodSearch } from "./likelihood-search.ts";
  *
  * An impression adds to a count (or adds a row), a conversion to a sum. At capacity a new point is merged into the nearest kept
  * one, by distance in units of the initial lengthscales, so that learning goes on at bounded cost.
- * `DomainMoments` explains what is kept between changes. `DomainRows` explains the rows of a fixed domain.
+ * `DomainMoments` explains how the process is invalidated. `DomainRows` explains the rows of a fixed domain.
  * **Source:** Calandriello et al. 2022, eq. 3 with averages for sums; Verma et al. 2022, eq. 1.
  */
 export class GaussianProcess implements Posterior, JointPosterior, PathwisePosterior {

@@ -30,7 +30,7 @@ export interface Kernel {
   readonly variance: number;
   /** Variance of the intercept: of the linear kernel as it is, of the additive kernel in units of `variance`. */
   readonly bias: number;
-  /** For the additive kernel: the first so many features are the context's. */
+  /** For the additive kernel: the number of context features, which come first. */
   readonly context?: number;
 }
 
