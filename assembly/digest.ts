@@ -3,14 +3,14 @@ const PHI: u64 = 0x9e3779b97f4a7c15;
 const ROOT2: u64 = 0x6a09e667f3bcc909;
 const ROOT3: u64 = 0xbb67ae8584caa73b;
 
-/** One word into the state. For a given word a bijection of the state, for a given state a bijection of the word. */
+/** Mixes one word into the state. It is a bijection of the state for a given word, and of the word for a given state. */
 // @ts-ignore: decorator
 @inline function step(state: u64, word: u64): u64 {
   return rotl(state ^ (word * PHI), 29) * ROOT2;
 }
 
 /**
- * Writes the 64-bit digest of `bytes` bytes to `out`, little-endian. Finds damage, not forgery.
+ * Writes the 64-bit digest of `bytes` bytes to `out`, little-endian. It detects damage, not forgery.
  *
  * Every step is a bijection, so two inputs of one length that differ in a single 8-byte word never share a digest.
  */
@@ -20,7 +20,7 @@ export function digest(pointer: usize, bytes: u32, out: usize): void {
   for (; pointer < words; pointer += 8) state = step(state, load<u64>(pointer));
   const rest = bytes & 7;
   if (rest) {
-    // Zeros fill the last word up; the length, in the state from the start, tells them from zeros that were there.
+    // Zeros pad the last word. The initial state depends on the length, so padding differs from zeros in the input.
     let word: u64 = 0;
     for (let i: u32 = 0; i < rest; i++) word |= <u64>load<u8>(pointer + i) << (i << 3);
     state = step(state, word);
@@ -32,8 +32,9 @@ export function digest(pointer: usize, bytes: u32, out: usize): void {
 }
 
 /**
- * Takes `bytes` bytes, a multiple of 8, into four states (u64 each): word i into state i modulo 4. Long inputs go in by pieces of
- * a multiple of 32. Four states, because each waits for its own last word: `digest` of them finds what `digest` of the words would.
+ * Mixes `bytes` bytes, a multiple of 8, into four states (u64 each): word i into state i modulo 4. The pieces of a long input are
+ * multiples of 32 bytes, except the last one. Each step depends on the step before, so four states run in parallel. `digest` of the
+ * states detects the same damage as `digest` of the words.
  */
 export function absorb(pointer: usize, bytes: u32, states: usize): void {
   let state0 = load<u64>(states);

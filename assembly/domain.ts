@@ -1,8 +1,8 @@
-// Candidates that are scored again and again while points come in: V = L^-1 K(points, candidates) is kept, and only the
-// rows of L that changed are solved anew. A row depends on the factor alone, so scores have the bits of `gpScore`.
+// Scores of a fixed set of candidates while points are added. V = L^-1 K(points, candidates) is kept, and only the rows of L that
+// changed are solved again. A row of V depends on the factor alone, so scores have the bits of `gpScore`.
 //
-// Sixteen candidates make a group, and stand side by side in V: its rows are read in one go from the first to the last, and
-// eight sums are under way at once, where one would wait for its own last step.
+// Sixteen candidates form a group, side by side in V. Its rows are read sequentially, and eight sums run in parallel: a single sum
+// would wait for its own last step.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { GaussianProcess, Progress, whitened } from "./gaussian-process";
@@ -11,17 +11,17 @@ import { allFinite, factorRow, splat, subtractProduct } from "./linalg";
 import { allocateDoubles, release } from "./memory";
 import { clearRows, copyRow, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
 
-/** Candidates of a group, in so many panels. */
+/** Panels of a group, and its candidates. */
 const PANELS: usize = 4;
 const GROUP: usize = PANELS * LANES;
 /** Bytes of a group's row. */
 const GROUP_ROW: usize = PANELS * PANEL_ROW;
 
-// A group has a block in `gp.domain`, (d + 2) x 16: its candidates, as panels of d x 4; then their prior variances less the squares
-// of the first `reducedRows` rows of V; then their means by the first `summedRows`. It has another in `gp.solved`,
-// solvedCapacity x 16, with V.
+// A group has a block of (d + 2) x 16 in `gp.domain`: its candidates, as panels of d x 4; their prior variances minus the squares of
+// the first `reduced` rows of V; their means over the first `summed` rows. A second block, solvedCapacity x 16 in `gp.solved`,
+// holds V.
 
-/** Doubles of a group's block per candidate beside its d. */
+/** Doubles per candidate in a group's block, without its d features. */
 const KEPT: usize = 2;
 
 // @ts-ignore: decorator
@@ -30,13 +30,13 @@ const KEPT: usize = 2;
 }
 
 /**
- * Watches the candidates `xs` (k x d, row-major; copied) instead of those before.
- * Returns OK, or OUT_OF_MEMORY, nothing changed.
+ * Watches the candidates `xs` (k x d, row-major; copied) instead of earlier ones.
+ * Returns OK, or OUT_OF_MEMORY with nothing changed.
  */
 export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   const d = gp.dimension;
   const groups = (k + GROUP - 1) / GROUP;
-  // Twice 64 bits of `Progress` to each.
+  // Two doubles hold one `Progress`.
   const domain = allocateDoubles(<u64>groups * ((d + KEPT) * GROUP + 2));
   if (!domain) return OUT_OF_MEMORY;
   for (let group: usize = 0; group < groups; group++) {
@@ -66,7 +66,7 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   return changetype<Progress>(gp.progress + group * offsetof<Progress>());
 }
 
-/** Makes room for as many rows as the process has; false, nothing changed, without memory. */
+/** Makes room for all rows of the process. Returns false without memory, with nothing changed. */
 function reserve(gp: GaussianProcess): bool {
   if (gp.solvedCapacity >= gp.size) return true;
   const groups = (gp.domainSize + GROUP - 1) / GROUP;
@@ -82,7 +82,7 @@ function reserve(gp: GaussianProcess): bool {
   return true;
 }
 
-/** Writes the kernel's values at the points from `solved` on into a group's rows; `panel`: workspace, 4 lanes a row. */
+/** Writes the kernel values at the points from row `solved` on into a group's rows. `panel`: workspace, 4 lanes per row. */
 function fillRows(gp: GaussianProcess, candidates: usize, rows: usize, solved: usize, panel: usize): void {
   const d = gp.dimension;
   const end = rows + gp.size * GROUP_ROW;
@@ -93,7 +93,7 @@ function fillRows(gp: GaussianProcess, candidates: usize, rows: usize, solved: u
   }
 }
 
-/** Row i of L Y = P in a group's rows, in place; rows before hold Y already. The bits are those of `solvePanel`. */
+/** Solves row i of L Y = P in a group's rows, in place. Earlier rows already hold Y. The bits are those of `solvePanel`. */
 function solveGroup(factor: usize, reciprocals: usize, i: usize, rows: usize): void {
   const end = rows + i * GROUP_ROW;
   let rest0 = v128.load(end);
@@ -126,7 +126,7 @@ function solveGroup(factor: usize, reciprocals: usize, i: usize, rows: usize): v
   v128.store(end, f64x2.mul(rest7, reciprocal), 112);
 }
 
-/** out = sums + <column, vector> of the rows [from, to), row after row. `out` may be `sums`. */
+/** out = sums + <column, vector> over the rows [from, to), in order. `out` may be `sums`. */
 function addGroup(rows: usize, vector: usize, from: usize, to: usize, sums: usize, out: usize): void {
   let sum0 = v128.load(sums);
   let sum1 = v128.load(sums, 16);
@@ -159,7 +159,7 @@ function addGroup(rows: usize, vector: usize, from: usize, to: usize, sums: usiz
   v128.store(out, sum7, 112);
 }
 
-/** out = variances - the squares in the rows [from, to), row after row. `out` may be `variances`. */
+/** out = variances - the squares over the rows [from, to), in order. `out` may be `variances`. */
 function reduceGroup(rows: usize, from: usize, to: usize, variances: usize, out: usize): void {
   const end = rows + to * GROUP_ROW;
   for (let lane: usize = 0; lane < GROUP_ROW; lane += 16) {
@@ -170,9 +170,9 @@ function reduceGroup(rows: usize, from: usize, to: usize, variances: usize, out:
 }
 
 /**
- * Writes what `gpScore` writes for the watched candidates, to the bit. Status as there, or OUT_OF_MEMORY.
- * **Cost:** k (d + n) for every row that was added, or that a replicate at it or before it changed; k times the rows from the
- * oldest on whose sum or count changed since the last time but one; k n if that was before those of the last time.
+ * Writes the results of `gpScore` for the watched candidates, with the same bits. Returns its status, or OUT_OF_MEMORY.
+ * **Cost:** k (d + n) for each new row, and for each row at or after a replicated one. For the means k times the number of rows from
+ * the first changed row on, counting the changes since the last call but one. k n if this row is earlier than those summed before.
  */
 export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usize): i32 {
   const k = gp.domainSize;
@@ -185,7 +185,7 @@ export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usi
   return allFinite(means, k) && allFinite(variances, k) ? OK : NOT_FINITE;
 }
 
-/** `gpScoreWatched` for the 16 candidates of one group alone, or those it has. */
+/** `gpScoreWatched` for one group: 16 candidates, or fewer in the last group. */
 export function gpScoreGroup(gp: GaussianProcess, group: usize, means: usize, variances: usize): i32 {
   if (!reserve(gp)) return OUT_OF_MEMORY;
   scoreGroup(gp, group, whitened(gp), means, variances);
@@ -200,8 +200,8 @@ function scoreGroup(gp: GaussianProcess, group: usize, z: usize, means: usize, v
   const progress = progressOf(gp, group);
   const reduced = progress.reduced;
   const summed = progress.summed;
-  // The newest row is kept apart: it is the one that changes. So are rows of which a reward came since the last time: the next
-  // one will be of about the same age.
+  // The newest row is not settled, because it often changes. Nor are the rows from `changedRow` on: the next reward will probably
+  // change a row of about the same age.
   const settled = max(n, 1) - 1;
   const kept = max(summed, min(settled, gp.changedRow));
   const result = gp.work;
@@ -231,7 +231,7 @@ function scoreGroup(gp: GaussianProcess, group: usize, z: usize, means: usize, v
   gp.summedRows = max(gp.summedRows, kept);
 }
 
-/** values[x] -= <column x of V, vector (n)> for all watched candidates, whose V is that of the last `gpScoreWatched`. */
+/** values[x] -= <column x of V, vector (n)> for all watched candidates. V is that of the last `gpScoreWatched`. */
 export function subtractWatched(gp: GaussianProcess, vector: usize, values: usize): void {
   const k = gp.domainSize;
   const sums = gp.work;

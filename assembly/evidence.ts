@@ -1,9 +1,9 @@
-// How well a Gaussian process explains its rewards, and how much its points tell: scalars of the factor and the sums.
+// The marginal likelihood and the information gain of a Gaussian process, from its factor and sums.
 
 import { GaussianProcess, whitened } from "./gaussian-process";
 import { factorRow } from "./linalg";
 
-/** log p(rewards) of all sum(c) single evaluations, each with its own noise. **Cost:** O(n), after the means. */
+/** log p(rewards) over all sum(c) single evaluations, each with its own noise. **Cost:** O(n), after the means. */
 export function gpLogMarginalLikelihood(gp: GaussianProcess): f64 {
   const z = whitened(gp);
   let total: f64 = 0;
@@ -20,7 +20,7 @@ export function gpLogMarginalLikelihood(gp: GaussianProcess): f64 {
     quadratic += entry * entry;
     logs += 2 * Math.log(load<f64>(factorRow(gp.factor, i) + at)) + Math.log(count);
   }
-  // Rewards' spread about their points' averages: rounding alone makes it negative.
+  // The spread of rewards around the average of their point. Only rounding makes it negative.
   quadratic += max(spread, 0) / gp.noise;
   logs += (total - <f64>gp.size) * Math.log(gp.noise);
   return -0.5 * (quadratic + logs + total * Math.log(2 * Math.PI));

@@ -1,9 +1,10 @@
-// The exponential, of two numbers at once. All of the core's come from here: the same in either lane, and no table to ship.
+// The exponential of two numbers at once. All exponentials of the core are computed here: both lanes give the same bits, and the
+// module needs no table.
 
 /**
- * Two of each, as a vector is loaded faster than made: 1 / 13! and on to 1 / 2!; 1; 1 / log 2; 1.5 2^52, with which a number of
- * moderate size becomes an integer in the sum's lowest bits; log 2 in two parts, of which the upper has 33 bits, so that its
- * product with an exponent is exact; and the lowest x whose exponential is kept.
+ * Each constant twice, because loading a vector is faster than building one: 1 / 13! to 1 / 2!; 1; 1 / log 2; 1.5 2^52, whose sum
+ * with a number of moderate size has the rounded number in its lowest bits; log 2 in two parts, the upper one with 33 bits, so that
+ * its product with an exponent is exact; the lowest x with a result other than 0.
  */
 const CONSTANTS = memory.data<f64>([
   1.0 / 6227020800, 1.0 / 6227020800,
@@ -26,17 +27,17 @@ const CONSTANTS = memory.data<f64>([
   -708, -708,
 ], 16);
 
-/** Coefficient + t sum: a step of Horner's scheme. */
+/** coefficient + t sum: a step of Horner's scheme. */
 // @ts-ignore: decorator
 @inline function step(t: v128, sum: v128, coefficient: v128): v128 {
   return f64x2.add(coefficient, f64x2.mul(t, sum));
 }
 
 /**
- * e^x for x <= 709, of either lane, within one unit in the last place; 0 below -708, and 1 at 0.
+ * e^x for x <= 709 in both lanes, within one unit in the last place. 0 below -708, and exactly 1 at 0.
  *
- * x = k log 2 + r with |r| <= log(2) / 2, and e^r by its series up to r^13, whose rest is below 2^-57. Odd and even powers
- * are summed apart, because each sum waits for its own last step.
+ * x = k log 2 + r with |r| <= log(2) / 2, and e^r is its series up to r^13, with a remainder below 2^-57. Odd and even powers have
+ * separate sums, which run in parallel.
  */
 // @ts-ignore: decorator
 @inline export function exponentials(x: v128): v128 {
@@ -62,12 +63,12 @@ const CONSTANTS = memory.data<f64>([
   const powers = f64x2.mul(t, f64x2.add(even, f64x2.mul(r, odd)));
   const value = f64x2.add(one, f64x2.add(r, f64x2.add(lost, powers)));
 
-  // Times 2^k by adding k to the exponent, which stands above the 52 bits of the fraction.
+  // Adds k to the exponent, above the 52 bits of the fraction: a multiplication by 2^k.
   const scaled = i64x2.add(value, i64x2.shl(shifted, 52));
   return v128.and(scaled, f64x2.ge(x, v128.load(CONSTANTS, 272)));
 }
 
-/** e^x, within one unit in the last place; 0 below -708, and infinite above 709. */
+/** e^x, within one unit in the last place. 0 below -708, infinite above 709. */
 export function exponential(x: f64): f64 {
   if (!(x <= 709)) return x + Infinity;
   return f64x2.extract_lane(exponentials(f64x2.splat(x)), 0);

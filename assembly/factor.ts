@@ -1,11 +1,11 @@
-// Making and changing triangular factors (packed lower triangles with the reciprocals of their diagonal; see linalg).
+// Computes and changes triangular factors: packed lower triangles with the reciprocals of their diagonal (see linalg.ts).
 
 import { NOT_POSITIVE_DEFINITE } from "./abi";
 import { factorRow, solvePanel, splat, subtractProducts } from "./linalg";
 import { clearRows, copyLanes, LANES, packLane, PANEL_ROW, unpackLane } from "./panel";
 import { solve } from "./vector";
 
-/** Writes the reciprocals of a factor's diagonal. A zero, which stands for a zero column, is its own reciprocal. */
+/** Writes the reciprocals of a factor's diagonal. A zero marks a zero column and has the reciprocal 0. */
 export function invertDiagonal(factor: usize, n: usize, reciprocals: usize): void {
   for (let i: usize = 0; i < n; i++) {
     const pivot = load<f64>(factorRow(factor, i) + (i << 3));
@@ -13,17 +13,17 @@ export function invertDiagonal(factor: usize, n: usize, reciprocals: usize): voi
   }
 }
 
-/** What `factorise` does with a squared pivot that is not above its floor. */
+/** Policies of `factorise` for a squared pivot at or below its floor. */
 export const LIFT: bool = true;
 export const ZERO_COLUMN: bool = false;
 
 /**
- * Cholesky: rows [from, to) of the packed triangle hold A on entry and the factor on return; rows before hold it already.
+ * Cholesky: rows [from, to) of the packed triangle hold A on entry and the factor on return. Earlier rows already hold the factor.
  *
- * A row's bits do not depend on `from`: appending rows one by one gives what factorising them at once gives.
- * A squared pivot at or below floors[i] is lifted to it, or its column becomes zero (a semi-definite A).
- * `panel` is workspace of (to + 4) x 4. Returns how many pivots that were, or NOT_POSITIVE_DEFINITE if one is not finite
- * (rows [from, to) are then garbage).
+ * The bits of a row do not depend on `from`: appending rows one by one gives the same factor as factorising them at once.
+ * A squared pivot at or below floors[i] is lifted to it (LIFT), or its column becomes zero (ZERO_COLUMN, for a semi-definite A).
+ * `panel`: workspace of (to + 4) x 4. Returns the number of such pivots, or NOT_POSITIVE_DEFINITE if a pivot is not finite. The
+ * rows [from, to) are then garbage.
  */
 export function factorise(
   factor: usize,
@@ -46,7 +46,7 @@ export function factorise(
   return adjusted;
 }
 
-/** Solves for the entries of row n before its diagonal, and subtracts their squares from it: what `reduceRows` does, without lanes. */
+/** `reduceRows` for row n alone, without lanes: solves for its entries before the diagonal, and subtracts their squares from it. */
 function reduceRow(factor: usize, reciprocals: usize, n: usize): void {
   const row = factorRow(factor, n);
   const diagonal = row + (n << 3);
@@ -56,7 +56,7 @@ function reduceRow(factor: usize, reciprocals: usize, n: usize): void {
   store<f64>(diagonal, value);
 }
 
-/** For `count` <= 4 rows from `start` on solves for their entries in columns before `start`, and subtracts those from the others. */
+/** Solves for the entries of `count` <= 4 rows from `start` on in columns before `start`, and subtracts their products from the rest. */
 function reduceRows(factor: usize, reciprocals: usize, start: usize, count: usize, panel: usize): void {
   const block = panel;
   panel += LANES * PANEL_ROW;
@@ -73,7 +73,7 @@ function reduceRows(factor: usize, reciprocals: usize, start: usize, count: usiz
   for (let a: usize = 0; a < count; a++) copyLanes(factorRow(factor, start + a) + (start << 3), block + a * PANEL_ROW, a + 1);
 }
 
-/** Factorises the triangle of `count` reduced rows from `start` on. Returns as `factorise` does. */
+/** Factorises the triangle of `count` reduced rows from `start` on. Returns the same as `factorise`. */
 export function factoriseBlock(factor: usize, reciprocals: usize, floors: usize, policy: bool, start: usize, count: usize): i32 {
   let adjusted = 0;
   for (let a: usize = 0; a < count; a++) {
@@ -102,13 +102,13 @@ export function factoriseBlock(factor: usize, reciprocals: usize, floors: usize,
 }
 
 /**
- * Turns the factor of A into that of A + x x^T by Givens rotations; x (n entries) is not changed.
+ * Turns the factor of A into the factor of A + x x^T by Givens rotations, and updates the reciprocals. x (n entries) stays the same.
  *
- * Unconditionally stable. It goes row by row and remembers the rotations, for the packed rows' sake.
- * `rotations`: workspace of 2 n. Reciprocals follow. **Cost:** 2 n^2 multiplications.
+ * Unconditionally stable. It works row by row and stores the rotations, because the triangle is packed by rows.
+ * `rotations`: workspace of 2 n. **Cost:** 2 n^2 multiplications.
  */
 export function update(factor: usize, reciprocals: usize, n: usize, x: usize, rotations: usize): void {
-  // What is left of x in a row waits in the place of the row's own rotation.
+  // The rest of x in a row is stored in the place of the row's own rotation.
   for (let i: usize = 0; i < n; i++) store<f64>(rotations + (i << 4), load<f64>(x + (i << 3)));
   let i: usize = 0;
   for (; i + 4 <= n; i += 4) {
@@ -118,7 +118,7 @@ export function update(factor: usize, reciprocals: usize, n: usize, x: usize, ro
   for (; i < n; i++) rotate(factor, reciprocals, i, 0, rotations);
 }
 
-/** Applies the rotations of columns [from, i) to row i, and finds its own. */
+/** Applies the rotations of columns [from, i) to row i, and computes the rotation of row i. */
 function rotate(factor: usize, reciprocals: usize, i: usize, from: usize, rotations: usize): void {
   const end = rotations + (i << 4);
   let rest = load<f64>(end);
@@ -139,7 +139,7 @@ function rotate(factor: usize, reciprocals: usize, i: usize, from: usize, rotati
   store<f64>(reciprocals + (i << 3), reciprocal);
 }
 
-/** Applies the rotations of columns [0, i) to rows [i, i + 4): a row alone waits for its own rest. i is even. */
+/** Applies the rotations of columns [0, i) to rows [i, i + 4) in parallel, because a single row waits for its own rest. i is even. */
 function rotateFour(factor: usize, i: usize, rotations: usize): void {
   const end = rotations + (i << 4);
   let rest0 = f64x2(load<f64>(end), load<f64>(end, 16));
@@ -162,7 +162,7 @@ function rotateFour(factor: usize, i: usize, rotations: usize): void {
   v128.store_lane<f64>(end, rest2, 1, 48);
 }
 
-/** Applies two columns' rotations to two rows' entries there, place by place. Returns the rests. */
+/** Applies the rotations of two columns to the entries of two rows. Returns the rests. */
 // @ts-ignore: decorator
 @inline function rotatePair(row: usize, next: usize, rest: v128, rotation: usize): v128 {
   const cosine = splat(rotation);
@@ -182,11 +182,11 @@ function rotateFour(factor: usize, i: usize, rotations: usize): void {
 }
 
 /**
- * Turns the factor of A into that of A - shift e e^T, e the unit vector `from`, by hyperbolic rotations of rows >= from.
+ * Turns the factor of A into the factor of A - shift e e^T, e the unit vector `from`, by hyperbolic rotations of rows >= from.
  *
- * The caller knows that squared pivots stay above floors[i] (n entries), and what rounding pushes below is lifted to it;
- * returns how often. Each rotation is applied in its mixed form, the new entry entering the second formula (Bojanczyk,
- * Brent, Van Dooren, de Hoog 1987), which is stable where the plain hyperbolic one is not.
+ * The caller knows that squared pivots stay above floors[i] (n entries). A pivot that rounding pushes below is lifted to its floor.
+ * Returns the number of lifted pivots. Each rotation is applied in mixed form, where the second formula uses the new entry
+ * (Bojanczyk, Brent, Van Dooren, de Hoog 1987). This form is stable, the plain hyperbolic one is not.
  * `rotations`: workspace of 2 (n - from). **Cost:** 2 (n - from)^2 multiplications.
  */
 export function downdate(

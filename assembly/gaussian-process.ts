@@ -12,12 +12,13 @@ import { allocate, allocateDoubles, release } from "./memory";
 import { LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
 import { solveFrom, solveTransposed } from "./vector";
 
-/** How far a group of watched candidates is. */
+/** Progress of a group of watched candidates (see domain.ts). */
 @unmanaged export class Progress {
-  /** Rows of V that still hold. */
+  /** Rows of V that are up to date. */
   solved: usize;
-  /** Rows that are in the variances already, and in the means. */
+  /** Rows that the kept variances include. */
   reduced: usize;
+  /** Rows that the kept means include. */
   summed: usize;
 }
 
@@ -31,16 +32,17 @@ import { solveFrom, solveTransposed } from "./vector";
   size: usize;
   /** Pivots lifted to their lower bound since the factor was last built. */
   clamped: usize;
-  /** How many entries of `whitened` belong to the present factor and sums, and whether `weights` does. */
+  /** Entries of `whitened` that are up to date. */
   whitenedRows: usize;
+  /** Whether `weights` is up to date. */
   weightsFresh: bool;
   /** Owned, packed, of `capacity` rows. */
   factor: usize;
-  /** Owned; the others, of `capacity` rows too, stand behind it in the same block. */
+  /** Owned. The following vectors, also of `capacity` rows, are behind it in the same block. */
   points: usize;
   counts: usize;
   sums: usize;
-  /** noise / c: what A has on its diagonal beside K, and the exact lower bound of the squared pivot. */
+  /** noise / c: the diagonal of A - K, and the exact lower bound of the squared pivots. */
   noises: usize;
   reciprocals: usize;
   /** L^-1 (s/c) */
@@ -49,33 +51,36 @@ import { solveFrom, solveTransposed } from "./vector";
   weights: usize;
   /** Workspace: (d + capacity + 4) x 4. */
   panel: usize;
-  /** Owned, see domain.ts: the watched candidates, and V = L^-1 K(points, candidates). */
+  /** Owned, see domain.ts: the watched candidates. */
   domain: usize;
   domainSize: usize;
+  /** Owned, see domain.ts: V = L^-1 K(points, candidates). */
   solved: usize;
   solvedCapacity: usize;
-  /** `Progress` of each group of candidates, in the same block as they, and the greatest of it. */
+  /** `Progress` of each group, in the block of `domain`. */
   progress: usize;
   progressEnd: usize;
+  /** The greatest `solved` and `summed` of all groups. */
   solvedRows: usize;
   summedRows: usize;
-  /** The first row whose share in the means had changed when they were asked for last, or since; and whether none has since. */
+  /** The first row that changed since the last computation of the means. If none has, the first one in the interval before it. */
   changedRow: usize;
+  /** Whether no row has changed since the last computation of the means. */
   meansAsked: bool;
-  /** Owned, see pathwise.ts: the factor of the watched candidates' prior covariance, packed, once it was asked for. */
+  /** Owned, see pathwise.ts: the packed factor of the watched candidates' prior covariance, or 0 before its first use. */
   prior: usize;
 
-  /** The workspace's parts: candidates (d x 4), and behind them 4 lanes for results, then n x 4. */
+  /** The workspace behind the candidates (d x 4): 4 lanes for results, then n x 4. */
   @inline get work(): usize {
     return this.panel + this.dimension * PANEL_ROW;
   }
 }
 
-/** Doubles behind `points` per row: 6 vectors and a panel. */
+/** Doubles per row behind `points`: 6 vectors and a panel. */
 const ROW_DOUBLES: usize = 6 + LANES;
 
 /**
- * Starts with no points. `params`: variance, bias, then d lengthscales; `noiseVariance` > 0.
+ * Creates a process without points. `params`: variance, bias, then d lengthscales; `noiseVariance` > 0.
  * Returns a handle, which the caller owns until `gpRelease`, or 0 without memory.
  */
 export function gpCreate(d: usize, kernelId: i32, params: usize, noiseVariance: f64, capacity: usize): GaussianProcess | null {
@@ -103,7 +108,7 @@ export function gpRelease(gp: GaussianProcess): void {
   release(changetype<usize>(gp));
 }
 
-/** Moves everything to where `capacity` rows fit; false, nothing changed, without memory. */
+/** Moves all rows to a block with room for `capacity` of them. Returns false without memory, with nothing changed. */
 function reserve(gp: GaussianProcess, capacity: usize): bool {
   const d = gp.dimension;
   const factor = allocateDoubles(triangle(capacity));
@@ -139,7 +144,7 @@ function reserve(gp: GaussianProcess, capacity: usize): bool {
   return true;
 }
 
-/** Sums, counts or the factor have changed from `row` on, and with them what the means derive from. */
+/** Invalidates intermediate results of the means, after a change of sums, counts or the factor from `row` on. */
 function forgetMeans(gp: GaussianProcess, row: usize): void {
   gp.weightsFresh = false;
   gp.whitenedRows = min(gp.whitenedRows, row);
@@ -153,7 +158,7 @@ function forgetMeans(gp: GaussianProcess, row: usize): void {
   }
 }
 
-/** Rows of the factor from `row` on have changed, and with them what the watched candidates derive from them. */
+/** Invalidates V, variances and means of the watched candidates, after a change of the factor from `row` on. */
 function forgetRows(gp: GaussianProcess, row: usize): void {
   forgetMeans(gp, row);
   if (row >= gp.solvedRows) return;
@@ -165,14 +170,14 @@ function forgetRows(gp: GaussianProcess, row: usize): void {
   }
 }
 
-/** Reserves room for n rows and sets their number; the caller then writes the state and calls `gpTouch`. OK or OUT_OF_MEMORY. */
+/** Sets the number of rows. The caller then writes the state and calls `gpTouch`. Returns OK or OUT_OF_MEMORY. */
 export function gpResize(gp: GaussianProcess, n: usize): i32 {
   if (n > gp.capacity && !reserve(gp, n)) return OUT_OF_MEMORY;
   gp.size = n;
   return OK;
 }
 
-/** Derives everything anew from the state that was written. */
+/** Derives all other values after the caller has written the state. */
 export function gpTouch(gp: GaussianProcess): void {
   for (let i: usize = 0; i < gp.size << 3; i += 8) store<f64>(gp.noises + i, gp.noise / load<f64>(gp.counts + i));
   invertDiagonal(gp.factor, gp.size, gp.reciprocals);
@@ -184,12 +189,12 @@ export function gpSize(gp: GaussianProcess): usize {
   return gp.size;
 }
 
-/** How often rounding pushed a pivot below its exact lower bound since the factor was last built or read. */
+/** Pivots that rounding pushed below their exact lower bound since the factor was last built or loaded. */
 export function gpClamped(gp: GaussianProcess): usize {
   return gp.clamped;
 }
 
-/** Where the points stand, n x d, row-major. This and the pointers below hold until a row is added. */
+/** Pointer to the points, n x d, row-major. This pointer and those below are valid until a row is added. */
 export function gpPoints(gp: GaussianProcess): usize {
   return gp.points;
 }
@@ -202,7 +207,7 @@ export function gpSums(gp: GaussianProcess): usize {
   return gp.sums;
 }
 
-/** Where the factor stands, packed lower triangle. */
+/** Pointer to the factor, a packed lower triangle. */
 export function gpFactor(gp: GaussianProcess): usize {
   return gp.factor;
 }
@@ -215,7 +220,7 @@ export function gpSetSquares(gp: GaussianProcess, squares: f64): void {
   gp.squares = squares;
 }
 
-/** Writes rows [from, to) of A, packed, below `factor`'s row `from`; reads points and noises. */
+/** Writes rows [from, to) of A, packed, to `factor`, from points and noises. */
 function fillRows(gp: GaussianProcess, kernel: Kernel, factor: usize, from: usize, to: usize): void {
   const d = gp.dimension;
   const lanes = gp.work;
@@ -234,14 +239,14 @@ function fillRows(gp: GaussianProcess, kernel: Kernel, factor: usize, from: usiz
   }
 }
 
-/** `gpAppendGroup` of one evaluation. */
+/** `gpAppendGroup` for one evaluation. */
 export function gpAppend(gp: GaussianProcess, x: usize): i32 {
   return gpAppendGroup(gp, x, 1);
 }
 
 /**
- * Adds a point with that count and sum 0: a row of L. **Cost:** O(n d + n^2).
- * Returns the row, or, nothing changed, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
+ * Adds a row of L for a point with this count and the sum 0. **Cost:** O(n d + n^2).
+ * Returns the row, or OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE with nothing changed.
  */
 export function gpAppendGroup(gp: GaussianProcess, x: usize, count: f64): i32 {
   const n = gp.size;
@@ -263,8 +268,8 @@ export function gpAppendGroup(gp: GaussianProcess, x: usize, count: f64): i32 {
 /**
  * Adds one to the count of a row: the diagonal of A falls by noise (1/c - 1/(c + 1)) there. **Cost:** O((n - row)^2).
  *
- * Taking away is usually ill-conditioned. Here it is not: K is semi-definite, so the squared pivot of row i of
- * K + noise diag(1/c) is at least noise / c_i, and the first rotation lowers it by c / (c + 1) >= 1/2 at most.
+ * A downdate is usually ill-conditioned, but not here. K is semi-definite, so the squared pivot of row i of K + noise diag(1/c) is at
+ * least noise / c_i, and the first rotation multiplies it by at least c / (c + 1) >= 1/2.
  */
 export function gpReplicate(gp: GaussianProcess, row: usize): void {
   const at = row << 3;
@@ -276,7 +281,7 @@ export function gpReplicate(gp: GaussianProcess, row: usize): void {
   gp.clamped += downdate(gp.factor, gp.reciprocals, gp.noises, row, gp.size, shift, gp.panel);
 }
 
-/** Adds to the reward sum of a row, and to the sum of squared rewards. OK, or NOT_FINITE, nothing changed. **Cost:** O(1). */
+/** Adds to the reward sum of a row and to the sum of squares. Returns OK, or NOT_FINITE with nothing changed. **Cost:** O(1). */
 export function gpReward(gp: GaussianProcess, row: usize, deltaSum: f64, deltaSquares: f64): i32 {
   const sum = gp.sums + (row << 3);
   const total = load<f64>(sum) + deltaSum;
@@ -288,7 +293,7 @@ export function gpReward(gp: GaussianProcess, row: usize, deltaSum: f64, deltaSq
   return OK;
 }
 
-/** L^-1 (s/c), from the first row on that has changed. */
+/** L^-1 (s/c), solved again from the first changed row on. */
 export function whitened(gp: GaussianProcess): usize {
   const from = gp.whitenedRows;
   if (from == gp.size) return gp.whitened;
@@ -300,7 +305,7 @@ export function whitened(gp: GaussianProcess): usize {
   return gp.whitened;
 }
 
-/** A^-1 (s/c), once per change. */
+/** A^-1 (s/c), solved once per change. */
 export function weights(gp: GaussianProcess): usize {
   if (!gp.weightsFresh) {
     memory.copy(gp.weights, whitened(gp), gp.size << 3);
@@ -310,7 +315,7 @@ export function weights(gp: GaussianProcess): usize {
   return gp.weights;
 }
 
-/** Builds the factor under a kernel anew, beside the old one, which stays in force unless this returns OK. */
+/** Builds the factor for a kernel. The old factor stays unless this returns OK. */
 function refactor(gp: GaussianProcess, kernel: Kernel): i32 {
   const factor = allocateDoubles(triangle(gp.capacity) + gp.capacity);
   if (!factor) return OUT_OF_MEMORY;
@@ -329,12 +334,12 @@ function refactor(gp: GaussianProcess, kernel: Kernel): i32 {
   return OK;
 }
 
-/** Rebuilds the factor from points and counts, in the order of the rows. OK, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE. **Cost:** n^3 / 3. */
+/** Rebuilds the factor in the order of the rows. Returns OK, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE. **Cost:** n^3 / 3. */
 export function gpRefactor(gp: GaussianProcess): i32 {
   return refactor(gp, gp.kernel);
 }
 
-/** Changes the kernel and rebuilds the factor; unless this returns OK, the old kernel stays in force. */
+/** Changes the kernel and rebuilds the factor. The old kernel stays unless this returns OK. */
 export function gpSetKernel(gp: GaussianProcess, kernelId: i32, params: usize): i32 {
   const kernel = createKernel(kernelId, params, gp.dimension);
   if (!kernel) return OUT_OF_MEMORY;

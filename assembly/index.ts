@@ -1,4 +1,4 @@
-// The exports of core.wasm. Handles and pointers are u32, arrays are of f64; src/core/core.ts is the only caller.
+// The exports of core.wasm. Handles and pointers are u32, arrays hold f64. src/core is the only caller.
 
 export { gpScoreGroup, gpScoreWatched, gpWatch } from "./domain";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";

@@ -1,4 +1,4 @@
-// Covariance functions k(x, x') = variance c(r), r = |(x - x') / lengthscale|, the linear one, and the additive one.
+// Covariance functions: k(x, x') = variance c(r) with r = |(x - x') / lengthscale|, the linear kernel, and the additive kernel.
 
 import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, OK, OUT_OF_MEMORY, SQUARED_EXPONENTIAL } from "./abi";
 import { exponentials } from "./exponential";
@@ -11,7 +11,7 @@ import { copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
   variance: f64;
   bias: f64;
   id: i32;
-  /** How many of the features are the context's, for an additive kernel. */
+  /** For an additive kernel: the number of context features. */
   context: usize;
   dimension: usize;
 
@@ -21,7 +21,7 @@ import { copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
 }
 
 /**
- * Lays out a kernel; the caller owns it until `release`. Returns null without memory.
+ * Creates a kernel, which the caller owns until `release`. Returns null without memory.
  * `params`: variance, bias, then `dimension` lengthscales, in units of the features.
  */
 export function createKernel(id: i32, params: usize, dimension: usize): Kernel | null {
@@ -33,7 +33,7 @@ export function createKernel(id: i32, params: usize, dimension: usize): Kernel |
   kernel.context = id / KERNEL_IDS;
   kernel.dimension = dimension;
   for (let j: usize = 0; j < dimension << 3; j += 8) {
-    // A subnormal lengthscale has no finite reciprocal, and 0 times infinity would make a point differ from itself.
+    // A subnormal lengthscale has no finite reciprocal, and 0 times infinity would give a point a distance from itself.
     store<f64>(kernel.reciprocals + j, min(1 / load<f64>(params + j, 16), f64.MAX_VALUE));
   }
   return kernel;
@@ -44,7 +44,7 @@ export function createKernel(id: i32, params: usize, dimension: usize): Kernel |
 // @ts-ignore: decorator
 @inline const SQRT5: f64 = 2.23606797749979;
 
-/** The correlations at two squared scaled distances; 0, not NaN, where one has overflowed. */
+/** The correlations at two squared scaled distances. After an overflow the result is 0, not NaN. */
 function correlations(id: i32, squares: v128): v128 {
   if (id == SQUARED_EXPONENTIAL) return exponentials(f64x2.mul(f64x2.splat(-0.5), squares));
   const distance = f64x2.sqrt(squares);
@@ -60,7 +60,7 @@ function correlations(id: i32, squares: v128): v128 {
 /**
  * out[i][lane] = k(points[i], candidate in that lane).
  * `points`: n x d, row-major; `candidates`: panel, d x 4; `out`: panel, n x 4.
- * Features are subtracted before they are scaled: far from the origin, neighbours stay apart.
+ * Features are subtracted before they are scaled, so that neighbours far from the origin keep their distance.
  */
 export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
   if (kernel.id == LINEAR) {
@@ -92,8 +92,8 @@ export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates:
 }
 
 /**
- * What `kernelPanel` does for the additive kernel: variance (bias + c + a + c a), c the Matern 3/2 correlation of the first
- * `context` features, a that of the others. Of no features the correlation is 1.
+ * `kernelPanel` for the additive kernel: variance (bias + c + a + c a), where c is the Matern 3/2 correlation of the first `context`
+ * features, and a that of the other features. Without features a correlation is 1.
  */
 function additivePanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
   const variance = f64x2.splat(kernel.variance);
@@ -109,7 +109,7 @@ function additivePanel(kernel: Kernel, points: usize, n: usize, candidates: usiz
   }
 }
 
-/** Squared scaled distances of a point to two lanes of candidates, by the features [from, to). */
+/** Squared scaled distances of a point to two lanes of candidates, over the features [from, to). */
 function squares(kernel: Kernel, point: usize, candidates: usize, from: usize, to: usize): v128 {
   let sum = f64x2.splat(0);
   for (let j = from; j < to; j++) {
@@ -120,7 +120,7 @@ function squares(kernel: Kernel, point: usize, candidates: usize, from: usize, t
   return sum;
 }
 
-/** What `kernelPanel` does for the linear kernel. */
+/** `kernelPanel` for the linear kernel. */
 function linearPanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
   const reciprocals = kernel.reciprocals;
   const end = reciprocals + (kernel.dimension << 3);

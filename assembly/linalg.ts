@@ -1,17 +1,17 @@
-// Triangular factors, and what they do to panels of four right-hand sides.
+// Triangular factors, and their solutions for panels of four right-hand sides.
 //
-// A factor is the lower triangle L of A = L L^T, packed by rows: row i begins at entry i(i+1)/2, so that appending a
-// row moves nothing. Beside it stand the reciprocals of its diagonal, because a division costs ten multiplications.
+// A factor is the lower triangle L of A = L L^T, packed by rows: row i starts at entry i(i+1)/2, so appending a row moves nothing.
+// A factor comes with the reciprocals of its diagonal, because a division takes as long as ten multiplications.
 
 import { PANEL_ROW } from "./panel";
 
-/** Doubles in a packed triangle of n rows: 64 bits, to be asked of `allocateDoubles`. */
+/** Doubles in a packed triangle of n rows, in 64 bits for `allocateDoubles`. */
 // @ts-ignore: decorator
 @inline export function triangle(n: usize): u64 {
   return (<u64>n * (<u64>n + 1)) >> 1;
 }
 
-/** The address of row i of a packed triangle, hence also where one of i rows ends. */
+/** The address of row i of a packed triangle, which is also the end of a triangle of i rows. */
 // @ts-ignore: decorator
 @inline export function factorRow(factor: usize, i: usize): usize {
   return factor + ((i * (i + 1)) << 2);
@@ -27,9 +27,9 @@ import { PANEL_ROW } from "./panel";
   return f64x2.sub(sum, f64x2.mul(a, b));
 }
 
-/** True if none of `count` doubles is an infinity or NaN. */
+/** Whether all of `count` doubles are finite. */
 export function allFinite(values: usize, count: usize): bool {
-  // x - x is 0 for what is finite, NaN for the rest, and NaN stays. Four sums, as each waits for its own last addition.
+  // x - x is 0 for a finite x and NaN otherwise, and a sum with NaN stays NaN. Four sums run in parallel.
   let lower = f64x2.splat(0);
   let upper = f64x2.splat(0);
   let i = values;
@@ -46,7 +46,7 @@ export function allFinite(values: usize, count: usize): bool {
 }
 
 /**
- * Solves L Y = P for rows [from, n) of a panel P (n x 4), in place; rows before `from` hold Y already.
+ * Solves L Y = P for rows [from, n) of a panel P (n x 4), in place. Rows before `from` already hold Y.
  *
  * Every entry is ((p - l_0 y_0) - l_1 y_1) - ... in this order, whether its row is solved alone or with three others.
  * **Cost:** 4 (n^2 - from^2) multiplications and subtractions.
@@ -71,7 +71,7 @@ function solveRow(factor: usize, reciprocals: usize, i: usize, panel: usize): vo
   v128.store(end, f64x2.mul(upper, reciprocal), 16);
 }
 
-/** The inner loop of everything: 4 rows by 4 lanes in eight registers, so that each load serves eight operations. */
+/** The hottest loop of the core: 4 rows by 4 lanes in eight registers, so that each load serves eight operations. */
 function solveFourRows(factor: usize, reciprocals: usize, i: usize, panel: usize): void {
   let l0 = factorRow(factor, i);
   let l1 = factorRow(factor, i + 1);
@@ -107,7 +107,7 @@ function solveFourRows(factor: usize, reciprocals: usize, i: usize, panel: usize
     l3 += 8;
   }
 
-  // The four rows' own triangle, as far along as l0..l3 have come.
+  // The triangle of the four rows themselves. l0 to l3 point at its first column.
   reciprocals += i << 3;
   let entry = splat(reciprocals);
   lower0 = f64x2.mul(lower0, entry);
@@ -164,7 +164,7 @@ function solveFourRows(factor: usize, reciprocals: usize, i: usize, panel: usize
   if (target < end) store<f64>(target, load<f64>(target) + factor * load<f64>(vector));
 }
 
-/** sums[lane] += <column of the panel (n x 4), vector (n)>, row after row: in pieces it gives the same bits. */
+/** sums[lane] += <column of the panel (n x 4), vector (n)>, in order of rows, so that several pieces give the same bits as one. */
 export function addProducts(panel: usize, vector: usize, n: usize, sums: usize): void {
   let lower = v128.load(sums);
   let upper = v128.load(sums, 16);
@@ -177,7 +177,7 @@ export function addProducts(panel: usize, vector: usize, n: usize, sums: usize):
   v128.store(sums, upper, 16);
 }
 
-/** block -= P^T Q for two panels (n x 4); `block` is 4 x 4, row-major. Its lower triangle suffices if P is Q. */
+/** block -= P^T Q for two panels (n x 4). `block`: 4 x 4, row-major. If P is Q, its lower triangle suffices. */
 export function subtractProducts(p: usize, q: usize, n: usize, block: usize): void {
   let lower0 = v128.load(block);
   let upper0 = v128.load(block, 16);

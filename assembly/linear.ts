@@ -1,4 +1,4 @@
-// The exports of linear.wasm: those of core.wasm that a linear posterior needs. What they compute is the same, to the bit.
+// The exports of linear.wasm: those of core.wasm that a linear posterior needs. Their results have the same bits.
 
 export { absorb, digest } from "./digest";
 export { exponential as exp } from "./exponential";

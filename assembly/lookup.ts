@@ -1,4 +1,4 @@
-// Which row of a Gaussian process a point belongs to. A scan: at the sizes whose n^2 is affordable, n is nothing.
+// The row of a point in a Gaussian process, by a scan: at sizes with an affordable O(n^2), O(n) costs next to nothing.
 
 import { GaussianProcess } from "./gaussian-process";
 
@@ -7,7 +7,7 @@ export function gpFind(gp: GaussianProcess, x: usize): i32 {
   return findPoint(gp.points, gp.size, x, gp.dimension << 3);
 }
 
-/** The first of n points (of `bytes` bytes each) that equals x as numbers, so that -0 is 0; or -1. */
+/** The first of n points (of `bytes` bytes each) that equals x, or -1. -0 equals 0. */
 export function findPoint(points: usize, n: usize, x: usize, bytes: usize): i32 {
   for (let i: usize = 0; i < n; i++, points += bytes) {
     let j: usize = 0;
@@ -17,7 +17,7 @@ export function findPoint(points: usize, n: usize, x: usize, bytes: usize): i32 
   return -1;
 }
 
-/** The row that minimises sum_j ((x_j - point_j) / scales_j)^2, the lowest among equals, or -1 if there is none. */
+/** The row that minimises sum_j ((x_j - point_j) / scales_j)^2, the lowest among equals, or -1 without rows. */
 export function gpNearest(gp: GaussianProcess, x: usize, scales: usize): i32 {
   const bytes = gp.dimension << 3;
   let nearest = -1;

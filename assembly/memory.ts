@@ -1,15 +1,15 @@
-// Dynamic memory: one list of free blocks in the order of their addresses, first fit, neighbours merged on release.
+// Dynamic memory: one list of free blocks in order of address, first fit. A released block is merged with its free neighbours.
 //
-// AssemblyScript's own allocators trap when memory cannot grow, or never free; this one answers 0 and frees.
-// A recommender owns tens of blocks, so walking a list costs nothing. Blocks come from `memory.grow` alone, never from
-// the pages the module starts with: whoever else grows memory (the tests' runtime does) is not disturbed.
+// The allocators of AssemblyScript trap when memory cannot grow, or never free. This one returns 0, and frees. A recommender owns
+// tens of blocks, so walking the list costs next to nothing. Blocks come from `memory.grow` alone, never from the initial pages, so
+// other code that grows memory (the runtime of the tests) is not disturbed.
 // Source: Knuth, The Art of Computer Programming 1, section 2.5, algorithms A and B.
 
-/** Stands before every block, free or not; keeps payloads aligned to 16 bytes, so that no vector straddles a cache line. */
+/** The header of every block, free or not. It keeps payloads aligned to 16 bytes, so that no vector straddles a cache line. */
 @unmanaged class Block {
-  /** Bytes, this header included. */
+  /** Bytes, including this header. */
   size: u32;
-  /** The free block that follows in memory, or null. Meaningless while the block is in use. */
+  /** The next free block in memory, or null. Undefined while the block is in use. */
   next: Block | null;
 }
 
@@ -24,12 +24,12 @@ let firstFree: Block | null = null;
   return changetype<usize>(block);
 }
 
-/** Returns a pointer to `bytes` bytes, aligned to 16 and not cleared, or 0. The caller owns it until `release`. */
+/** Returns a pointer to `bytes` bytes, aligned to 16 and not cleared, or 0 without memory. The caller owns it until `release`. */
 export function allocate(bytes: usize): usize {
   return reserve(bytes);
 }
 
-/** Like `allocate`, for `count` doubles. 64 bits, so that the size of a large triangle cannot wrap round. */
+/** `allocate` for `count` doubles. `count` has 64 bits, so that the size of a large triangle cannot wrap. */
 export function allocateDoubles(count: u64): usize {
   return count > u32.MAX_VALUE ? 0 : reserve(count << 3);
 }
@@ -41,12 +41,12 @@ function reserve(bytes: u64): usize {
   return pointer || !grow(size) ? pointer : take(size);
 }
 
-/** Gives a block back. `pointer` is 0, which does nothing, or came from an allocation and was not released yet. */
+/** Releases a block. `pointer`: from an allocation and not yet released, or 0, which does nothing. */
 export function release(pointer: usize): void {
   if (pointer) insert(changetype<Block>(pointer - HEADER));
 }
 
-/** Cuts `size` bytes from the first free block that has them: from its end, so that the list stays as it is. */
+/** Takes `size` bytes from the end of the first free block that has them, so that the list stays as it is. */
 function take(size: u32): usize {
   let previous: Block | null = null;
   let block = firstFree;
@@ -68,7 +68,7 @@ function take(size: u32): usize {
   return address(block) + HEADER;
 }
 
-/** Puts a block into the list, in one piece with the free neighbours it touches. */
+/** Adds a block to the list, and merges it with adjacent free blocks. */
 function insert(block: Block): void {
   let previous: Block | null = null;
   let next = firstFree;
@@ -91,7 +91,7 @@ function insert(block: Block): void {
   }
 }
 
-/** Asks for half as much again as there is, so that growing costs little in all; failing that, for what is needed. */
+/** Grows the memory by half its size, so that the total cost of growth is small. If that fails, by the needed size alone. */
 function grow(size: u32): bool {
   const needed = <i32>((<u64>size + PAGE_MASK) >> PAGE_BITS);
   const start = memory.size();

@@ -1,10 +1,10 @@
 // Panels of four right-hand sides: n x 4, row-major. The four lanes are four candidates (or four rows of a matrix).
-// Missing lanes hold zeros, so there is no scalar tail: every lane sees the same operations in the same order, whatever the
-// other lanes hold.
+// Missing lanes hold zeros, so there is no scalar tail: every lane runs the same operations in the same order, whatever the other
+// lanes hold.
 //
-// Rows are copied by vector instructions: `memory.copy` and `memory.fill` call the host, which costs as much as a hundred of them.
+// Vector instructions copy rows, because `memory.copy` and `memory.fill` call the host, which takes as long as a hundred of them.
 
-/** Lanes of a panel: two f64x2, which with four rows of the factor fill eight of the sixteen vector registers. */
+/** Lanes of a panel: two f64x2. With four rows of the factor they fill eight of the sixteen vector registers. */
 export const LANES: usize = 4;
 /** Bytes of a panel's row. */
 export const PANEL_ROW: usize = 32;
@@ -61,7 +61,7 @@ export function packPanel(rows: usize, count: usize, n: usize, panel: usize): vo
   if (lane < count) packLane(rows + (lane * n << 3), n, panel, lane);
 }
 
-/** Transposes two rows of n entries into the two lanes of a panel that begin at `panel`. */
+/** Transposes two rows of n entries into two lanes of a panel, from `panel` on. */
 function packLanes(rows: usize, n: usize, panel: usize): void {
   const stride = n << 3;
   let row = rows;

@@ -1,7 +1,7 @@
-// Joint draws at the watched candidates without factorising their posterior covariance each time: a draw of the prior, of which
-// what the observations contradict is taken away. The prior's factor serves all draws.
+// Joint draws at the watched candidates without a factor of their posterior covariance. A draw of the prior is corrected by the
+// observations. One factor of the prior serves all draws.
 //
-// With f0 a draw of the prior and e one of the noise, f0(x) - K(x, X) A^-1 (f0(X) + e) has the posterior's covariance, exactly.
+// With f0 a draw of the prior and e a draw of the noise, f0(x) - K(x, X) A^-1 (f0(X) + e) has exactly the posterior covariance.
 // Source: Wilson et al., Efficiently sampling functions from Gaussian process posteriors (ICML 2020), eq. 12 (Matheron's rule).
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
@@ -15,16 +15,16 @@ import { factoriseSemidefinite } from "./semidefinite";
 import { solve } from "./vector";
 
 /**
- * Factorises the prior covariance of the watched candidates, given once more as `xs` (k x d), unless that was done.
- * As in `gpSample` a pivot that is rounding has a zero column. Returns OK, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
- * **Cost:** k r^2 for rank r, and k^2 / 2 numbers that stay.
+ * Factorises the prior covariance of the watched candidates, passed again as `xs` (k x d), unless the factor exists.
+ * As in `gpSample`, a pivot that is rounding gets a zero column. Returns OK, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE.
+ * **Cost:** k r^2 for rank r, and k^2 / 2 numbers of lasting memory.
  */
 export function gpFactorPrior(gp: GaussianProcess, xs: usize): i32 {
   if (gp.prior) return OK;
   const d = gp.dimension;
   const k = gp.domainSize;
   const prior = allocateDoubles(triangle(k));
-  // A panel each for candidates and for rows.
+  // One panel for candidates, one for rows.
   const candidates = allocateDoubles((<u64>d + k) * LANES);
   if (!prior || !candidates) {
     release(prior);
@@ -56,11 +56,12 @@ export function gpFactorPrior(gp: GaussianProcess, xs: usize): i32 {
 }
 
 /**
- * Writes what `gpScoreWatched` writes, and m draws in opposite pairs: samples[2 s k + x] = means[x] + scale draw_s[x], and the next
- * k the same with a minus.
+ * Writes the results of `gpScoreWatched`, and m draws in opposite pairs: samples[2 s k + x] = means[x] + scale draw_s[x], and
+ * samples[(2 s + 1) k + x] with a minus.
  *
- * `gpFactorPrior` was called; `places` (n): of each row its place among the candidates; `normals`: (m / 2, rounded up) x 2 k, those
- * of the prior and those of the noise in a candidate's mean reward, one however many rows share it: merging them changes nothing; `samples`: m x k. Status as there. **Cost:** beside the scores m (k^2 + 2 n k + n^2) / 4.
+ * `gpFactorPrior` must come first. `places` (n): for each row its place among the candidates. `normals`: (m / 2, rounded up) x 2 k, k
+ * normals of the prior and k normals of the noise. All rows of a candidate share one noise, so merging rows changes nothing.
+ * `samples`: m x k. Returns the status of `gpScoreWatched`. **Cost:** that of the scores, and m (k^2 + 2 n k + n^2) / 4.
  */
 export function gpSampleWatched(
   gp: GaussianProcess,
@@ -105,7 +106,7 @@ export function gpSampleWatched(
   return allFinite(samples, m * k) ? OK : NOT_FINITE;
 }
 
-/** out = L z for a packed triangle of n rows; four rows at a time, as each waits for its own last addition. */
+/** out = L z for a packed triangle of n rows. Four rows run in parallel, because each waits for its own last addition. */
 function multiply(factor: usize, n: usize, z: usize, out: usize): void {
   let i: usize = 0;
   for (; i + 4 <= n; i += 4) {

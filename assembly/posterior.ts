@@ -1,5 +1,5 @@
-// What a Gaussian process says about k candidates: with V = L^-1 K(points, candidates) and z = L^-1 (s/c),
-// mean = V^T z and covariance = K(candidates, candidates) - V^T V, four candidates at a time.
+// Posterior moments and draws of a Gaussian process at k candidates, four at a time: with V = L^-1 K(points, candidates) and
+// z = L^-1 (s/c), mean = V^T z and covariance = K(candidates, candidates) - V^T V.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { GaussianProcess, weights, whitened } from "./gaussian-process";
@@ -10,7 +10,7 @@ import { allocateDoubles, release } from "./memory";
 import { clearRows, copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
 import { factoriseSemidefinite } from "./semidefinite";
 
-/** out[lane] = <column of the panel (n x 4), vector (n)>, for `count` lanes; `lanes` is workspace of 4. */
+/** out[lane] = <column of the panel (n x 4), vector (n)> for `count` lanes. `lanes`: workspace of 4. */
 function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {
   clearRows(lanes, 1);
   addProducts(panel, vector, n, lanes);
@@ -23,7 +23,7 @@ function whitenedKernel(gp: GaussianProcess, candidates: usize, panel: usize): v
   solvePanel(gp.factor, gp.reciprocals, 0, gp.size, panel);
 }
 
-/** variances[lane] -= the squares in the rows of a panel (n x 4), one after another: in pieces it gives the same bits. */
+/** variances[lane] -= the squares in a panel (n x 4), in order of rows, so that several pieces give the same bits as one. */
 function reduceVariances(panel: usize, n: usize, variances: usize): void {
   let lower = v128.load(variances);
   let upper = v128.load(variances, 16);
@@ -35,13 +35,13 @@ function reduceVariances(panel: usize, n: usize, variances: usize): void {
   v128.store(variances, upper, 16);
 }
 
-/** Writes `count` <= 4 variances from their lanes, rounding's negative ones as 0. */
+/** Writes `count` <= 4 variances from their lanes. A variance that rounding made negative becomes 0. */
 function writeVariances(lanes: usize, count: usize, out: usize): void {
   for (let at: usize = 0; at < count << 3; at += 8) store<f64>(out + at, max(load<f64>(lanes + at), 0));
 }
 
 /**
- * Writes the posterior means and variances (noise not included, never below 0) at `xs`.
+ * Writes the posterior means and variances (without noise, never below 0) at `xs`.
  *
  * `xs`: k x d, row-major; `means`, `variances`: k; none may overlap. Returns OK or NOT_FINITE. **Cost:** k (n d + n^2).
  */
@@ -63,8 +63,8 @@ export function gpScore(gp: GaussianProcess, xs: usize, k: usize, means: usize, 
 }
 
 /**
- * Writes the posterior means alone, as k^T A^-1 (s/c), which agrees with `gpScore` to rounding.
- * Shapes and status as there. **Cost:** k n d.
+ * Writes the posterior means alone, as k^T A^-1 (s/c), equal to those of `gpScore` up to rounding.
+ * Shapes and status as in `gpScore`. **Cost:** k n d.
  */
 export function gpMean(gp: GaussianProcess, xs: usize, k: usize, means: usize): i32 {
   const w = weights(gp);
@@ -81,14 +81,14 @@ export function gpMean(gp: GaussianProcess, xs: usize, k: usize, means: usize): 
 }
 
 /**
- * Writes the means and the lower triangle of the joint covariance, packed; its diagonal is not clamped.
+ * Writes the means and the packed lower triangle of the joint covariance. Its diagonal is not clamped.
  * Returns the largest prior variance of a candidate, or a status < 0.
  */
 function jointPosterior(gp: GaussianProcess, xs: usize, k: usize, means: usize, packed: usize): f64 {
   const d = gp.dimension;
   const n = gp.size;
   const groups = (k + LANES - 1) / LANES;
-  // Every group of four keeps its candidates (d x 4) and its V (n x 4); behind them a block of 4 x 4.
+  // Each group of four keeps its candidates (d x 4) and its V (n x 4). Behind all groups is a block of 4 x 4.
   const stride = (d + n) * PANEL_ROW;
   const kept = allocateDoubles(<u64>groups * (d + n) * LANES + LANES * LANES);
   if (!kept) return OUT_OF_MEMORY;
@@ -131,7 +131,7 @@ function jointPosterior(gp: GaussianProcess, xs: usize, k: usize, means: usize, 
 }
 
 /**
- * Writes the posterior means (k) and covariance (k x k, row-major, symmetric, its diagonal as in `gpScore`) at `xs` (k x d).
+ * Writes the posterior means (k) and covariance (k x k, row-major, symmetric, with the diagonal of `gpScore`) at `xs` (k x d).
  * Returns OK, OUT_OF_MEMORY or NOT_FINITE. **Cost:** k n^2 + k^2 n.
  */
 export function gpCovariance(gp: GaussianProcess, xs: usize, k: usize, means: usize, covariance: usize): i32 {
@@ -156,13 +156,13 @@ export function gpCovariance(gp: GaussianProcess, xs: usize, k: usize, means: us
 
 /**
  * Draws the process at `xs` jointly, m times in opposite pairs: samples[2 s k + i] = means[i] + scale (L z_s)[i], and
- * samples[(2 s + 1) k + i] the same with a minus. L is the lower Cholesky factor of the posterior covariance in the order of
- * the candidates, without jitter.
+ * samples[(2 s + 1) k + i] with a minus. L is the lower Cholesky factor of the posterior covariance in the order of the candidates,
+ * without jitter.
  *
- * A squared pivot of at most k 2^-52 times the largest prior variance is rounding, and its column zero; equal candidates
- * get equal samples, to the bit. `xs`: k x d; `normals` z: at least m / 2 rows of k; `means`, `variances`: k; `samples`: m x k;
- * none may overlap. Returns OK, OUT_OF_MEMORY, NOT_POSITIVE_DEFINITE or NOT_FINITE.
- * **Cost:** k n^2 + k^2 n + k r^2 + m k^2 / 4, r being the rank of the covariance.
+ * A squared pivot of at most k 2^-52 times the largest prior variance is rounding, and gets a zero column. Equal candidates get
+ * equal samples, to the bit. `xs`: k x d; `normals` z: at least m / 2 rows of k; `means`, `variances`: k; `samples`: m x k; none may
+ * overlap. Returns OK, OUT_OF_MEMORY, NOT_POSITIVE_DEFINITE or NOT_FINITE.
+ * **Cost:** k n^2 + k^2 n + k r^2 + m k^2 / 4, where r is the rank of the covariance.
  */
 export function gpSample(
   gp: GaussianProcess,
@@ -191,7 +191,7 @@ export function gpSample(
   return status;
 }
 
-/** Entry i of each of m samples: means[i] + scale (L z)[i] and means[i] - scale (L z)[i] in turn, L packed. */
+/** Writes entry i of each of m samples: means[i] + scale (L z)[i] and means[i] - scale (L z)[i] in turn, with L packed. */
 function correlate(
   gp: GaussianProcess,
   xs: usize,
@@ -209,7 +209,7 @@ function correlate(
   const at = i << 3;
   const mean = load<f64>(means + at);
   const row = factorRow(factor, i);
-  // The factor's rows of equal candidates differ by rounding, which a small pivot would make visible.
+  // The factor rows of equal candidates differ by rounding, which a small pivot would amplify.
   const twin = findPoint(xs, i, xs + i * bytes, bytes);
   for (let s: usize = 0; s < m; s += 2, normals += stride, samples += 2 * stride) {
     let plus: f64;

@@ -1,12 +1,12 @@
-// Randomness that can be addressed: element i of a sequence is a function of (seed, id, stream, i) and of nothing else.
+// Counter-based random numbers: element i of a sequence is a function of (seed, id, stream, i) alone.
 
-/** Words that tell the streams apart, so that uniforms and normals of the same id are independent. */
+/** The stream numbers, so that uniforms and normals of the same id are independent. */
 const UNIFORMS: u32 = 0;
 const NORMALS: u32 = 1;
 
 /**
- * Philox's two multipliers and its two Weyl increments, fractional digits of the golden ratio and of the square root of 3;
- * four of each, as a vector is loaded faster than made.
+ * The two multipliers of Philox, and its two Weyl increments: fractional digits of the golden ratio and of the square root of 3.
+ * Each constant four times, because loading a vector is faster than building one.
  */
 const CONSTANTS = memory.data<u32>([
   0xd2511f53, 0xd2511f53, 0xd2511f53, 0xd2511f53,
@@ -15,12 +15,12 @@ const CONSTANTS = memory.data<u32>([
   0xbb67ae85, 0xbb67ae85, 0xbb67ae85, 0xbb67ae85,
 ], 16);
 
-/** The words of the last four blocks: the first of each, then the second of each, and so on. */
+/** The words of the last four blocks: all first words, then all second words, and so on. */
 const WORDS = memory.data(64, 16);
 
 /**
- * Philox4x32-10: a bijection of 128-bit counters for every 64-bit key. Four counters, word by word in vectors; leaves the
- * results in WORDS.
+ * Philox4x32-10: a bijection of 128-bit counters for every 64-bit key. It takes four counters, word by word in vectors, and writes
+ * the results to WORDS.
  *
  * **Source:** Salmon, Moraes, Dror, Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011), section 3.3.
  */
@@ -63,22 +63,20 @@ export function philoxBlock(counter: usize, key: usize, out: usize): void {
   for (let word: usize = 0; word < 4; word++) store<u32>(out + (word << 2), load<u32>(WORDS + (word << 4)));
 }
 
-/** An odd multiple of 2^-53: never 0 or 1, symmetric about 1/2, and 1 minus it is exact. */
+/** A uniform number: an odd multiple of 2^-53, never 0 or 1, symmetric around 1/2. 1 minus it is exact. */
 // @ts-ignore: decorator
 @inline function unit(high: u32, low: u32): f64 {
   const bits = ((<u64>high << 32) | low) >> 11;
-  // 53 bits fit a signed integer, whose conversion is one instruction.
+  // 53 bits fit into a signed integer, and its conversion is one instruction.
   return <f64>(<i64>(bits | 1)) * (1.0 / 9007199254740992.0);
 }
 
-/**
- * Writes elements [first, first + count) of the uniform sequence of (seed, id) to `out`; indices are taken modulo 2^32.
- */
+/** Writes elements [first, first + count) of the uniform sequence of (seed, id) to `out`. Indices are modulo 2^32. */
 export function uniforms(seedLow: u32, seedHigh: u32, idLow: u32, idHigh: u32, first: u32, count: u32, out: usize): void {
   fill(seedLow, seedHigh, idLow, idHigh, UNIFORMS, first, count, out);
 }
 
-/** Like `uniforms`, of the standard normal distribution, by inversion: one uniform each, so none depends on another. */
+/** `uniforms` for the standard normal distribution, by inversion: one uniform for each, so elements do not depend on each other. */
 export function normals(seedLow: u32, seedHigh: u32, idLow: u32, idHigh: u32, first: u32, count: u32, out: usize): void {
   fill(seedLow, seedHigh, idLow, idHigh, NORMALS, first, count, out);
   const end = out + (<usize>count << 3);
@@ -113,7 +111,7 @@ function fill(
   }
 }
 
-// Coefficients of a numerator, highest power first, then of a denominator: eight and eight for each region.
+// For each region eight coefficients of a numerator, highest power first, then eight of a denominator.
 const CENTRE = memory.data<f64>([
   2509.0809287301227, 33430.57558358813, 67265.7709270087, 45921.95393154987,
   13731.69376550946, 1971.5909503065513, 133.14166789178438, 3.3871328727963665,
@@ -141,7 +139,7 @@ const FAR_TAIL = memory.data<f64>([
   return abs(p - 0.5) <= 0.425;
 }
 
-/** The quantiles of two p in the central region; anything for others. */
+/** The quantiles of two p in the central region. Results for other p are meaningless. */
 function central(p: v128): v128 {
   const q = f64x2.sub(p, f64x2.splat(0.5));
   const r = f64x2.sub(f64x2.splat(0.180625), f64x2.mul(q, q));
@@ -155,7 +153,7 @@ function central(p: v128): v128 {
 }
 
 function tail(p: f64): f64 {
-  // The distance to the nearer end, exact on either side.
+  // min(p, 1 - p) is the exact distance to the nearer end.
   const r = sqrt(-Math.log(min(p, 1 - p)));
   return copysign(r <= 5 ? ratio(TAIL, r - 1.6) : ratio(FAR_TAIL, r - 5), p - 0.5);
 }

@@ -1,4 +1,4 @@
-// Many samples of a ridge posterior at once: how each ranks k candidates, of whose features most may be zero.
+// Many samples of a ridge posterior at once, and their rankings of k candidates with sparse features.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { allFinite, splat } from "./linalg";
@@ -7,14 +7,14 @@ import { copyVector } from "./panel";
 import { estimate, Ridge } from "./ridge";
 import { solveTransposed } from "./vector";
 
-/** Draws that are scored together: two to each of four sums, so that none waits for its own last addition. */
+/** Draws that are scored together: two for each of four sums, which run in parallel. */
 const GROUP: usize = 8;
-/** Bytes of a feature's row of a group. */
+/** Bytes of one feature's row in a group. */
 const GROUP_ROW: usize = GROUP << 3;
 
 /**
- * Keeps w = L^-T z for each of m rows z of `normals` (m x d), instead of those kept before, for `ridgeDrawScores`. They
- * belong to the present factor: whoever changes that draws again. Returns OK, or OUT_OF_MEMORY, nothing changed.
+ * Keeps w = L^-T z for each of m rows z of `normals` (m x d) for `ridgeDrawScores`, instead of earlier draws. The draws belong to
+ * the present factor. After a change of the factor the caller must draw again. Returns OK, or OUT_OF_MEMORY with nothing changed.
  * **Cost:** m d^2 / 2.
  */
 export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
@@ -36,11 +36,11 @@ export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
 }
 
 /**
- * Scores of m samples in opposite pairs, kept in `model.scores`: k rows, of which entry 2 s is <x_c, centre> + scale <x_c, w_s>
- * for each w_s that `ridgeDraw` kept, and entry 2 s + 1 the same with a minus, which costs no more.
+ * Computes the scores of m samples in opposite pairs, and keeps them in `model.scores`: k rows. In row c, entry 2 s is
+ * <x_c, centre> + scale <x_c, w_s> for each w_s of `ridgeDraw`, and entry 2 s + 1 has a minus, at no extra cost.
  *
- * `ridgeDraw` has kept at least m / 2. `centre`: d, or 0 for theta; `xs`: k x d, row-major. Returns OK, OUT_OF_MEMORY or NOT_FINITE.
- * **Cost:** m / 2 for each feature that is not zero.
+ * `ridgeDraw` must have kept at least m / 2 draws. `centre`: d, or 0 for theta; `xs`: k x d, row-major. Returns OK, OUT_OF_MEMORY or
+ * NOT_FINITE. **Cost:** m / 2 for each feature that is not zero.
  */
 export function ridgeDrawScores(model: Ridge, centre: usize, xs: usize, k: usize, scale: f64, m: usize): i32 {
   const d = model.dimension;
@@ -63,7 +63,7 @@ export function ridgeDrawScores(model: Ridge, centre: usize, xs: usize, k: usize
   return allFinite(model.scores, k * stride) ? OK : NOT_FINITE;
 }
 
-/** Makes room for so many scores. */
+/** Makes room for `count` scores. Returns false without memory. */
 function reserve(model: Ridge, count: u64): bool {
   if (count <= <u64>model.scoreRoom) return true;
   const scores = allocateDoubles(count);
@@ -74,7 +74,7 @@ function reserve(model: Ridge, count: u64): bool {
   return true;
 }
 
-/** Writes the scores of k candidates by one of the samples that `ridgeDrawScores` has scored them by. */
+/** Writes the scores of k candidates for one sample of the last `ridgeDrawScores`. */
 export function ridgeDrawn(model: Ridge, k: usize, sample: usize, out: usize): void {
   const stride = model.scoreStride << 3;
   let score = model.scores + (sample << 3);
@@ -82,8 +82,8 @@ export function ridgeDrawn(model: Ridge, k: usize, sample: usize, out: usize): v
 }
 
 /**
- * How many of the m samples that `ridgeDrawScores` has scored k candidates by put one of them at a place, from 0: of equal
- * scores the first candidate comes first. **Cost:** m k.
+ * The number of samples of the last `ridgeDrawScores` (m samples, k candidates) that rank a candidate at a place, from 0. Among equal
+ * scores the first candidate ranks first. **Cost:** m k.
  */
 export function ridgeDrawHits(model: Ridge, k: usize, m: usize, candidate: usize, place: usize): i32 {
   const row = model.scoreStride << 3;
@@ -97,7 +97,7 @@ export function ridgeDrawHits(model: Ridge, k: usize, m: usize, candidate: usize
     let before0 = i64x2.splat(0);
     let before1 = i64x2.splat(0);
     let other = column;
-    // A comparison that holds is -1.
+    // A true comparison is -1.
     for (; other < own; other += row) {
       before0 = i64x2.sub(before0, f64x2.ge(v128.load(other), lower));
       before1 = i64x2.sub(before1, f64x2.ge(v128.load(other, 16), upper));
@@ -112,10 +112,10 @@ export function ridgeDrawHits(model: Ridge, k: usize, m: usize, candidate: usize
   return hits;
 }
 
-/** Lists the features that are not zero, 16 bytes each: the value, and where its row begins in a group. Returns the list's end. */
+/** Lists the features that are not zero, 16 bytes each: the value, and the offset of its row in a group. Returns the end of the list. */
 function listFeatures(x: usize, d: usize, list: usize): usize {
   for (let first: usize = 0; first < d; first += 64) {
-    // First which ones, then those alone: a branch at each would go either way at random.
+    // A mask finds the features first. A branch for each feature would be unpredictable.
     for (let mask = maskOf(x + (first << 3), min(64, d - first)); mask != 0; mask &= mask - 1, list += 16) {
       const j = first + <usize>ctz(mask);
       store<f64>(list, load<f64>(x + (j << 3)));
@@ -125,7 +125,7 @@ function listFeatures(x: usize, d: usize, list: usize): usize {
   return list;
 }
 
-/** A bit for each of n <= 64 values that is not zero. */
+/** A mask with one bit for each of n <= 64 values, set if the value is not zero. */
 function maskOf(values: usize, n: usize): u64 {
   let mask: u64 = 0;
   let i: usize = 0;

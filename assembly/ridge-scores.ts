@@ -1,4 +1,4 @@
-// What a ridge posterior says about k candidates, four at a time: means, widths, and samples.
+// Means, widths and samples of a ridge posterior at k candidates, four at a time.
 
 import { NOT_FINITE, OK } from "./abi";
 import { addProducts, allFinite, solvePanel } from "./linalg";
@@ -51,7 +51,7 @@ export function ridgeScore(model: Ridge, xs: usize, k: usize, means: usize, widt
   return allFinite(means, k) && allFinite(widths, k) ? OK : NOT_FINITE;
 }
 
-/** What a panel gives, to the bit, without its three empty lanes. */
+/** Scores one candidate with the bits of a panel, without its three empty lanes. */
 function scoreOne(model: Ridge, x: usize, mean: usize, width: usize): void {
   const bytes = model.dimension << 3;
   const y = model.panel;
@@ -80,7 +80,7 @@ export function ridgeSample(model: Ridge, normals: usize, scale: f64, out: usize
 }
 
 /**
- * scores[c] = <x_c, parameter>, whose bits for theta are those of the means of `ridgeScore`.
+ * scores[c] = <x_c, parameter>. For theta the bits are those of the means of `ridgeScore`.
  *
  * `xs`: k x d, row-major; `parameter`: d; `scores`: k; none may overlap. Returns OK or NOT_FINITE. **Cost:** k d.
  */
@@ -96,7 +96,7 @@ export function ridgeProducts(model: Ridge, xs: usize, k: usize, parameter: usiz
   return allFinite(scores, k) ? OK : NOT_FINITE;
 }
 
-/** Four rows at once, because a row alone waits for its own last addition at every step. */
+/** Four rows in parallel, because a single row waits for its own last addition at every step. */
 function fourProducts(xs: usize, parameter: usize, bytes: usize, out: usize): void {
   let sum0: f64 = 0;
   let sum1: f64 = 0;

@@ -10,24 +10,25 @@ import { solve, solveTransposed } from "./vector";
 @unmanaged export class Ridge {
   ridge: f64;
   dimension: usize;
-  /** Whether theta belongs to the present factor and moment. */
+  /** Whether theta is up to date. */
   fresh: bool;
-  /** Owned: gram (packed), moment (d), factor (packed), then what is derived: reciprocals (d), theta (d), panel ((d + 8) x 4). */
+  /** Owned block: gram (packed), moment (d), factor (packed), and derived values: reciprocals (d), theta (d), panel ((d + 8) x 4). */
   gram: usize;
   moment: usize;
   factor: usize;
   reciprocals: usize;
   theta: usize;
   panel: usize;
-  /** Owned: what `ridgeDraw` drew, in groups (d x 8). */
+  /** Owned: the draws of `ridgeDraw`, in groups (d x 8). */
   draws: usize;
-  /** Owned: scores by those draws (k x `scoreStride`), and how many there is room for. */
+  /** Owned: scores for these draws (k x `scoreStride`). */
   scores: usize;
   scoreStride: usize;
+  /** The number of scores with room in `scores`. */
   scoreRoom: usize;
 }
 
-/** Starts with nothing seen: V = ridge I, ridge > 0. Returns a handle, which the caller owns until `ridgeRelease`, or 0. */
+/** Creates a posterior with V = ridge I, ridge > 0. Returns a handle, which the caller owns until `ridgeRelease`, or 0 without memory. */
 export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
   const model = changetype<Ridge>(allocate(offsetof<Ridge>()));
   const gram = allocateDoubles(2 * triangle(dimension) + (3 + LANES) * <u64>dimension + 2 * LANES * LANES);
@@ -61,23 +62,21 @@ export function ridgeRelease(model: Ridge): void {
   release(changetype<usize>(model));
 }
 
-/** Where [gram packed | moment | factor packed] stands, to be read, or overwritten and followed by `ridgeTouch`. */
+/** Pointer to [gram packed | moment | factor packed]. A caller that writes there must call `ridgeTouch`. */
 export function ridgeState(model: Ridge): usize {
   return model.gram;
 }
 
-/** Derives everything anew from the state that was written. */
+/** Derives all other values after the caller has written the state. */
 export function ridgeTouch(model: Ridge): void {
   invertDiagonal(model.factor, model.dimension, model.reciprocals);
   model.fresh = false;
 }
 
-/**
- * Adds x x^T to V. Returns OK, or NOT_FINITE, nothing changed, if the sum would overflow. **Cost:** O(d^2).
- */
+/** Adds x x^T to V. Returns OK, or NOT_FINITE with nothing changed if the sum would overflow. **Cost:** O(d^2). */
 export function ridgeAppend(model: Ridge, x: usize): i32 {
   const d = model.dimension;
-  // The diagonal bounds every entry of V and of L, and the squares under way; a quarter leaves room for rounding.
+  // The diagonal bounds every entry of V and of L, and every intermediate square. A quarter leaves room for rounding.
   for (let i: usize = 0; i < d; i++) {
     const at = i << 3;
     const value = load<f64>(x + at);
@@ -94,7 +93,7 @@ export function ridgeAppend(model: Ridge, x: usize): i32 {
   return OK;
 }
 
-/** Adds delta x to the moment. Returns OK, or NOT_FINITE, nothing changed. **Cost:** O(d). */
+/** Adds delta x to the moment. Returns OK, or NOT_FINITE with nothing changed. **Cost:** O(d). */
 export function ridgeReward(model: Ridge, x: usize, delta: f64): i32 {
   const end = model.dimension << 3;
   for (let j: usize = 0; j < end; j += 8) {
@@ -108,7 +107,7 @@ export function ridgeReward(model: Ridge, x: usize, delta: f64): i32 {
   return OK;
 }
 
-/** theta = L^-T L^-1 moment, once per change: from the state alone, so that a restored one gives the same bits. */
+/** theta = L^-T L^-1 moment, solved once per change. It depends on the state alone, so a restored state gives the same bits. */
 export function estimate(model: Ridge): usize {
   if (!model.fresh) {
     const d = model.dimension;
@@ -134,10 +133,10 @@ export function ridgeLogDeterminant(model: Ridge): f64 {
 }
 
 /**
- * Rebuilds the factor from the gram matrix, whatever order it was summed in. **Cost:** d^3 / 3.
+ * Rebuilds the factor from the gram matrix. The order of impressions plays no part. **Cost:** d^3 / 3.
  *
- * No squared pivot of ridge I + sum x x^T is below the ridge: one that rounding has pushed below half of it is lifted there.
- * Returns OK, or, nothing changed, OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite.
+ * No exact squared pivot of ridge I + sum x x^T is below the ridge. A pivot that rounding pushes below half the ridge is lifted there.
+ * Returns OK. With nothing changed it returns OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite.
  */
 export function ridgeRefactor(model: Ridge): i32 {
   const d = model.dimension;

@@ -1,7 +1,7 @@
 // The factor of a matrix that may be singular, such as the covariance of a smooth function at many points.
 //
-// A squared pivot that is rounding gets a zero column. What has one adds nothing to any later row, so the rows with a pivot are
-// kept once more without the zeros between them: a matrix of rank r is factorised at the cost of n r^2, with the same bits.
+// A squared pivot that is rounding gets a zero column. A zero column adds nothing to later rows. The rows with a pivot are hence kept
+// in a second, compact triangle without zero columns. A matrix of rank r then costs n r^2, with the same bits.
 
 import { NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { factoriseBlock, ZERO_COLUMN } from "./factor";
@@ -9,24 +9,24 @@ import { factorRow, solvePanel, subtractProducts, triangle } from "./linalg";
 import { allocateDoubles, release } from "./memory";
 import { clearRows, copyLanes, LANES, PANEL_ROW } from "./panel";
 
-/** The rows that have a pivot, and what serves to find the next. It stands before them, in one block of workspace. */
+/** The header of a block of workspace for the rows with a pivot. */
 @unmanaged class Pivots {
-  /** How many. */
+  /** The number of these rows. */
   rank: usize;
-  /** Their rows, with the columns of the others left out: a packed triangle with its reciprocals. */
+  /** The rows without zero columns: a packed triangle with its reciprocals. */
   factor: usize;
   reciprocals: usize;
-  /** Their columns, as bytes from a row's begin. */
+  /** The columns with a pivot, as byte offsets in a row. */
   columns: usize;
   /** (4 + rank) x 4. */
   panel: usize;
 }
 
-/** Doubles of `Pivots`, and one for the alignment of what follows. */
+/** Doubles of `Pivots`, and one for alignment. */
 const HEADER: usize = 4;
 
 /**
- * Cholesky of the packed triangle A of n rows, in place. A squared pivot at or below `floor` is rounding, and its column zero.
+ * Cholesky of the packed triangle A of n rows, in place. A squared pivot at or below `floor` is rounding, and gets a zero column.
  * Returns OK, OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite (the triangle is then garbage).
  * **Cost:** n r^2 / 2 multiplications for rank r, and n r^2 / 2 subtractions; n (n + 1) / 2 numbers of memory.
  */
@@ -53,7 +53,7 @@ export function factoriseSemidefinite(factor: usize, n: usize, floor: f64): i32 
   return status;
 }
 
-/** For `count` <= 4 rows from `start` on solves for their entries in columns before `start`, and subtracts those from the others. */
+/** Solves for the entries of `count` <= 4 rows from `start` on in columns before `start`, and subtracts their products from the rest. */
 function reduceRows(factor: usize, start: usize, count: usize, pivots: Pivots): void {
   const block = pivots.panel;
   const panel = block + LANES * PANEL_ROW;
@@ -76,7 +76,7 @@ function reduceRows(factor: usize, start: usize, count: usize, pivots: Pivots): 
   for (let a: usize = 0; a < count; a++) copyLanes(factorRow(factor, start + a) + (start << 3), block + a * PANEL_ROW, a + 1);
 }
 
-/** Keeps row i if it has a pivot, whose reciprocal is not 0 then. */
+/** Adds row i to the compact triangle if it has a pivot, that is if the reciprocal is not 0. */
 function keep(factor: usize, i: usize, reciprocal: f64, pivots: Pivots): void {
   if (reciprocal == 0) return;
   const rank = pivots.rank;

@@ -1,4 +1,4 @@
-// Ridge regression from given sums, with what the evidence for its ridge is computed from.
+// Ridge regression from given sums, with the trace that the evidence for the ridge needs.
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { factorise, LIFT } from "./factor";
@@ -8,11 +8,11 @@ import { LANES } from "./panel";
 import { solve, solveFrom, solveTransposed } from "./vector";
 
 /**
- * With A = gram + ridge I (gram: d (d + 1) / 2, packed, semi-definite): writes A^-1 to each of `count` vectors (d each, in place).
+ * Multiplies each of `count` vectors (d each, in place) by A^-1, where A = gram + ridge I (gram: d (d + 1) / 2, packed, semi-definite),
+ * and writes the trace of A^-1 to `trace`.
  *
- * The trace of A^-1 goes to `trace`. A squared pivot that rounding has pushed below half of the ridge is lifted there. Returns
- * OK, or NOT_FINITE, or, nothing written, OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite.
- * **Cost:** 2 d^3 / 3.
+ * A squared pivot that rounding pushes below half the ridge is lifted there. Returns OK or NOT_FINITE. With nothing written it returns
+ * OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite. **Cost:** 2 d^3 / 3.
  */
 export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, count: usize, trace: usize): i32 {
   const factor = allocateDoubles(triangle(d) + (3 + LANES) * <u64>d + 2 * LANES * LANES);
@@ -42,7 +42,7 @@ export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, c
   return status;
 }
 
-/** tr (L L^T)^-1, the squares of L^-1 added up column by column. `column`: workspace of d. */
+/** tr (L L^T)^-1: the sum of the squares of L^-1, column by column. `column`: workspace of d. */
 function inverseTrace(factor: usize, reciprocals: usize, d: usize, column: usize): f64 {
   let sum: f64 = 0;
   for (let j: usize = 0; j < d; j++) {

@@ -1,5 +1,5 @@
-// Triangular systems with one right-hand side, with the bits that a panel would give: every entry's subtractions in the same
-// order. A vector has no lanes to fill, so rows are taken several at a time: one alone waits for its own last subtraction.
+// Triangular systems with one right-hand side. Every entry has its subtractions in the order of a panel, hence the same bits. A
+// vector has no lanes, so several rows run in parallel: a single row would wait for its own last subtraction.
 
 import { factorRow, splat, subtractProduct } from "./linalg";
 
@@ -8,7 +8,7 @@ export function solve(factor: usize, reciprocals: usize, n: usize, vector: usize
   solveFrom(factor, reciprocals, 0, n, vector);
 }
 
-/** Solves L y = b for entries [from, n), in place; entries before `from` hold y already. The bits are those of `solvePanel`. */
+/** Solves L y = b for entries [from, n), in place. Entries before `from` already hold y. The bits are those of `solvePanel`. */
 export function solveFrom(factor: usize, reciprocals: usize, from: usize, n: usize, vector: usize): void {
   let i = from;
   for (; i & 7 && i < n; i++) solveEntry(factor, reciprocals, i, 0, vector);
@@ -19,7 +19,7 @@ export function solveFrom(factor: usize, reciprocals: usize, from: usize, n: usi
   for (; i < n; i++) solveEntry(factor, reciprocals, i, 0, vector);
 }
 
-/** Solves for entry i, from which what comes from entries before `from` was subtracted already. */
+/** Solves for entry i. The products with entries before `from` are already subtracted. */
 function solveEntry(factor: usize, reciprocals: usize, i: usize, from: usize, vector: usize): void {
   const end = vector + (i << 3);
   let rest = load<f64>(end);
@@ -29,7 +29,7 @@ function solveEntry(factor: usize, reciprocals: usize, i: usize, from: usize, ve
   store<f64>(end, rest * load<f64>(reciprocals + (i << 3)));
 }
 
-/** Two rows' entries at two places, subtracted place by place: a row of its own would wait for its last subtraction. */
+/** Subtracts the products of two rows at two places, in order of places. The two rows run in parallel. */
 // @ts-ignore: decorator
 @inline function subtractPair(rest: v128, row: usize, next: usize, y: v128, following: v128): v128 {
   const first = v128.load(row);
@@ -38,7 +38,7 @@ function solveEntry(factor: usize, reciprocals: usize, i: usize, from: usize, ve
   return subtractProduct(rest, v128.shuffle<f64>(first, second, 1, 3), following);
 }
 
-/** Subtracts from entries [i, i + 8) what comes from those before them; i is even. */
+/** Subtracts from entries [i, i + 8) their products with entries before i. i is even. */
 function subtractEight(factor: usize, i: usize, vector: usize): void {
   const end = vector + (i << 3);
   let rest0 = v128.load(end);
@@ -76,13 +76,13 @@ function subtractEight(factor: usize, i: usize, vector: usize): void {
 }
 
 /**
- * Solves L^T x = b in place, from the last entry on: the factor is then read along its rows.
+ * Solves L^T x = b in place, from the last entry to the first, so that the factor is read along its rows.
  *
- * Every entry is (b - l_n x_n) - l_{n-1} x_{n-1} - ... in this order, whether rows are taken one by one or in fours.
+ * Every entry is (b - l_n x_n) - l_{n-1} x_{n-1} - ... in this order, whether it is solved alone or with three others.
  */
 export function solveTransposed(factor: usize, reciprocals: usize, n: usize, vector: usize): void {
   let i = n;
-  // What is left is then a multiple of four, with no odd entry for the pairs of lanes.
+  // Afterwards the number of entries is a multiple of four, without an odd entry for the pairs of lanes.
   while (i & 3) {
     const x = solved(vector, reciprocals, --i);
     for (let l = factorRow(factor, i), v = vector, end = v + (i << 3); v < end; l += 8, v += 8) {
@@ -99,7 +99,7 @@ export function solveTransposed(factor: usize, reciprocals: usize, n: usize, vec
   return x;
 }
 
-/** Solves for the entries [n - 4, n), and subtracts them from those before. */
+/** Solves for the entries [n - 4, n), and subtracts their products from earlier entries. */
 function solveFourTransposed(factor: usize, reciprocals: usize, n: usize, vector: usize): void {
   const first = (n - 4) << 3;
   let l0 = factorRow(factor, n - 4);

@@ -1,10 +1,10 @@
 import type { Carrier } from "./outbox.ts";
 
-/** So many together stay well below the 64 kB that a page may have under way when it goes. */
+/** A request with this many items stays well below 64 kB, the limit for requests in flight when a page is unloaded. */
 const MOST = 50;
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** Brings impressions to a worker. A beacon cannot bear a key: when the page goes, a request outlives it. */
+/** Sends impressions to a worker. A beacon cannot carry a key, so a keepalive request is sent when the page is unloaded. */
 export function workerCarrier(address: string, key: string): Carrier {
   const request = (items: readonly unknown[]) => {
     return {
@@ -16,7 +16,7 @@ export function workerCarrier(address: string, key: string): Carrier {
   return { most: MOST, request, beacon };
 }
 
-/** Brings conversions to a shop's own address, with its cookies. */
+/** Sends conversions to the shop's own address, with its cookies. */
 export function shopCarrier(address: string): Carrier {
   return {
     most: MOST,

@@ -1,14 +1,14 @@
-/** The device's time, in ms since 1970: it never goes back, and follows a server's where one was asked. */
+/** The time in ms since 1970, from the device's clock, corrected by a server's time. It never decreases, except by a correction. */
 export class Clock {
   #latest = 0;
   #ahead = 0;
 
-  /** @param latest a time that has passed already, as an earlier visit knows. */
+  /** @param latest a time in the past, such as the time of an earlier visit. */
   passed(latest: number): void {
     this.#latest = Math.max(this.#latest, latest);
   }
 
-  /** Takes a server's time, which is right even if it lies before what this clock has shown. */
+  /** Follows a server's time from now on, even if it is earlier than the last `now()`. */
   correct(serverNow: number): void {
     this.#ahead = serverNow - Date.now();
     this.#latest = serverNow;

@@ -1,4 +1,4 @@
-// `afterclick/local`: deciding in a page, by a worker's snapshots or by what the device has learnt alone.
+// `afterclick/local`: decisions in a page, from a worker's published snapshots or from the device's own learning.
 
 export type { Action, Features } from "../publication/featurizer.ts";
 export { OwnModel, type OwnModelOptions } from "./own-model.ts";

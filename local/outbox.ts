@@ -1,36 +1,37 @@
 import type { Report, Shelf } from "./shelf.ts";
 
-/** Something to be sent, once: whoever gets it again under the same id knows it. */
+/** An item to send. The receiver knows a repetition by its id. */
 export interface Letter {
   readonly id: string;
-  /** Names who takes it, among the outbox's carriers. */
+  /** The name of its carrier. */
   readonly to: string;
-  /** Nobody takes it after this, in ms since 1970. */
+  /** The receiver accepts it until this time, in ms since 1970. */
   readonly until: number;
   readonly item: unknown;
 }
 
-/** How letters of one kind are sent: some together, as one request. */
+/** Sends letters of one kind, several of them in one request. */
 export interface Carrier {
+  /** Most letters in one request. */
   readonly most: number;
   request(items: readonly unknown[]): { readonly url: string; readonly init: RequestInit };
-  /** Sends when the page is about to go, when nobody can wait for an answer. */
+  /** Sends items while the page is unloaded, without waiting for an answer. */
   beacon(items: readonly unknown[]): void;
 }
 
 const PREFIX = "letter ";
-/** Letters are gathered for a moment, in ms. */
+/** Letters are gathered for this long, in ms. */
 const GATHER_MS = 500;
 const FIRST_RETRY_MS = 2000;
 const LAST_RETRY_MS = 300_000;
-/** Beyond it the oldest are given up: a page that is offline for weeks does not fill the disk. */
+/** With more letters than this, the oldest are dropped, so that a page that is offline for weeks does not fill the disk. */
 const MOST = 1000;
 
 /**
- * Letters that are kept until they have arrived, over reloads and while offline.
+ * Keeps letters until they have arrived, across reloads and while offline.
  *
- * A refusal for good (400, 413, 422) of several is tried with each alone, then reported and given up; everything else is
- * tried again: when the browser is online again, and ever less often.
+ * After a permanent refusal (400, 413, 422) of several letters, each is sent alone. A letter that is refused alone is reported and
+ * dropped. After any other failure the letters are sent again, when the browser is online again and with growing pauses.
  */
 export class Outbox {
   readonly #shelf: Shelf;
@@ -57,7 +58,7 @@ export class Outbox {
     globalThis.addEventListener?.("pagehide", () => this.#leave(), { signal });
   }
 
-  /** Takes up what earlier visits have left. */
+  /** Loads the letters of earlier visits. */
   async open(): Promise<void> {
     for (const [, letter] of await this.#shelf.startingWith<Letter>(PREFIX)) this.#letters.set(letter.id, letter);
     if (this.#letters.size > 0) this.#soon(0);
@@ -67,7 +68,7 @@ export class Outbox {
     return this.#letters.size;
   }
 
-  /** Keeps letters, and sends them soon. One whose id waits here already changes nothing. */
+  /** Keeps letters, and sends them soon. A letter with the id of a kept one is ignored. */
   async put(letters: readonly Letter[]): Promise<void> {
     const fresh = letters.filter(({ id }) => !this.#letters.has(id));
     for (const letter of fresh) this.#letters.set(letter.id, letter);
@@ -77,7 +78,7 @@ export class Outbox {
     await Promise.all(fresh.map((letter) => this.#shelf.set(PREFIX + letter.id, letter)));
   }
 
-  /** Sends what waits. It resolves when all was tried, whatever came of it. */
+  /** Sends all kept letters. The promise resolves after one attempt for each letter, with or without success. */
   send(): Promise<void> {
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
@@ -85,7 +86,7 @@ export class Outbox {
     return this.#sending;
   }
 
-  /** Sends nothing any more. */
+  /** Stops sending. */
   close(): void {
     clearTimeout(this.#timer);
     this.#left.abort();
@@ -109,7 +110,7 @@ export class Outbox {
     let arrived = true;
     for (const batch of this.#batches()) arrived = (await this.#deliver(batch)) && arrived;
     this.#retryMs = arrived ? FIRST_RETRY_MS : Math.min(LAST_RETRY_MS, 2 * this.#retryMs);
-    // Letters of a carrier that this visit has not wait for another visit.
+    // Letters without a carrier in this visit wait for another visit.
     if (this.#batches().length > 0) this.#soon(arrived ? 0 : this.#retryMs * (0.5 + Math.random() / 2));
   }
 
@@ -120,7 +121,7 @@ export class Outbox {
     });
   }
 
-  /** Whether what became of the letters is settled. */
+  /** Whether the letters are settled: delivered or dropped. */
   async #deliver(letters: readonly Letter[]): Promise<boolean> {
     const { url, init } = this.#carriers[letters[0].to].request(letters.map(({ item }) => item));
     const response = await fetch(url, init).catch(() => undefined);
@@ -136,7 +137,7 @@ export class Outbox {
     return true;
   }
 
-  /** What is sent now may not arrive: it stays, and the next visit sends it again. */
+  /** A beacon may get lost, so the letters stay, and the next visit sends them again. */
   #leave(): void {
     for (const batch of this.#batches()) this.#carriers[batch[0].to].beacon(batch.map(({ item }) => item));
   }

@@ -13,28 +13,28 @@ import { Clock } from "./clock.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface OwnModelOptions extends RecommenderOptions {
-  /** Names what is learnt, on this device and for this origin. */
+  /** The name of the model on this device, for this origin. */
   readonly name: string;
-  /** Told what went wrong without stopping anything; default: nobody. */
+  /** Called for problems that stop nothing. Default: no report. */
   readonly report?: Report;
 }
 
-/** What is kept after each change. */
+/** The stored state after a change. */
 interface Kept {
-  /** Grows with each change, by whichever tab. */
+  /** Grows with each change in any tab. */
   readonly revision: number;
-  /** Of the options, under which it has learnt. */
+  /** The options that the model has learnt under. */
   readonly options: string;
   readonly bytes: Uint8Array;
   readonly at: number;
 }
 
 /**
- * A model that learns on the device alone, and keeps what it has learnt in IndexedDB: over reloads, and for all tabs of an
- * origin, which take turns. **What leaves the device:** nothing.
+ * A model that learns on the device alone. IndexedDB keeps its state across reloads and for all tabs of an origin, which take turns.
+ * **Data that leaves the device:** none.
  *
- * If its storage was cleared, or other options are given, it begins anew. What a newer version has kept is left as it is: it then
- * learns in memory only.
+ * The model starts again without impressions if its storage was cleared or its options changed. State that a newer version stored
+ * is not overwritten: the model then learns in memory only.
  */
 export class OwnModel {
   readonly #options: RecommenderOptions;
@@ -60,9 +60,10 @@ export class OwnModel {
   }
 
   /**
-   * Opens what this device has learnt under that name, or begins.
+   * Opens the stored model of that name, or creates one.
    *
-   * @throws {TypeError | RangeError} naming the option. @throws {UnsupportedError} if the host cannot run the core.
+   * @throws {TypeError | RangeError} naming the option.
+   * @throws {UnsupportedError} if the host cannot run the core.
    */
   static async open(options: OwnModelOptions): Promise<OwnModel> {
     if (typeof options.name !== "string" || options.name === "") throw new TypeError("name: expected a text that names the model");
@@ -72,22 +73,22 @@ export class OwnModel {
     return model;
   }
 
-  /** Decides by what it has learnt, and counts what is shown. `now` is the device's. */
+  /** Decides, and registers the shown items as impressions. `now` is the device's time. */
   recommend(request: Omit<RecommendRequest, "now">): Promise<Decision> {
     return this.#change((recommender, now) => recommender.recommend({ ...request, ...(this.#inMs && { now }) }));
   }
 
-  /** Learns a conversion; `at`, if it is not said, is now. */
+  /** Counts a conversion. `at` defaults to now. */
   convert(event: ConversionEvent): Promise<{ readonly status: ConversionStatus }> {
     return this.#change((recommender, now) => recommender.convert({ ...(this.#inMs && { at: now }), ...event }));
   }
 
-  /** All that it has learnt, as bytes for `Recommender.restore`. */
+  /** The state as bytes for `Recommender.restore`. */
   async snapshot(): Promise<Uint8Array> {
     return this.#exclusively(async () => this.#recommender.snapshot());
   }
 
-  /** Erases all that is kept of it on this device, and begins anew. */
+  /** Erases the stored state on this device, and starts again without impressions. */
   async forget(): Promise<void> {
     await this.#exclusively(async () => {
       await this.#shelf.clear();
@@ -112,13 +113,13 @@ export class OwnModel {
     });
   }
 
-  /** One at a time, in this page and in all others, after taking up what the others have learnt. */
+  /** Runs one task at a time across all tabs, after loading the state that other tabs stored. */
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
     const turn = async (): Promise<T> => {
       await this.#catchUp();
       return work();
     };
-    // Without locks, as on a page without TLS, tabs overwrite what others have learnt meanwhile.
+    // Without locks, as on a page without TLS, concurrent tabs overwrite each other's changes.
     const done = this.#turn.then(() =>
       globalThis.navigator?.locks ? (navigator.locks.request(`afterclick own ${this.#name}`, turn) as Promise<T>) : turn(),
     );
@@ -142,7 +143,7 @@ export class OwnModel {
   }
 }
 
-/** The factory of a descriptor whose options are known to be the snapshot's. */
+/** The factory of a descriptor with the options of the snapshot. */
 function given(policy: PolicyDescriptor): PolicyFactory {
   return Object.assign(() => policy, { id: policy.id });
 }

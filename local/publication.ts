@@ -6,7 +6,7 @@ import type { Action } from "../publication/featurizer.ts";
 export interface Publication {
   readonly model: string;
   readonly version: number;
-  /** When the worker published it, in ms since 1970. */
+  /** Time of publication, in ms since 1970. */
   readonly publishedAt: number;
   readonly config: {
     readonly policy: string;

@@ -7,24 +7,24 @@ import { type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface PublishedModelOptions {
-  /** Where the worker is. */
+  /** Address of the worker. */
   readonly url: string;
   readonly model: string;
   /** A publishable key. */
   readonly key: string;
-  /** Factories among which is the model's policy, such as `[otfLinTs]`. */
+  /** Policy factories, including the one of the model's policy, such as `[otfLinTs]`. */
   readonly policies: readonly PolicyFactory[];
-  /** An address of the shop's own, which takes conversions, checks them, and sends them on as webhooks; without it, `convert` throws. */
+  /** The shop's own address, which checks conversions and forwards them as webhooks. Without it, `convert` throws. */
   readonly conversions?: string;
-  /** A compiled core, for hosts that bring their own. */
+  /** A compiled core.wasm, for hosts that load it themselves. */
   readonly module?: WebAssembly.Module;
-  /** Told what went wrong without stopping anything; default: nobody. */
+  /** Called for problems that stop nothing. Default: no report. */
   readonly report?: Report;
 }
 
 export interface LocalRequest {
   readonly context?: Features;
-  /** Default: all of the model's catalogue. */
+  /** Default: the whole catalogue of the model. */
   readonly actions?: readonly Action[];
   /** Length of the ranked list, default 1. */
   readonly limit?: number;
@@ -35,7 +35,7 @@ export interface LocalRecommendation {
   readonly policy: string;
   /** Milliseconds since 1970. */
   readonly windowEndsAt: number;
-  /** Best first; each is an impression of its own. */
+  /** Best first. Each is an impression of its own. */
   readonly actions: readonly {
     readonly impressionId: string;
     readonly id: string;
@@ -46,7 +46,7 @@ export interface LocalRecommendation {
   }[];
 }
 
-/** A publication as it came, to go on from while offline. */
+/** A stored publication, for a start while offline. */
 interface Kept {
   readonly etag: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -64,10 +64,10 @@ const IMPRESSIONS = "impressions";
 const CONVERSIONS = "conversions";
 
 /**
- * A worker's model, by whose published snapshots a page decides itself, without a round trip and without a network.
+ * A worker's model in a page. The page decides from published snapshots, without a round trip, even offline.
  *
- * **What leaves the device:** to the worker, of each shown action: a random id, the action, the context, the time, the probability.
- * To the shop's own address, of each conversion: the same id, the goal, the reward, the time.
+ * **Data that leaves the device:** the worker gets a random id, the action, the context, the time and the probability of each shown
+ * action. The shop's own address gets the same id, the goal, the reward and the time of each conversion.
  */
 export class PublishedModel {
   readonly #options: PublishedModelOptions;
@@ -89,11 +89,11 @@ export class PublishedModel {
   }
 
   /**
-   * Opens a model: at once if an earlier visit has kept a snapshot, and looks for a newer one meanwhile; otherwise when the worker
-   * has answered.
+   * Opens a model. If an earlier visit stored a snapshot, the promise resolves at once, and a newer snapshot is fetched meanwhile.
+   * Otherwise it resolves when the worker has answered.
    *
-   * @throws {UnsupportedError} if the host cannot run the core; code `no-publication`: there is no snapshot to decide by.
-   * @throws {SnapshotError} code `version` or `policy`: the only one there is asks for a newer version, or another policy.
+   * @throws {UnsupportedError} if the host cannot run the core, or with code `no-publication` if there is no snapshot.
+   * @throws {SnapshotError} code `version` or `policy`, if the only snapshot needs another version of this module or another policy.
    */
   static async open(options: PublishedModelOptions): Promise<PublishedModel> {
     const model = new PublishedModel(options);
@@ -109,19 +109,19 @@ export class PublishedModel {
     return model;
   }
 
-  /** Version of the snapshot by which it decides. */
+  /** Version of the snapshot in use. */
   get version(): number {
     return this.#held.publication.version;
   }
 
-  /** When that was published, in ms since 1970. */
+  /** Time at which the snapshot in use was published, in ms since 1970. */
   get publishedAt(): number {
     return this.#held.publication.publishedAt;
   }
 
   /**
-   * Takes a newer snapshot, if there is one; whether there was.
-   * @throws {UnsupportedError | SnapshotError} as `open`; it goes on with what it has then.
+   * Fetches a newer snapshot. Returns whether there was one.
+   * @throws {UnsupportedError | SnapshotError} as `open`. The present snapshot then stays in use.
    */
   refresh(): Promise<boolean> {
     this.#refreshing ??= this.#refresh().finally(() => {
@@ -159,7 +159,7 @@ export class PublishedModel {
   }
 
   /**
-   * Decides, and registers each shown action with the worker, soon or when there is a network again.
+   * Decides, and registers each shown action with the worker, soon or once the browser is online again.
    *
    * @throws {TypeError | RangeError} naming the argument.
    */
@@ -193,7 +193,7 @@ export class PublishedModel {
     return { modelVersion: version, policy: config.policy, windowEndsAt, actions: shown };
   }
 
-  /** Actions with their features: their own, or those of the catalogue. */
+  /** The actions with features of their own or from the catalogue. */
   #found(actions: readonly Action[]): readonly Action[] {
     const { publication } = this.#held;
     return actions.map((action) => {
@@ -205,10 +205,10 @@ export class PublishedModel {
   }
 
   /**
-   * Sends a conversion to the shop's own address, soon or when there is a network again. Of an impression and a goal, the first
-   * counts: however often it is said, or sent, it has the same id.
+   * Sends a conversion to the shop's own address, soon or once the browser is online again. For each impression and goal the first
+   * conversion counts, because repetitions have the same id.
    *
-   * @param at when it happened, in ms since 1970; default: now.
+   * @param at time of the conversion, in ms since 1970. Default: now.
    * @throws {TypeError | RangeError} naming the argument.
    */
   convert({ impressionId, goal = "conversion", reward = 1, at = this.#clock.now() }: LocalConversion): void {
@@ -223,18 +223,18 @@ export class PublishedModel {
     void this.#outbox.put([{ id, to: CONVERSIONS, until: at + publication.config.window.ms, item }]);
   }
 
-  /** Sends what waits, and says how much still does. */
+  /** Sends the waiting items, and returns the number that still wait. */
   async send(): Promise<number> {
     await this.#outbox.send();
     return this.#outbox.size;
   }
 
-  /** Sends nothing by itself any more; what waits is kept for the next visit. */
+  /** Stops sending by itself. Waiting items are kept for the next visit. */
   close(): void {
     this.#outbox.close();
   }
 
-  /** Erases all that is kept of it on this device. */
+  /** Erases all stored data of the model on this device. */
   async forget(): Promise<void> {
     this.close();
     await this.#shelf.clear();
@@ -245,7 +245,7 @@ export interface LocalConversion {
   readonly impressionId: string;
   /** Default "conversion". */
   readonly goal?: string;
-  /** Default 1; the shop's server states what it is worth. */
+  /** Default 1. The shop's server decides on the final reward. */
   readonly reward?: number;
   readonly at?: number;
 }

@@ -1,15 +1,15 @@
 import { clear, createStore, del, entries, get, set, type UseStore } from "idb-keyval";
 
-/** Told of what went wrong without stopping anything: a full disk, a snapshot of a newer version, a refused impression. */
+/** Called for a problem that stops nothing: a full disk, a snapshot of a newer version, a refused impression. */
 export type Report = (problem: Error) => void;
 
 /**
- * Values by key in IndexedDB, for structured cloning. What it does not take, as when its quota is exceeded, is kept in memory for
- * this visit, and reported.
+ * Values by key in IndexedDB, which stores structured clones. A value that IndexedDB refuses, for example over its quota, is
+ * reported and kept in memory for this visit.
  */
 export class Shelf {
   readonly #report: Report;
-  /** Not in IndexedDB as they are; undefined: deleted. */
+  /** Values that differ from IndexedDB. undefined: deleted. */
   readonly #memory = new Map<string, unknown>();
   #store?: UseStore;
   readonly #name: string;
@@ -40,7 +40,7 @@ export class Shelf {
     }, undefined);
   }
 
-  /** The values whose keys begin so, in the order of their keys. */
+  /** The values with this key prefix, in order of their keys. */
   async startingWith<T>(prefix: string): Promise<[key: string, value: T][]> {
     const stored = await this.#tried((store) => entries<string, T>(store), []);
     const all = new Map<string, T | undefined>([...stored, ...(this.#memory as Map<string, T | undefined>)]);

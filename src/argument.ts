@@ -1,7 +1,7 @@
-// Checks of what a caller passes in. Each names the argument, what was expected and what came,
-// and returns the value in the form the rest of the code works with.
+// Checks of arguments from callers. A failed check throws an error with the argument's name, the expected value and the actual one.
+// A passed check returns the value in the form that the rest of the code uses.
 
-/** Largest feature or coordinate accepted: its square times a million rows is still far from overflow. */
+/** Largest size of a feature or coordinate. A sum of a million of its squares is still far from overflow. */
 export const FEATURE_LIMIT = 1e6;
 
 function shown(value: unknown): string {
@@ -65,7 +65,7 @@ export function record(name: string, value: unknown): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Throws if `value` has a key outside `known`: a misspelt option must not be ignored in silence. */
+/** Throws if `value` has a key outside `known`, so that a misspelt option is not ignored. */
 export function onlyKeys(name: string, value: object, known: readonly string[]): void {
   for (const key of Object.keys(value)) {
     if (!known.includes(key))
@@ -83,7 +83,7 @@ export function copyVector(name: string, value: unknown, length: number, target:
   for (let i = 0; i < length; i++) {
     const component = vector[i];
     if (typeof component !== "number") throw wrongType(`${name}[${i}]`, "a number", component);
-    // The comparison is false for NaN, so one test refuses all that is not finite and bounded.
+    // The comparison is false for NaN, so this test alone refuses NaN, infinities and numbers beyond the limit.
     if (!(Math.abs(component) <= FEATURE_LIMIT)) {
       throw outOfRange(`${name}[${i}]`, `a finite number of at most ${FEATURE_LIMIT} in size`, component);
     }
@@ -91,9 +91,9 @@ export function copyVector(name: string, value: unknown, length: number, target:
   }
 }
 
-/** Checks numbers like `copyVector` does, without copying them. */
+/** Checks numbers as `copyVector` does, without a copy. */
 export function boundedNumbers(name: string, values: Float64Array): Float64Array {
-  // No square exceeds their sum, and one that is not a number makes the sum none: a single test for all takes half the time.
+  // No square exceeds their sum, and NaN makes the sum NaN. One test for all numbers takes half the time.
   let squares = 0;
   for (let i = 0; i < values.length; i++) squares += values[i] * values[i];
   if (squares <= FEATURE_LIMIT * FEATURE_LIMIT) return values;
@@ -111,7 +111,7 @@ export function finiteVector(name: string, value: unknown, length: number): Floa
   return copy;
 }
 
-/** A matrix of at least one row of `columns` numbers, not copied; its numbers are yet to be checked. */
+/** A matrix of at least one row of `columns` numbers. It is neither copied nor are its numbers checked. */
 export function matrix(name: string, value: unknown, columns: number): Float64Array {
   if (!(value instanceof Float64Array)) throw wrongType(name, "a Float64Array", value);
   if (value.length === 0 || value.length % columns !== 0) throw outOfRange(name, `rows of ${columns} numbers, at least one`, value);

@@ -1,33 +1,35 @@
 import { checkCount, HashedSum } from "./hashed-sum.ts";
 import { hashBytes, placeOf, type Term, type Terms } from "./terms.ts";
 
-/** Places that are remembered, four bytes each: of 256 terms of contexts where a thousand actions have a name of their own. */
+/** Most places to remember, 4 bytes each: enough for 256 context terms and 1,000 actions with a distinct name each. */
 const MOST_PLACES = 262_144;
 
-/** Terms in arrays, feature by feature. */
+/** Terms as arrays, feature by feature. */
 interface Columns {
   readonly list: readonly Term[];
   readonly values: readonly number[];
   readonly places: readonly number[];
-  /** Where the terms of each feature end. */
+  /** The end of each feature's terms. */
   readonly ends: readonly number[];
 }
 
-/** The actions among which contexts choose again and again, when every term of a context meets every term of an action. */
+/** Encodes a fixed list of actions in one context after another, with the product of every context term and every action term. */
 export class Catalogue {
   readonly #actions: readonly Columns[];
-  /** By action and term: its name's place among the distinct names. */
+  /** For each action and term the index of its name among the distinct names. */
   readonly #names: readonly Int32Array[];
-  /** The categories of the distinct names, one after another in UTF-8, where each ends, and which of the stems is before it. */
+  /** The categories of the distinct names, one after another in UTF-8. */
   readonly #rests: Uint8Array;
+  /** For each distinct name the end of its category in `#rests`. */
   readonly #ends: Int32Array;
+  /** For each distinct name the index of its stem. */
   readonly #stemOf: Int32Array;
   readonly #stems: readonly Uint8Array[];
   readonly #dimension: number;
   readonly #sum: HashedSum;
-  /** Terms of the action that has most. */
+  /** The greatest number of terms of an action. */
   readonly #most: number;
-  /** By the hash's state behind a context's term, on which alone they depend: the places of its products with the distinct names. */
+  /** The places of the products of a context term with all distinct names. The key is the hash state after the context term. */
   readonly #places = new Map<number, Int32Array>();
 
   constructor(actions: readonly Terms[], dimension: number) {
@@ -67,11 +69,11 @@ export class Catalogue {
     return vectors;
   }
 
-  /** Feature by feature, as of an action alone: in another order a component's terms would add up to other bits. */
+  /** Adds feature by feature, as `encode` does: in another order, sums of a component would differ by rounding. */
   #addProducts(sum: HashedSum, left: Columns, right: Columns, products: readonly Int32Array[], names: Int32Array): void {
     const { values, ends } = right;
     for (let l = 0, first = 0; l < left.ends.length; first = left.ends[l++]) {
-      // One term meets one feature after another.
+      // A feature with one term needs no loop over the features of the action.
       if (left.ends[l] === first + 1) sum.addPicked(products[first], names, values, left.values[first], 0, values.length);
       else {
         for (let r = 0, from = 0; r < ends.length; from = ends[r++]) {
@@ -81,7 +83,7 @@ export class Catalogue {
     }
   }
 
-  /** The places of the products of a context's term with each distinct name; remembered, as contexts are much alike. */
+  /** The places of the products of a context term with each distinct name. Contexts share many terms, so results are kept. */
   #productPlaces(prefix: number): Int32Array {
     const known = this.#places.get(prefix);
     if (known) return known;

@@ -3,13 +3,13 @@ import { Catalogue } from "./catalogue.ts";
 import { checkCount, HashedSum } from "./hashed-sum.ts";
 import { type Hashing, type NamedFeatures, productPlace, type Term, type Terms, termsOf } from "./terms.ts";
 
-/** What an encoder is made by; two of the same options encode alike. */
+/** Two encoders with the same options give the same vectors. */
 export interface EncoderOptions {
   /** Components of the vector (d). */
   readonly dimension: number;
-  /** Range of each numeric feature, scaled to -1 .. 1; a number outside is set to the nearer end. */
+  /** Range of each numeric feature. It is scaled to -1 .. 1, and a number outside it counts as the nearer end. */
   readonly numeric?: Readonly<Record<string, { readonly min: number; readonly max: number }>>;
-  /** Pairs of features whose products are features too, such as ["country", "brand"]; "all": every context feature with every action feature. */
+  /** Pairs of features to multiply, such as ["country", "brand"]. "all": every context feature with every action feature. */
   readonly interactions?: Interactions;
 }
 
@@ -17,19 +17,19 @@ export interface EncoderOptions {
 export interface Encoder {
   readonly options: EncoderOptions;
   /**
-   * Turns the features of a context and of an action into one vector inside the unit ball, of multiples of 2^-12.
+   * Turns the features of a context and of an action into one vector inside the unit ball. Its components are multiples of 2^-12.
    *
-   * @throws {TypeError | RangeError} naming the feature, if a number has no declared range or is not finite.
+   * @throws {TypeError | RangeError} naming the feature, for a number that has no declared range or is not finite.
    */
   encode(features: { readonly context?: NamedFeatures; readonly action?: NamedFeatures }): Float64Array;
   /**
-   * What `encode` gives for each action of a catalogue, to the bit, for one context after another: actions are hashed once.
+   * Encodes k actions in one context after another, with the same bits as `encode`. The actions are hashed only once.
    * **Shapes:** k x d, row-major, a new array for each context.
    *
    * @example
    * const featuresIn = among(products);
    * recommender.recommend({ points: featuresIn({ country: "PT" }) });
-   * @throws {TypeError | RangeError} as `encode`: at once for an action, when it comes for a context.
+   * @throws {TypeError | RangeError} as `encode`. The returned function throws for a context.
    */
   among(actions: readonly NamedFeatures[]): (context?: NamedFeatures) => Float64Array;
 }
@@ -97,7 +97,7 @@ function parseInteractions(value: unknown): Interactions {
   });
 }
 
-/** Adds the terms of a context and of an action, and those of their interactions. */
+/** Adds the terms of a context, of an action, and of their interactions. */
 function addTogether(sum: HashedSum, context: Terms, action: Terms, interactions: Interactions): void {
   const own = [...context.values(), ...action.values()].flat();
   for (const { place, value } of own) sum.add(place, value);

@@ -1,11 +1,11 @@
-/** Where the errors are described, each under its code. */
+/** The document that describes each error under its code. */
 const HELP = "https://github.com/afterclick/afterclick/blob/main/docs/errors.md#";
 
-/** A host or a policy cannot do what was asked: `code` says which capability is missing. */
+/** A host or a policy lacks a capability, which `code` names. */
 export class UnsupportedError extends Error {
   override readonly name = "UnsupportedError";
   readonly code: string;
-  /** The address of what to do about it. */
+  /** Address of the remedy. */
   readonly help: string;
   constructor(code: string, message: string) {
     super(message);
@@ -14,11 +14,11 @@ export class UnsupportedError extends Error {
   }
 }
 
-/** Arithmetic left the domain in which the answer would be right; the state is unchanged. */
+/** A computation has no correct finite result. The state is unchanged. */
 export class NumericalError extends Error {
   override readonly name = "NumericalError";
   readonly code: string;
-  /** The address of what to do about it. */
+  /** Address of the remedy. */
   readonly help: string;
   constructor(code: string, message: string) {
     super(message);
@@ -27,11 +27,11 @@ export class NumericalError extends Error {
   }
 }
 
-/** Bytes are not a snapshot that can be restored: cut short, altered, of another version or policy. */
+/** Bytes that cannot be restored as a snapshot: truncated, altered, or of another version or policy. */
 export class SnapshotError extends Error {
   override readonly name = "SnapshotError";
   readonly code: string;
-  /** The address of what to do about it. */
+  /** Address of the remedy. */
   readonly help: string;
   constructor(code: string, message: string) {
     super(message);

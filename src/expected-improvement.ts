@@ -7,16 +7,16 @@ import {
   logExpectedImprovement,
 } from "./model/gaussian-process/expected-improvement.ts";
 
-/** Expected improvement by itself, for research: what the policies score with, without a policy. */
+/** Expected improvement without a policy, for research. The policies score with the same functions. */
 export interface ExpectedImprovement {
-  /** E max(mean + beta deviation Z - best, 0) of a standard normal Z; within 1e-12 of it while deviations are normal numbers. */
+  /** E max(mean + beta deviation Z - best, 0) for a standard normal Z, within 1e-12 unless a deviation is subnormal. */
   value(request: ImprovementRequest): number;
-  /** Its logarithm, also where the value is below the smallest number; at least -1.8e308. */
+  /** The logarithm of `value`, at least -1.8e308. It distinguishes values below the smallest double. */
   log(request: ImprovementRequest): number;
 }
 
 /**
- * Loads the core, and computes expected improvement with it, far tails included.
+ * Loads the core and computes expected improvement with it, accurate in the far tails.
  *
  * @example
  * const { value, log } = await expectedImprovement();

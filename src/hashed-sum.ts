@@ -1,14 +1,14 @@
 const MAX_TERMS = 4096;
-/** Sums of products of multiples of 2^-12 are exact in float64, so they do not depend on order. */
+/** Components are multiples of 2^-12. Sums of their products are exact in float64, so they do not depend on order. */
 const RESOLUTION = 4096;
 
-/** A sum of few terms among many components, as signed feature hashing places them. */
+/** A sparse sum of terms, each at a place from signed feature hashing. */
 export class HashedSum {
   readonly dimension: number;
   readonly #components: Float64Array;
-  /** A bit for each component that was added to. */
+  /** One bit per component, set once a term was added to it. */
   readonly #touched: Int32Array;
-  /** Room for those components, in order. */
+  /** Workspace for a list of the touched components, in order. */
   readonly #list: Int32Array;
 
   constructor(dimension: number) {
@@ -18,7 +18,7 @@ export class HashedSum {
     this.#list = new Int32Array(dimension);
   }
 
-  /** Adds at a place, or subtracts at ~ a place: without a branch, as it would go either way at random. */
+  /** Adds at a place, or subtracts at ~place. A branch would be unpredictable, because signs are random. */
   add(place: number, value: number): void {
     const sign = place >> 31;
     const component = place ^ sign;
@@ -31,7 +31,7 @@ export class HashedSum {
     for (let i = 0; i < places.length; i++) this.add(places[i], values[i]);
   }
 
-  /** Adds `weight` times the values [from, to), each at the one of `places` that `picks` names for it. */
+  /** Adds `weight` times the values [from, to). The place of value i is `places[picks[i]]`. */
   addPicked(places: Int32Array, picks: Int32Array, values: readonly number[], weight: number, from: number, to: number): void {
     const components = this.#components;
     const touched = this.#touched;
@@ -45,8 +45,8 @@ export class HashedSum {
   }
 
   /**
-   * Writes the sum, scaled to length 1 if it is longer, then rounded towards zero, which never makes it longer, to `target`, which
-   * is zero from `offset` on; and begins anew.
+   * Writes the sum to `target`, which holds zeros from `offset` on, and clears the sum. A sum longer than 1 is scaled to length 1.
+   * Components are then rounded towards zero, which never makes the vector longer.
    */
   moveInto(target: Float64Array, offset: number): void {
     const components = this.#components;
@@ -56,25 +56,25 @@ export class HashedSum {
     let square = 0;
     for (let word = 0; word < touched.length; word++) {
       for (let bits = touched[word]; bits !== 0; bits &= bits - 1) {
-        // The component that the lowest bit set stands for.
+        // The component of the lowest set bit.
         const j = (word << 5) + 31 - Math.clz32(bits & -bits);
         square += components[j] * components[j];
         list[count++] = j;
       }
       touched[word] = 0;
     }
-    // The reciprocal of a power of two is exact, and a product quicker than a quotient.
+    // The reciprocal of a power of two is exact, and a product is faster than a quotient.
     const scale = square > 1 ? 1 / Math.sqrt(square) : 1;
     for (let i = 0; i < count; i++) {
       const j = list[i];
-      // + 0 makes -0 a 0.
+      // Adding 0 turns -0 into 0.
       target[offset + j] = Math.trunc(components[j] * scale * RESOLUTION) * (1 / RESOLUTION) + 0;
       components[j] = 0;
     }
   }
 }
 
-/** @throws {RangeError} if a vector would be the sum of too many terms. */
+/** @throws {RangeError} for too many terms in one vector. */
 export function checkCount(terms: number): void {
   if (terms > MAX_TERMS) throw new RangeError(`features: expected at most ${MAX_TERMS} terms with interactions`);
 }

@@ -2,27 +2,27 @@ import type { Moment, Window } from "./model/delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
-/** What became of a conversion. */
+/** The result of delivering a conversion. */
 export type ConversionStatus = "applied" | "duplicate" | "late" | "unknown" | "conflict";
 
-/** "retracted": the policy learnt a reward of it, and none counts any more. */
+/** "retracted": the policy observed a reward, but all conversions that count were retracted. */
 export type ImpressionStatus = "pending" | "converted" | "expired" | "retracted";
 
 export interface Conversion {
   readonly goal: string;
   readonly eventId: string;
-  /** When it happened, in ms; 0 unless the window is in ms. */
+  /** Time of the conversion in ms, or 0 if the window is not in ms. */
   readonly at: number;
   /** null retracts the goal. */
   readonly reward: number | null;
 }
 
-/** An impression that is remembered, with its features and its conversions. */
+/** A remembered impression, with its features and conversions. */
 export interface Impression extends AppendedImpression {
   readonly id: string;
-  /** Every distinct event so far, by goal, time, event id and reward: the last of each goal counts. */
+  /** Every distinct event so far, sorted by goal, time, event id and reward. The last event of each goal counts. */
   readonly conversions: Conversion[];
-  /** Sum over goals of the rewards that count, as the policy was told: absent before the first, 0 when all are retracted. */
+  /** The reward that the policy observed: the sum over goals. Absent before the first one, 0 after all are retracted. */
   reward?: number;
 }
 
@@ -31,33 +31,33 @@ export interface Registration {
   /** The impression's `reward` before and after. */
   readonly previous?: number;
   readonly reward?: number;
-  /** How long after the impression the first conversion of those that count came, before and after. */
+  /** Time from the impression to the first conversion that counts, before and after the event. */
   readonly delay?: ReportedDelay;
 }
 
-/** Before all time. */
+/** Earlier than any time. */
 const NEVER = Number.MIN_SAFE_INTEGER;
 
 /**
- * The impressions whose conversions may still come, by id. It alone decides what is late, twice or unknown.
+ * The remembered impressions, by id. This class alone decides whether a conversion is late, a duplicate or unknown.
  *
- * An impression stays for its window and the grace after it: a conversion that happened in time but was delivered
- * slowly still counts, one that happened too late is called late. After that it is forgotten, and its id unknown.
+ * An impression is remembered for its window and the grace after it. Until then a conversion inside the window counts even if it is
+ * delivered after the window, and a later conversion is "late". Afterwards the impression is forgotten, and its id is "unknown".
  */
 export class Pending {
   readonly #inMs: boolean;
-  /** How long after its impression a conversion counts, and how long after it the impression is remembered. */
+  /** Greatest age of an impression at which a conversion counts, and at which the impression is remembered. */
   readonly #span: number;
   readonly #memory: number;
-  /** What is added to an age in rounds. */
+  /** Added to an age in rounds. */
   readonly #delayOffset: number;
-  /** Also of those in [0, forgotten) of the queue. */
+  /** All impressions of the queue, forgotten ones too. */
   #byId = new Map<string, Impression>();
-  // In order of time, so that windows close from the front: [0, closed) are expired or settled, the rest open.
+  /** In order of time. Impressions [0, forgotten) are forgotten, [forgotten, closed) have a closed window, the rest an open one. */
   #queue: Impression[] = [];
   #closed = 0;
   #forgotten = 0;
-  /** The latest round and time seen; they never go back. */
+  /** The latest round and time. They never decrease. */
   #round = 0;
   #now = NEVER;
 
@@ -74,7 +74,7 @@ export class Pending {
     return impression && this.#age(impression) <= this.#memory ? impression : undefined;
   }
 
-  /** Impressions by status, over those still remembered. **Cost:** linear in them. */
+  /** The number of remembered impressions by status. **Cost:** linear in their number. */
   counts(): Record<ImpressionStatus, number> {
     const counts = { pending: 0, converted: 0, expired: 0, retracted: 0 };
     for (let i = this.#forgotten; i < this.#queue.length; i++) counts[this.status(this.#queue[i])]++;
@@ -103,7 +103,7 @@ export class Pending {
   }
 
   #insert(impression: Impression): void {
-    // Nearly always at the end; an impression registered afterwards finds its place in time.
+    // Nearly every impression is the latest. One that is registered later finds its place in order of time.
     let place = this.#queue.length;
     while (place > this.#forgotten && this.#time(this.#queue[place - 1]) > this.#time(impression)) place--;
     if (place === this.#queue.length) this.#queue.push(impression);
@@ -111,7 +111,7 @@ export class Pending {
     if (place < this.#closed) this.#closed++;
   }
 
-  /** Moves the clock on, closes windows and forgets what is past memory. Returns how many windows it closed unconverted. */
+  /** Advances the clock, closes windows, and forgets old impressions. Returns the number of windows closed without a conversion. */
   advance(moment: Moment): number {
     this.#round = Math.max(moment.round, this.#round);
     this.#now = Math.max(moment.now ?? NEVER, this.#now);
@@ -125,8 +125,8 @@ export class Pending {
   }
 
   /**
-   * Lets go of what is forgotten. A new map, not deletions: a map that is added to and deleted from replaces its table again and
-   * again, each holds on to the next, and through them all impressions outlive many collections of garbage.
+   * Releases forgotten impressions, with a new map instead of deletions. A map with many additions and deletions replaces its
+   * table again and again. Each old table refers to the next one, so forgotten impressions would survive many garbage collections.
    */
   #compact(): void {
     this.#queue = this.#queue.slice(this.#forgotten);
@@ -136,7 +136,7 @@ export class Pending {
     this.#forgotten = 0;
   }
 
-  /** Takes a conversion. Whatever the order in which the same conversions come, the rewards end up the same. */
+  /** Takes a conversion. The order of arrival does not change the final rewards. */
   convert(id: string, conversion: Conversion): Registration {
     const impression = this.get(id);
     if (!impression) return { status: "unknown" };
@@ -151,9 +151,9 @@ export class Pending {
     const before = this.#delay(impression);
     impression.conversions.push(conversion);
     if (impression.conversions.length > 1) impression.conversions.sort(compare);
-    impression.reward = toldOf(impression.conversions);
+    impression.reward = observedReward(impression.conversions);
     const result = { status: conflict ? "conflict" : "applied", previous, reward: impression.reward } as const;
-    // In rounds it is not kept when a conversion came: it came now, if it is the first.
+    // With a window in rounds, the time of a conversion is not kept: the first one arrives now.
     return this.#inMs ? { ...result, delay: { before, after: this.#delay(impression) } } : result;
   }
 
@@ -202,14 +202,14 @@ export class Pending {
       const [slot, shownRound, shownAt] = shown.subarray(3 * i, 3 * i + 3);
       if (this.#byId.has(id) || (this.#inMs && shownAt === NEVER)) throw malformed();
       const own = features.subarray(i * dimension, (i + 1) * dimension);
-      const reward = toldOf(conversions[i].sort(compare));
+      const reward = observedReward(conversions[i].sort(compare));
       this.add(id, { features: own, slot, round: shownRound, now: shownAt === NEVER ? undefined : shownAt }, conversions[i], reward);
     });
     this.advance({ round, now });
   }
 }
 
-/** The conversions of each of `count` impressions, from rows of impression, goal, event, time, reward, and whether it is none. */
+/** The conversions of each of `count` impressions. A row of `events`: impression, goal, event id, time, reward, 1 for a retraction. */
 function conversionsOf(events: Float64Array, names: readonly string[], count: number): Conversion[][] {
   const conversions = Array.from({ length: count }, (): Conversion[] => []);
   for (let row = 0; row < events.length; row += 6) {
@@ -220,12 +220,12 @@ function conversionsOf(events: Float64Array, names: readonly string[], count: nu
   return conversions;
 }
 
-/** Whether an event is the last of its goal, and no retraction. */
+/** Whether an event is the last one of its goal, and not a retraction. */
 function counts(conversions: readonly Conversion[], i: number): boolean {
   return conversions[i].reward !== null && conversions[i + 1]?.goal !== conversions[i].goal;
 }
 
-/** Sum over goals of the rewards of the events that count, each the last of its goal; undefined if there is none. */
+/** Sum over goals of the rewards of the events that count, or undefined without such events. */
 function rewardOf(conversions: readonly Conversion[]): number | undefined {
   if (conversions.length === 1) return conversions[0].reward ?? undefined;
   const rewards: number[] = [];
@@ -236,14 +236,14 @@ function rewardOf(conversions: readonly Conversion[]): number | undefined {
 }
 
 /**
- * What the policy is told of them: 0 when all are retracted. A retraction that comes first waits for what it retracts; that is
- * then told as worth 0, as in the other order.
+ * The reward for the policy to observe: 0 if all conversions are retracted. A retraction that arrives before its conversion has no
+ * effect until the conversion arrives. The policy then observes 0, as in the other order.
  */
-function toldOf(conversions: readonly Conversion[]): number | undefined {
+function observedReward(conversions: readonly Conversion[]): number | undefined {
   return rewardOf(conversions) ?? (conversions.some(({ reward }) => reward !== null) ? 0 : undefined);
 }
 
-/** By goal, time, event id and reward, no reward being the least: an order that does not depend on that of arrival. */
+/** Orders events by goal, time, event id and reward, with a retraction as the least reward. Arrival does not matter. */
 function compare(a: Conversion, b: Conversion): number {
   if (a.goal !== b.goal) return a.goal < b.goal ? -1 : 1;
   if (a.at !== b.at) return a.at - b.at;

@@ -9,7 +9,7 @@ import {
 } from "./model/gaussian-process/gaussian-process-settings.ts";
 
 /**
- * A Gaussian process by itself, for research: the posterior that the policies hold, without a policy.
+ * A Gaussian process without a policy, for research. The policies use the same class.
  *
  * @throws {TypeError | RangeError} naming the option.
  */

@@ -8,67 +8,67 @@ import { type Candidate, type Choice, Policy } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 import { malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
 
-/** What a recommender is made of. */
+/** Options of `Recommender.create`. */
 export interface RecommenderOptions {
   /** A descriptor, such as `otfLinUcb({ dimension: 8 })`. */
   readonly policy: PolicyDescriptor;
-  /** How long after its impression a conversion still counts. */
+  /** Greatest delay at which a conversion still counts. */
   readonly window: Window;
-  /** Range of the reward of one conversion, default 0 to 1; an impression that never converts is worth 0. */
+  /** Range of the reward of one conversion, default 0 to 1. An impression that never converts has the reward 0. */
   readonly reward?: { readonly min: number; readonly max: number };
-  /** Every random draw derives from it and from the impression's id, default 0. */
+  /** Seed of every random draw, together with the id of the impression. Default 0. */
   readonly seed?: number;
-  /** A compiled core, for hosts that bring their own. */
+  /** A compiled core.wasm, for hosts that load it themselves. */
   readonly module?: WebAssembly.Module;
 }
 
-/** What to choose among, and when. */
+/** A request for a decision. */
 export interface RecommendRequest {
-  /** Absent for a policy with its own domain. */
+  /** The candidates. Absent for a policy with its own domain. */
   readonly candidates?: readonly Candidate[];
-  /** Instead of candidates their features alone: k x dimension, row-major. Ids are then their places. */
+  /** Features alone, instead of `candidates`: k x dimension, row-major. The ids are then the places. */
   readonly points?: Float64Array;
   /** Length of the ranked list, default 1. */
   readonly limit?: number;
-  /** Milliseconds since 1970; required with a window in ms. */
+  /** The time of the decision, in ms since 1970. Required with a window in ms. */
   readonly now?: number;
-  /** Taken instead of a fresh id; for a list, one id per place. */
+  /** Replaces the generated id. For a list: one id per place. */
   readonly impressionId?: string | readonly string[];
 }
 
-/** A shown item: an impression of its own. */
+/** A shown item, which is an impression of its own. */
 export interface RankedAction extends Choice {
   readonly impressionId: string;
 }
 
-/** What was decided in a round. */
+/** The decision of one round. */
 export interface Decision {
   readonly round: number;
   readonly policy: string;
   /** `ranking[0]`. */
   readonly action: RankedAction;
-  /** Best first; every shown item is an impression of its own. */
+  /** Best first. Every shown item is an impression of its own. */
   readonly ranking: readonly RankedAction[];
 }
 
-/** What came of an impression. */
+/** A conversion of an impression. */
 export interface ConversionEvent {
   readonly impressionId: string;
-  /** null retracts the goal: as if it had not been reached, unless a later event says that it was. */
+  /** null retracts earlier events of this goal. An event with a later time counts again. */
   readonly reward: number | null;
-  /** When it happened, in milliseconds since 1970; required with a window in ms. */
+  /** Time of the conversion, in ms since 1970. Required with a window in ms. */
   readonly at?: number;
-  /** What was reached, default "conversion". Rewards of several goals add up. */
+  /** The goal that the visitor reached, default "conversion". Rewards of several goals add up. */
   readonly goal?: string;
-  /** Names the event, so that its repetition is known; default: its time. */
+  /** Identifies the event, so that a repetition is a duplicate. Default: its time. */
   readonly eventId?: string;
 }
 
 const SEED_LIMIT = Number.MAX_SAFE_INTEGER;
 
-/** Recommends among candidates, and learns from conversions that come late. One WebAssembly instance each. */
+/** Recommends among candidates, and learns from delayed conversions. Each recommender has its own WebAssembly instance. */
 export class Recommender {
-  /** The running policy: the research loop of choose, append, observe and predict. */
+  /** The running policy, for the research loop of choose, append, observe and predict. */
   readonly policy: Policy;
   readonly #core: Core;
   readonly #descriptor: PolicyDescriptor;
@@ -78,7 +78,7 @@ export class Recommender {
   readonly #seed: number;
   #round = 0;
 
-  /** Not for callers: `create` and `restore` make recommenders. */
+  /** For `create` and `restore` alone. */
   private constructor(core: Core, options: RecommenderOptions) {
     this.#core = core;
     this.#window = parseWindow(options.window);
@@ -90,7 +90,7 @@ export class Recommender {
   }
 
   /**
-   * Makes a recommender that has learnt nothing yet.
+   * Creates a recommender without any impressions.
    *
    * @example
    * const recommender = await Recommender.create({ policy: otfLinTs({ dimension: 8 }), window: { ms: 86_400_000 } });
@@ -105,9 +105,9 @@ export class Recommender {
   }
 
   /**
-   * Goes on where `snapshot()` stood, with identical decisions.
+   * Restores a recommender from a snapshot. Its decisions are identical to those of the original.
    *
-   * @param options.policies factories among which is the snapshot's policy.
+   * @param options.policies factories, including the one of the snapshot's policy.
    * @throws {SnapshotError} code `truncated`, `magic`, `version`, `checksum`, `policy`, `state-version` or `malformed`.
    */
   static async restore(
@@ -121,16 +121,13 @@ export class Recommender {
     const factory = options.policies.find(({ id }) => id === policyId) as PolicyFactory<unknown> | undefined;
     if (!factory) {
       const known = options.policies.map(({ id }) => id).join(", ");
-      throw new SnapshotError("policy", `the snapshot is of policy ${JSON.stringify(policyId)}; given were ${known || "none"}`);
+      throw new SnapshotError("policy", `policies: expected the factory of ${JSON.stringify(policyId)}, got ${known || "none"}`);
     }
     try {
       const config = record("config", reader.json());
       const policy = factory(config.policy);
       if (policy.stateVersion !== stateVersion) {
-        throw new SnapshotError(
-          "state-version",
-          `state ${stateVersion} of ${policyId} is not the state ${policy.stateVersion} of this version`,
-        );
+        throw new SnapshotError("state-version", `expected state version ${policy.stateVersion} of ${policyId}, got ${stateVersion}`);
       }
       const recommender = new Recommender(core, { ...(config as unknown as RecommenderOptions), policy });
       if (recommender.policy.dimension !== dimension) throw malformed();
@@ -146,9 +143,9 @@ export class Recommender {
   }
 
   /**
-   * Ranks the candidates, and registers each shown one as an impression.
+   * Ranks the candidates, and registers each shown candidate as an impression.
    *
-   * @throws {TypeError | RangeError} naming the argument; nothing has changed then.
+   * @throws {TypeError | RangeError} naming the argument. Nothing has changed then.
    */
   recommend(request: RecommendRequest): Decision {
     onlyKeys("request", record("request", request), ["candidates", "points", "limit", "now", "impressionId"]);
@@ -170,9 +167,9 @@ export class Recommender {
   }
 
   /**
-   * Registers an impression that was decided elsewhere: at the edge, offline, in a log. It is a round of its own.
+   * Registers an impression that was decided elsewhere, such as at the edge, offline or in a log. It counts as one round.
    *
-   * @throws {TypeError | RangeError} naming the argument, also for an id that is registered already; nothing has changed then.
+   * @throws {TypeError | RangeError} naming the argument, also for an id that is already registered. Nothing has changed then.
    */
   register(impression: { readonly impressionId: string; readonly features?: ArrayLike<number>; readonly now?: number }): void {
     onlyKeys("impression", record("impression", impression), ["impressionId", "features", "now"]);
@@ -204,12 +201,13 @@ export class Recommender {
   }
 
   /**
-   * Takes a conversion of an impression. Repetition and order of arrival do not matter: per impression and goal the event
-   * with the greatest (time, event id, reward) counts, a retraction having the least reward.
+   * Counts a conversion of an impression. Repetition and order of arrival do not matter: for each impression and goal, the event
+   * with the greatest (time, event id, reward) counts. A retraction has the least reward.
    *
-   * @returns `applied`; `duplicate`: this very event came before; `conflict`: it came before with another payload, of which
-   * the greatest counts; `late`: it happened after the window; `unknown`: no such impression, or forgotten.
-   * @throws {TypeError | RangeError} naming the argument; nothing has changed then.
+   * @returns `applied`; `duplicate`: the same event arrived before; `conflict`: the event id arrived before with other data, and
+   * the greatest event counts; `late`: the conversion happened after the window; `unknown`: there is no such impression, or it is
+   * forgotten.
+   * @throws {TypeError | RangeError} naming the argument. Nothing has changed then.
    */
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
     onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId"]);
@@ -229,14 +227,14 @@ export class Recommender {
   }
 
   /**
-   * Closes the windows that have passed by `now`, in ms. `recommend` and `register` do so by themselves.
-   * @returns how many closed without a conversion.
+   * Closes the windows that have ended by `now`, in ms. `recommend` and `register` do so too.
+   * @returns the number of windows closed without a conversion.
    */
   expire(now: number): number {
     return this.#pending.advance(this.#moment(this.#round, now));
   }
 
-  /** An impression that is still remembered: its status, features, and every distinct conversion. */
+  /** A remembered impression: its status, features and every distinct conversion. */
   impression(id: string): (Impression & { readonly status: ImpressionStatus }) | undefined {
     const impression = this.#pending.get(id);
     if (!impression) return undefined;
@@ -244,22 +242,22 @@ export class Recommender {
     return { ...impression, features: features.slice(), conversions: [...conversions], status: this.#pending.status(impression) };
   }
 
-  /** Impressions that are still remembered, by status. */
+  /** The number of remembered impressions by status. */
   counts(): Record<ImpressionStatus, number> {
     return this.#pending.counts();
   }
 
-  /** Digest of what has been learnt, as sums: the same for the same impressions and conversions in any order. */
+  /** A digest of the learnt sums. For an `orderInvariant` policy, the order of conversions does not change it. */
   digest(): string {
     return this.policy.digest();
   }
 
-  /** Size of its WebAssembly memory, which grows with what is learnt and never shrinks. */
+  /** Size of the WebAssembly memory, which grows with the state and never shrinks. */
   get memoryBytes(): number {
     return this.#core.memoryBytes;
   }
 
-  /** All state as bytes; `restore` goes on from them bit for bit. */
+  /** All state as bytes. A recommender restored from them makes identical decisions. */
   snapshot(): Uint8Array {
     const writer = new SnapshotWriter();
     writer.json({

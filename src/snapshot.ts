@@ -1,14 +1,14 @@
 import type { Core } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 
-// A snapshot is one little-endian buffer, every field 8-byte aligned:
+// A snapshot is one little-endian buffer. Every section is aligned to 8 bytes:
 //
 //   0  u32  magic "aftc"           32  u32  version of the policy's state
 //   4  u32  format version         36  u32  d, features per impression
 //   8  24 B policy id, ASCII       40  f64  n, impressions appended
 //                                  48  f64  length of the whole buffer in bytes
-//                                  56  u64  digest of everything else
-//  64  body: a sequence of sections, each an f64 count followed by its payload padded to 8 bytes
+//                                  56  u64  digest of all other bytes
+//  64  body: a sequence of sections, each an f64 count and a payload, padded to 8 bytes
 
 const MAGIC = 0x63746661;
 const FORMAT_VERSION = 2;
@@ -31,10 +31,10 @@ const padded = (bytes: number): number => (bytes + 7) & ~7;
 export class SnapshotWriter {
   readonly #sections: { readonly count: number; readonly bytes: Uint8Array }[] = [];
 
-  /** A Float64Array is not copied before `finish`: it may be a view of the core's memory, of which nothing is asked until then. */
+  /** `finish` copies a Float64Array, not this method. It may be a view of the core's memory, if no call of the core comes between. */
   numbers(values: ArrayLike<number>): void {
     const { buffer, byteOffset, byteLength } = values instanceof Float64Array ? values : Float64Array.from(values);
-    // A typed array has the host's byte order; every host that runs WebAssembly engines is little-endian.
+    // A typed array has the byte order of the host, and every host with WebAssembly is little-endian.
     this.#sections.push({ count: values.length, bytes: new Uint8Array(buffer, byteOffset, byteLength) });
   }
 
@@ -65,7 +65,7 @@ export class SnapshotWriter {
   }
 }
 
-/** Reads a snapshot after its header was found good; every read is bounds-checked. */
+/** Checks the header of a snapshot, then reads its sections. Every read checks bounds. */
 export class SnapshotReader {
   readonly header: SnapshotHeader;
   readonly #bytes: Uint8Array;
@@ -77,23 +77,26 @@ export class SnapshotReader {
    */
   constructor(core: Core, source: Uint8Array) {
     if (!(source instanceof Uint8Array)) throw new TypeError("bytes: expected a Uint8Array");
-    // What is read is copied; a copy of all is needed only where numbers do not stand at multiples of 8.
+    // Each section is copied when it is read. A copy of all bytes is only needed for numbers at addresses that are no multiple of 8.
     const bytes = source.byteOffset % 8 === 0 ? source : source.slice();
     if (bytes.length < HEADER_BYTES) {
-      throw new SnapshotError("truncated", `a snapshot has at least ${HEADER_BYTES} bytes, this has ${bytes.length}`);
+      throw new SnapshotError("truncated", `expected a snapshot of at least ${HEADER_BYTES} bytes, got ${bytes.length}`);
     }
     const view = dataView(bytes);
-    if (view.getUint32(0, true) !== MAGIC) throw new SnapshotError("magic", "these bytes are not an afterclick snapshot");
+    if (view.getUint32(0, true) !== MAGIC) throw new SnapshotError("magic", "expected an afterclick snapshot, got other bytes");
     const version = view.getUint32(4, true);
     if (version !== FORMAT_VERSION) {
-      throw new SnapshotError("version", `snapshot format ${version} is not the format ${FORMAT_VERSION} of this version`);
+      throw new SnapshotError(
+        "version",
+        `expected snapshot format ${FORMAT_VERSION}, got ${version}: restore it with the afterclick version that made it`,
+      );
     }
     const length = view.getFloat64(48, true);
     if (length !== bytes.length) {
-      throw new SnapshotError("truncated", `the snapshot states ${length} bytes, ${bytes.length} came`);
+      throw new SnapshotError("truncated", `expected ${length} bytes, as the header says, got ${bytes.length}`);
     }
     if (view.getBigUint64(DIGEST_OFFSET, true) !== digestOf(core, bytes)) {
-      throw new SnapshotError("checksum", "the snapshot was altered: its checksum does not match");
+      throw new SnapshotError("checksum", "expected the checksum in the header, got another: the bytes were altered");
     }
     this.#bytes = bytes;
     this.header = {
@@ -113,17 +116,17 @@ export class SnapshotReader {
     return { start, count };
   }
 
-  /** Reads finite numbers: `length` of them, or as many as there are. */
+  /** Reads a section of finite numbers: exactly `length` of them, or any number. */
   numbers(length?: number): Float64Array {
     return this.view(length).slice();
   }
 
-  /** The same without copying them: for what is copied elsewhere. */
+  /** `numbers` without a copy, for a caller that copies them. */
   view(length?: number): Float64Array {
     const { start, count } = this.#section(8);
     if (length !== undefined && count !== length) throw malformed();
     const values = new Float64Array(this.#bytes.buffer, this.#bytes.byteOffset + start, count);
-    // What is not finite has a difference to itself.
+    // x - x is 0 for a finite x and NaN otherwise, and a sum with NaN stays NaN.
     let defect = 0;
     for (let i = 0; i < count; i++) defect += values[i] - values[i];
     if (defect !== 0) throw malformed();
@@ -146,7 +149,7 @@ export function malformed(): SnapshotError {
 
 const dataView = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView => new DataView(buffer, byteOffset, byteLength);
 
-/** The checksum of everything but itself. */
+/** The checksum of all bytes except the digest itself. */
 function digestOf(core: Core, bytes: Uint8Array): bigint {
   return BigInt(`0x${core.checksum(bytes.subarray(0, DIGEST_OFFSET), bytes.subarray(HEADER_BYTES))}`);
 }

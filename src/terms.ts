@@ -1,27 +1,27 @@
 import { finiteNumber, record, wrongType } from "./argument.ts";
 
-/** Features by name: numbers, categories, flags, or lists of categories. */
+/** Features by name: numbers, categories, flags or lists of categories. */
 export type NamedFeatures = Readonly<Record<string, number | string | boolean | readonly string[]>>;
 
 export interface Hashing {
   /** Components of the vector (d). */
   readonly dimension: number;
-  /** Of each numeric feature, what is scaled to -1 .. 1. */
+  /** The range of each numeric feature, which is scaled to -1 .. 1. */
   readonly ranges: ReadonlyMap<string, { readonly min: number; readonly max: number }>;
 }
 
-/** A summand of the vector. Of its name, by which it is hashed, `stem` says which feature, `rest` which category of it. */
+/** A summand of the vector. Its name is hashed: `stem` names the feature, `rest` the category. */
 export interface Term {
   readonly stem: string;
   readonly rest: string;
   readonly value: number;
-  /** The component that it is added to, or ~ the component that it is subtracted from. */
+  /** The component to add to, or ~ of the component to subtract from. */
   readonly place: number;
-  /** The hash's state behind its name and a separator: from there the name of a product goes on. */
+  /** The hash state after the name and a separator. The hash of a product's name continues from it. */
   readonly prefix: number;
 }
 
-/** The features of one side in order of name, each with its terms: one for a number or a category, one per entry of a list. */
+/** The terms of each feature of one side, in order of name: one for a number or category, one per entry for a list. */
 export type Terms = ReadonlyMap<string, readonly Term[]>;
 
 /**
@@ -34,7 +34,7 @@ export function termsOf(side: "context" | "action", named: NamedFeatures, { dime
     return { stem, rest, value, place: placeOf(state, dimension), prefix: step(state, SEPARATOR) };
   };
   const terms = new Map<string, Term[]>();
-  // In order of name: the same features give the same bits however an object lists them.
+  // In order of name, so that the order of an object's keys does not change the bits.
   for (const feature of Object.keys(record(side, named)).sort()) {
     const value: unknown = named[feature];
     const categories = Array.isArray(value) ? value : [value];
@@ -57,12 +57,12 @@ export function termsOf(side: "context" | "action", named: NamedFeatures, { dime
   return terms;
 }
 
-/** The place of the product of two terms. Its name is the one's, U+0001, and the other's. */
+/** The place of the product of two terms. The name of the product is the first name, U+0001, and the second name. */
 export function productPlace({ prefix }: Term, { stem, rest }: Term, dimension: number): number {
   return placeOf(hashText(hashText(prefix, stem), rest), dimension);
 }
 
-// FNV-1a over UTF-8, so that what begins alike is hashed once; the finaliser of MurmurHash3 makes every bit depend on every byte.
+// FNV-1a over UTF-8, so that a common prefix is hashed once. The finaliser of MurmurHash3 makes every bit depend on every byte.
 
 const FNV_OFFSET = 0x811c9dc5;
 const SEPARATOR = 1;
@@ -79,14 +79,14 @@ export function hashBytes(state: number, bytes: Uint8Array, from = 0, to = bytes
 function hashText(state: number, text: string): number {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
-    // Beyond ASCII a character has several bytes.
+    // A character beyond ASCII has several bytes.
     if (unit > 0x7f) return hashBytes(state, new TextEncoder().encode(text.slice(i)));
     state = step(state, unit);
   }
   return state;
 }
 
-/** The top bit signs, the others place: collisions then cancel on average instead of adding up. */
+/** The top bit is the sign, the others the component. Collisions then cancel on average instead of adding up. */
 export function placeOf(state: number, dimension: number): number {
   let hash = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);

@@ -17,7 +17,7 @@ export const equivalents: readonly Equivalent[] = [
     why: "At 1 the scale is 1 / sqrt(1), which is 1 exactly, as it is without.",
   },
   {
-    file: "src/model/gaussian-process/gaussian-process.ts",
+    file: "src/model/gaussian-process/domain-moments.ts",
     original: "place < 0",
     replacement: "place <= 0",
     why: "Points that include the domain's first one are scored instead of looked up. The bits are the same, only the cost grows.",

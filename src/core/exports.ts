@@ -1,7 +1,7 @@
 type Pointer = number;
 type Status = number;
 
-/** What core.wasm exports, in the order of `assembly/index.ts`, which documents each. Pointers come back signed. */
+/** The exports of core.wasm that the SDK calls. `assembly/` documents each. WebAssembly returns pointers as signed numbers. */
 export interface CoreExports {
   readonly memory: WebAssembly.Memory;
   allocate(bytes: number): Pointer;
@@ -41,7 +41,6 @@ export interface CoreExports {
   gpSetKernel(h: Pointer, kernel: number, params: Pointer): Status;
   gpFind(h: Pointer, x: Pointer): number;
   gpNearest(h: Pointer, x: Pointer, scales: Pointer): number;
-  gpAppend(h: Pointer, x: Pointer): number | Status;
   gpAppendGroup(h: Pointer, x: Pointer, count: number): number | Status;
   gpReplicate(h: Pointer, row: number): void;
   gpReward(h: Pointer, row: number, deltaSum: number, deltaSquares: number): Status;

@@ -1,16 +1,16 @@
 import { NumericalError } from "../errors.ts";
 import type { CoreExports } from "./exports.ts";
 
-/** Up to so many numbers a loop copies faster than a call of the engine. */
+/** Up to this many numbers, a loop copies faster than `TypedArray.set`. */
 const SHORT = 64;
 
-/** The memory of one core, and within it a scratch area through which arguments and results pass. */
+/** The memory of one core, with a scratch area for arguments and results. */
 export class LinearMemory {
   readonly #exports: CoreExports;
   readonly #encoder = new TextEncoder();
   #view: Float64Array;
   #bytes: Uint8Array;
-  /** Where the scratch area begins, and how many doubles it has. */
+  /** Start of the scratch area, and its size in doubles. */
   #scratch = 0;
   #room = 0;
 
@@ -25,11 +25,11 @@ export class LinearMemory {
   }
 
   /**
-   * Copies `inputs` into the scratch area and adds room for `outputs` doubles; returns a pointer to each, in this order.
-   * They hold until the next call. **Throws:** NumericalError "out-of-memory".
+   * Copies `inputs` into the scratch area and adds room for `outputs` doubles. Returns a pointer to each, in this order, valid
+   * until the next call. **Throws:** NumericalError "out-of-memory".
    */
   place(inputs: readonly Float64Array[], outputs: readonly number[] = []): number[] {
-    // Plain loops: a decision among few candidates takes no longer than a handful of short-lived arrays would.
+    // Plain loops: for a decision among few candidates, short-lived arrays would dominate the time.
     let doubles = 0;
     for (const input of inputs) doubles += input.length;
     for (const length of outputs) doubles += length;
@@ -48,7 +48,7 @@ export class LinearMemory {
     return pointers;
   }
 
-  /** `place` for one input: copies `values`, with room for `room` doubles behind them, and returns where they stand. */
+  /** `place` for one input: copies `values`, adds room for `room` doubles behind them, and returns a pointer to `values`. */
   put(values: Float64Array, room = 0): number {
     this.#reserve(values.length + room);
     this.write(this.#scratch, values);
@@ -58,7 +58,7 @@ export class LinearMemory {
   #reserve(doubles: number): void {
     if (doubles <= this.#room) return;
     const room = Math.max(doubles, 2 * this.#room, 1024);
-    // A size beyond 32 bits would wrap on its way into the core.
+    // WebAssembly takes a size modulo 2^32: a larger one would wrap.
     const pointer = room * 8 <= 0xffffffff ? this.#exports.allocate(room * 8) >>> 0 : 0;
     if (pointer === 0) throw outOfMemory();
     this.#exports.release(this.#scratch);
@@ -66,14 +66,14 @@ export class LinearMemory {
     this.#room = room;
   }
 
-  /** All memory, seen anew whenever it has grown, which leaves older views without length. */
+  /** Renews the views of the memory. Growth of the memory detaches the old ones, whose length is then 0. */
   #renew(): void {
     if (this.#view.length > 0) return;
     this.#view = new Float64Array(this.#exports.memory.buffer);
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
   }
 
-  /** `pointer` may be signed, as the core returns it. */
+  /** A copy of `length` doubles. `pointer` may be signed, as the core returns it. */
   copy(pointer: number, length: number): Float64Array {
     return this.read(pointer, new Float64Array(length));
   }
@@ -88,14 +88,13 @@ export class LinearMemory {
     return target;
   }
 
-  /** A view, which holds until the core changes what it shows or memory grows. */
+  /** A view, valid until the core writes there or memory grows. */
   view(pointer: number, length: number): Float64Array {
     this.#renew();
     const start = (pointer >>> 0) / 8;
     return this.#view.subarray(start, start + length);
   }
 
-  /** The number at `pointer`. */
   number(pointer: number): number {
     this.#renew();
     return this.#view[(pointer >>> 0) / 8];
@@ -113,10 +112,10 @@ export class LinearMemory {
     this.#bytes.set(bytes, pointer);
   }
 
-  /** Writes UTF-8, at most three bytes a character, and returns how many. */
+  /** Writes UTF-8, at most three bytes per UTF-16 unit, and returns the number of bytes. */
   writeText(pointer: number, text: string): number {
     this.#renew();
-    // Names are short and plain: the encoder costs more than they do.
+    // Most names are short and ASCII: this loop takes less time than a call of the encoder.
     let length = 0;
     for (; length < text.length; length++) {
       const code = text.charCodeAt(length);
@@ -127,7 +126,7 @@ export class LinearMemory {
     return this.#encoder.encodeInto(text, this.#bytes.subarray(pointer, pointer + 3 * text.length)).written;
   }
 
-  /** The digest at `pointer` in 16 hexadecimal digits, as a number of 64 bits, little-endian. */
+  /** The unsigned 64-bit little-endian integer at `pointer`, in 16 hexadecimal digits. */
   hexadecimal(pointer: number): string {
     this.#renew();
     const digits: number[] = [];

@@ -1,6 +1,6 @@
 import { compile } from "./compile.ts";
 
-/** Compiles the core from the file served beside this module. */
+/** Compiles the core.wasm beside this module. */
 export async function compileCore(): Promise<WebAssembly.Module> {
   const url = new URL("./core.wasm", import.meta.url);
   return compile(url, async () => {

@@ -1,13 +1,13 @@
 import { UnsupportedError } from "../errors.ts";
 
-/** A module with one function of type () -> (): i32.const 0, i8x16.splat, drop. */
+/** A module with one function of type () -> (): i32.const 0, i8x16.splat, drop. It is valid only with SIMD. */
 const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 9, 1, 7, 0, 65, 0, 253, 15, 26, 11];
 
 /**
- * Compiles the core, whatever type it is served with.
+ * Compiles the core. The content type of the response does not matter.
  *
- * @throws {UnsupportedError} code `no-webassembly`, `no-simd`, `core-not-found`, or `core-not-compiled`: other bytes came, or the
- * page's policy forbids it.
+ * @throws {UnsupportedError} code `no-webassembly`, `no-simd`, `core-not-found`, or `core-not-compiled` for bytes other than
+ * core.wasm, or if the content security policy of the page forbids it.
  */
 export async function compile(url: URL, load: () => Promise<BufferSource>): Promise<WebAssembly.Module> {
   if (typeof WebAssembly !== "object") throw new UnsupportedError("no-webassembly", "this host has no WebAssembly");

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { compile } from "./compile.ts";
 
-/** Compiles the core from the file beside this module. */
+/** Compiles the core.wasm beside this module. */
 export async function compileCore(): Promise<WebAssembly.Module> {
   const url = new URL("./core.wasm", import.meta.url);
   return compile(url, () => readFile(url));

@@ -1,4 +1,4 @@
-/** Whoever imports `afterclick/slim` brings the core. */
+/** `afterclick/slim` loads no core: the caller passes a compiled one. */
 export async function compileCore(): Promise<WebAssembly.Module> {
-  throw new TypeError("module: expected a compiled core.wasm, as afterclick/slim loads none itself");
+  throw new TypeError("module: expected a compiled core.wasm, because afterclick/slim loads none");
 }

@@ -1,4 +1,4 @@
-// Workers compile WebAssembly at deployment only: the import is the compiled module.
+// Workers compile WebAssembly only at deployment: the import is the compiled module.
 import module from "./core.wasm";
 
 export async function compileCore(): Promise<WebAssembly.Module> {

@@ -1,13 +1,13 @@
 import { finiteVector, onlyKeys, outOfRange, record, wrongType } from "../argument.ts";
 
-/** The points among which a policy with a fixed domain chooses. */
+/** The fixed set of points that a policy chooses among. */
 export interface DomainSettings {
   readonly points: readonly (readonly number[])[];
 }
 
 /**
- * Checks a finite domain that came as data.
- * @throws {TypeError | RangeError} naming the point, also if one is there twice.
+ * Checks a finite domain from untyped data.
+ * @throws {TypeError | RangeError} naming the point, also for a duplicate.
  */
 export function parsePoints(value: unknown): DomainSettings {
   const domain = record("domain", value);
@@ -28,7 +28,7 @@ export function parsePoints(value: unknown): DomainSettings {
   return { points: parsed };
 }
 
-/** A finite domain, with a look-up of its points. */
+/** A finite domain with a search for points. */
 export class Domain {
   /** count x d, row-major. */
   readonly points: Float64Array;
@@ -44,19 +44,18 @@ export class Domain {
     this.#sorted = Int32Array.from(points.keys()).sort((a, b) => this.#compare(this.points, a * this.dimension, b));
   }
 
-  /** Coordinates of the point at `place`. */
   at(place: number): Float64Array {
     return this.points.slice(place * this.dimension, (place + 1) * this.dimension);
   }
 
-  /** @throws {RangeError} if the point is not in the domain. */
+  /** The place of a point. @throws {RangeError} if it is not in the domain. */
   indexOf(point: Float64Array): number {
     const place = this.find(point);
     if (place < 0) throw outOfRange("features", "a point of the domain", `[${point.join(", ")}]`);
     return place;
   }
 
-  /** The place of the point whose coordinates begin at `from`, -0 being 0; or -1. **Cost:** O(d log count). */
+  /** The place of the point whose coordinates start at `from`, or -1. -0 equals 0. **Cost:** O(d log count). */
   find(coordinates: Float64Array, from = 0): number {
     let low = 0;
     let high = this.count - 1;

@@ -1,6 +1,5 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { Moment } from "./delay/window.ts";
-import type { GaussianProcess } from "./gaussian-process/gaussian-process.ts";
 import { type KnownScores, known, type SampleRequest, type Scores, sampled } from "./ranking.ts";
 
 /** Posterior of the expected reward at k points, k entries each. */
@@ -10,26 +9,32 @@ export interface Moments {
   readonly deviation: Float64Array;
 }
 
-/** A point as a posterior or a policy counted it. */
+/** Draws of the expected reward at k points, and the moments there. */
+export interface Draws extends Moments {
+  /** samples x k, row-major. */
+  readonly sample: Float64Array;
+}
+
+/** A point that a posterior or a policy has counted. */
 export interface AppendedPoint {
   readonly features: Float64Array;
-  /** What `append` returned: the counter's own mark on it. */
+  /** The return value of `append`, which identifies the impression for its posterior or policy. */
   readonly slot: number;
 }
 
-/** An impression as a policy counted it, which is handed back with its rewards. */
+/** An impression that a policy has counted. The caller passes it again with each of its rewards. */
 export interface AppendedImpression extends AppendedPoint, Moment {}
 
-/** How long after its impression a conversion came, in the unit of times: what counted before, and what counts now. */
+/** Time from the impression to its first conversion that counts, before and after an event. In the unit of the window. */
 export interface ReportedDelay {
   readonly before?: number;
   readonly after?: number;
 }
 
-/** What can be learnt from impressions and rewards, whatever policy asks. Points are k x d, row-major. */
+/** A posterior of the expected reward, given impressions and rewards. Points are k x d, row-major. */
 export interface Posterior {
   readonly dimension: number;
-  /** Not to be changed by whoever asks, nor to be kept beyond the next call. */
+  /** The caller must not change the result, nor keep it beyond the next call. */
   moments(points: Float64Array): Moments;
   /** The deviation of `moments` at one point. */
   deviation(features: Float64Array): number;
@@ -40,38 +45,41 @@ export interface Posterior {
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
   statistics(): Float64Array;
-  /** Derives from the sums what is derived from them, in an order of their own. Changes what it says by rounding at most. */
+  /** Derives everything again from the sums, in a canonical order. This changes predictions by rounding at most. */
   refactor(): void;
 }
 
 /** A posterior that draws the function at k points jointly. */
 export interface JointPosterior {
-  /** Draws `samples` times: mean + scale L z and mean - scale L z in turn, of each row z of `normals` (samples / 2 x k). */
-  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array };
+  /** Draws `samples` times: mean + scale L z and mean - scale L z in turn, for each row z of `normals` (samples / 2 x k). */
+  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Draws;
 }
 
-/** The upper confidence rule: `mean` plus a bonus of `multiplier` standard deviations, which is the `width`. */
+/** A posterior that draws the function at the k points of its fixed domain, without a factor of their covariance for each draw. */
+export interface PathwisePosterior {
+  /** `normals`: samples / 2 x 2 k. */
+  samplePathwise(normals: Float64Array, scale: number, samples: number): Draws;
+}
+
+/** The upper confidence rule: the score is `mean` plus the width, which is `multiplier` standard deviations. */
 export function upperConfidence({ mean, deviation }: Moments, multiplier: number): KnownScores {
   const score = new Float64Array(mean.length);
   for (let i = 0; i < mean.length; i++) score[i] = mean[i] + multiplier * deviation[i];
   return { score, moments: known(mean, deviation, multiplier) };
 }
 
-/** How a Thompson rule draws: by the factor of the candidates' covariance, or, in a fixed domain, from draws of the prior. */
+/** The draws of a Thompson rule use a factor of the candidates' covariance or, in a fixed domain, draws of the prior. */
 export type Sampler = "joint" | "pathwise";
 
-/** `thompson` in a fixed domain, from draws of the prior: the same in distribution, without a factor for each decision. */
-export function thompsonPathwise(posterior: GaussianProcess, request: SampleRequest, multiplier: number): Scores {
+/** `thompson` in a fixed domain, with `samplePathwise`. The distribution is the same. */
+export function thompsonPathwise(posterior: PathwisePosterior, request: SampleRequest, multiplier: number): Scores {
   const samples = Math.max(1, request.draws);
   const normals = request.normals(Math.ceil(samples / 2) * 2 * request.count);
   const { mean, deviation, sample } = posterior.samplePathwise(normals, multiplier, samples);
-  return {
-    ...sampled(sample, request),
-    moments: known(mean, deviation, multiplier),
-  };
+  return { ...sampled(sample, request), moments: known(mean, deviation, multiplier) };
 }
 
-/** The Thompson rule: a joint draw of the candidates' rewards, with `multiplier` standard deviations, which are the `width`. */
+/** The Thompson rule: scores are a joint draw, with deviations times `multiplier`. The width is `multiplier` standard deviations. */
 export function thompson(posterior: JointPosterior, request: SampleRequest, multiplier: number): Scores {
   const { points, count, draws, normals } = request;
   const samples = Math.max(1, draws);

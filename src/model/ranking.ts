@@ -1,18 +1,18 @@
 import { NumericalError } from "../errors.ts";
 
-/** What a rule says of k candidates until its next choice: a score for each, and what stands behind it for those asked about. */
+/** The scores of k candidates, valid until the next choice of the rule. */
 export interface Scores {
-  /** k entries; the greatest comes first. */
+  /** k entries. The greatest score ranks first. */
   readonly score: Float64Array;
-  /** Posterior mean and bonus of the candidates with these indices, one entry each. Absent for a rule that has none. */
+  /** Posterior mean and bonus of the candidates with these indices, one entry each. Absent for a rule without a posterior. */
   readonly moments?: (indices: readonly number[]) => { readonly mean: ArrayLike<number>; readonly width: ArrayLike<number> };
-  /** Chance that the candidate with this index comes to this place of the ranking, where the rule knows it. */
+  /** Probability that the candidate with this index gets this place of the ranking. Absent if the rule does not know it. */
   readonly probability?: (index: number, place: number) => number;
 }
 
 export type KnownScores = Required<Pick<Scores, "score" | "moments">>;
 
-/** The moments of a rule that knew those of all candidates before it could score any: the bonus is `multiplier` times `deviation`. */
+/** `Scores.moments` from the moments of all candidates. The bonus is `multiplier` times `deviation`. */
 export function known(mean: Float64Array, deviation: Float64Array, multiplier = 1): KnownScores["moments"] {
   return (indices) => ({
     mean: indices.map((index) => mean[index]),
@@ -20,7 +20,7 @@ export function known(mean: Float64Array, deviation: Float64Array, multiplier = 
   });
 }
 
-/** The rows of a matrix (row-major, `columns` wide) at these indices: a view if it is one row, or else a copy. */
+/** The rows of a matrix (row-major, `columns` wide) at these indices: a view of one row, or a copy of several. */
 export function rowsAt(matrix: Float64Array, columns: number, indices: readonly number[]): Float64Array {
   if (indices.length === 1) return matrix.subarray(indices[0] * columns, (indices[0] + 1) * columns);
   const rows = new Float64Array(indices.length * columns);
@@ -28,28 +28,28 @@ export function rowsAt(matrix: Float64Array, columns: number, indices: readonly 
   return rows;
 }
 
-/** What a rule that samples is told when it chooses among candidates. */
+/** The request for a choice among candidates, as a sampling rule gets it. */
 export interface SampleRequest {
-  /** Features of the candidates, or the rule's own domain: count x d, row-major. */
+  /** Features of the candidates or of the rule's own domain: count x d, row-major. */
   readonly points: Float64Array;
   readonly count: number;
-  /** That many samples, which belong to the trial, and of which the decision takes one; with 0 it has one of its own. */
+  /** The number of samples for the trial. The decision takes one of them. With 0, the decision draws a sample of its own. */
   readonly draws: number;
-  /** Standard normals: of the decision, or of the trial if there are draws. The first of many are the same as fewer. */
+  /** Standard normals of the decision, or of the trial if there are draws. A longer request starts with the same numbers. */
   normals(count: number): Float64Array;
-  /** Uniforms on (0, 1), of the decision. */
+  /** Uniforms on (0, 1) of the decision. */
   uniforms(count: number): Float64Array;
 }
 
-/** Which of its draws a decision takes. */
+/** The index of the draw that the decision takes. */
 export function taken({ draws, uniforms }: Pick<SampleRequest, "draws" | "uniforms">): number {
-  // A given uniform may be 1.
+  // A uniform from the caller may be 1.
   return Math.min(Math.floor(uniforms(1)[0] * draws), draws - 1);
 }
 
 /**
- * Scores by sampling: `samples` is 1 x k, or draws x k, of which a uniform takes one. Which one is all that is left to chance
- * then, so a candidate's chance of a place is the share of the samples that put it there, exactly.
+ * Scores from samples: 1 x k, or draws x k with `draws` > 0. A uniform then selects one of them, and nothing else is random. The
+ * probability of a candidate at a place is hence exactly the share of the samples that rank it there.
  */
 export function sampled(samples: Float64Array, request: SampleRequest): Scores {
   const { count, draws } = request;
@@ -67,7 +67,7 @@ export function sampled(samples: Float64Array, request: SampleRequest): Scores {
   };
 }
 
-/** Whether the candidate with this index comes to this place when ranked by the `count` scores from `start` on. */
+/** Whether the candidate with this index gets this place in a ranking by the `count` scores from `start` on. */
 export function comesTo(place: number, index: number, scores: Float64Array, start = 0, count = scores.length): boolean {
   const own = scores[start + index];
   let before = 0;
@@ -79,16 +79,16 @@ export function comesTo(place: number, index: number, scores: Float64Array, star
 }
 
 /**
- * Indices of the `limit` greatest scores, greatest first, ties to the lowest index.
+ * Indices of the `limit` greatest scores, greatest first. Among equals the lowest index comes first.
  * @throws {NumericalError} code `not-a-number`.
  */
 export function best(score: Float64Array, limit: number): number[] {
   const ranked: number[] = [];
-  /** What a score has to exceed once as many are ranked. */
+  /** The score to exceed once `limit` candidates are ranked. */
   let least = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < score.length; i++) {
     const own = score[i];
-    // What is not a number is neither more nor less.
+    // NaN fails this comparison, so that the next line refuses it.
     if (own <= least && ranked.length === limit) continue;
     if (Number.isNaN(own)) throw new NumericalError("not-a-number", "a candidate's score is not a number");
     let place = ranked.length;

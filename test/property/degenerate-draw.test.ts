@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
+import { CoreProcess } from "../../src/core/core-process.ts";
 import { freshCore } from "./core.ts";
 
 // A smooth function at many points is told by a few numbers: the rest of its covariance is rounding, and no draw shows it.
@@ -10,8 +11,8 @@ const xs = Float64Array.from({ length: K }, (_, i) => i / K);
 /** Column j of the covariance's factor: what the j-th standard normal alone adds. */
 function column(j: number, variance: number): Float64Array {
   const { core } = freshCore();
-  const handle = core.gpCreate({ kernel: SQUARED_EXPONENTIAL, variance, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, 4);
-  return core.gpSample(handle, xs, new Float64Array(K).with(j, 1), 1, 1).sample;
+  const handle = new CoreProcess(core, { kernel: SQUARED_EXPONENTIAL, variance, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, 4);
+  return handle.sample(xs, new Float64Array(K).with(j, 1), 1, 1).sample;
 }
 
 it.each([1e-6, 1, 1e6])("a pivot that is rounding beside a variance of %d has no column", (variance) => {

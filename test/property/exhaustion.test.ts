@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { LINEAR, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import type { Core } from "../../src/core/core.ts";
+import { CoreProcess } from "../../src/core/core-process.ts";
 import type { CoreExports } from "../../src/core/exports.ts";
 import { freshCore } from "./core.ts";
 
@@ -23,8 +24,8 @@ function exhaust({ allocate, release }: CoreExports, pieces: number): () => bool
 }
 
 function process(core: Core, rows: number) {
-  const handle = core.gpCreate({ kernel: SQUARED_EXPONENTIAL, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, rows);
-  for (let i = 0; i < rows; i++) core.gpAppend(handle, Float64Array.of(i / 2));
+  const handle = new CoreProcess(core, { kernel: SQUARED_EXPONENTIAL, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, rows);
+  for (let i = 0; i < rows; i++) handle.append(Float64Array.of(i / 2));
   return handle;
 }
 
@@ -39,7 +40,7 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
     (core) =>
       (
         (handle) => () =>
-          core.gpSample(handle, xs, values(40), 1, 1)
+          handle.sample(xs, values(40), 1, 1)
       )(process(core, 4)),
   ],
   [
@@ -48,7 +49,7 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
     (core) =>
       (
         (handle) => () =>
-          core.gpCovariance(handle, xs)
+          handle.covariance(xs)
       )(process(core, 4)),
   ],
   [
@@ -56,8 +57,8 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
     2 * 820,
     (core) => {
       const handle = process(core, 4);
-      core.gpWatch(handle, xs);
-      return () => core.gpSampleWatched(handle, xs, places, values(80), 1, 1);
+      handle.watch(xs);
+      return () => handle.sampleWatched(xs, places, values(80), 1, 1);
     },
   ],
   [
@@ -65,19 +66,15 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
     40 * 4,
     (core) => {
       const handle = process(core, 4);
-      core.gpWatch(handle, xs);
+      handle.watch(xs);
       return () => {
         const [mean, variance] = [new Float64Array(40), new Float64Array(40)];
-        core.gpScoreWatched(handle, mean, variance);
+        handle.scoreWatched(mean, variance);
         return { mean, variance };
       };
     },
   ],
-  [
-    "a row beyond the room",
-    4 * 4,
-    (core) => ((handle) => () => [core.gpAppend(handle, Float64Array.of(9)), core.gpScore(handle, xs)])(process(core, 4)),
-  ],
+  ["a row beyond the room", 4 * 4, (core) => ((handle) => () => [handle.append(Float64Array.of(9)), handle.score(xs)])(process(core, 4))],
   [
     "a kernel matrix of many features",
     40,

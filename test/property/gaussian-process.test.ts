@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, MATERN52, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
-import type { Core, GaussianProcessHandle, KernelSpec } from "../../src/core/core.ts";
+import type { KernelSpec } from "../../src/core/core.ts";
+import { CoreProcess } from "../../src/core/core-process.ts";
 import { freshCore } from "./core.ts";
 import { cholesky, covariance, type Evaluation, matrixOf, naivePosterior, solve } from "./naive-process.ts";
 
@@ -53,23 +54,22 @@ function near(actual: number, expected: number, tolerance = 1e-9): void {
 
 /** The core's process and the evaluations that it stands for. */
 class Run {
-  readonly core: Core;
-  handle: GaussianProcessHandle;
+  readonly #core = freshCore().core;
+  process: CoreProcess;
   spec: KernelSpec;
   readonly candidates: readonly number[][];
   /** By row. */
   readonly rows: { readonly x: number[]; readonly y: number[] }[] = [];
 
   constructor(spec: KernelSpec, candidates: readonly number[][]) {
-    this.core = freshCore().core;
     this.spec = spec;
-    this.handle = this.core.gpCreate(spec, NOISE, 1);
+    this.process = new CoreProcess(this.#core, spec, NOISE, 1);
     this.candidates = candidates;
     this.#watch();
   }
 
   #watch(): void {
-    this.core.gpWatch(this.handle, Float64Array.from(this.candidates.flat()));
+    this.process.watch(Float64Array.from(this.candidates.flat()));
   }
 
   evaluations(): Evaluation[] {
@@ -78,29 +78,29 @@ class Run {
 
   #set(row: number, place: number, y: number): void {
     const ys = this.rows[row].y;
-    this.core.gpReward(this.handle, row, y - ys[place], y * y - ys[place] * ys[place]);
+    this.process.reward(row, y - ys[place], y * y - ys[place] * ys[place]);
     ys[place] = y;
   }
 
   take(step: Step): void {
-    const { core, rows } = this;
+    const { rows } = this;
     const row = "pick" in step ? step.pick % Math.max(rows.length, 1) : 0;
     if (step.type === "append" || step.type === "group") {
       const x = Float64Array.from(step.x);
-      const index = step.type === "append" ? core.gpAppend(this.handle, x) : core.gpAppendGroup(this.handle, x, step.count);
+      const index = step.type === "append" ? this.process.append(x) : this.process.append(x, step.count);
       expect(index).toBe(rows.length);
       rows.push({ x: step.x, y: new Array<number>(step.type === "append" ? 1 : step.count).fill(0) });
       this.#set(index, 0, step.y);
-    } else if (step.type === "refactor") core.gpRefactor(this.handle);
+    } else if (step.type === "refactor") this.process.refactor();
     else if (step.type === "watch") this.#watch();
     else if (step.type === "kernel") {
       this.spec = { ...this.spec, variance: this.spec.variance === 1.5 ? 2 : 1.5 };
-      core.gpSetKernel(this.handle, this.spec);
+      this.process.setKernel(this.spec);
     } else if (step.type === "restore") this.#restore();
     else if (step.type === "look") this.#look(step.pick);
     else if ("pick" in step && rows.length > 0) {
       if (step.type === "replicate") {
-        core.gpReplicate(this.handle, row);
+        this.process.replicate(row);
         rows[row].y.push(0);
       }
       this.#set(row, step.pick % rows[row].y.length, step.y);
@@ -108,12 +108,12 @@ class Run {
   }
 
   #restore(): void {
-    const { points, counts, sums, factor, squares } = this.core.gpState(this.handle);
+    const { points, counts, sums, factor, squares } = this.process.state();
     const state = { points: points.slice(), counts: counts.slice(), sums: sums.slice(), factor: factor.slice(), squares };
-    const restored = this.core.gpCreate(this.spec, NOISE, 1);
-    this.core.gpLoad(restored, state);
-    this.core.gpRelease(this.handle);
-    this.handle = restored;
+    const restored = new CoreProcess(this.#core, this.spec, NOISE, 1);
+    restored.load(state);
+    this.process.release();
+    this.process = restored;
     this.#watch();
   }
 
@@ -125,20 +125,20 @@ class Run {
     const all = start === 16 * groups;
     const size = all ? k : Math.min(16, k - start);
     const [mean, variance] = [new Float64Array(size), new Float64Array(size)];
-    if (all) this.core.gpScoreWatched(this.handle, mean, variance);
-    else this.core.gpScoreGroup(this.handle, start, mean, variance);
+    if (all) this.process.scoreWatched(mean, variance);
+    else this.process.scoreGroup(start, mean, variance);
     const shown = Float64Array.from(this.candidates.slice(all ? 0 : start, all ? k : start + size).flat());
-    expect({ mean, variance }).toEqual(this.core.gpScore(this.handle, shown));
+    expect({ mean, variance }).toEqual(this.process.score(shown));
   }
 
   compare(): void {
-    const { core, handle, spec, candidates } = this;
+    const { process, spec, candidates } = this;
     const xs = Float64Array.from(candidates.flat());
     const evaluations = this.evaluations();
     const naive = naivePosterior(spec, NOISE, evaluations, candidates);
-    const { mean, variance } = core.gpScore(handle, xs);
-    const joint = core.gpCovariance(handle, xs);
-    const means = core.gpMean(handle, xs);
+    const { mean, variance } = process.score(xs);
+    const joint = process.covariance(xs);
+    const means = process.mean(xs);
     candidates.forEach((_, i) => {
       near(mean[i], naive.mean[i]);
       near(means[i], naive.mean[i]);
@@ -146,18 +146,18 @@ class Run {
       near(variance[i], naive.covariance[i][i]);
       for (const j of candidates.keys()) near(joint.covariance[i * candidates.length + j], naive.covariance[i][j]);
     });
-    near(core.gpLogMarginalLikelihood(handle), naive.logMarginalLikelihood);
-    near(core.gpInformationGain(handle), naive.informationGain);
-    expect(core.gpClamped(handle)).toBe(0);
+    near(process.logMarginalLikelihood, naive.logMarginalLikelihood);
+    near(process.informationGain, naive.informationGain);
+    expect(process.clamped).toBe(0);
     for (const place of [0, 1, 2]) this.#look(place);
     this.#compareState();
     this.#compareSamples(naive.covariance, mean);
   }
 
   #compareState(): void {
-    const { core, handle, rows } = this;
-    const whitened = core.gpWhitened(handle).slice();
-    const { points, counts, sums, factor, squares } = core.gpState(handle);
+    const { process, rows } = this;
+    const whitened = process.whitened().slice();
+    const { points, counts, sums, factor, squares } = process.state();
     expect(Array.from(points)).toEqual(rows.flatMap(({ x }) => x));
     expect(Array.from(counts)).toEqual(rows.map(({ y }) => y.length));
     const totals = rows.map(({ y }) => y.reduce((sum, each) => sum + each, 0));
@@ -181,7 +181,7 @@ class Run {
     const identity = new Float64Array(k * k);
     for (let i = 0; i < k; i++) identity[i * k + i] = 1;
     const samples = 2 * k - 1;
-    const drawn = this.core.gpSample(this.handle, xs, identity, 0.5, samples);
+    const drawn = this.process.sample(xs, identity, 0.5, samples);
     expect(drawn.mean).toEqual(mean.subarray(0, k));
     const columns = Array.from({ length: samples }, (_, s) =>
       Array.from({ length: k }, (_, i) => ((drawn.sample[s * k + i] - mean[i]) / 0.5) * (s % 2 === 0 ? 1 : -1)),
@@ -225,22 +225,17 @@ it("finds the row of an equal point, and the nearest row in units of the scales,
     .chain((d) => fc.tuple(fc.array(pointOf(d), { maxLength: 9 }), pointOf(d), fc.array(scale, { minLength: d, maxLength: d })));
   fc.assert(
     fc.property(cases, ([points, x, scales]) => {
-      const handle = core.gpCreate(specOf(MATERN12, x.length), NOISE, 4);
-      for (const point of points) core.gpAppend(handle, Float64Array.from(point));
+      const process = new CoreProcess(core, specOf(MATERN12, x.length), NOISE, 4);
+      for (const point of points) process.append(Float64Array.from(point));
       const squares = points.map((point) => point.reduce((sum, value, j) => sum + ((x[j] - value) / scales[j]) ** 2, 0));
       const given = Float64Array.from(x);
-      expect(core.gpFind(handle, given)).toBe(squares.indexOf(0));
-      expect(
-        core.gpFind(
-          handle,
-          given.map((value) => -value),
-        ),
-      ).toBe(points.findIndex((point) => point.every((value, j) => value === -x[j])));
-      expect(core.gpNearest(handle, given, Float64Array.from(scales))).toBe(squares.indexOf(Math.min(...squares)));
+      expect(process.find(given)).toBe(squares.indexOf(0));
+      expect(process.find(given.map((value) => -value))).toBe(points.findIndex((point) => point.every((value, j) => value === -x[j])));
+      expect(process.nearest(given, Float64Array.from(scales))).toBe(squares.indexOf(Math.min(...squares)));
       // The last of its features alone tells these two points apart.
       const other = given.map((value, j) => (j === x.length - 1 ? value + 0.5 : value));
-      expect(core.gpFind(handle, other)).toBe(points.findIndex((point) => point.every((value, j) => value === other[j])));
-      core.gpRelease(handle);
+      expect(process.find(other)).toBe(points.findIndex((point) => point.every((value, j) => value === other[j])));
+      process.release();
     }),
     { numRuns: 100, seed: 1 },
   );
@@ -279,17 +274,17 @@ it.each([1, 2, 3, 4, 5, 8, 9, 16, 17, 18])("draws from the prior of %d watched c
       const spec = specOf(MATERN12, 1, 0.5);
       const candidates = Array.from({ length: k }, (_, i) => [i / 2]);
       const xs = Float64Array.from(candidates.flat());
-      const handle = core.gpCreate(spec, NOISE, 1);
-      core.gpWatch(handle, xs);
+      const process = new CoreProcess(core, spec, NOISE, 1);
+      process.watch(xs);
       const places = picks.map((each) => each % k);
       places.forEach((place, i) => {
-        core.gpAppendGroup(handle, Float64Array.from(candidates[place]), 1 + (i % 3));
-        core.gpReward(handle, i, i / 4, i / 4);
+        process.append(Float64Array.from(candidates[place]), 1 + (i % 3));
+        process.reward(i, i / 4, i / 4);
       });
       const pairs = Math.ceil(samples / 2);
       const normals = core.normals(1, "prior", pairs * 2 * k);
-      const { mean, variance, sample } = core.gpSampleWatched(handle, xs, Float64Array.from(places), normals, 0.75, samples);
-      expect({ mean, variance }).toEqual(core.gpScore(handle, xs));
+      const { mean, variance, sample } = process.sampleWatched(xs, Float64Array.from(places), normals, 0.75, samples);
+      expect({ mean, variance }).toEqual(process.score(xs));
       const factor = cholesky(matrixOf(spec, candidates, candidates));
       const counts = candidates.map((_, c) => places.reduce((sum, place, i) => sum + (place === c ? 1 + (i % 3) : 0), 0));
       const points = places.map((place) => candidates[place]);

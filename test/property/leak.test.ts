@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { LINEAR, MATERN32, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import type { Core, KernelSpec } from "../../src/core/core.ts";
+import { CoreProcess } from "../../src/core/core-process.ts";
 import { freshCore } from "./core.ts";
 
 // What is done again and again needs no more memory than doing it a few times: every call gives back what it took.
@@ -15,8 +16,8 @@ const spec = (kernel: number, d: number, variance = 1): KernelSpec => ({
 const WIDE = 3000;
 
 function process(core: Core, d = 1, rows = 60) {
-  const handle = core.gpCreate(spec(MATERN32, d), 0.25, 4);
-  for (let i = 0; i < rows; i++) core.gpAppend(handle, new Float64Array(d).fill(i / 8));
+  const handle = new CoreProcess(core, spec(MATERN32, d), 0.25, 4);
+  for (let i = 0; i < rows; i++) handle.append(new Float64Array(d).fill(i / 8));
   return handle;
 }
 
@@ -70,16 +71,16 @@ const calls: [string, (core: Core) => () => void][] = [
     "a ridge that cannot be solved",
     (core) => () => expect(() => core.shrunkSolve(values((60 * 61) / 2).fill(Number.NaN), 1, values(60), 1)).toThrow(),
   ],
-  ["a Gaussian process that comes and goes", (core) => () => core.gpRelease(process(core))],
-  ["a Gaussian process of many features that comes and goes", (core) => () => core.gpRelease(process(core, WIDE, 1))],
+  ["a Gaussian process that comes and goes", (core) => () => process(core).release()],
+  ["a Gaussian process of many features that comes and goes", (core) => () => process(core, WIDE, 1).release()],
   [
     "a Gaussian process with watched candidates and a prior that comes and goes",
     (core) => () => {
       const handle = process(core, 1, 20);
       const xs = values(70).map((_, i) => i / 4);
-      core.gpWatch(handle, xs);
-      core.gpSampleWatched(handle, xs, new Float64Array(20), values(140), 1, 2);
-      core.gpRelease(handle);
+      handle.watch(xs);
+      handle.sampleWatched(xs, new Float64Array(20), values(140), 1, 2);
+      handle.release();
     },
   ],
   [
@@ -88,8 +89,8 @@ const calls: [string, (core: Core) => () => void][] = [
       const handle = process(core);
       const xs = values(70).map((_, i) => i / 4);
       return () => {
-        core.gpWatch(handle, xs);
-        core.gpSampleWatched(handle, xs, new Float64Array(60), values(140), 1, 2);
+        handle.watch(xs);
+        handle.sampleWatched(xs, new Float64Array(60), values(140), 1, 2);
       };
     },
   ],
@@ -98,23 +99,19 @@ const calls: [string, (core: Core) => () => void][] = [
     (core) => {
       const handle = process(core, 1, 4);
       const xs = values(500).map((_, i) => i / 4);
-      core.gpWatch(handle, xs.subarray(0, 120));
-      return () => void core.gpSampleWatched(handle, xs.subarray(0, 120), new Float64Array(4), values(240), 1, 1);
+      handle.watch(xs.subarray(0, 120));
+      return () => void handle.sampleWatched(xs.subarray(0, 120), new Float64Array(4), values(240), 1, 1);
     },
   ],
   [
     "another kernel",
     (core) => {
       const handle = process(core);
-      core.gpWatch(
-        handle,
-        values(70).map((_, i) => i / 4),
-      );
+      handle.watch(values(70).map((_, i) => i / 4));
       let round = 0;
       return () => {
-        core.gpSetKernel(handle, spec(round++ % 2 === 0 ? SQUARED_EXPONENTIAL : MATERN32, 1));
-        core.gpSampleWatched(
-          handle,
+        handle.setKernel(spec(round++ % 2 === 0 ? SQUARED_EXPONENTIAL : MATERN32, 1));
+        handle.sampleWatched(
           values(70).map((_, i) => i / 4),
           new Float64Array(60),
           values(140),
@@ -128,21 +125,21 @@ const calls: [string, (core: Core) => () => void][] = [
     "another kernel of many features",
     (core) => {
       const handle = process(core, WIDE, 1);
-      return () => core.gpSetKernel(handle, spec(MATERN32, WIDE));
+      return () => handle.setKernel(spec(MATERN32, WIDE));
     },
   ],
   [
     "a kernel of many features that does not fit",
     (core) => {
       const handle = process(core, WIDE, 1);
-      return () => expect(() => core.gpSetKernel(handle, spec(MATERN32, WIDE, Number.POSITIVE_INFINITY))).toThrow();
+      return () => expect(() => handle.setKernel(spec(MATERN32, WIDE, Number.POSITIVE_INFINITY))).toThrow();
     },
   ],
   [
     "a Gaussian process's factor made anew",
     (core) => {
       const handle = process(core);
-      return () => core.gpRefactor(handle);
+      return () => handle.refactor();
     },
   ],
   [
@@ -150,20 +147,20 @@ const calls: [string, (core: Core) => () => void][] = [
     (core) => {
       const handle = process(core, 1, 8);
       return () => {
-        core.gpCovariance(handle, values(60));
-        core.gpSample(handle, values(60), values(60), 1, 2);
+        handle.covariance(values(60));
+        handle.sample(values(60), values(60), 1, 2);
       };
     },
   ],
   [
     "draws that cannot be made",
     (core) => {
-      const handle = core.gpCreate(spec(LINEAR, 1), 0.25, 4);
+      const handle = new CoreProcess(core, spec(LINEAR, 1), 0.25, 4);
       const xs = values(60).map((_, i) => i * 1e200);
-      core.gpWatch(handle, xs);
+      handle.watch(xs);
       return () => {
-        expect(() => core.gpSample(handle, xs, values(60), 1, 1)).toThrow();
-        expect(() => core.gpSampleWatched(handle, xs, new Float64Array(0), values(120), 1, 1)).toThrow();
+        expect(() => handle.sample(xs, values(60), 1, 1)).toThrow();
+        expect(() => handle.sampleWatched(xs, new Float64Array(0), values(120), 1, 1)).toThrow();
       };
     },
   ],

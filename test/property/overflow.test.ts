@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LINEAR } from "../../assembly/abi.ts";
+import { CoreProcess } from "../../src/core/core-process.ts";
 import { NumericalError } from "../../src/errors.ts";
 import { freshCore } from "./core.ts";
 
@@ -86,52 +87,67 @@ describe("a Gaussian process", () => {
   it.each(SIZES)("of %d candidates refuses the variance at any place", (k) => {
     for (let place = 0; place < k; place++) {
       const { core } = freshCore();
-      const handle = core.gpCreate(spec, 0.25, 4);
+      const handle = new CoreProcess(core, spec, 0.25, 4);
       const xs = candidates(k, place);
-      core.gpWatch(handle, xs);
-      expectOverflow(() => core.gpScore(handle, xs));
-      expectOverflow(() => core.gpCovariance(handle, xs));
-      expect(() => core.gpSample(handle, xs, new Float64Array(k), 1, 1)).toThrow(NumericalError);
-      expectOverflow(() => core.gpScoreWatched(handle, new Float64Array(k), new Float64Array(k)));
+      handle.watch(xs);
+      expectOverflow(() => handle.score(xs));
+      expectOverflow(() => handle.covariance(xs));
+      expect(() => handle.sample(xs, new Float64Array(k), 1, 1)).toThrow(NumericalError);
+      expectOverflow(() => handle.scoreWatched(new Float64Array(k), new Float64Array(k)));
       const start = place < 16 ? 0 : 16;
       const size = Math.min(16, k - start);
-      expectOverflow(() => core.gpScoreGroup(handle, start, new Float64Array(size), new Float64Array(size)));
+      expectOverflow(() => handle.scoreGroup(start, new Float64Array(size), new Float64Array(size)));
     }
   });
 
   it.each(SIZES)("of %d candidates refuses the mean at any place", (k) => {
     for (let place = 0; place < k; place++) {
       const { core } = freshCore();
-      const handle = core.gpCreate(spec, 0.25, 4);
-      core.gpAppend(handle, Float64Array.of(1, 0));
-      core.gpReward(handle, 0, HUGE, 0);
-      expectOverflow(() => core.gpMean(handle, candidates(k, place)));
+      const handle = new CoreProcess(core, spec, 0.25, 4);
+      handle.append(Float64Array.of(1, 0));
+      handle.reward(0, HUGE, 0);
+      expectOverflow(() => handle.mean(candidates(k, place)));
     }
   });
 
   it.each(SIZES)("of %d candidates refuses the draw at any place", (k) => {
     for (let place = 0; place < k; place++) {
       const { core } = freshCore();
-      const handle = core.gpCreate({ kernel: 0, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, 4);
+      const handle = new CoreProcess(core, { kernel: 0, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, 4);
       const xs = Float64Array.from({ length: k }, (_, i) => 100 * i);
-      core.gpWatch(handle, xs);
+      handle.watch(xs);
       const places = new Float64Array(0);
       const normals = new Float64Array(2 * k).with(place, HUGE);
-      expectOverflow(() => core.gpSample(handle, xs, normals.subarray(0, k), HUGE, 1));
-      expectOverflow(() => core.gpSample(handle, xs, normals.subarray(0, k), HUGE, 2));
-      expectOverflow(() => core.gpSampleWatched(handle, xs, places, normals, HUGE, 1));
-      expectOverflow(() => core.gpSampleWatched(handle, xs, places, normals, HUGE, 2));
+      expectOverflow(() => handle.sample(xs, normals.subarray(0, k), HUGE, 1));
+      expectOverflow(() => handle.sample(xs, normals.subarray(0, k), HUGE, 2));
+      expectOverflow(() => handle.sampleWatched(xs, places, normals, HUGE, 1));
+      expectOverflow(() => handle.sampleWatched(xs, places, normals, HUGE, 2));
     }
   });
 
   it("refuses sums that overflow, and keeps them", () => {
     const { core } = freshCore();
-    const handle = core.gpCreate(spec, 0.25, 4);
-    core.gpAppend(handle, Float64Array.of(1, 0));
-    core.gpReward(handle, 0, 1.5e308, 3);
-    expectOverflow(() => core.gpReward(handle, 0, 1.5e308, 1));
-    expectOverflow(() => core.gpReward(handle, 0, 1, Number.POSITIVE_INFINITY));
-    const { sums, squares } = core.gpState(handle);
+    const handle = new CoreProcess(core, spec, 0.25, 4);
+    handle.append(Float64Array.of(1, 0));
+    handle.reward(0, 1.5e308, 3);
+    expectOverflow(() => handle.reward(0, 1.5e308, 1));
+    expectOverflow(() => handle.reward(0, 1, Number.POSITIVE_INFINITY));
+    const { sums, squares } = handle.state();
     expect([sums[0], squares]).toEqual([1.5e308, 3]);
+  });
+
+  it("refuses rows that have no factor, and keeps the old ones", () => {
+    const { core } = freshCore();
+    const process = new CoreProcess(core, spec, 0.25, 4);
+    for (const [row, x] of [0, 1, 2].entries()) {
+      process.append(Float64Array.of(x, 1), 1 + x);
+      process.reward(row, x / 4, 0);
+    }
+    const xs = Float64Array.of(0.5, 0.5, 3, 1);
+    const before = { state: structuredClone(process.state()), scores: process.score(xs) };
+    const counts = Float64Array.of(1, Number.NaN);
+    const next = { points: Float64Array.of(7, 7, 8, 8), counts, sums: Float64Array.of(5, 5), squares: 9 };
+    expect(() => process.replace(next)).toThrow(expect.objectContaining({ code: "not-positive-definite" }));
+    expect({ state: process.state(), scores: process.score(xs) }).toEqual(before);
   });
 });

@@ -1,4 +1,5 @@
 import { expect, it, vi } from "vitest";
+import { CoreProcess } from "../../src/core/core-process.ts";
 import { GaussianProcess } from "../../src/model/gaussian-process/gaussian-process.ts";
 import { parseGaussianProcess } from "../../src/model/gaussian-process/gaussian-process-settings.ts";
 import { Pending } from "../../src/pending.ts";
@@ -11,12 +12,16 @@ function merges(points: number, places: readonly number[]): number[] {
   const { core } = freshCore();
   const domain = { points: Array.from({ length: points }, (_, i) => [i]) };
   const process = new GaussianProcess(core, parseGaussianProcess({ domain }));
-  const refactored = vi.spyOn(core, "gpRefactor");
-  return places.flatMap((place, rows) => {
-    const before = refactored.mock.calls.length;
-    process.append(Float64Array.of(place));
-    return refactored.mock.calls.length > before ? [rows] : [];
-  });
+  const refactored = vi.spyOn(CoreProcess.prototype, "refactor");
+  try {
+    return places.flatMap((place, rows) => {
+      const before = refactored.mock.calls.length;
+      process.append(Float64Array.of(place));
+      return refactored.mock.calls.length > before ? [rows] : [];
+    });
+  } finally {
+    refactored.mockRestore();
+  }
 }
 
 it("a process in a domain merges no rows while each point has its own", () => {

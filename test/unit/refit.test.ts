@@ -75,7 +75,7 @@ describe("a refit", () => {
 
   it("leaves nothing of what was known of the domain, of a process without an impression too", async () => {
     const process = await gaussianProcess({ kernel: squaredExponential({ lengthscale: 1 }), domain: { points: [[0], [1]] } });
-    process.lazy.bring(0);
+    process.overDomain?.bring(0);
     process.adopt({ variance: 4, lengthscale: Float64Array.of(1) });
     expect([...process.moments(Float64Array.of(1)).deviation]).toEqual([2]);
   });

@@ -9,15 +9,15 @@ import { HallucinatedPosterior } from "../pending/hallucinated-posterior.ts";
 import type { AppendedImpression, Moments } from "../posterior.ts";
 
 export interface BatchSettings {
-  /** C >= 1, default 1.1: within a batch a deviation falls by this factor at most. At 1 every batch is one evaluation. */
+  /** C >= 1, default 1.1: the largest factor by which a deviation falls within a batch. At 1 every batch is one evaluation. */
   readonly threshold?: number;
-  /** Batches of (C^2 - 1) noiseVariance / variance evaluations ("scaled", default), or without the noise, as printed ("raw"). */
+  /** Batches of (C^2 - 1) noiseVariance / variance evaluations ("scaled", default), or without the noise as in the paper ("raw"). */
   readonly batchRule?: "scaled" | "raw";
 }
 
 export const batchOptions = ["threshold", "batchRule"];
 
-/** Checks the options of batches and fills in defaults. */
+/** Checks the options of batches, and fills in defaults. */
 export function parseBatches({ threshold, batchRule }: BatchSettings): Required<BatchSettings> {
   return {
     threshold: finiteNumber("threshold", threshold ?? 1.1, 1, 1e6),
@@ -31,28 +31,28 @@ export interface Best {
   readonly score: number;
   readonly mean: number;
   readonly deviation: number;
-  /** Of the deviation, which with it is the width. */
+  /** Multiplier on the deviation: their product is the width. */
   readonly multiplier: number;
 }
 
-/** How the best candidate is found. */
+/** Finds the best candidate. */
 type Acquisition = (posterior: HallucinatedPosterior, evidence: Evidence) => Best;
 
-/** The choice of a batch, with the numbers by which it was chosen. */
+/** The candidate of a batch, with its numbers at the time of the choice. */
 interface Leader extends Pick<Best, "index" | "score" | "mean"> {
   readonly width: number;
   /** B_h: evaluations of the batch. */
   readonly length: number;
 }
 
-/** So that a variance that rounding has made 0 does not hold one candidate for ever. */
+/** Without a limit, a variance that rounding made 0 would keep one candidate for ever. */
 const LONGEST_BATCH = 1_000_000;
 
 /**
- * MINI-META: the best candidate is evaluated in a batch until its variance has fallen by the factor C^2, then the next is chosen.
+ * MINI-META: evaluates the best candidate in a batch until its variance has fallen by the factor C^2, then chooses the next one.
  *
- * An impression counts for the batch iff it is at the batch's candidate; others, decided elsewhere, are evaluations all the same.
- * The mean comes from what has arrived, the variance from all evaluations.
+ * An impression counts for the batch iff it is at the candidate of the batch. Other impressions, decided elsewhere, are evaluations
+ * too. The mean comes from the rewards that have arrived, the variance from all evaluations.
  * **Source:** Calandriello et al. 2022, Alg. 2.
  */
 export class CandidateBatches {
@@ -60,11 +60,11 @@ export class CandidateBatches {
   readonly #all: GaussianProcess;
   readonly #posterior: HallucinatedPosterior;
   readonly #acquisition: Acquisition;
-  /** (C^2 - 1) times the noise variance: over a variance, the length of the batch. */
+  /** (C^2 - 1) times the noise variance. Divided by a variance it is the length of a batch. */
   readonly #budget: number;
   #evaluations = 0;
   #remaining = 0;
-  /** The running batch's choice; between batches what the next would be, once that was asked. */
+  /** The choice of the running batch. Between batches, the choice of the next one, kept until something changes. */
   #leader: Leader | null = null;
 
   constructor(core: Core, settings: ParsedGaussianProcess, batches: Required<BatchSettings>, acquisition: Acquisition) {
@@ -75,7 +75,7 @@ export class CandidateBatches {
     this.#budget = (batches.threshold * batches.threshold - 1) * (batches.batchRule === "raw" ? 1 : settings.noiseVariance);
   }
 
-  /** The candidate of the running batch, or of the one that would begin now. */
+  /** The candidate of the running batch, or between batches of a batch that begins now. */
   leader(): Leader {
     this.#leader ??= this.#choose();
     return this.#leader;
@@ -114,7 +114,7 @@ export class CandidateBatches {
     return this.#posterior.statistics();
   }
 
-  /** The choice of a running batch was made, and stays. */
+  /** Keeps the choice of a running batch. */
   refactor(): void {
     this.#posterior.refactor();
     if (this.#remaining === 0) this.#leader = null;

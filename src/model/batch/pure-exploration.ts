@@ -22,30 +22,30 @@ export interface ParsedPureExploration {
   readonly noiseVariance: number;
 }
 
-/** Checks domain, kernel and noise and fills in defaults. */
+/** Checks domain, kernel and noise, and fills in defaults. */
 export function parsePureExploration({ domain, kernel, noiseVariance }: PureExplorationSettings): ParsedPureExploration {
   if (domain == null) throw wrongType("domain", "{ points }", domain);
   const parsed = parseGaussianProcess({ domain, kernel, noiseVariance });
   return { domain: parsed.domain as DomainSettings, kernel: parsed.kernel, noiseVariance: parsed.noiseVariance };
 }
 
-/** A round's candidates, and the process whose variance knows this round's queries. */
+/** One round: its candidates, and a process whose variance counts the queries of this round. */
 interface Round {
   /** Places in the domain, increasing. */
   readonly survivors: Int32Array;
-  /** Their means and deviations at the end of the round before, the prior's to begin with. */
+  /** Means and deviations of the survivors at the end of the previous round. In the first round: of the prior. */
   readonly entered: Moments;
   readonly queries: GaussianProcess;
 }
 
-/** Slot of a query at a point that had been eliminated: it counts for the length of its round alone. */
+/** Slot of a query at an eliminated point. Such a query counts for the length of its round alone. */
 const ELIMINATED = 0;
 
 /**
- * Batch pure exploration: in every round the most uncertain survivor is queried, by this round's queries only; when the next
- * round begins, survivors are dropped whose upper confidence bound is below another's lower one, by what has arrived.
+ * Batch pure exploration: every query goes to the most uncertain survivor, given the queries of the same round.
  *
- * Feedback counts for its own round only, and is dropped once the next has begun.
+ * A new round drops survivors with an upper confidence bound below the lower bound of another survivor, given the feedback that has
+ * arrived. Feedback counts for its own round only. After the next round has begun, it is dropped.
  * **Source:** Vakili et al. 2023, Alg. 1; bounds as in Theorem 6.1, with `width` for the multiplier.
  */
 export class PureExploration {
@@ -58,11 +58,11 @@ export class PureExploration {
   /** Queries of the running round. */
   #queried = 0;
   #round: Round;
-  /** Per point of the domain, this round: queries, rewards that have arrived, and their sum. */
+  /** For each point of the domain, in this round: queries, rewards that have arrived, and the sum of these rewards. */
   #counts: Float64Array;
   #arrived: Float64Array;
   #sums: Float64Array;
-  /** The posterior of what has arrived, and the round that would begin now: derived, until something changes. */
+  /** Derived from the feedback, and kept until more arrives: its posterior, and the next round. */
   #evidence: GaussianProcess | null = null;
   #next: Round | null = null;
 
@@ -96,7 +96,7 @@ export class PureExploration {
     return { survivors, entered, queries: this.#process({ points }) };
   }
 
-  /** The round of the next query: the running one, or its successor if it is over. */
+  /** The round of the next query: the running round, or its successor if that is full. */
   #current(): Round {
     if (this.#queried < this.#schedule.length(this.#number)) return this.#round;
     this.#next ??= this.#eliminate();
@@ -119,7 +119,7 @@ export class PureExploration {
     );
   }
 
-  /** The posterior of what has arrived in the running round. */
+  /** The posterior given the feedback of the running round. */
   #learnt(): GaussianProcess {
     if (this.#evidence) return this.#evidence;
     const evidence = this.#process(null);
@@ -132,7 +132,7 @@ export class PureExploration {
     return evidence;
   }
 
-  /** The most uncertain survivor. Its mean is that by which it entered the round, its score the deviation. */
+  /** The most uncertain survivor. Its mean dates from the start of the round, and its score is its deviation. */
   leader(): { readonly index: number; readonly score: number; readonly mean: number; readonly width: number } {
     const { survivors, entered, queries } = this.#current();
     const { deviation } = queries.moments((queries.domain as Domain).points);
@@ -162,7 +162,7 @@ export class PureExploration {
     for (const each of [this.#counts, this.#arrived, this.#sums]) each.fill(0);
   }
 
-  /** Drops what was derived from feedback. */
+  /** Drops the values derived from feedback. */
   #forget(): void {
     this.#evidence?.release();
     this.#evidence = null;
@@ -170,7 +170,7 @@ export class PureExploration {
     this.#next = null;
   }
 
-  /** @throws {RangeError} for a first reward at a point whose queries all have theirs. */
+  /** @throws {RangeError} for a first reward at a point with a reward for every query. */
   observe({ features, slot }: AppendedImpression, reward: number, previous: number | undefined): void {
     if (slot !== this.#number) return;
     const place = this.domain.indexOf(features);
@@ -182,7 +182,7 @@ export class PureExploration {
     this.#sums[place] += reward - (previous ?? 0);
   }
 
-  /** What has arrived in the running round says this. */
+  /** Given the feedback of the running round. */
   predict(points: Float64Array): Moments {
     return this.#learnt().moments(points);
   }

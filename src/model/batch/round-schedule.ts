@@ -3,12 +3,12 @@ import type { Core } from "../../core/core.ts";
 /**
  * Lengths of the rounds of batch pure exploration: t_r = ceil(q_r + u) with q_0 = 1 and q_r = ceil(sqrt(T q_{r-1})).
  *
- * The round in which the horizon T falls is cut there. Queries beyond it go on in rounds of the same recursion, uncut.
+ * The horizon T cuts the round it falls into. Queries beyond the horizon continue in full rounds of the same recursion.
  * **Source:** Vakili et al. 2023, Alg. 1.
  */
 export class RoundSchedule {
   readonly #horizon: number;
-  /** u: how many rounds feedback is waited for. */
+  /** u: rounds to wait for feedback. */
   readonly #wait: number;
   readonly #lengths: number[] = [];
   #exploration = 1;
@@ -19,7 +19,7 @@ export class RoundSchedule {
     this.#wait = wait;
   }
 
-  /** Queries in round `number` = 1, 2, ... */
+  /** The number of queries in round `number` = 1, 2, ... */
   length(number: number): number {
     while (this.#lengths.length < number) {
       this.#exploration = Math.ceil(Math.sqrt(this.#horizon * this.#exploration));
@@ -33,7 +33,7 @@ export class RoundSchedule {
   }
 }
 
-/** What is known of a delay: its mean in rounds, its sub-exponential parameters, and how often a bound may fail. */
+/** A model of a delay: its mean in rounds, its sub-exponential parameters, and the probability delta that a bound fails. */
 export interface DelayModel {
   readonly horizon: number;
   readonly expectedDelay: number;
@@ -42,7 +42,10 @@ export interface DelayModel {
   readonly delta: number;
 }
 
-/** u = E[tau] + psi_T(delta / 2): rounds within which feedback comes, but for a chance of delta / 2; 0 without delay. **Source:** eq. 5. */
+/**
+ * u = E[tau] + psi_T(delta / 2), or 0 without delay. Feedback takes longer than u rounds with probability at most delta / 2.
+ * **Source:** Vakili et al. 2023, eq. 5.
+ */
 export function delayBound(core: Core, { horizon, expectedDelay, xi, b, delta }: DelayModel): number {
   if (expectedDelay === 0) return 0;
   const log = core.log((3 * horizon) / delta);

@@ -1,42 +1,44 @@
-import type { Core, GaussianProcessHandle, KernelSpec } from "../../core/core.ts";
+import type { Core, KernelSpec } from "../../core/core.ts";
+import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { FORGOTTEN, Forgetting } from "../delay/forgetting.ts";
 import { UnmaturedSums } from "../delay/unmatured-sums.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import { Domain } from "../domain.ts";
 import { logistic } from "../linear/logistic.ts";
-import type { AppendedImpression, JointPosterior, Moments, ReportedDelay } from "../posterior.ts";
+import type { AppendedImpression, Draws, JointPosterior, Moments, ReportedDelay } from "../posterior.ts";
 import { byPoint, KEPT, nearestTo } from "./bounded-process.ts";
 import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
-import { INITIAL_ROWS } from "./gaussian-process.ts";
 import { mostProbable } from "./hyperparameters.ts";
 import { inducingPoints } from "./inducing-points.ts";
 import { kernelSpec } from "./kernel.ts";
 import { information, laplaceEvidence, laplaceMode, type Trials } from "./laplace.ts";
 
-/** The approximation is taken anew after so many impressions and conversions to a point: O(n^3) each time, O(n^2) on average. */
+/** The approximation is renewed after this many impressions and conversions per point: O(n^3) each time, O(n^2) on average. */
 const LAG = 1 / 16;
-/** Conversions at which hyper-parameters are fitted first, then whenever there are twice as many; and most points for that. */
+/** Conversions before the first fit of the hyper-parameters. Each further fit comes when they have doubled. */
 const FIRST_FIT = 8;
+/** Most points that a fit uses. */
 const FITTED_POINTS = 128;
 
-/** One point: impressions there, and the sum of their rewards, both weighted. */
+/** One point, with its impressions and the sum of their rewards, both weighted. */
 interface Site {
   readonly point: Float64Array;
   count: number;
   successes: number;
 }
 
-/** A reward as a share of a success: what several goals bring beyond one success, or below none, does not count. */
+/** A reward as a share of a success. The rewards of several goals together count as at least 0 and at most 1. */
 const success = (reward: number): number => Math.min(Math.max(reward, 0), 1);
 
 /**
- * Rewards of 0 or 1, or between: an impression of age s has converted with the chance F(s) times the logistic of a Gaussian process.
+ * A posterior for rewards between 0 and 1: an impression of age s has converted with probability F(s) times the logistic of a
+ * Gaussian process.
  *
- * F, the distribution of delays, is learnt from the conversions so far. An impression is F(s) of a trial in the mean and a whole one
- * in the variance. Both are by a Laplace approximation, one row to a point, each in a process of its own; it is taken anew after a
- * few impressions and conversions, so what it says waits for at most LAG as many of them as there are points. At capacity the points
- * that tell the most stay, and the others' trials move to the nearest of them. The law of delays is not forgotten.
+ * F is the distribution of delays, estimated from all conversions so far, without forgetting. An impression counts as F(s) trials
+ * for the mean and as one trial for the variance. Mean and variance each come from a Laplace approximation with one row per point,
+ * in a process of its own. The approximation is renewed after every few impressions and conversions, so it is at most LAG times the
+ * number of points behind. At capacity the most informative points stay, and the trials of the others move to the nearest of them.
  * **Source:** Rasmussen and Williams 2006, section 3.4, for the approximation and its hyper-parameters.
  */
 export class BernoulliPosterior implements JointPosterior {
@@ -45,20 +47,21 @@ export class BernoulliPosterior implements JointPosterior {
   readonly #median: KernelSpec;
   readonly #context: number;
   readonly #capacity: number;
-  /** Rows of either are the sites, in their order. */
-  readonly #matured: GaussianProcessHandle;
-  readonly #all: GaussianProcessHandle;
+  /** The processes of the mean and of the variance. The rows of both are the sites, in the same order. */
+  readonly #matured: CoreProcess;
+  readonly #all: CoreProcess;
   readonly #unmatured: UnmaturedSums;
   readonly #forgetting: Forgetting | null;
   readonly #halfLife: number;
   #kernel: KernelSpec;
   #sites: Site[] = [];
-  /** Impressions and conversions since the approximation was taken. */
+  /** Impressions and conversions since the last approximation. */
   #waiting = 0;
   #impressions = 0;
   #conversions = 0;
   #nextFit = FIRST_FIT;
-  #overDomain: Moments | undefined;
+  /** The prediction for the domain, and the sum of the two processes' versions at that time. */
+  #overDomain: { readonly version: number; readonly moments: Moments } | undefined;
 
   constructor(core: Core, settings: ParsedDelayAware, window: Window) {
     this.#core = core;
@@ -68,8 +71,8 @@ export class BernoulliPosterior implements JointPosterior {
     this.#kernel = this.#median;
     this.domain = settings.domain && new Domain(settings.domain);
     const rows = Math.min(settings.capacity, INITIAL_ROWS);
-    this.#matured = core.gpCreate(this.#median, 1, rows);
-    this.#all = core.gpCreate(this.#median, 1, rows);
+    this.#matured = new CoreProcess(core, this.#median, 1, rows);
+    this.#all = new CoreProcess(core, this.#median, 1, rows);
     this.#unmatured = new UnmaturedSums(window, settings.capacity);
     this.#forgetting = settings.forgetting && new Forgetting(core, settings.forgetting);
     this.#halfLife = settings.forgetting?.halfLife ?? Number.MAX_VALUE;
@@ -78,14 +81,14 @@ export class BernoulliPosterior implements JointPosterior {
   append(features: Float64Array, moment: Moment): number {
     const number = this.#impressions;
     if (this.#forgetting?.opens(number)) this.#discount(this.#forgetting.decay);
-    const row = this.#core.gpFind(this.#all, features);
+    const row = this.#all.find(features);
     const place = row < 0 ? this.#open(features) : row;
     this.#impressions++;
     this.#sites[place].count++;
     const sums = this.#unmatured.add(moment);
     if (sums) sums[place]++;
     if (this.#conversions >= this.#nextFit) this.#fit();
-    this.#change();
+    this.#approximateIfDue();
     return number;
   }
 
@@ -95,31 +98,30 @@ export class BernoulliPosterior implements JointPosterior {
     if (site) site.successes += weight * (success(reward) - success(previous ?? 0));
     this.#unmatured.observe(impression, previous, delay);
     if (previous === undefined) this.#conversions++;
-    this.#change();
+    this.#approximateIfDue();
   }
 
-  #change(): void {
-    this.#overDomain = undefined;
+  #approximateIfDue(): void {
     this.#waiting++;
     if (this.#waiting >= LAG * this.#sites.length) this.#approximate(this.#modes());
   }
 
-  /** Where an impression is counted that weighs so much: at its point, or that which stands for it, unless it is forgotten. */
+  /** The site of an impression: its own point, or after a merge the nearest one. A forgotten impression has none. */
   #siteOf(point: Float64Array, weight: number): Site | undefined {
-    const row = this.#core.gpFind(this.#all, point);
+    const row = this.#all.find(point);
     if (row >= 0) return this.#sites[row];
     if (weight < FORGOTTEN) return undefined;
     return this.#sites[nearestTo(this.#core, this.#kernel, this.#points(), point)];
   }
 
-  /** Opens a row of which nothing is known but what the others say. */
+  /** Opens a site with no trials. Its mode is the mean given the other sites. */
   #open(point: Float64Array): number {
     if (this.#sites.length >= this.#capacity) this.#reduce();
-    const [mode] = this.#core.gpMean(this.#matured, point);
+    const [mode] = this.#matured.mean(point);
     const rate = logistic(this.#core, mode);
-    this.#core.gpAppendGroup(this.#all, point, information(1, rate));
-    const row = this.#core.gpAppendGroup(this.#matured, point, information(0, rate));
-    this.#core.gpReward(this.#matured, row, information(0, rate) * mode, 0);
+    this.#all.append(point, information(1, rate));
+    const row = this.#matured.append(point, information(0, rate));
+    this.#matured.reward(row, information(0, rate) * mode, 0);
     this.#sites.push({ point: point.slice(), count: 0, successes: 0 });
     return row;
   }
@@ -131,16 +133,16 @@ export class BernoulliPosterior implements JointPosterior {
   }
 
   #modes(): Float64Array {
-    return this.#core.gpMean(this.#matured, this.#points());
+    return this.#matured.mean(this.#points());
   }
 
   #reduce(): void {
-    const told = this.#core.gpState(this.#all).counts.slice();
-    const standIn = inducingPoints(this.#core, this.#kernel, this.#points(), told, Math.floor(KEPT * this.#capacity));
+    const counts = this.#all.state().counts.slice();
+    const standIn = inducingPoints(this.#core, this.#kernel, this.#points(), counts, Math.floor(KEPT * this.#capacity));
     this.#move(standIn, 1);
   }
 
-  /** Multiplies with `decay` what all impressions weigh, and forgets points that weigh next to nothing. */
+  /** Multiplies all weights by `decay`, and drops points with less weight than `FORGOTTEN`. */
   #discount(decay: number): void {
     this.#move(
       this.#sites.map(({ count }, i) => (decay * count < FORGOTTEN ? -1 : i)),
@@ -148,7 +150,7 @@ export class BernoulliPosterior implements JointPosterior {
     );
   }
 
-  /** Moves what was seen at each site, multiplied with `factor`, to the site that stands for it, or nowhere; the others are gone. */
+  /** Moves the trials of site i, multiplied by `factor`, to site `standIn[i]`, and drops them if that is -1. */
   #move(standIn: ArrayLike<number>, factor: number): void {
     const modes = this.#modes();
     const kept = this.#sites.flatMap((_, i) => (standIn[i] === i ? [i] : []));
@@ -169,7 +171,7 @@ export class BernoulliPosterior implements JointPosterior {
     this.#approximate(Float64Array.from(kept, (i) => modes[i]));
   }
 
-  /** What the mean is of: whole trials of the impressions that have matured, never fewer than successes. */
+  /** The trials of the mean: matured impressions only, but never fewer than successes. */
   #trials(): Trials {
     const missing = this.#unmatured.missing();
     const successes = Float64Array.from(this.#sites, (site) => Math.max(site.successes, 0));
@@ -177,19 +179,13 @@ export class BernoulliPosterior implements JointPosterior {
     return { points: this.#points(), trials, successes };
   }
 
-  /** Takes the approximation anew, from these values of the latent function at the sites. */
+  /** Renews the approximation. `start`: values of the latent function at the sites. */
   #approximate(start: Float64Array): void {
     const trials = this.#trials();
     const mode = laplaceMode(this.#core, this.#matured, trials, start);
     const counts = Float64Array.from(this.#sites, ({ count }, i) => information(count, logistic(this.#core, mode[i])));
-    this.#load(this.#all, trials.points, counts, new Float64Array(counts.length));
+    this.#all.replace({ points: trials.points, counts, sums: new Float64Array(counts.length), squares: 0 });
     this.#waiting = 0;
-  }
-
-  #load(process: GaussianProcessHandle, points: Float64Array, counts: Float64Array, sums: Float64Array): void {
-    const n = counts.length;
-    this.#core.gpLoad(process, { points, counts, sums, squares: 0, factor: new Float64Array((n * (n + 1)) / 2) });
-    this.#core.gpRefactor(process);
   }
 
   #fit(): void {
@@ -204,27 +200,27 @@ export class BernoulliPosterior implements JointPosterior {
     };
     const modes = this.#modes();
     let mode: Float64Array = Float64Array.from(chosen, (i) => modes[i]);
-    const process = this.#core.gpCreate(this.#median, 1, count);
+    const process = new CoreProcess(this.#core, this.#median, 1, count);
     try {
       const kernel = mostProbable(this.#core, this.#median, this.#context, (kernel) => {
-        this.#core.gpSetKernel(process, kernel);
+        process.setKernel(kernel);
         mode = laplaceMode(this.#core, process, seen, mode);
         return laplaceEvidence(this.#core, process, seen, mode);
       });
       this.#adopt(kernel);
     } finally {
-      this.#core.gpRelease(process);
+      process.release();
     }
     this.#approximate(modes);
   }
 
   #adopt(kernel: KernelSpec): void {
-    this.#core.gpSetKernel(this.#matured, kernel);
-    this.#core.gpSetKernel(this.#all, kernel);
+    this.#matured.setKernel(kernel);
+    this.#all.setKernel(kernel);
     this.#kernel = kernel;
   }
 
-  /** Of the rate: its mean over what the latent function may be there (MacKay 1992), and half of what a deviation of that changes. */
+  /** The mean of the rate under the latent distribution (MacKay 1992), and half its change over two latent deviations. */
   #ofRate(latent: Float64Array, deviation: Float64Array): Moments {
     const core = this.#core;
     const mean = latent.map((f, i) => logistic(core, f / Math.sqrt(1 + (Math.PI / 8) * deviation[i] * deviation[i])));
@@ -232,20 +228,23 @@ export class BernoulliPosterior implements JointPosterior {
     return { mean, deviation: spread };
   }
 
-  /** The same object as before while nothing has changed what it says of the domain. **Cost:** O(k n^2). */
+  /** The same object for the domain until a process changes. **Cost:** O(k n^2). */
   predict(points: Float64Array): Moments {
-    const known = points === this.domain?.points ? this.#overDomain : undefined;
-    if (known) return known;
-    const { variance } = this.#core.gpScore(this.#all, points);
-    const moments = this.#ofRate(this.#core.gpMean(this.#matured, points), variance.map(Math.sqrt));
-    if (points === this.domain?.points) this.#overDomain = moments;
-    return moments;
+    if (points !== this.domain?.points) return this.#rates(points);
+    const version = this.#matured.version + this.#all.version;
+    if (this.#overDomain?.version !== version) this.#overDomain = { version, moments: this.#rates(points) };
+    return this.#overDomain.moments;
+  }
+
+  #rates(points: Float64Array): Moments {
+    const { variance } = this.#all.score(points);
+    return this.#ofRate(this.#matured.mean(points), variance.map(Math.sqrt));
   }
 
   /** Draws rates: the logistic of draws of the latent function. */
-  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
-    const latent = this.#core.gpMean(this.#matured, points);
-    const { variance, sample } = this.#core.gpSample(this.#all, points, normals, scale, samples);
+  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Draws {
+    const latent = this.#matured.mean(points);
+    const { variance, sample } = this.#all.sample(points, normals, scale, samples);
     const k = latent.length;
     const drawn = sample.map((each, i) => logistic(this.#core, each + latent[i % k]));
     return { ...this.#ofRate(latent, variance.map(Math.sqrt)), sample: drawn };
@@ -257,13 +256,12 @@ export class BernoulliPosterior implements JointPosterior {
   }
 
   refactor(): void {
-    this.#core.gpRefactor(this.#matured);
-    this.#core.gpRefactor(this.#all);
-    this.#overDomain = undefined;
+    this.#matured.refactor();
+    this.#all.refactor();
   }
 
   save(writer: SnapshotWriter): void {
-    const [matured, all] = [this.#core.gpState(this.#matured), this.#core.gpState(this.#all)];
+    const [matured, all] = [this.#matured.state(), this.#all.state()];
     writer.numbers([this.#kernel.variance, this.#waiting, this.#impressions, this.#conversions, this.#nextFit]);
     writer.numbers(this.#kernel.lengthscale);
     writer.numbers(this.#points());
@@ -283,8 +281,8 @@ export class BernoulliPosterior implements JointPosterior {
     const positive = [variance, ...lengthscale, ...maturedCounts, ...allCounts].every((each) => each > 0);
     if (!positive || n > this.#capacity || nextFit < FIRST_FIT) throw malformed();
     this.#adopt({ ...this.#median, variance, lengthscale });
-    this.#load(this.#matured, points, maturedCounts, maturedSums);
-    this.#load(this.#all, points, allCounts, new Float64Array(n));
+    this.#matured.replace({ points, counts: maturedCounts, sums: maturedSums, squares: 0 });
+    this.#all.replace({ points, counts: allCounts, sums: new Float64Array(n), squares: 0 });
     this.#sites = Array.from({ length: n }, (_, i) => {
       return { point: points.slice(i * d, (i + 1) * d), count: seen[2 * i], successes: seen[2 * i + 1] };
     });

@@ -1,20 +1,20 @@
-import type { Core, GaussianProcessHandle, KernelSpec } from "../../core/core.ts";
+import type { Core, KernelSpec } from "../../core/core.ts";
+import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
 import { NumericalError } from "../../errors.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { FORGOTTEN } from "../delay/forgetting.ts";
 import type { Domain } from "../domain.ts";
-import type { JointPosterior, Moments } from "../posterior.ts";
-import { INITIAL_ROWS } from "./gaussian-process.ts";
+import type { Draws, JointPosterior, Moments } from "../posterior.ts";
+import { DomainMoments, momentsOf } from "./domain-moments.ts";
+import { UNMERGED_ROWS } from "./domain-rows.ts";
 import { inducingPoints } from "./inducing-points.ts";
 
-/** Below this many rows it costs more to merge the rows of a point than it saves. */
-const UNMERGED_ROWS = 256;
-/** How much of the capacity is in use after points were given up: the fuller, the less is lost, and the sooner it is full again. */
+/** Share of the capacity that stays in use when points are merged. A greater share loses less, but is full again sooner. */
 export const KEPT = 0.75;
-/** What is new at a point waits until it is more than this share of what is in force there. */
+/** New impressions at a point wait until they are more than this share of the impressions in its rows. */
 const LAG = 0.125;
 
-/** What was seen at some points, without their order: counts, sums and sums of squares of rewards, all weighted. */
+/** Impressions at some points, without their order: counts, sums and sums of squares of rewards, all weighted. */
 export interface Evidence {
   /** n x d, row-major. */
   readonly points: Float64Array;
@@ -23,7 +23,7 @@ export interface Evidence {
   readonly squares: Float64Array;
 }
 
-/** One point: what was seen there, and how much of it is in the rows. */
+/** One point, with its impressions and rewards. */
 interface Site {
   readonly point: Float64Array;
   /** Its first row. */
@@ -31,40 +31,45 @@ interface Site {
   count: number;
   sum: number;
   squares: number;
+  /** The part of `count` and `sum` that is in the rows. */
   countInForce: number;
   sumInForce: number;
 }
 
 /**
- * Gaussian-process regression that runs for ever in bounded memory, in units of the noise: its variance is 1.
+ * Gaussian-process regression in bounded memory, however long it runs. Units of the noise: the noise variance is 1.
  *
- * What was seen at a point comes into force in groups: a row each, appended when the group is more than an eighth of what the
- * point has in force. A variance is then at most 9/8 of the exact one, and a point seen c times costs O(log c) rows. The rows of
- * a point are merged when there are twice as many rows as points. When `capacity` rows do not suffice, the points that explain
- * the most stay, and each other one's counts and sums move to the nearest of them.
+ * Impressions at a point come into force in groups. A group gets a row when it is more than an eighth of the impressions in the
+ * point's rows. A variance is then at most 9/8 of the exact one, and a point with c impressions costs O(log c) rows. The rows of
+ * a point are merged when there are twice as many rows as points. When `capacity` rows do not suffice, the most informative points
+ * stay, and the counts and sums of each other point move to the nearest of them.
  *
- * An impression weighs 1, or less where what is old is forgotten: its noise has the variance 1 / weight. The rows alone determine
- * the factor, to the bit, so that snapshots do without it.
+ * An impression has the weight 1, or less with forgetting: its noise variance is 1 / weight. The rows alone determine the factor,
+ * to the bit, so a snapshot does not contain it.
  */
 export class BoundedProcess implements JointPosterior {
   readonly domain: Domain | null;
   readonly #core: Core;
-  readonly #handle: GaussianProcessHandle;
+  readonly #process: CoreProcess;
+  readonly #overDomain: DomainMoments | null;
   readonly #capacity: number;
   #kernel: KernelSpec;
   #sites: Site[] = [];
   /** The site of each row. */
   #siteOf: Site[] = [];
-  /** What it says of the domain, until something comes into force. */
-  #overDomain: Moments | undefined;
 
   constructor(core: Core, kernel: KernelSpec, capacity: number, domain: Domain | null) {
     this.#core = core;
     this.#kernel = kernel;
     this.#capacity = capacity;
     this.domain = domain;
-    this.#handle = core.gpCreate(kernel, 1, Math.min(capacity, INITIAL_ROWS));
-    if (domain) core.gpWatch(this.#handle, domain.points);
+    this.#process = new CoreProcess(core, kernel, 1, Math.min(capacity, INITIAL_ROWS));
+    this.#overDomain = domain && new DomainMoments(this.#process, domain);
+  }
+
+  /** Grows with every change of the posterior. */
+  get version(): number {
+    return this.#process.version;
   }
 
   /** Points kept. */
@@ -78,12 +83,11 @@ export class BoundedProcess implements JointPosterior {
 
   /** **Cost:** O(n^3). */
   set kernel(kernel: KernelSpec) {
-    this.#core.gpSetKernel(this.#handle, kernel);
-    this.#overDomain = undefined;
+    this.#process.setKernel(kernel);
     this.#kernel = kernel;
   }
 
-  /** Counts an impression with this reward. **Cost:** O(n^2) if a row is due; now and then O(n^3). */
+  /** Counts an impression with this reward. **Cost:** O(n^2) if a row is due, and O(n^3) for a merge. */
   add(point: Float64Array, reward: number, weight = 1): void {
     if (!Number.isFinite((this.#find(point)?.squares ?? 0) + reward * reward)) throw overflow();
     if (this.#siteOf.length >= this.#capacity) this.#makeRoom();
@@ -104,8 +108,8 @@ export class BoundedProcess implements JointPosterior {
   }
 
   /**
-   * Replaces the reward `previous` of an impression that was added, and weighs so much by now, by `reward`: at a point that was
-   * given up, at its nearest, unless it is forgotten.
+   * Replaces the reward `previous` of an impression by `reward`. `weight` is its present weight. If its point was merged, the
+   * nearest point takes the change, unless the impression is forgotten.
    */
   replace(point: Float64Array, reward: number, previous: number, weight = 1): void {
     const forgotten = weight < FORGOTTEN || this.size === 0;
@@ -114,14 +118,13 @@ export class BoundedProcess implements JointPosterior {
     if (!Number.isFinite(squares)) throw overflow();
     if (!site) return;
     const change = weight * (reward - previous);
-    this.#core.gpReward(this.#handle, site.row, change, 0);
-    this.#overDomain = undefined;
+    this.#process.reward(site.row, change, 0);
     site.sum += change;
     site.sumInForce += change;
     site.squares = squares;
   }
 
-  /** Multiplies with `decay` what all that was seen weighs, and forgets points that weigh next to nothing. **Cost:** O(n^3). */
+  /** Multiplies all weights by `decay`, and drops points with less weight than `FORGOTTEN`. **Cost:** O(n^3). */
   discount(decay: number): void {
     const weighed = this.#sites.map((site) => {
       return { ...site, count: decay * site.count, sum: decay * site.sum, squares: decay * site.squares };
@@ -130,7 +133,7 @@ export class BoundedProcess implements JointPosterior {
   }
 
   #find(point: Float64Array): Site | undefined {
-    return this.#siteOf[this.#core.gpFind(this.#handle, point)];
+    return this.#siteOf[this.#process.find(point)];
   }
 
   #nearest(point: Float64Array): Site {
@@ -145,9 +148,8 @@ export class BoundedProcess implements JointPosterior {
   }
 
   #appendRow(site: Site, count: number, sum: number): void {
-    const row = this.#core.gpAppendGroup(this.#handle, site.point, count);
-    this.#core.gpReward(this.#handle, row, sum, 0);
-    this.#overDomain = undefined;
+    const row = this.#process.append(site.point, count);
+    this.#process.reward(row, sum, 0);
     if (site.row < 0) site.row = row;
     this.#siteOf.push(site);
   }
@@ -177,63 +179,44 @@ export class BoundedProcess implements JointPosterior {
     this.#rebuild([...kept.values()]);
   }
 
-  /** Merges the rows of each point, in order of first appearance, brings all into force and builds the factor. **Cost:** O(n^3). */
+  /** Merges the rows of each point, in order of first appearance, with all impressions in force. **Cost:** O(n^3). */
   refactor(): void {
     this.#rebuild(this.#sites.map((site) => ({ ...site })));
   }
 
   #rebuild(sites: Site[]): void {
-    const before = this.#core.gpState(this.#handle);
-    const rows = sites.map(({ point, count, sum }) => ({ point, count, sum }));
-    try {
-      this.#loadRows(rows);
-    } catch (error) {
-      this.#core.gpLoad(this.#handle, before);
-      throw error;
-    }
+    this.#replaceRows(sites);
     for (const [row, site] of sites.entries()) Object.assign(site, { row, countInForce: site.count, sumInForce: site.sum });
     this.#sites = sites;
     this.#siteOf = [...sites];
   }
 
-  #loadRows(rows: readonly { readonly point: Float64Array; readonly count: number; readonly sum: number }[]): void {
+  #replaceRows(rows: readonly Pick<Site, "point" | "count" | "sum">[]): void {
     const d = this.#kernel.lengthscale.length;
     const points = new Float64Array(rows.length * d);
     for (const [row, { point }] of rows.entries()) points.set(point, row * d);
     const counts = Float64Array.from(rows, ({ count }) => count);
     const sums = Float64Array.from(rows, ({ sum }) => sum);
-    const factor = new Float64Array((rows.length * (rows.length + 1)) / 2);
-    this.#overDomain = undefined;
-    this.#core.gpLoad(this.#handle, { points, counts, sums, squares: 0, factor });
-    this.#core.gpRefactor(this.#handle);
+    this.#process.replace({ points, counts, sums, squares: 0 });
   }
 
-  /** Mean and standard deviation, in units of the noise. **Cost:** O(k n^2); for the domain's own array of points O(k n) a new row. */
+  /** Mean and standard deviation, in units of the noise. **Cost:** as `GaussianProcess.moments`. */
   moments(points: Float64Array): Moments {
-    if (points === this.domain?.points) {
-      this.#overDomain ??= this.#scoreDomain(this.domain.count);
-      return this.#overDomain;
-    }
-    return momentsOf(this.#core.gpScore(this.#handle, points));
+    if (this.#overDomain && points === this.domain?.points) return this.#overDomain.all();
+    return momentsOf(this.#process.score(points));
   }
 
-  #scoreDomain(count: number): Moments {
-    const scores = { mean: new Float64Array(count), variance: new Float64Array(count) };
-    this.#core.gpScoreWatched(this.#handle, scores.mean, scores.variance);
-    return momentsOf(scores);
-  }
-
-  /** The means alone: without a domain O(k n), which agrees with `moments` to rounding. */
+  /** The means alone. **Cost:** without a domain O(k n), equal to the means of `moments` up to rounding. */
   means(points: Float64Array): Float64Array {
-    return this.domain ? this.moments(points).mean : this.#core.gpMean(this.#handle, points);
+    return this.domain ? this.moments(points).mean : this.#process.mean(points);
   }
 
-  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
-    const { mean, variance, sample } = this.#core.gpSample(this.#handle, points, normals, scale, samples);
-    return { mean, deviation: variance.map(Math.sqrt), sample };
+  sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Draws {
+    const { mean, variance, sample } = this.#process.sample(points, normals, scale, samples);
+    return { ...momentsOf({ mean, variance }), sample };
   }
 
-  /** All that was seen, or, of more than `limit` points, at so many of them, evenly spaced in order of first appearance. */
+  /** The impressions at all points. With more than `limit` points: at that many, evenly spaced in order of first appearance. */
   evidence(limit: number): Evidence {
     const count = Math.min(limit, this.size);
     const chosen = Array.from({ length: count }, (_, i) => this.#sites[Math.floor((i * this.size) / count)]);
@@ -247,7 +230,7 @@ export class BoundedProcess implements JointPosterior {
   }
 
   save(writer: SnapshotWriter): void {
-    const { counts, sums } = this.#core.gpState(this.#handle);
+    const { counts, sums } = this.#process.state();
     const places = new Map(this.#sites.map((site, place) => [site, place]));
     const { points, ...seen } = this.evidence(this.size);
     writer.numbers(points);
@@ -277,7 +260,7 @@ export class BoundedProcess implements JointPosterior {
       if (site.row < 0) site.row = row;
     });
     if (sites.some(({ row, count, countInForce }) => row < 0 || !(count >= countInForce && countInForce > 0))) throw malformed();
-    this.#loadRows(siteOf.map(({ point }, row) => ({ point, count: rowCounts[row], sum: rowSums[row] })));
+    this.#replaceRows(siteOf.map(({ point }, row) => ({ point, count: rowCounts[row], sum: rowSums[row] })));
     this.#sites = sites;
     this.#siteOf = siteOf;
   }
@@ -288,20 +271,16 @@ export class BoundedProcess implements JointPosterior {
   }
 }
 
-/** Which of the points (n x d, row-major) is nearest to a point: that of the greatest covariance, the first of equals. */
+/** The index of the nearest of n points (n x d, row-major): the one of greatest covariance, the first among equals. */
 export function nearestTo(core: Core, kernel: KernelSpec, points: Float64Array, point: Float64Array): number {
   const covariance = core.kernelMatrix(kernel, points, point);
   return covariance.reduce((best, each, i) => (each > covariance[best] ? i : best), 0);
 }
 
-/** Compares two points by their coordinates, the first that differs. */
+/** Lexicographic order of points. */
 export function byPoint(a: { readonly point: Float64Array }, b: { readonly point: Float64Array }): number {
   const i = a.point.findIndex((coordinate, j) => coordinate !== b.point[j]);
   return i < 0 ? 0 : a.point[i] - b.point[i];
-}
-
-function momentsOf({ mean, variance }: { readonly mean: Float64Array; readonly variance: Float64Array }): Moments {
-  return { mean, deviation: variance.map(Math.sqrt) };
 }
 
 function overflow(): NumericalError {

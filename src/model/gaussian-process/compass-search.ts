@@ -1,35 +1,47 @@
 import type { Core } from "../../core/core.ts";
 
+export interface CompassSearch {
+  /** The first point, d coordinates. */
+  readonly start: readonly number[];
+  /** For each coordinate the values of a coarse grid, which is searched after the start. */
+  readonly grid: readonly (readonly number[])[];
+  /** Greatest size of a coordinate. */
+  readonly bound: number;
+  /** The search ends when the step is at most this. */
+  readonly leastStep: number;
+  /** The coordinate to try after a step to a better point. */
+  readonly afterStep: "first" | "next";
+  /** The value to maximise. It may return -Infinity for a point that does not exceed `toBeat`. */
+  value(point: readonly number[], toBeat: number): number;
+}
+
 /**
- * Maximises `value` over two log-parameters: the best of a coarse grid and of the start, then ever smaller steps.
+ * Maximises a function of a few coordinates, such as the logarithms of hyper-parameters.
  *
- * `value` is told what a point has to exceed, and need not find out what one is worth that does not.
+ * It starts from the best point of a coarse grid, and steps along the coordinates while that increases the value. If no step
+ * does, it halves the step. The first step is log 2. Deterministic.
  */
-export function compassSearch(
-  core: Core,
-  start: [number, number],
-  value: (point: [number, number], toBeat: number) => number,
-): [number, number] {
-  const bound = core.log(64);
+export function compassSearch(core: Core, { start, grid, bound, leastStep, afterStep, value }: CompassSearch): readonly number[] {
   let best = start;
   let bestValue = value(start, Number.NEGATIVE_INFINITY);
-  const attempt = (point: [number, number]): boolean => {
-    if (Math.abs(point[0]) > bound || Math.abs(point[1]) > bound) return false;
+  const attempt = (point: readonly number[]): boolean => {
+    if (point.some((coordinate) => Math.abs(coordinate) > bound)) return false;
     const pointValue = value(point, bestValue);
     if (!(pointValue > bestValue)) return false;
-    best = point;
-    bestValue = pointValue;
+    [best, bestValue] = [point, pointValue];
     return true;
   };
-  for (const scale of [-2, -1, 0, 1, 2]) for (const variance of [-1, 0, 1]) attempt([scale * core.log(4), variance * core.log(8)]);
-  // A step of 0.02 changes a lengthscale by 2 %, well inside its posterior spread.
-  for (let step = core.log(2); step > 0.02; ) {
-    const [scale, variance] = best;
-    const moved =
-      attempt([scale + step, variance]) ||
-      attempt([scale - step, variance]) ||
-      attempt([scale, variance + step]) ||
-      attempt([scale, variance - step]);
+  const attemptGrid = (point: readonly number[]): void => {
+    if (point.length === grid.length) attempt(point);
+    else for (const coordinate of grid[point.length]) attemptGrid([...point, coordinate]);
+  };
+  attemptGrid([]);
+  for (let step = core.log(2); step > leastStep; ) {
+    let moved = false;
+    for (let i = 0; i < start.length && !(moved && afterStep === "first"); i++) {
+      const attemptAt = (coordinate: number): boolean => attempt(best.with(i, coordinate));
+      moved = attemptAt(best[i] + step) || attemptAt(best[i] - step) || moved;
+    }
     if (!moved) step /= 2;
   }
   return best;

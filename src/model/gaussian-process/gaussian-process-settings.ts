@@ -2,19 +2,19 @@ import { finiteNumber, oneOf, onlyKeys, outOfRange, positiveNumber, record, whol
 import { type DomainSettings, parsePoints } from "../domain.ts";
 import { type Kernel, kernelSpec, parseKernel, squaredExponential } from "./kernel.ts";
 
-/** Options of every policy that holds a Gaussian process. */
+/** Options of every policy with a Gaussian process. */
 export interface GaussianProcessSettings {
-  /** Features per candidate (d): of the action, or of context and action one after the other; of a domain, by default its own. */
+  /** Features per candidate (d): the action's, or the context's followed by the action's. Default: the dimension of `domain`. */
   readonly dimension?: number;
-  /** Default: a squared exponential of lengthscale 1. */
+  /** Default: a squared exponential with lengthscale 1. */
   readonly kernel?: Kernel;
-  /** Variance of one reward about its expectation (lambda), default 0.01. */
+  /** Variance of one reward around its expectation (lambda), default 0.01. */
   readonly noiseVariance?: number;
-  /** Most unique points kept, default 1000; an impression elsewhere then counts at the nearest of them. */
+  /** Most unique points kept, default 1000. At capacity an impression at a new point counts at the nearest kept point. */
   readonly capacity?: number;
-  /** A fixed set of points to choose among; candidates are then absent, and scoring them again costs O(k n). */
+  /** A fixed set of points to choose among, instead of candidates. Scoring all of them again costs O(k n). */
   readonly domain?: DomainSettings | null;
-  /** Sets the kernel to the maximum of the marginal likelihood of what is settled, after every so many impressions; default never. */
+  /** After every `every` impressions, maximises the marginal likelihood of the known rewards over the kernel. Default: never. */
   readonly refit?: { readonly every: number; readonly method?: "marginal-likelihood" } | null;
 }
 
@@ -49,15 +49,15 @@ function parseRefit(value: NonNullable<GaussianProcessSettings["refit"]>): { eve
   };
 }
 
-/** Options of a policy whose width is a constant number of standard deviations. */
+/** Options of a policy with a width of a constant number of standard deviations. */
 export interface ConstantWidthSettings extends GaussianProcessSettings {
   /** Width in standard deviations, default 1. */
   readonly beta?: number;
-  /** Multiplier on it, default 1. */
+  /** Multiplier on the width, default 1. */
   readonly exploration?: number;
 }
 
-/** Checks them, unknown ones too, and fills in defaults. */
+/** Checks the options, refuses unknown ones, and fills in defaults. */
 export function parseConstantWidth(options: ConstantWidthSettings): Required<ConstantWidthSettings> {
   onlyKeys("options", options, [...gaussianProcessOptions, "beta", "exploration"]);
   return {

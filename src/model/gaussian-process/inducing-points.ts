@@ -1,11 +1,11 @@
 import type { Core, KernelSpec } from "../../core/core.ts";
 
 /**
- * Chooses `size` of n points (n x d) that stand for all, and says for each point which of the chosen ones does: n places.
+ * Chooses `size` of n points (n x d) to represent all of them. Returns n places: for each point the chosen one that represents it.
  *
- * Greedily, each time the point at which the most is lost: its count times its prior variance given those chosen so far. This
- * is a pivoted Cholesky factorisation of the kernel matrix weighted by counts, whose remaining trace it brings down. A point is
- * then stood for by the chosen one with which it has the greatest covariance. It looks at no rewards.
+ * Each step chooses the point of greatest loss: its count times its prior variance given the points chosen so far. This is a
+ * pivoted Cholesky factorisation of the kernel matrix weighted by counts, and reduces the remaining trace greedily. The chosen
+ * point of greatest covariance represents a point. Rewards play no part.
  * **Cost:** O(n size (d + size)). **Source:** Harbrecht, Peters, Schneider 2012; Burt, Rasmussen, van der Wilk 2019.
  */
 export function inducingPoints(core: Core, kernel: KernelSpec, points: Float64Array, counts: ArrayLike<number>, size: number): Int32Array {
@@ -14,7 +14,7 @@ export function inducingPoints(core: Core, kernel: KernelSpec, points: Float64Ar
   const at = (place: number): Float64Array => points.subarray(place * d, (place + 1) * d);
   const nearest = new Int32Array(n).fill(-1);
   const closest = new Float64Array(n).fill(-1);
-  // Places in an order in which the chosen ones come first, so that nothing more is computed for them.
+  // Chosen places come first in this order, and need no further computation.
   const order = Int32Array.from(counts, (_, place) => place);
   const rest = Float64Array.from(counts, (_, place) => core.kernelMatrix(kernel, at(place), at(place))[0]);
   const columns: Float64Array[] = [];
@@ -35,7 +35,7 @@ export function inducingPoints(core: Core, kernel: KernelSpec, points: Float64Ar
   return nearest;
 }
 
-/** Where, from `chosen` on, most is lost; of equal losses, that of the first place. */
+/** The index from `chosen` on of the greatest loss. Among equal losses the first place wins. */
 function greatestLoss(counts: ArrayLike<number>, rest: Float64Array, order: Int32Array, chosen: number): number {
   let best = chosen;
   let most = -1;
@@ -46,7 +46,7 @@ function greatestLoss(counts: ArrayLike<number>, rest: Float64Array, order: Int3
   return best;
 }
 
-/** Turns a column of the matrix into the next one of the factor, below its pivot; takes its squares from what remains of the diagonal. */
+/** Turns a column of the matrix into one of the factor, below its pivot, and subtracts its squares from the rest of the diagonal. */
 function eliminate(columns: readonly Float64Array[], column: Float64Array, rest: Float64Array, pivot: number): void {
   const scale = rest[pivot] > 0 ? 1 / Math.sqrt(rest[pivot]) : 0;
   for (const earlier of columns) {

@@ -21,16 +21,16 @@ const KERNEL_IDS = {
 
 export type KernelName = keyof typeof KERNEL_IDS;
 
-/** A covariance function as a plain value. With r = |(x - x') / lengthscale|. */
+/** A covariance function as a plain value. r = |(x - x') / lengthscale| in the formulas below. */
 export interface Kernel {
   readonly name: KernelName;
-  /** One for all features, or one per feature; in units of the feature. */
+  /** One for all features, or one per feature, in units of the feature. */
   readonly lengthscale: number | readonly number[];
   /** Signal variance, in units of the reward squared. */
   readonly variance: number;
-  /** The variance of the intercept of the linear kernel, and, in units of its variance, of the additive one. */
+  /** Variance of the intercept: of the linear kernel as it is, of the additive kernel in units of `variance`. */
   readonly bias: number;
-  /** Of the additive kernel: how many of the features, from the first on, are the context's. */
+  /** For the additive kernel: the number of context features, which come first. */
   readonly context?: number;
 }
 
@@ -56,14 +56,14 @@ export const matern52 = (options: KernelOptions = {}): Kernel => kernel("matern5
 /** k = variance <x / lengthscale, x' / lengthscale> + bias. */
 export const linear = (options: KernelOptions & { readonly bias?: number } = {}): Kernel => kernel("linear", options);
 /**
- * k = variance (bias + c + a + c a), c and a the correlations of `matern32` between the contexts and between the actions.
- * What is learnt of an action in all contexts, of a context, and of the two together, are thus told apart.
+ * k = variance (bias + c + a + c a), where c and a are the correlations of `matern32` between the contexts and between the actions.
+ * The posterior thus separates the effect of a context, the effect of an action, and their interaction.
  */
 export const additiveMatern32 = (options: KernelOptions & { readonly bias?: number; readonly context?: number } = {}): Kernel =>
   kernel("additive-matern32", { context: 0, ...options });
 
 /**
- * Checks a kernel that came as data, from JSON for instance.
+ * Checks a kernel from untyped data, such as JSON.
  * @throws {TypeError | RangeError} naming the field.
  */
 export function parseKernel(argument: string, value: unknown): Kernel {
@@ -87,8 +87,8 @@ export function parseKernel(argument: string, value: unknown): Kernel {
 }
 
 /**
- * Lays a kernel out for the core.
- * @throws {RangeError} if there is a lengthscale per feature, but not one for each of `dimension`.
+ * The kernel as the core takes it.
+ * @throws {RangeError} for an array of lengthscales of another length than `dimension`.
  */
 export function kernelSpec(kernel: Kernel, dimension: number): KernelSpec {
   const { lengthscale, context = 0 } = kernel;

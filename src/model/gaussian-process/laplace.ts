@@ -1,7 +1,8 @@
-import type { Core, GaussianProcessHandle } from "../../core/core.ts";
+import type { Core } from "../../core/core.ts";
+import type { CoreProcess } from "../../core/core-process.ts";
 import { logistic } from "../linear/logistic.ts";
 
-/** What was seen at n points: of so many trials, so many successes. */
+/** Trials and successes at n points. */
 export interface Trials {
   /** n x d, row-major. */
   readonly points: Float64Array;
@@ -9,15 +10,15 @@ export interface Trials {
   readonly successes: Float64Array;
 }
 
-/** Longest step of a latent value, in units of the logit: where a rate is near 0 or 1 a whole step goes far beyond the mode. */
+/** Longest step of a latent value, in units of the logit. At a rate near 0 or 1 a full Newton step goes far beyond the mode. */
 const LONGEST_STEP = 3;
-/** Steps, and a change after which the next one, being quadratic, is below 1e-8. */
-const STEPS = 20;
+const MOST_STEPS = 20;
+/** After a change below this the next one is below 1e-8, because Newton's method converges quadratically. */
 const SETTLED = 1e-4;
-/** Information of a point of which nothing is known yet: a row of a factor needs some. */
+/** Information of a point without trials: a row of a factor needs some. */
 const LEAST_INFORMATION = 1e-6;
 
-/** What `trials` at this rate tell of its logit. */
+/** Fisher information of `trials` at this rate about its logit. */
 export function information(trials: number, rate: number): number {
   return Math.max(trials * rate * (1 - rate), LEAST_INFORMATION);
 }
@@ -25,22 +26,19 @@ export function information(trials: number, rate: number): number {
 /**
  * The mode of the latent function at n points whose rates are its logistic, by Newton's method from `start`: n.
  *
- * Each step is a regression on the log likelihood's second-order expansion: rows of information W = trials rate (1 - rate) and
- * average f + (successes - trials rate) / W. The process, whose noise has the variance 1, is left with those of the last step:
- * its mean is that of the Laplace approximation.
+ * Each step is a regression on the second-order expansion of the log likelihood: rows of information W = trials rate (1 - rate)
+ * and average f + (successes - trials rate) / W. `process`, whose noise variance is 1, keeps the rows of the last step, so its mean
+ * is the mean of the Laplace approximation.
  * **Cost:** O(n^3) a step. **Source:** Rasmussen and Williams 2006, algorithm 3.1.
  */
-export function laplaceMode(core: Core, process: GaussianProcessHandle, { points, trials, successes }: Trials, start: Float64Array) {
-  const n = trials.length;
-  const factor = new Float64Array((n * (n + 1)) / 2);
+export function laplaceMode(core: Core, process: CoreProcess, { points, trials, successes }: Trials, start: Float64Array): Float64Array {
   let mode = start;
-  for (let step = 0; step < STEPS; step++) {
+  for (let step = 0; step < MOST_STEPS; step++) {
     const rates = mode.map((f) => logistic(core, f));
     const counts = rates.map((rate, i) => information(trials[i], rate));
     const sums = rates.map((rate, i) => counts[i] * mode[i] + successes[i] - trials[i] * rate);
-    core.gpLoad(process, { points, counts, sums, squares: 0, factor });
-    core.gpRefactor(process);
-    const next = core.gpMean(process, points);
+    process.replace({ points, counts, sums, squares: 0 });
+    const next = process.mean(points);
     const change = next.map((f, i) => Math.min(Math.max(f - mode[i], -LONGEST_STEP), LONGEST_STEP));
     mode = mode.map((f, i) => f + change[i]);
     if (change.every((each) => Math.abs(each) < SETTLED)) break;
@@ -48,8 +46,8 @@ export function laplaceMode(core: Core, process: GaussianProcessHandle, { points
   return mode;
 }
 
-/** The logarithm of the evidence, of a process that `laplaceMode` has left. **Source:** Rasmussen and Williams 2006, eq. 3.32. */
-export function laplaceEvidence(core: Core, process: GaussianProcessHandle, { trials, successes }: Trials, mode: Float64Array): number {
+/** The log evidence of the approximation that `laplaceMode` left in `process`. **Source:** Rasmussen and Williams 2006, eq. 3.32. */
+export function laplaceEvidence(core: Core, process: CoreProcess, { trials, successes }: Trials, mode: Float64Array): number {
   let likelihood = 0;
   let square = 0;
   for (const [i, f] of mode.entries()) {
@@ -58,5 +56,5 @@ export function laplaceEvidence(core: Core, process: GaussianProcessHandle, { tr
     likelihood += successes[i] * f - trials[i] * normaliser;
     square += f * (successes[i] - trials[i] * logistic(core, f));
   }
-  return likelihood - square / 2 - core.gpInformationGain(process);
+  return likelihood - square / 2 - process.informationGain;
 }

@@ -1,28 +1,28 @@
-import { GROUP } from "../../core/core.ts";
+import { GROUP } from "../../core/core-process.ts";
 import { NumericalError } from "../../errors.ts";
-import type { LazyMoments } from "./lazy-moments.ts";
+import type { DomainMoments } from "./domain-moments.ts";
 
 /**
- * Where means and deviations come from: of the same process unless some impressions are pending, in which case the deviations are
- * at most those of the process of the means, which knows fewer.
+ * Means and deviations of a domain, computed for a group of points on request. While impressions are pending they come from two
+ * processes: the process of the deviations then knows more impressions, so its deviations are at most those of the other.
  */
 export interface LazyPosterior {
-  readonly mean: LazyMoments;
-  readonly deviation: LazyMoments;
-  /** The greatest deviation before anything was seen. */
+  readonly mean: DomainMoments;
+  readonly deviation: DomainMoments;
+  /** The greatest deviation before any impression. */
   readonly prior: number;
 }
 
-/** Of the prior's deviation, so much may rounding make of a deviation that is none. */
+/** Rounding tolerance of a deviation, relative to the prior deviation. */
 const ROUNDING = 1e-6;
-/** Bounds are raised by this share of themselves, as scores are rounded. */
+/** Bounds are raised by this share of themselves, because scores are rounded. */
 const SLACK = 1e-9;
 
 /**
- * The candidate of greatest mean + multiplier deviation, the first among equals, from as few groups of candidates as it takes.
+ * The candidate of greatest mean + multiplier deviation, the first among equals. It computes as few groups of candidates as it can.
  *
- * While a variance falls by w^2 a mean moves by w z at most, so a score is at most what it is for the w that makes it greatest:
- * mean + deviation sqrt(z^2 + multiplier^2). Groups where that is below the greatest score are left as they were.
+ * While a variance falls by w^2, the mean moves by at most w z, with z of `moved`. A score is hence at most its maximum over w, which is
+ * mean + deviation sqrt(z^2 + multiplier^2). Groups whose bound is below the greatest score are not computed.
  * @throws {NumericalError} code `not-a-number`.
  */
 export function upperConfidenceLeader({ mean, deviation, prior }: LazyPosterior, multiplier: number): { index: number; score: number } {

@@ -5,39 +5,41 @@ import { Covering } from "./covering.ts";
 import type { MetricSpace } from "./metric-space.ts";
 
 export interface ActiveArmsOptions {
-  /** Radius of an arm without a reward; with v of them it is this over sqrt(1 + v). */
+  /** Radius of an arm without rewards. With v rewards, the radius is this over sqrt(1 + v). */
   readonly radius: number;
-  /** Whether rewards are put aside once an arm has enough since its last pull. */
+  /** Whether rewards wait for the next pull of an arm that has enough rewards since its last pull. */
   readonly lazy: boolean;
-  /** What v_s counts as at least in v + 1 <= 4 v_s. */
+  /** Least value of v_s in v + 1 <= 4 v_s. */
   readonly lazyFloor: 0 | 1;
-  /** Whether the index of an arm without a reward is infinite, or that of the mean 0. */
+  /** Index of an arm without rewards: infinite ("first"), or the index for a mean of 0 ("zero"). */
   readonly unobserved: "first" | "zero";
 }
 
 interface Arm {
-  /** Of its point in the space. */
+  /** Place of its point in the space. */
   readonly place: number;
   pulls: number;
-  /** Rewards in the mean (v), and how many those were at the last pull (v_s). */
+  /** Rewards in the mean (v), and rewards in the mean at the last pull (v_s). */
   observed: number;
   observedAtPull: number;
   sum: number;
-  /** Rewards put aside until the next pull (Q). */
+  /** Rewards that wait for the next pull (Q). */
   cache: { readonly slot: number; reward: number }[];
 }
 
-/** Numbers per arm in a snapshot, before what is put aside. */
+/** Numbers per arm in a snapshot, without its waiting rewards. */
 const SAVED = 6;
 
-/** The arms that zooming has activated: their means, their confidence balls, and the rewards that they have put aside. */
+/** The arms that zooming has activated, with their means, their confidence balls and their waiting rewards. */
 export class ActiveArms {
   readonly #space: MetricSpace;
   readonly #options: ActiveArmsOptions;
   readonly #covering: Covering;
-  // In order of activation; by place of its point, -1 where there is none.
+  /** In order of activation. */
   readonly #arms: Arm[] = [];
+  /** For each place of the space the position of its arm in `#arms`, or -1. */
   readonly #armAt: Int32Array;
+  /** For each arm its index: the upper confidence bound that zooming maximises. */
   readonly #index: number[] = [];
   #pulls = 0;
 
@@ -48,19 +50,19 @@ export class ActiveArms {
     this.#armAt = new Int32Array(space.count).fill(-1);
   }
 
-  /** The points that no arm's ball covers. */
+  /** The points outside all confidence balls. */
   get covering(): Pick<Covering, "uncovered" | "uncoveredAt"> {
     return this.#covering;
   }
 
-  /** Place of the arm with the greatest index, of equal ones the first activated. */
+  /** Place of the arm with the greatest index. Among equals the first activated arm wins. */
   best(): number {
     let best = 0;
     for (let i = 1; i < this.#index.length; i++) if (this.#index[i] > this.#index[best]) best = i;
     return this.#arms[best].place;
   }
 
-  /** Mean and radius of the arm at a place; 0 and the widest for one without rewards. */
+  /** Mean and radius of the arm at a place. Without rewards: 0 and the widest radius. */
   estimate(place: number): { mean: number; radius: number } {
     const arm = this.#arms[this.#armAt[place]];
     if (!arm || arm.observed === 0) return { mean: 0, radius: this.#options.radius };
@@ -71,7 +73,7 @@ export class ActiveArms {
     return this.#options.radius / Math.sqrt(1 + observed);
   }
 
-  /** Pulls the arm at a point, which that activates if need be. Its slot names the pull and the place. */
+  /** Pulls the arm at a point, and activates it on the first pull. The slot encodes the pull and the place. */
   append(features: Float64Array): number {
     const place = this.#space.indexOf(features);
     if (this.#armAt[place] < 0) this.#activate({ place, pulls: 0, observed: 0, observedAtPull: 0, sum: 0, cache: [] });
@@ -106,14 +108,14 @@ export class ActiveArms {
     this.#index[i] = first ? Number.POSITIVE_INFINITY : mean + 2 * this.#radius(observed);
   }
 
-  /** @throws {RangeError} if the arm has a reward for every pull already. */
+  /** @throws {RangeError} for a first reward if the arm has one for every pull. */
   observe({ slot }: AppendedPoint, reward: number, previous: number | undefined): void {
     const i = this.#armAt[slot % this.#space.count] ?? -1;
-    if (i < 0) throw outOfRange("impression.slot", "one that append returned", slot);
+    if (i < 0) throw outOfRange("impression.slot", "a slot that append returned", slot);
     const arm = this.#arms[i];
     const cached = previous === undefined ? undefined : arm.cache.find((each) => each.slot === slot);
     if (previous === undefined && arm.observed + arm.cache.length >= arm.pulls) {
-      throw outOfRange("impression.slot", `that of a pull without a reward: this arm has ${arm.pulls} rewards for as many pulls`, slot);
+      throw outOfRange("impression.slot", `the slot of a pull without a reward (its arm has one for each of ${arm.pulls} pulls)`, slot);
     }
     if (cached) {
       cached.reward = reward;
@@ -129,12 +131,12 @@ export class ActiveArms {
     this.#refresh(i);
   }
 
-  /** Alg. 1, line 5: no radius falls below half of what it was at the arm's last pull. */
+  /** Alg. 1, line 5: a radius stays at least half of its value at the last pull of the arm. */
   #caches({ observed, observedAtPull }: Arm): boolean {
     return this.#options.lazy && observed + 1 > 4 * Math.max(observedAtPull, this.#options.lazyFloor);
   }
 
-  /** Per arm, in order of place: its place, the rewards in its mean and their sum, the rewards put aside and theirs. */
+  /** For each arm, in order of place: its place, number and sum of the rewards in its mean, number and sum of its waiting rewards. */
   statistics(): Float64Array {
     const arms = this.#arms.toSorted((a, b) => a.place - b.place);
     return Float64Array.from(

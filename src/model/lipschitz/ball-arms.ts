@@ -5,32 +5,31 @@ import { Box, type BoxSettings } from "./box.ts";
 
 /** A cube of the unit cube. */
 export interface Ball {
-  /** Its number among those of its phase. */
+  /** Its number within its phase. */
   readonly number: number;
   readonly centre: Float64Array;
   readonly radius: number;
 }
 
-/** The arms that balls are made of. A ball's child is a number: its bit j says on which side of the centre it lies on axis j. */
+/** The arms inside the balls. A child of a ball is a number. Its bit j is the side of the centre on axis j. */
 export interface BallArms {
   readonly dimension: number;
-  /** Uniforms that a sample takes. */
+  /** The number of uniforms for one sample. */
   readonly draws: number;
-  /** @throws {RangeError} if the features are those of no arm. */
+  /** @throws {RangeError} if no arm has these features. */
   check(features: Float64Array): void;
-  /** Whether an arm is in a ball. */
   holds(ball: Ball, features: Float64Array): boolean;
-  /** A random arm of a ball; `place` is its place among given points. */
+  /** A random arm of a ball. `place`: its place among the given points. */
   sample(ball: Ball, uniforms: Float64Array): { readonly features: Float64Array; readonly place?: number };
-  /** Balls that a division makes of one; 1 where the points bound their number. */
+  /** Most balls that a division makes of one ball, or 1 if the number of points bounds the number of balls. */
   readonly branching: number;
-  /** The arms when these balls alone are left, each divided or `whole`, and the children of each that hold some, in order. */
+  /** Keeps these balls alone, divided or `whole`. Returns the arms, and for each ball its children that hold arms, in order. */
   divided(balls: readonly Ball[], whole: boolean): { readonly arms: BallArms; readonly children: readonly (readonly number[])[] };
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader, balls: number): void;
 }
 
-/** Distance beyond its radius at which a cube of a box still holds a point: what mapping the point back can lose. */
+/** Tolerance for rounding when a point is mapped back to the unit cube: a cube holds points this far beyond its radius. */
 const SLACK = 1e-12;
 
 /** All points of a box. */
@@ -65,15 +64,15 @@ export class BoxArms implements BallArms {
     return { arms: this, children: balls.map(() => (whole ? [0] : this.#children)) };
   }
 
-  // Which arms a box's balls hold follows from the balls.
+  // The balls determine the arms that they hold.
   save(): void {}
   load(): void {}
 }
 
-/** Axes of a finite set of points, at most: a child's number has a bit for each. */
+/** Most axes of a finite set of points. The number of a child has a bit for each axis. */
 export const MAX_POINT_AXES = 50;
 
-/** @throws {RangeError} if two points are more than 1 apart on an axis: no ball of radius 1/2 holds them. */
+/** @throws {RangeError} if two points are more than 1 apart on an axis: no ball of radius 1/2 holds both. */
 export function checkExtent({ points }: DomainSettings): void {
   points[0].forEach((_, j) => {
     const coordinates = points.map((point) => point[j]);
@@ -82,15 +81,15 @@ export function checkExtent({ points }: DomainSettings): void {
   });
 }
 
-/** Finitely many points, in the unit cube around their middle. A cube without points is no ball; faces belong to the upper side. */
+/** Finitely many points, in the unit cube around their middle. A cube without points is no ball. Faces belong to the upper cube. */
 export class PointArms implements BallArms {
   readonly dimension: number;
   readonly draws = 1;
   readonly branching = 1;
   readonly #domain: Domain;
-  // Per axis, what takes a coordinate into the unit cube.
+  /** For each axis the shift of the points into the unit cube. */
   readonly #shift: Float64Array;
-  // Per point the ball that holds it, -1 once that was pruned.
+  /** For each point the number of its ball, or -1 if that was pruned. */
   #ballOf: Int32Array;
 
   constructor(domain: Domain, ballOf = new Int32Array(domain.count)) {
@@ -114,7 +113,7 @@ export class PointArms implements BallArms {
   sample({ number }: Ball, [uniform]: Float64Array): { features: Float64Array; place: number } {
     let count = 0;
     for (const ball of this.#ballOf) if (ball === number) count++;
-    // A given uniform may be 1.
+    // A uniform from the caller may be 1.
     let left = Math.min(Math.floor(uniform * count), count - 1);
     let place = this.#ballOf.indexOf(number);
     for (; left > 0; left--) place = this.#ballOf.indexOf(number, place + 1);

@@ -4,23 +4,26 @@ import type { AppendedPoint } from "../posterior.ts";
 import type { Ball, BallArms } from "./ball-arms.ts";
 
 export interface BallPhaseOptions {
-  /** Rewards that a ball of radius 1 needs; one of radius r needs this over r^2 (v_m), and at least one. */
+  /** Rewards that a ball of radius 1 needs. A ball of radius r needs this over r^2 (v_m), and at least one. */
   readonly rewards: number;
-  /** A ball goes if its mean is this many radii below the best. */
+  /** A ball is pruned if its mean is this many radii below the best mean. */
   readonly pruneMultiplier: number;
-  /** Whether a ball that has its rewards takes no more. */
+  /** Whether a ball ignores rewards beyond those it needs. */
   readonly freeze: boolean;
 }
 
-/** A slot is this times the phase, plus the ball. */
+/** A slot is this times the phase, plus the number of the ball. */
 const PHASE_SLOTS = 0x100000000;
 
-/** Balls of radius 2^-40 are not divided, nor any if that made more than this: the survivors take turns ever after. */
+/** Balls of radius 2^-40 are not divided. The survivors then take turns for ever. */
 const MAX_DEPTH = 40;
-/** Each takes up to half a kilobyte while a phase ends: together half of what the worker lets a model take. */
+/**
+ * Balls are not divided either if there might be more than this. A ball takes up to half a kilobyte while a phase ends, so all of
+ * them take half of the memory that the worker allows a model.
+ */
 const MAX_BALLS = 65_536;
 
-/** A phase of pruning: balls of one radius, which take turns until each has as many rewards as its mean needs. */
+/** A phase of pruning: balls of one radius, which take turns until each of them has the rewards it needs. */
 export class BallPhase {
   /** m, from 1. */
   readonly phase: number;
@@ -28,15 +31,16 @@ export class BallPhase {
   readonly arms: BallArms;
   readonly #options: BallPhaseOptions;
   readonly #depth: number;
-  /** v_m; infinite in a last phase. */
+  /** v_m. Infinite in the last phase. */
   readonly #needed: number;
-  // balls x d, in the unit cube.
+  /** balls x d, in the unit cube. */
   readonly #centres: Float64Array;
   readonly #pulls: Float64Array;
   readonly #observed: Float64Array;
   readonly #sums: Float64Array;
-  // The ball after the one that was pulled last, and how many still lack rewards.
+  /** The ball after the last one pulled in turn. */
   #turn = 0;
+  /** Balls that lack rewards. */
   #open: number;
 
   private constructor(options: BallPhaseOptions, arms: BallArms, shape: { phase: number; depth: number; centres: Float64Array }) {
@@ -49,7 +53,7 @@ export class BallPhase {
     this.arms = arms;
     this.#options = options;
     this.#depth = depth;
-    // A phase is as deep as its number, but for the last, which repeats the balls of the one before it.
+    // The depth is the number of the phase, except in the last phase, which keeps the balls of the phase before it.
     this.#needed = depth < phase ? Number.POSITIVE_INFINITY : Math.max(options.rewards / (radius * radius), 1);
     this.#centres = centres;
     this.#pulls = new Float64Array(balls);
@@ -72,7 +76,7 @@ export class BallPhase {
     return this.#open === 0;
   }
 
-  /** The ball whose turn it is: a pass visits those that lack rewards, in order. */
+  /** The next ball in turn: each pass visits the balls that lack rewards, in order. */
   get next(): Ball {
     let number = this.#turn;
     while (this.#observed[number] >= this.#needed) number = (number + 1) % this.#balls;
@@ -84,12 +88,15 @@ export class BallPhase {
     return { number, centre: this.#centres.subarray(number * d, (number + 1) * d), radius: this.radius };
   }
 
-  /** Mean reward of a ball, 0 while it has none. */
+  /** Mean reward of a ball, 0 without rewards. */
   mean(number: number): number {
     return this.#observed[number] === 0 ? 0 : this.#sums[number] / this.#observed[number];
   }
 
-  /** Pulls an arm for the ball whose turn it is, if that holds it, or else for the first that does. Returns its slot, -1 outside all. */
+  /**
+   * Pulls an arm for the next ball in turn, if that ball holds the arm, and otherwise for the first ball that holds it. Returns the
+   * slot, or -1 if no ball holds the arm.
+   */
   append(features: Float64Array): number {
     const { next } = this;
     const inTurn = this.arms.holds(next, features);
@@ -101,13 +108,13 @@ export class BallPhase {
   }
 
   /**
-   * Counts a reward, unless its ball is of an older phase.
-   * @throws {RangeError} if the ball has a reward for every pull already.
+   * Counts a reward, unless it belongs to an older phase.
+   * @throws {RangeError} for a first reward if the ball has one for every pull.
    */
   observe({ slot }: AppendedPoint, reward: number, previous: number | undefined): void {
     if (slot < this.phase * PHASE_SLOTS) return;
     const number = slot - this.phase * PHASE_SLOTS;
-    if (!(this.#pulls[number] > 0)) throw outOfRange("impression.slot", "one that append returned", slot);
+    if (!(this.#pulls[number] > 0)) throw outOfRange("impression.slot", "a slot that append returned", slot);
     const finished = this.#observed[number] >= this.#needed;
     if (finished && this.#options.freeze) return;
     if (previous !== undefined) {
@@ -115,14 +122,18 @@ export class BallPhase {
       return;
     }
     if (this.#observed[number] >= this.#pulls[number]) {
-      throw outOfRange("impression.slot", `that of a pull without a reward: its ball has one for each of ${this.#pulls[number]}`, slot);
+      throw outOfRange(
+        "impression.slot",
+        `the slot of a pull without a reward (its ball has one for each of ${this.#pulls[number]} pulls)`,
+        slot,
+      );
     }
     this.#observed[number]++;
     this.#sums[number] += reward;
     if (!finished && this.#observed[number] >= this.#needed) this.#open--;
   }
 
-  /** The next phase: the balls that are not pruned, divided. */
+  /** The next phase: the balls that survive pruning, divided. */
   divided(): BallPhase {
     const best = this.#observed.reduce((top, _, number) => Math.max(top, this.mean(number)), Number.NEGATIVE_INFINITY);
     const margin = this.#options.pruneMultiplier * this.radius;
@@ -138,7 +149,7 @@ export class BallPhase {
     return new BallPhase(this.#options, arms, { phase: this.phase + 1, depth, centres: Float64Array.from(centres) });
   }
 
-  /** The phase, and per ball its centre, the rewards in its mean and their sum. */
+  /** The phase, and for each ball its centre, the number of its rewards and their sum. */
   statistics(): Float64Array {
     const d = this.arms.dimension;
     const statistics = new Float64Array(1 + this.#balls * (d + 2));
@@ -158,7 +169,7 @@ export class BallPhase {
     this.arms.save(writer);
   }
 
-  /** Goes on where `save` stood; `arms` are those of the first phase. */
+  /** Restores a saved phase. `arms`: those of the first phase. */
   static load(reader: SnapshotReader, options: BallPhaseOptions, arms: BallArms): BallPhase {
     const [phase, depth, turn] = reader.numbers(3);
     const centres = reader.numbers();

@@ -1,16 +1,16 @@
 import { FEATURE_LIMIT, finiteNumber, onlyKeys, outOfRange, record, wrongType } from "../../argument.ts";
 import { type DomainSettings, parsePoints } from "../domain.ts";
 
-/** A box in which a policy chooses any point: [min, max] per axis. */
+/** A box: [min, max] for each axis. The policy may choose any point of it. */
 export interface BoxSettings {
   readonly box: readonly (readonly [min: number, max: number])[];
 }
 
-/** A box, whose axes all count as [0, 1], or a finite set of points, whose distances count as they are. */
+/** A box, scaled to [0, 1] on every axis, or a finite set of points, whose distances are not scaled. */
 export type RegionSettings = BoxSettings | DomainSettings;
 
 /**
- * Checks a box or a finite set of points that came as data.
+ * Checks a box or a finite set of points from untyped data.
  * @throws {TypeError | RangeError} naming the axis or the point.
  */
 export function parseRegion(value: unknown, maxAxes: number): RegionSettings {
@@ -44,7 +44,7 @@ export class Box {
   }
 
   /**
-   * Coordinates in the unit cube.
+   * The coordinates in the unit cube.
    * @throws {RangeError} if the point is outside the box.
    */
   toUnit(point: Float64Array): Float64Array {
@@ -58,7 +58,7 @@ export class Box {
   fromUnit(unit: Float64Array): Float64Array {
     return unit.map((coordinate, j) => {
       const [min, max] = this.#axes[j];
-      // Rounding must not lead out of the box.
+      // Rounding must not leave the box.
       return Math.min(min + (max - min) * coordinate, max);
     });
   }

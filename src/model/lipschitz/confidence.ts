@@ -1,13 +1,13 @@
 import { finiteNumber, outOfRange, positiveNumber, wholeNumber } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
 
-/** What the width of a confidence interval around a mean of rewards follows from. */
+/** The parameters of a confidence interval around a mean reward. */
 export interface ConfidenceSettings {
-  /** Rounds that will be played (T). */
+  /** The number of rounds that will be played (T). */
   readonly horizon: number;
-  /** Sub-Gaussian parameter of a reward's noise, default 0.5: that of any reward between 0 and 1. */
+  /** Sub-Gaussian parameter of the noise of a reward. Default 0.5, which holds for any reward between 0 and 1. */
   readonly sigma?: number;
-  /** Chance that an interval fails, above 0 and below 1, default 0.01. */
+  /** Probability that an interval fails, above 0 and below 1, default 0.01. */
   readonly delta?: number;
 }
 
@@ -19,8 +19,8 @@ export function parseConfidence({ horizon, sigma = 0.5, delta = 0.01 }: Confiden
   return { horizon: wholeNumber("horizon", horizon, 1), sigma: positiveNumber("sigma", sigma), delta };
 }
 
-/** 4 log T + 2 log(2 / delta): the radius of n rewards is sigma times the root of this over 1 + n. */
+/** 4 log T + 2 log(2 / delta). The radius for n rewards is sigma sqrt(this / (1 + n)). */
 export function confidenceTerm(core: Core, { horizon, delta }: Required<ConfidenceSettings>): number {
-  // The difference of logarithms, as 2 / delta overflows for the smallest delta.
+  // A difference of logarithms, because 2 / delta overflows for the smallest delta.
   return 4 * core.log(horizon) + 2 * (core.log(2) - core.log(delta));
 }

@@ -1,17 +1,17 @@
 import type { MetricSpace } from "./metric-space.ts";
 
-/** Distance beyond its radius at which a ball still covers: what rounding can make of an exact touch. */
+/** Tolerance for rounding at an exact touch: a ball covers points this far beyond its radius. */
 const SLACK = 1e-12;
 
 /**
- * Which points of a space lie in none of a set of shrinking balls.
+ * The points of a space that lie in none of a set of shrinking balls.
  *
- * Every covered point has one ball as its witness, and every ball the distance of the farthest point that it is witness to: only when
- * it shrinks below that are points looked at again. What is covered does not depend on who bears witness.
+ * Every covered point has one ball as its witness. Every ball knows its reach, the distance of the farthest point that it is a
+ * witness for. Points are checked again only when a ball shrinks below its reach. The choice of witnesses does not change the result.
  */
 export class Covering {
   readonly #space: MetricSpace;
-  // Per point its ball, -1 where it has none.
+  /** For each point the ball that is its witness, or -1. */
   readonly #witness: Int32Array;
   #uncovered: number;
   readonly #centres: number[] = [];
@@ -24,12 +24,12 @@ export class Covering {
     this.#uncovered = space.count;
   }
 
-  /** Points without a ball. */
+  /** The number of uncovered points. */
   get uncovered(): number {
     return this.#uncovered;
   }
 
-  /** Place of the k-th uncovered point, k = 0 being the first. */
+  /** Place of the k-th uncovered point, from k = 0. */
   uncoveredAt(k: number): number {
     let place = this.#witness.indexOf(-1);
     for (; k > 0; k--) place = this.#witness.indexOf(-1, place + 1);
@@ -51,7 +51,7 @@ export class Covering {
     }
   }
 
-  /** Gives the ball that was added as the `ball`-th a smaller radius. */
+  /** Reduces the radius of a ball. `ball`: its number in order of addition, from 0. */
   shrink(ball: number, radius: number): void {
     this.#radii[ball] = radius;
     if (this.#reach[ball] <= radius + SLACK) return;
@@ -65,14 +65,14 @@ export class Covering {
     this.#reach[ball] = reach;
   }
 
-  /** The ball that reaches farthest beyond the point, so that it stays its witness for long. */
+  /** Finds a new witness: the ball that extends farthest beyond the point, so that it stays a witness for long. */
   #findWitness(place: number): void {
     let witness = -1;
     let reach = 0;
     let margin = -1;
     for (let ball = 0; ball < this.#centres.length; ball++) {
       const radius = this.#radii[ball];
-      // A distance is at least zero: a ball that is too small is passed over unmeasured.
+      // A distance is at least 0, so a ball that is too small needs no measurement.
       if (radius <= margin) continue;
       const distance = this.#space.distance(this.#centres[ball], place);
       if (distance > radius + SLACK || radius - distance <= margin) continue;

@@ -4,10 +4,10 @@ import { Box, type BoxSettings, type RegionSettings } from "./box.ts";
 export const metrics = ["maximum", "euclidean", "manhattan"] as const;
 export type Metric = (typeof metrics)[number];
 
-/** Points of a space, at most: what is kept and scanned is a few numbers each. */
+/** Most points of a space. Each takes a few numbers of memory, and some calls scan all of them. */
 const POINT_LIMIT = 1e6;
 
-/** Points per axis by default: 1,001 on a line; in more dimensions as many as keep the grid at 10,201 points, but two. */
+/** Default points per axis: 1,001 on a line. With more axes, as many as a grid of 10,201 points allows, and at least 2. */
 export function defaultResolution({ box }: BoxSettings): number {
   if (box.length === 1) return 1001;
   let resolution = 2;
@@ -28,13 +28,13 @@ export function checkGrid({ box }: BoxSettings, resolution: number): void {
   }
 }
 
-/** Finitely many points and their distances: those given, or a grid over a box, in row-major order, the last axis fastest. */
+/** Finitely many points and their distances. The points of a box are a grid in row-major order, the last axis fastest. */
 export class MetricSpace {
   readonly count: number;
   readonly dimension: number;
   readonly #metric: Metric;
   readonly #places: Domain | Grid;
-  // count x d, row-major: the coordinates between which distances are taken.
+  /** count x d, row-major: the coordinates that distances are computed from. */
   readonly #points: Float64Array;
 
   constructor(region: RegionSettings, metric: Metric, resolution = 2) {
@@ -50,8 +50,8 @@ export class MetricSpace {
   }
 
   /**
-   * The place of a point; in a box, of the grid's point next to it.
-   * @throws {RangeError} if the point is not one of those given, or outside the box.
+   * The place of a given point or, in a box, of the nearest grid point.
+   * @throws {RangeError} for a point that was not given, or outside the box.
    */
   indexOf(point: Float64Array): number {
     return this.#places.indexOf(point);
@@ -71,7 +71,7 @@ export class MetricSpace {
   }
 }
 
-/** A grid over a box, its ends included. */
+/** A grid over a box, including its ends. */
 class Grid {
   readonly dimension: number;
   readonly count: number;

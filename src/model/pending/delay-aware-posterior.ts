@@ -15,8 +15,6 @@ const FIRST_FIT = 8;
 /** Points that a fit uses, at most. */
 const FITTED_POINTS = 256;
 
-const NOTHING: Moments = { mean: /* @__PURE__ */ new Float64Array(), deviation: /* @__PURE__ */ new Float64Array() };
-
 /**
  * Takes the mean from the impressions with a known outcome, and the variance from all impressions.
  *
@@ -34,8 +32,8 @@ export class DelayAwarePosterior implements JointPosterior {
   readonly #forgetting: Forgetting | null;
   readonly #halfLife: number;
   #deviation: number;
-  /** The last prediction, and the moments in units of the noise that it was computed from. */
-  #last: Moments & { readonly all: Moments } = { ...NOTHING, all: NOTHING };
+  /** The prediction for the domain, and the sum of the two processes' versions at that time. */
+  #overDomain: { readonly version: number; readonly moments: Moments } | undefined;
   #outcomes = 0;
   #impressions = 0;
   #nextFit = FIRST_FIT;
@@ -108,14 +106,17 @@ export class DelayAwarePosterior implements JointPosterior {
     this.#deviation = Math.sqrt(noiseVariance);
   }
 
-  /** In units of the reward. Returns the same object as before while the moments of the domain are unchanged. */
+  /** In units of the reward. The same object for the domain until a process changes. */
   predict(points: Float64Array): Moments {
-    const mean = this.#known.means(points);
-    const all = this.#all.moments(points);
-    if (this.#last.mean !== mean || this.#last.all !== all) {
-      this.#last = { all, mean, deviation: all.deviation.map((each) => this.#deviation * each) };
-    }
-    return this.#last;
+    if (points !== this.domain?.points) return this.#moments(points);
+    const version = this.#known.version + this.#all.version;
+    if (this.#overDomain?.version !== version) this.#overDomain = { version, moments: this.#moments(points) };
+    return this.#overDomain.moments;
+  }
+
+  #moments(points: Float64Array): Moments {
+    const { deviation } = this.#all.moments(points);
+    return { mean: this.#known.means(points), deviation: deviation.map((each) => this.#deviation * each) };
   }
 
   sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {

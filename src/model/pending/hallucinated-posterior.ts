@@ -1,4 +1,5 @@
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import type { DomainMoments } from "../gaussian-process/domain-moments.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import type { LazyPosterior } from "../gaussian-process/leader.ts";
 import type { AppendedImpression, JointPosterior, Moments } from "../posterior.ts";
@@ -44,8 +45,8 @@ export class HallucinatedPosterior implements JointPosterior {
 
   /** `predict` over the domain's points, computed only as far as it is read. */
   get lazy(): LazyPosterior {
-    const mean = this.#pending === 0 ? this.#all : this.#arrived;
-    return { mean: mean.lazy, deviation: this.#all.lazy, prior: this.#all.priorDeviation };
+    const [arrived, all] = [this.#arrived.overDomain, this.#all.overDomain] as [DomainMoments, DomainMoments];
+    return { mean: this.#pending === 0 ? all : arrived, deviation: all, prior: this.#all.priorDeviation };
   }
 
   sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {
