@@ -1,4 +1,4 @@
-import { otfLinUcb, type PolicyFactory, policies, Recommender, SnapshotError } from "afterclick";
+import { delayLinTs, delayLinUcb, otfLinUcb, type PolicyFactory, policies, Recommender, SnapshotError } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { learnt } from "../conformance/learnt.ts";
 import { listed } from "../conformance/stated.ts";
@@ -98,6 +98,21 @@ describe("a snapshot", () => {
     expect(await refusal(forged(longer, (view) => view.setFloat64(48, longer.length, true)))).toBe("malformed");
   });
 });
+
+it.each([delayLinUcb, delayLinTs])(
+  "a regression is refused whose ridge is too small, or whose halvings are no count (%#)",
+  async (factory) => {
+    const recommender = await Recommender.create({ policy: factory({ dimension: 2, ridge: 0.5 }), window: { rounds: 8 } });
+    recommender.register({ impressionId: "a", features: [1, 0] });
+    const bytes = recommender.snapshot();
+    // Rewards, squares, impressions, halvings, impressions at the next halving and at the next ridge.
+    const [{ start }, ...others] = sectionsOf(bytes).filter(({ count }) => count === 7);
+    expect(others).toEqual([]);
+    const changed = (place: number, value: number): Uint8Array => forged(bytes, (view) => view.setFloat64(start + 8 * place, value, true));
+    expect((await Recommender.restore(changed(5, 0.5), { policies })).snapshot()).toEqual(bytes);
+    for (const [place, value] of [[5, 0.49], [3, -1], [3, 0.5]]) expect(await refusal(changed(place, value))).toBe("malformed"); // biome-ignore format: one line
+  },
+);
 
 it.each(listed.filter(({ factory }) => factory.id !== "uniform"))(
   "$name refuses a number that is not finite, in every section",

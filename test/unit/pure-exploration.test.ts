@@ -1,0 +1,48 @@
+import { expect, it, vi } from "vitest";
+import { type ParsedPureExploration, PureExploration, parsePureExploration } from "../../src/model/pure-exploration.ts";
+import { RoundSchedule } from "../../src/model/round-schedule.ts";
+import { freshCore } from "../property/core.ts";
+
+// Which processes a run of pure exploration holds in the core's memory.
+
+const points = Array.from({ length: 9 }, (_, i) => [i / 8]);
+const settings: ParsedPureExploration = parsePureExploration({ domain: { points }, noiseVariance: 0.05 });
+
+it("holds one process between rounds, a second while feedback is known, and a third before the next round", () => {
+  const { core } = freshCore();
+  const held = new Set<number>();
+  const { gpCreate, gpRelease } = core;
+  vi.spyOn(core, "gpCreate").mockImplementation((...given) => {
+    const handle = gpCreate.apply(core, given);
+    held.add(handle as unknown as number);
+    return handle;
+  });
+  vi.spyOn(core, "gpRelease").mockImplementation((handle) => {
+    held.delete(handle as unknown as number);
+    gpRelease.call(core, handle);
+  });
+  const schedule = new RoundSchedule(60, 0);
+  const exploration = new PureExploration(core, settings, schedule, 2);
+  expect(held.size).toBe(1);
+  let rounds = 0;
+  for (let number = 1; number <= 4; number++, rounds++) {
+    for (let query = 0; query < schedule.length(number); query++) {
+      const { index } = exploration.leader();
+      const features = Float64Array.from(points[index]);
+      const slot = exploration.append(features);
+      expect(slot).toBe(number);
+      expect(held.size).toBe(1);
+      exploration.observe({ features, slot, round: 1 }, index / 8, undefined);
+      exploration.predict(Float64Array.of(0.5));
+      expect(held.size).toBe(2);
+      exploration.observe({ features, slot, round: 1 }, index / 9, index / 8);
+      expect(held.size).toBe(1);
+    }
+    exploration.leader();
+    // The posterior of the round that is over, its queries, and the round that would begin.
+    expect(held.size).toBe(3);
+    if (number % 2) exploration.refactor();
+    expect(held.size).toBe(number % 2 ? 1 : 3);
+  }
+  expect(rounds).toBe(4);
+});
