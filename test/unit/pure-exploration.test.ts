@@ -1,4 +1,5 @@
 import { expect, it, vi } from "vitest";
+import { SnapshotError } from "../../src/errors.ts";
 import { type ParsedPureExploration, PureExploration, parsePureExploration } from "../../src/model/pure-exploration.ts";
 import { RoundSchedule } from "../../src/model/round-schedule.ts";
 import { freshCore } from "../property/core.ts";
@@ -45,4 +46,30 @@ it("holds one process between rounds, a second while feedback is known, and a th
     expect(held.size).toBe(number % 2 ? 1 : 3);
   }
   expect(rounds).toBe(4);
+});
+
+it("keeps the points that are as good as the best, where no width parts them", () => {
+  const schedule = new RoundSchedule(60, 0);
+  const exploration = new PureExploration(freshCore().core, settings, schedule, 0);
+  for (let query = 0; query < schedule.length(1); query++) {
+    const features = Float64Array.from(points[exploration.leader().index]);
+    exploration.observe({ features, slot: exploration.append(features), round: 1 }, features[0], undefined);
+  }
+  expect(exploration.leader().index).toBeGreaterThanOrEqual(0);
+});
+
+it("refuses a state with more queries than its round, more rewards than queries, or survivors out of order", () => {
+  const exploration = new PureExploration(freshCore().core, settings, new RoundSchedule(60, 0), 2);
+  const saved: number[][] = [];
+  exploration.save({ numbers: (values: ArrayLike<number>) => saved.push(Array.from(values)) } as never);
+  const load = (section: number, place: number, value: number): void => {
+    const sections = saved.map((each) => each.slice());
+    sections[section][place] = value;
+    const next = (): Float64Array => Float64Array.from(sections.shift() as number[]);
+    exploration.load({ numbers: next, view: next } as never);
+  };
+  expect(() => load(0, 1, 8)).not.toThrow();
+  // Number and queries, survivors, their means and deviations, queries and rewards of each point.
+  for (const [section, place, value] of [[0, 0, 0], [0, 1, 9], [0, 1, -1], [1, 0, 1], [1, 8, 9], [5, 3, 1], [5, 3, -1]]) // biome-ignore format: one line
+    expect(() => load(section, place, value)).toThrow(SnapshotError);
 });
