@@ -6,9 +6,9 @@ import type { Tree } from "./tree.ts";
 
 /** Tests that run product code in other processes, which report no places. They are selected by the mutated file instead. */
 const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
-  [/^worker\/(page|playground)\//, /^test\/browser\/(shop|dashboard|playground)/],
-  [/^local\//, /^test\/browser\/local/],
-  [/^worker\/(?!page|playground)/, /^test\/simulation\//],
+  [/^pages\//, /^test\/browser\/(shop|dashboard|playground)/],
+  [/^(publication|local)\//, /^test\/browser\/local/],
+  [/^(publication|worker)\//, /^test\/simulation\//],
   [/^src\/(model|policy)\//, /^test\/regret\//],
   [/^assembly\//, /^test\/(unit|property|conformance|golden|regret)\//],
 ];

@@ -46,6 +46,18 @@ export const equivalents: readonly Equivalent[] = [
     replacement: "k + GROUP + 1",
     why: "It adds at most one group without candidates. Scores run over the candidates, so this costs memory alone.",
   },
+  {
+    file: "src/model/delay/cohorts.ts",
+    original: "other.start > start",
+    replacement: "other.start >= start",
+    why: "The list is searched for a cohort that holds `start` just before. One that begins there would have been found.",
+  },
+  {
+    file: "src/evaluation/maturity.ts",
+    original: "next < order.length",
+    replacement: "true",
+    why: "Past the end the age is undefined, which is less than no delay, so the loop ends there as well.",
+  },
 ];
 
 /** The entry of the list for a mutant, if it has one. */

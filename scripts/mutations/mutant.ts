@@ -24,7 +24,7 @@ export interface Planted {
   readonly instrumented: ReadonlyMap<string, string>;
 }
 
-export const FOLDERS: readonly string[] = ["assembly", "src", "local", "worker"];
+export const FOLDERS: readonly string[] = ["assembly", "src", "publication", "local", "worker", "pages"];
 const LEFT_OUT = /__tests__|\.d\.ts$|\/build\.ts$/;
 
 /** Small errors in SQL, which the instrumenter sees as text. */

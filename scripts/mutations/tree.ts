@@ -10,6 +10,8 @@ const LEFT_OUT = ["node_modules", ".git", ".wrangler", "results"];
 const TYPES = ["--noEmit", "--noUnusedLocals", "false", "--noUnusedParameters", "false", "--allowUnreachableCode", "true"];
 const CORE = "dist/core.wasm";
 const LONGEST_STEP_MS = 300_000;
+/** Files that the SDK's bundles contain. */
+const PACKAGED = /^(src|publication|local)\//;
 
 /** A copy of the project that may be changed and built. */
 export class Tree {
@@ -56,17 +58,17 @@ export class Tree {
 
   /** Builds everything that depends on `file`. */
   async build(file: string): Promise<void> {
-    const page = /^worker\/(page|playground)\//.test(file);
-    if (/^(src|local)\//.test(file)) await this.#node(["scripts/build.ts"]);
-    else if (page) await this.#node(["worker/page/build.ts"]);
+    const page = file.startsWith("pages/");
+    if (PACKAGED.test(file)) await this.#node(["scripts/build.ts"]);
+    else if (page) await this.#node(["pages/build.ts"]);
     else if (file.startsWith("worker/")) await this.#node(["scripts/openapi.ts"]);
-    if (page) await this.#node(["worker/playground/build.ts"]);
+    if (page) await this.#node(["pages/playground/build.ts"]);
   }
 
   /** Compiles AssemblyScript straight into the package, and checks the types of everything else. */
   async #compiles(file: string): Promise<boolean> {
     if (file.startsWith("assembly/")) return this.#run("node_modules/.bin/asc", ["--target", "release", "--outFile", CORE]);
-    const projects = /^(src|local)\//.test(file) ? ["tsconfig.types.json"] : ["worker", "worker/page", "worker/playground"];
+    const projects = PACKAGED.test(file) ? ["tsconfig.types.json"] : ["worker", "pages"];
     for (const project of projects) if (!(await this.#run("node_modules/.bin/tsc", ["-p", project, ...TYPES]))) return false;
     return true;
   }

@@ -1,4 +1,4 @@
-import { otfLinUcb, type PolicyFactory, policies, Recommender, SnapshotError } from "afterclick";
+import { delayLinTs, delayLinUcb, dlpp, miniGpUcb, otfLinUcb, type PolicyFactory, policies, Recommender, SnapshotError } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { learnt } from "../conformance/learnt.ts";
 import { listed } from "../conformance/stated.ts";
@@ -97,6 +97,79 @@ describe("a snapshot", () => {
     longer.set(bytes);
     expect(await refusal(forged(longer, (view) => view.setFloat64(48, longer.length, true)))).toBe("malformed");
   });
+});
+
+it.each([delayLinUcb, delayLinTs])(
+  "a regression is refused whose ridge is too small, or whose halvings are no count (%#)",
+  async (factory) => {
+    const recommender = await Recommender.create({ policy: factory({ dimension: 2, ridge: 0.5 }), window: { rounds: 8 } });
+    recommender.register({ impressionId: "a", features: [1, 0] });
+    const bytes = recommender.snapshot();
+    // Rewards, squares, impressions, halvings, impressions at the next halving and at the next ridge.
+    const [{ start }, ...others] = sectionsOf(bytes).filter(({ count }) => count === 7);
+    expect(others).toEqual([]);
+    const changed = (place: number, value: number): Uint8Array => forged(bytes, (view) => view.setFloat64(start + 8 * place, value, true));
+    expect((await Recommender.restore(changed(5, 0.5), { policies })).snapshot()).toEqual(bytes);
+    for (const [place, value] of [[5, 0.49], [3, -1], [3, 0.5]]) expect(await refusal(changed(place, value))).toBe("malformed"); // biome-ignore format: one line
+  },
+);
+
+const places = { points: [0, 0.5, 0.625, 0.75, 1].map((x) => [x]) };
+
+it.each([
+  {
+    // Phase, depth and turn, then for each ball its centre, pulls, rewards and their sum, then the ball of each point.
+    descriptor: dlpp({ domain: places, horizon: 100, sigma: 1e-6 }),
+    shape: [3, 2, 2, 2, 2, 5],
+    wrong: [
+      [0, 2, 2],
+      [0, 2, -1],
+      [0, 1, 0],
+      [0, 0, 4],
+      [0, 0, 1],
+      [2, 0, 0],
+      [3, 0, 2],
+      [3, 1, -1],
+      [5, 0, 1],
+      [5, 4, 2],
+      [5, 4, -2],
+    ],
+  },
+  {
+    // Evaluations, those that remain of the batch, its candidate, score, mean and width.
+    descriptor: miniGpUcb({ domain: places, threshold: 10 }),
+    shape: [6],
+    wrong: [
+      [0, 0, -1],
+      [0, 1, -1],
+      [0, 1, 1e6],
+      [0, 2, -1],
+      [0, 2, 5],
+    ],
+  },
+])("$descriptor.id refuses a state that it cannot have", async ({ descriptor, shape, wrong }) => {
+  const recommender = await Recommender.create({ policy: descriptor, window: { rounds: 8 }, seed: 1 });
+  for (const reward of [0.5, 0.5, undefined]) {
+    const { impressionId } = recommender.recommend({}).action;
+    if (reward !== undefined && shape.length > 1) recommender.convert({ impressionId, reward });
+    if (recommender.policy.statistics().length === 7) break;
+  }
+  const bytes = recommender.snapshot();
+  const sections = sectionsOf(bytes);
+  const first = sections.findIndex((_, i) => shape.every((count, j) => sections[i + j]?.count === count));
+  expect(first).toBeGreaterThan(0);
+  expect(
+    (
+      await Recommender.restore(
+        forged(bytes, () => {}),
+        { policies },
+      )
+    ).snapshot(),
+  ).toEqual(bytes);
+  for (const [section, place, value] of wrong) {
+    const { start } = sections[first + section];
+    expect([section, place, value, await refusal(forged(bytes, (view) => view.setFloat64(start + 8 * place, value, true)))]).toEqual([section, place, value, "malformed"]); // biome-ignore format: one line
+  }
 });
 
 it.each(listed.filter(({ factory }) => factory.id !== "uniform"))(

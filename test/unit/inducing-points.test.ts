@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { inducingPoints } from "../../src/model/gaussian-process/inducing-points.ts";
-import { kernelSpec, squaredExponential } from "../../src/model/gaussian-process/kernel.ts";
+import { kernelSpec, linear, squaredExponential } from "../../src/model/gaussian-process/kernel.ts";
 import { freshCore } from "../property/core.ts";
 import { stream } from "../support/scenario.ts";
 
@@ -57,5 +57,14 @@ describe("inducing points", () => {
   it("are all of them, each standing for itself, if there is room", () => {
     expect(chosenBy(points, counts, 30)).toEqual(points.map((_, i) => i));
     expect(chosenBy(points, counts, 99)).toEqual(points.map((_, i) => i));
+  });
+
+  it("are the first of the others where those chosen tell everything", () => {
+    // The covariance of a and b is a b: after one point nothing is left at any.
+    const line = kernelSpec(linear(), 1);
+    const standIn = (size: number): number[] => Array.from(inducingPoints(core, line, Float64Array.of(1, 2, 4, 8), [1, 1, 1, 1], size));
+    expect(standIn(1)).toEqual([3, 3, 3, 3]);
+    expect(standIn(2)).toEqual([0, 3, 3, 3]);
+    expect(standIn(3)).toEqual([0, 1, 3, 3]);
   });
 });

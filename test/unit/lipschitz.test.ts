@@ -168,6 +168,32 @@ describe("dlpp", () => {
     expect(Array.from(policy.statistics())).toEqual(sums);
   });
 
+  it.each([
+    [0.5, 1],
+    [0.515625, 2],
+  ])("prunes a ball from as many radii below the best as it is told: of 1 and %d it keeps %d", async (lesser, kept) => {
+    const policy = await running(dlpp({ ...phased, sigma: 1e-6, domain: line, pruneMultiplier: 2 }));
+    for (const [i, reward] of [1, 1, lesser].entries()) {
+      const [{ features }] = policy.choose({ round: i + 1 });
+      policy.observe({ impression: policy.append({ round: i + 1, features }), reward });
+    }
+    // The next phase begins with an impression: two balls for each that was kept, then their counts and sums.
+    policy.append({ round: 4, features: [0.25] });
+    expect(policy.statistics()).toHaveLength(1 + 2 * kept * 3);
+  });
+
+  it("keeps the turn of a ball when others decide for a later one", async () => {
+    const policy = await running(dlpp({ ...phased, sigma: 1e-6, domain: square }));
+    const first = policy.append({ round: 1, features: policy.choose({ round: 1 })[0].features });
+    policy.observe({ impression: first, reward: 1 });
+    const uniforms = [0.5, 0.5];
+    expect(policy.choose({ round: 2, uniforms })[0].features).toEqual(Float64Array.of(0.25, 0.25));
+    policy.append({ round: 2, features: [0.25, 0.75] });
+    expect(policy.choose({ round: 3, uniforms })[0].features).toEqual(Float64Array.of(0.25, 0.25));
+    policy.append({ round: 3, features: [0.25, 0.25] });
+    expect(policy.choose({ round: 4, uniforms })[0].features).toEqual(Float64Array.of(0.75, 0.25));
+  });
+
   it("drops what comes after a ball's last reward if frozen", async () => {
     for (const freeze of [false, true]) {
       const policy = await running(dlpp({ ...phased, domain: line, freeze }));

@@ -75,8 +75,8 @@ describe.each([
     expect(policy.digest()).toBe(before);
   });
 
-  it("leaves a candidate of no variance in the end, and is saved meanwhile", async () => {
-    const certain = factory({ domain: { points: [[0]] }, kernel: linear(), noiseVariance: 0.1, threshold: 2 });
+  it.each([1, 2])("leaves a candidate of no variance in the end, and is saved meanwhile, at a threshold of %d", async (threshold) => {
+    const certain = factory({ domain: { points: [[0]] }, kernel: linear(), noiseVariance: 0.1, threshold });
     const recommender = await Recommender.create({ policy: certain, window: "none" });
     recommender.recommend({});
     const restored = await Recommender.restore(recommender.snapshot(), { policies: [factory] });
