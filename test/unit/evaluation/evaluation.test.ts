@@ -1,0 +1,183 @@
+import { type Evaluation, evaluate, type LoggedDecision } from "afterclick";
+import { describe, expect, it } from "vitest";
+import { geometric } from "../../../simulation/delay-law.ts";
+import { stream } from "../../../simulation/stream.ts";
+import { ProductLimit } from "../../../src/evaluation/maturity.ts";
+import { drawn, evaluated, LOGGED, RATES } from "../../support/logged-decisions.ts";
+
+const estimatesOf = ({ logged, ips, snips, doublyRobust }: Evaluation) => [logged, ips, snips, doublyRobust];
+
+describe("estimates", () => {
+  const log: LoggedDecision[] = [
+    { shownAt: 0, count: 2, index: 0, probability: 0.5, conversions: [{ at: 0, reward: 1 }] },
+    { shownAt: 1, count: 2, index: 1, probability: 0.25, conversions: [] },
+    { shownAt: 2, count: 2, index: 1, probability: 0.25, conversions: [{ at: 2, reward: 1 }] },
+    { shownAt: 3, count: 2, index: 0, probability: 0.75, conversions: [] },
+  ];
+  const policy = (): number[] => [0.5, 0.5];
+
+  it("are the sums of their definitions", async () => {
+    const result = await evaluate({ log, policy, asOf: 10, window: { ms: 5 }, split: 0 });
+    const weights = [1, 2, 2, 2 / 3];
+    const sum = weights.reduce((a, b) => a + b);
+    expect(result.logged.value).toBeCloseTo(0.5, 12);
+    expect(result.ips.value).toBeCloseTo(3 / 4, 12);
+    expect(result.snips.value).toBeCloseTo(3 / sum, 12);
+    expect(result.weights).toEqual({ mean: sum / 4, greatest: 2, effective: sum ** 2 / weights.reduce((a, b) => a + b * b, 0) });
+    expect(result.decisions).toEqual({ learnt: 0, evaluated: 4, tooYoung: 0 });
+    expect(result.immature).toEqual({ decisions: 0, conversions: 0 });
+    // Nothing was learnt from: the model expects nothing.
+    expect(result.doublyRobust.value).toBeCloseTo(result.ips.value, 12);
+    // Without features the model is the mean of what was learnt from, here of the first two: 1/2.
+    const half = await evaluate({ log, policy, asOf: 10, window: { ms: 5 } });
+    expect(half.doublyRobust.value).toBeCloseTo(0.5 + (2 * 0.5 - (2 / 3) * 0.5) / 2, 12);
+  });
+
+  it("count by one over the probability that a conversion would have come, and leave out the young", async () => {
+    const result = await evaluate({ log, policy, asOf: 4, window: { ms: 5 }, split: 0, maturity: (age) => age / 5 });
+    expect(result.ips.value).toBeCloseTo((1 / 0.8 + 2 / 0.4) / 4, 12);
+    expect(result.immature.decisions).toBe(1);
+    expect(result.immature.conversions).toBeCloseTo(1 - (0.8 + 0.6 + 0.4 + 0.2) / 4, 12);
+    const younger = await evaluate({ log, policy, asOf: 3.5, window: { ms: 5 }, split: 0, maturity: (age) => age / 5 });
+    expect(younger.decisions).toEqual({ learnt: 0, evaluated: 3, tooYoung: 1 });
+  });
+
+  it("know neither what came after the time as of which they are, nor what came after the window", async () => {
+    const known = async (asOf: number, ms: number, at: number) => {
+      const one = [{ shownAt: 0, count: 1, index: 0, probability: 1, conversions: [{ at, reward: 1 }] }];
+      return (await evaluate({ log: one, policy: () => [1], asOf, window: { ms }, split: 0, maturity: () => 1 })).ips.value;
+    };
+    expect([await known(3, 5, 3), await known(3, 5, 4), await known(9, 5, 5), await known(9, 5, 6)]).toEqual([1, 0, 1, 0]);
+  });
+
+  it("are the same, to the bit, whatever the order of the log", async () => {
+    const random = stream("order");
+    const long = drawn(300, random, () => 1 + random.below(50));
+    expect(await evaluated(long.toReversed())).toEqual(await evaluated(long));
+  });
+
+  it("of the log's own policy need no weights", async () => {
+    const { logged, ips, snips, weights } = await evaluated(drawn(400, stream("own")), { policy: () => LOGGED });
+    expect(weights).toMatchObject({ mean: 1, greatest: 1 });
+    expect([ips, snips]).toEqual([logged, logged]);
+  });
+});
+
+describe("intervals", () => {
+  const share = (ones: number, n: number): LoggedDecision[] =>
+    Array.from({ length: n }, (_, i) => ({
+      shownAt: i,
+      count: 1,
+      index: 0,
+      probability: 1,
+      conversions: i < ones ? [{ at: i, reward: 1 }] : [],
+    }));
+  const always = { policy: () => [1], split: 0 };
+
+  it("of a proportion are those of the binomial likelihood ratio", async () => {
+    const [ones, n] = [7, 50];
+    const { low, high } = (await evaluated(share(ones, n), always)).ips;
+    const deviance = (p: number) => 2 * (ones * Math.log(ones / n / p) + (n - ones) * Math.log((1 - ones / n) / (1 - p)));
+    for (const end of [low, high]) expect(deviance(end)).toBeCloseTo(3.841458820694124, 5);
+    expect(low).toBeLessThan(ones / n);
+    expect(high).toBeGreaterThan(ones / n);
+  });
+
+  it("of many decisions are those of the binomial likelihood ratio as well, where products of likelihoods would overflow", async () => {
+    const [ones, n] = [40_000, 80_000];
+    const { low, high } = (await evaluated(share(ones, n), { ...always, maturity: () => 1 })).ips;
+    const deviance = (p: number) => 2 * (ones * Math.log(ones / n / p) + (n - ones) * Math.log((1 - ones / n) / (1 - p)));
+    for (const end of [low, high]) expect(deviance(end)).toBeCloseTo(3.841458820694124, 4);
+  });
+
+  it("reach above zero where nothing has converted, as far as the greatest weight allows", async () => {
+    const { low, value, high } = (await evaluated(share(0, 40), always)).ips;
+    expect([low, value]).toEqual([0, 0]);
+    expect(high).toBeCloseTo(1 - Math.exp(-3.841458820694124 / 2 / 40), 6);
+    const four = share(0, 40).map((decision) => ({ ...decision, count: 2, probability: 0.25 }));
+    const weighted = await evaluated(four, { policy: () => [1, 0], split: 0 });
+    expect(weighted.ips.high).toBeCloseTo(4 * high, 6);
+  });
+
+  it("reach below one where everything has converted, as far as the range of rewards allows", async () => {
+    const { low, value, high } = (await evaluated(share(40, 40), always)).ips;
+    expect([value, high]).toEqual([1, 1]);
+    expect(low).toBeCloseTo(Math.exp(-3.841458820694124 / 2 / 40), 6);
+    const wide = (await evaluated(share(40, 40), { ...always, reward: { min: -1, max: 1 } })).ips;
+    expect(1 - wide.low).toBeCloseTo(2 * (1 - low), 6);
+  });
+
+  it("hold the truth about as often as they say, and no more, also where much is still to come", async () => {
+    const [runs, windowMs] = [60, 200];
+    const inTime = geometric(60).cdf(windowMs);
+    const own = LOGGED.reduce((sum, chance, action) => sum + chance * RATES[action], 0);
+    const truths = [own, ...[2, 2, 2].map((action) => RATES[action])].map((rate) => rate * inTime);
+    const errors: number[][] = truths.map(() => []);
+    const halves: number[][] = truths.map(() => []);
+    const held = [0, 0, 0, 0];
+    for (let run = 0; run < runs; run++) {
+      const random = stream("held", run);
+      const log = drawn(600, random, () => geometric(60).draw(random));
+      const result = await evaluated(log, { window: { ms: windowMs } });
+      expect(result.immature.decisions).toBeGreaterThan(0.3);
+      estimatesOf(result).forEach(({ value, low, high }, i) => {
+        held[i] += Number(low <= truths[i] && truths[i] <= high);
+        errors[i].push(value - truths[i]);
+        halves[i].push((high - low) / 2);
+      });
+    }
+    // Of 60 at 95 %, fewer than 51 would come by chance once in a thousand times.
+    for (const count of held) expect(count).toBeGreaterThanOrEqual(51);
+    const size = (values: number[]): number => Math.sqrt(values.reduce((sum, each) => sum + each * each, 0) / values.length);
+    for (const [i, each] of errors.entries()) {
+      const ratio = size(halves[i]) / (1.96 * size(each));
+      // The scatter of 60 is known to 9 %.
+      expect(ratio).toBeGreaterThan(0.75);
+      expect(ratio).toBeLessThan(1.35);
+    }
+  });
+});
+
+describe("the probability that a conversion has come", () => {
+  it("is the share of delays where all could be seen", () => {
+    const delays = [3, 1, 4, 1, 5, 9, 2, 6];
+    const law = new ProductLimit(delays.map((delay) => ({ delay, bound: 100 })));
+    for (const age of [0, 0.5, 1, 2, 4.5, 6, 9, 50]) {
+      expect(law.at(age)).toBeCloseTo(delays.filter((delay) => delay <= age).length / delays.length, 12);
+    }
+    expect(new ProductLimit([]).at(3)).toBe(1);
+  });
+
+  it("is not misled by those that were too young for long delays", () => {
+    const random = stream("truncated");
+    const seen = Array.from({ length: 6000 }, () => ({ delay: geometric(30).draw(random), bound: random() * 200 })).filter(
+      ({ delay, bound }) => delay <= bound,
+    );
+    const law = new ProductLimit(seen);
+    for (const age of [5, 15, 30, 60, 100]) {
+      expect(Math.abs(law.at(age) - geometric(30).cdf(age) / geometric(30).cdf(200))).toBeLessThan(0.03);
+      // The naive share is.
+      if (age === 15) expect(seen.filter(({ delay }) => delay <= age).length / seen.length).toBeGreaterThan(law.at(age) + 0.03);
+    }
+  });
+
+  it("moves a sum, when a conversion is left out, by what the influence says", () => {
+    const random = stream("influence");
+    const seen = Array.from({ length: 900 }, () => ({ delay: geometric(30).draw(random), bound: random() * 100 })).filter(
+      ({ delay, bound }) => delay <= bound,
+    );
+    const ages = Float64Array.from({ length: 50 }, () => 20 + random() * 80);
+    const sum = (law: ProductLimit): number => ages.reduce((total, age) => total + 1 / law.at(age), 0);
+    const law = new ProductLimit(seen);
+    const influence = law.influence(
+      ages,
+      ages.map((age) => 1 / law.at(age)),
+    );
+    expect(influence.reduce((total, each) => total + each, 0)).toBeCloseTo(0, 8);
+    for (const [i, each] of influence.entries()) {
+      if (i % 9 > 0) continue;
+      const without = sum(new ProductLimit(seen.toSpliced(i, 1)));
+      expect(sum(law) - without).toBeCloseTo(each, 1);
+    }
+  });
+});

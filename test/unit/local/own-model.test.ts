@@ -1,0 +1,314 @@
+import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender } from "afterclick";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { OwnModel, type OwnModelOptions } from "../../../local/index.ts";
+import { Shelf } from "../../../local/shelf.ts";
+import { emptyDisk, refuse } from "../../support/disk.ts";
+
+const NOW = Date.parse("2026-11-21T12:00:00Z");
+const HOUR_MS = 3_600_000;
+const policy = otfLinUcb({ dimension: 2 });
+const candidates = [{ features: [1, 0] }];
+
+let reports: Error[];
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date"] });
+  reports = [];
+  emptyDisk();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+const open = (options: Partial<OwnModelOptions> = {}) =>
+  OwnModel.open({ name: "news", policy, window: { ms: HOUR_MS }, seed: 5, report: (error) => reports.push(error), ...options });
+
+async function learn(model: OwnModel, reward = 1): Promise<string> {
+  const { action } = await model.recommend({ candidates });
+  return (await model.convert({ impressionId: action.impressionId, reward })).status;
+}
+const meanOf = async (model: OwnModel) => (await model.recommend({ candidates })).action.mean;
+const roundOf = async (model: OwnModel) => (await model.recommend({ candidates })).round;
+const restored = async (model: OwnModel) => Recommender.restore(await model.snapshot(), { policies: [otfLinUcb] });
+
+/** What the device holds of the model, which a test may change. */
+interface Kept {
+  revision: number;
+  options: string;
+  bytes: Uint8Array;
+  at: number;
+}
+const kept = async () => (await new Shelf("own news", () => {}).get<Kept>("state")) as Kept;
+const keep = (change: Partial<Kept>) => kept().then((state) => new Shelf("own news", () => {}).set("state", { ...state, ...change }));
+
+describe("a model of the device's own", () => {
+  it("decides and learns as the SDK does from the same calls", async () => {
+    const model = await open();
+    const sdk = await Recommender.create({ policy, window: { ms: HOUR_MS }, seed: 5 });
+    for (let n = 0; n < 5; n++) {
+      vi.setSystemTime(NOW + n * 1000);
+      const impressionId = `i-${n}`;
+      expect(await model.recommend({ candidates, impressionId })).toEqual(sdk.recommend({ candidates, impressionId, now: Date.now() }));
+      expect(await model.convert({ impressionId, reward: n / 8 })).toEqual(sdk.convert({ impressionId, reward: n / 8, at: Date.now() }));
+    }
+    expect((await restored(model)).digest()).toBe(sdk.digest());
+  });
+
+  it("has learnt over visits what it has learnt before, and is silent about it", async () => {
+    const before = await open();
+    for (let i = 0; i < 3; i++) expect(await learn(before)).toBe("applied");
+    const digest = (await restored(before)).digest();
+    const after = await open();
+    expect((await restored(after)).digest()).toBe(digest);
+    expect(await roundOf(after)).toBe(4);
+    expect(reports).toEqual([]);
+  });
+
+  it("is one in all tabs, which take turns", async () => {
+    const [here, there] = [await open(), await open()];
+    await Promise.all([here, there, here, there].map((each) => learn(each)));
+    expect(await roundOf(here)).toBe(5);
+    expect(await roundOf(there)).toBe(6);
+    expect((await restored(here)).counts()).toEqual((await restored(there)).counts());
+    expect((await restored(here)).counts()).toMatchObject({ converted: 4, pending: 2 });
+  });
+
+  it("takes its turn under a lock of its own name, where the host has locks", async () => {
+    const request = vi.fn((_: string, turn: () => unknown) => turn());
+    vi.stubGlobal("navigator", { locks: { request } });
+    const model = await open();
+    await learn(model);
+    expect(new Set(request.mock.calls.map(([name]) => name))).toEqual(new Set(["afterclick own news"]));
+    expect(request).toHaveBeenCalledTimes(3);
+  });
+
+  it("takes its turn in its own page where the host has none", async () => {
+    vi.stubGlobal("navigator", undefined);
+    const model = await open();
+    expect(await Promise.all([learn(model), learn(model)])).toEqual(["applied", "applied"]);
+    expect(await roundOf(await open())).toBe(3);
+    const forgotten = model.forget();
+    expect(await roundOf(model)).toBe(1);
+    await forgotten;
+    expect(await roundOf(model)).toBe(2);
+  });
+
+  it("is told apart by its name", async () => {
+    await learn(await open());
+    expect(await roundOf(await open({ name: "other" }))).toBe(1);
+    expect((await indexedDB.databases()).map(({ name }) => name).sort()).toEqual(["afterclick own news", "afterclick own other"]);
+  });
+
+  it.each(["", undefined, 7])("needs a name, and %j is none", async (name) => {
+    await expect(open({ name: name as never })).rejects.toThrow(new TypeError("name: expected a text that names the model"));
+  });
+
+  it.each([
+    ["policy", { policy: otfLinTs({ dimension: 2 }) as PolicyDescriptor }],
+    ["options of it", { policy: otfLinUcb({ dimension: 2, ridge: 2 }) }],
+    ["window", { window: { ms: HOUR_MS + 1 } }],
+    ["reward", { reward: { min: 0, max: 2 } }],
+    ["seed", { seed: 6 }],
+  ])("begins anew with another %s, without a word", async (_, other) => {
+    await learn(await open());
+    expect(await roundOf(await open(other))).toBe(1);
+    expect(reports).toEqual([]);
+    // The other one has it now.
+    expect(await roundOf(await open(other))).toBe(2);
+    expect(await roundOf(await open())).toBe(1);
+  });
+
+  it("is the same with what is the default said or not", async () => {
+    const { seed: _, ...rest } = { name: "news", policy, window: { ms: HOUR_MS }, seed: 5 };
+    await learn(await OwnModel.open(rest));
+    expect(await roundOf(await OwnModel.open(rest))).toBe(2);
+  });
+
+  it("counts each change, and keeps the device's time with it", async () => {
+    const model = await open();
+    await learn(model);
+    vi.setSystemTime(NOW + 500);
+    await meanOf(model);
+    expect(await kept()).toMatchObject({ revision: 3, at: NOW + 500 });
+    expect((await Recommender.restore((await kept()).bytes, { policies: [otfLinUcb] })).counts()).toMatchObject({ pending: 1 });
+  });
+
+  it("takes up nothing anew while nobody else has learnt", async () => {
+    const model = await open();
+    await learn(model);
+    const restore = vi.spyOn(Recommender, "restore");
+    await learn(model);
+    expect(restore).not.toHaveBeenCalled();
+  });
+
+  it("has changed nothing when a call is refused, and goes on", async () => {
+    const model = await open();
+    await learn(model);
+    const [before, state] = [await model.snapshot(), await kept()];
+    await expect(model.recommend({ candidates: [{ features: [1] }] })).rejects.toThrow(/^candidates\[0\]\.features/);
+    await expect(model.convert({ impressionId: "x", reward: 2 })).rejects.toThrow(/^reward/);
+    expect([await model.snapshot(), await kept()]).toEqual([before, state]);
+    expect(await learn(model)).toBe("applied");
+  });
+
+  it("fails at once with options that are none", async () => {
+    await expect(open({ window: { ms: -1 } })).rejects.toThrow(/^window\.ms/);
+  });
+
+  it("forgets all that it has learnt, on the device and in memory", async () => {
+    const model = await open();
+    const fresh = await model.snapshot();
+    await learn(model);
+    await model.forget();
+    expect(await kept()).toBeUndefined();
+    expect(await model.snapshot()).toEqual(fresh);
+    await learn(model);
+    expect(await kept()).toMatchObject({ revision: 2 });
+    expect(await roundOf(await open())).toBe(2);
+  });
+});
+
+describe("a call", () => {
+  /** Holds back a write until it is let go. */
+  function held(operation: "set" | "clear"): () => void {
+    let release = () => {};
+    vi.spyOn(Shelf.prototype, operation).mockReturnValueOnce(
+      new Promise((resolve) => {
+        release = resolve;
+      }),
+    );
+    return release;
+  }
+
+  it.each([
+    ["set", (model: OwnModel) => model.recommend({ candidates })],
+    ["clear", (model: OwnModel) => model.forget()],
+  ] as const)("is done when the device has done its part: %s", async (operation, work) => {
+    const model = await open();
+    const release = held(operation);
+    let done = false;
+    const call = work(model).then(() => {
+      done = true;
+    });
+    // Long enough for all else that it does.
+    for (let i = 0; i < 5; i++) await Recommender.create({ policy, window: "none" });
+    await new Promise(setImmediate);
+    expect(done).toBe(false);
+    release();
+    await call;
+  });
+});
+
+describe("the time of a conversion", () => {
+  it("is now, if it is not said", async () => {
+    const model = await open();
+    const { action } = await model.recommend({ candidates });
+    vi.setSystemTime(NOW + HOUR_MS);
+    expect(await model.convert({ impressionId: action.impressionId, reward: 1 })).toEqual({ status: "applied" });
+    const late = (await model.recommend({ candidates })).action;
+    vi.setSystemTime(NOW + 2 * HOUR_MS + 1);
+    expect(await model.convert({ impressionId: late.impressionId, reward: 1 })).toEqual({ status: "late" });
+  });
+
+  it("is what is said otherwise", async () => {
+    const model = await open();
+    const { action } = await model.recommend({ candidates });
+    const { impressionId } = action;
+    expect(await model.convert({ impressionId, reward: 1, at: NOW + HOUR_MS + 1 })).toEqual({ status: "late" });
+    expect(await model.convert({ impressionId, reward: 1, at: NOW + HOUR_MS })).toEqual({ status: "applied" });
+  });
+
+  it("stands still while the clock is set back, over visits too, so that no window opens again", async () => {
+    const before = await open();
+    const { action } = await before.recommend({ candidates });
+    vi.setSystemTime(NOW + 2 * HOUR_MS);
+    await before.recommend({ candidates });
+    vi.setSystemTime(NOW);
+    for (const model of [before, await open()]) {
+      expect(await model.convert({ impressionId: action.impressionId, reward: 1 })).toEqual({ status: "late" });
+    }
+  });
+
+  it.each([
+    ["rounds", { rounds: 2 } as const],
+    ["none", "none" as const],
+  ])("is not told with a window of %s", async (_, window) => {
+    const model = await open({ window });
+    const [recommend, convert] = [vi.spyOn(Recommender.prototype, "recommend"), vi.spyOn(Recommender.prototype, "convert")];
+    expect(await learn(model)).toBe("applied");
+    expect(recommend.mock.lastCall?.[0]).toEqual({ candidates });
+    expect(convert.mock.lastCall?.[0]).toEqual({ impressionId: expect.any(String), reward: 1 });
+  });
+});
+
+describe("what is kept and cannot be used", () => {
+  it("by damage is replaced by what is learnt from now on, and reported", async () => {
+    await learn(await open());
+    const { bytes } = await kept();
+    bytes[200] ^= 7;
+    await keep({ bytes });
+    const model = await open();
+    expect(reports).toEqual([expect.objectContaining({ name: "SnapshotError", code: "checksum" })]);
+    expect(await roundOf(model)).toBe(1);
+    expect(await kept()).toMatchObject({ revision: 3 });
+    expect(await roundOf(await open())).toBe(2);
+    expect(reports).toHaveLength(1);
+  });
+
+  it("since a newer version has kept it, is left as it is, while this visit learns in memory", async () => {
+    await learn(await open());
+    const { bytes } = await kept();
+    bytes[4] ^= 7;
+    await keep({ bytes });
+    const model = await open();
+    expect(reports).toEqual([expect.objectContaining({ name: "SnapshotError", code: "version" })]);
+    expect([await roundOf(model), await roundOf(model)]).toEqual([1, 2]);
+    expect(await kept()).toMatchObject({ revision: 2, bytes });
+    expect(reports).toHaveLength(1);
+  });
+
+  it("since a newer version of the policy has kept it, is left as it is too", async () => {
+    await learn(await open());
+    const { SnapshotError } = await import("afterclick");
+    vi.spyOn(Recommender, "restore").mockRejectedValueOnce(new SnapshotError("state-version", "newer"));
+    const model = await open();
+    expect([await roundOf(model), await roundOf(model)]).toEqual([1, 2]);
+    expect(await kept()).toMatchObject({ revision: 2 });
+  });
+
+  it("for a reason that is not its own, fails the call", async () => {
+    await learn(await open());
+    vi.spyOn(Recommender, "restore").mockRejectedValueOnce(new RangeError("out of memory"));
+    await expect(open()).rejects.toThrow("out of memory");
+    expect(reports).toEqual([]);
+  });
+});
+
+describe("where the disk refuses", () => {
+  it("to take more, it goes on in memory, and reports that", async () => {
+    const model = await open();
+    await learn(model);
+    refuse("put");
+    await meanOf(model);
+    expect(reports).toHaveLength(1);
+    await learn(model);
+    expect(await roundOf(model)).toBe(4);
+    expect(new Set(reports.map(({ name }) => name))).toEqual(new Set(["QuotaExceededError"]));
+  });
+
+  it("to forget, that is reported before it is said to be done", async () => {
+    const model = await open();
+    refuse("clear");
+    await model.forget();
+    expect(reports).toHaveLength(1);
+  });
+
+  it("everything, it learns for this visit, and needs nobody who is told", async () => {
+    vi.stubGlobal("indexedDB", undefined);
+    const model = await open({ report: undefined });
+    expect(await learn(model)).toBe("applied");
+    expect(await meanOf(model)).toBeGreaterThan(0);
+  });
+});

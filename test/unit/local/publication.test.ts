@@ -1,0 +1,108 @@
+import { encoder, type NamedFeatures } from "afterclick";
+import { describe, expect, it } from "vitest";
+import { type Publication, readPublication } from "../../../local/publication.ts";
+import { encode } from "../../../publication/codec.ts";
+import { type Features, featurizer } from "../../../publication/featurizer.ts";
+
+const config: Publication["config"] = {
+  policy: "otf-lin-ts",
+  window: { ms: 1000 },
+  encoder: null,
+  draws: 100,
+  greedy: false,
+  minimumShare: 0,
+};
+const header = { model: "shop", version: 7, publishedAt: 1_795_262_400_000, config, actions: [{ id: "boots" }, { id: "ключ" }] };
+const snapshot = Uint8Array.of(9, 8, 7, 6);
+const whole = await encode(header, [snapshot]);
+const refusal = (code: string, message: RegExp) => ({ name: "SnapshotError", code, message: expect.stringMatching(message) });
+
+describe("a publication", () => {
+  it("is read as it was written, wherever it lies in its buffer", async () => {
+    expect(await readPublication(whole)).toEqual({ ...header, snapshot });
+    const shifted = new Uint8Array(whole.length + 11);
+    shifted.set(whole, 5);
+    expect(await readPublication(shifted.subarray(5, 5 + whole.length))).toEqual({ ...header, snapshot });
+  });
+
+  it("has as its snapshot a copy of the bytes that its header counts", async () => {
+    const longer = await encode({ ...header, lengths: [3, 1] }, [snapshot]);
+    const read = await readPublication(longer);
+    expect(read.snapshot).toEqual(Uint8Array.of(9, 8, 7));
+    longer.fill(0);
+    expect(read.snapshot).toEqual(Uint8Array.of(9, 8, 7));
+  });
+
+  it.each([0, 35])("of %d bytes is refused as truncated", async (bytes) => {
+    await expect(readPublication(whole.slice(0, bytes))).rejects.toMatchObject(
+      refusal("truncated", new RegExp(`expected a publication, got ${bytes} bytes`)),
+    );
+  });
+
+  it.each([36, whole.length - 1])("cut after %d bytes does not match its checksum", async (bytes) => {
+    await expect(readPublication(whole.slice(0, bytes))).rejects.toMatchObject(refusal("checksum", /does not match its checksum/));
+  });
+
+  it.each([0, 31, 32, 40, whole.length - 1])("with another byte at %d does not match its checksum", async (place) => {
+    const altered = whole.slice();
+    altered[place] ^= 1;
+    await expect(readPublication(altered)).rejects.toMatchObject(refusal("checksum", /does not match its checksum/));
+  });
+
+  it.each([
+    [{ format: 2 }, /format 2\.1 is not the 1\.1/],
+    [{ schema: 2 }, /format 1\.2 is not the 1\.1/],
+    [{ format: 0 }, /format 0\.1 is not the 1\.1/],
+  ])("of another version, %j, is refused as such", async (other, message) => {
+    await expect(readPublication(await encode({ ...header, ...other }, [snapshot]))).rejects.toMatchObject(refusal("version", message));
+  });
+});
+
+describe("vectors without an encoder", () => {
+  const vectors = (context: Features | undefined, ...features: (Features | undefined)[]) =>
+    Array.from(
+      featurizer(null).matrix(
+        context,
+        features.map((each, i) => ({ id: String(i), features: each })),
+      ),
+    );
+
+  it("are the context's numbers, then the action's, action by action", () => {
+    expect(vectors([0.5, 1], [2, 3], [4, 5])).toEqual([0.5, 1, 2, 3, 0.5, 1, 4, 5]);
+    expect(vectors(undefined, [2], [4])).toEqual([2, 4]);
+    expect(vectors([0.5], undefined, undefined)).toEqual([0.5, 0.5]);
+  });
+
+  it("are multiples of 2^-12, rounded towards zero, without a negative zero", () => {
+    expect(vectors([0.3, -0.3, 1 / 4096, 1.9 / 4096, -1.9 / 4096], [])).toEqual([1228, -1228, 1, 1, -1].map((each) => each / 4096));
+    expect(Object.is(vectors([-1e-9], [])[0], 0)).toBe(true);
+  });
+
+  it.each([
+    ["context", () => vectors({ country: "PT" }, [1])],
+    ["features of action 0", () => vectors([1], { kind: "boots" })],
+  ])("refuse %s by names", (what, made) => {
+    expect(made).toThrow(new TypeError(`${what}: expected an array of numbers, since the model has no encoder`));
+  });
+});
+
+describe("vectors with an encoder", () => {
+  const options = { dimension: 16, interactions: [["country", "id"]] as [string, string][] };
+
+  it("are those of the encoder, with the action's id among its features", () => {
+    const actions: { id: string; features?: NamedFeatures }[] = [{ id: "boots", features: { kind: "shoe" } }, { id: "hat" }];
+    const { encode } = encoder(options);
+    const expected = (context: NamedFeatures) =>
+      actions.flatMap(({ id, features }) => Array.from(encode({ context, action: { ...features, id } })));
+    const { matrix } = featurizer(options);
+    expect(Array.from(matrix({ country: "PT" }, actions))).toEqual(expected({ country: "PT" }));
+    expect(Array.from(matrix(undefined, actions))).toEqual(expected({}));
+  });
+
+  it.each([
+    ["context", () => featurizer(options).matrix([1], [{ id: "a" }])],
+    ["features of action a", () => featurizer(options).matrix({}, [{ id: "a", features: [1] }])],
+  ])("refuse %s of numbers", (what, made) => {
+    expect(made).toThrow(new TypeError(`${what}: expected features by name, since the model has an encoder`));
+  });
+});

@@ -1,0 +1,98 @@
+import {
+  type AppendedImpression,
+  type GaussianProcess,
+  gaussianProcess,
+  gpUcbSdf,
+  Recommender,
+  squaredExponential,
+  type Window,
+} from "afterclick";
+import { describe, expect, it } from "vitest";
+import { stream } from "../../support/scenario.ts";
+
+// GP-UCB-SDF against its definition: one process of all impressions, one of those whose outcome is known, which is refitted, and
+// the widths of all impressions of the window.
+
+const settings = { dimension: 1, kernel: squaredExponential({ lengthscale: 0.3 }), noiseVariance: 0.05 };
+const EVERY = 5;
+const WINDOW = 6;
+
+interface Shown {
+  readonly features: Float64Array;
+  readonly time: number;
+  /** Under the posterior before it. */
+  readonly width: number;
+  known: boolean;
+}
+
+function learn(process: GaussianProcess, features: Float64Array, reward: number): void {
+  process.reward({ features, slot: process.append(features) }, reward, 0);
+}
+
+const deviation = (process: GaussianProcess, features: Float64Array): number => process.moments(features).deviation[0];
+
+describe.each<[string, Window, number]>([
+  ["rounds", { rounds: WINDOW }, 1],
+  ["ms", { ms: 1000 * WINDOW }, 1000],
+  ["no window", "none", 1],
+])("in %s", (_, window, unit) => {
+  it.each(["exact", "buffered"] as const)("adds up the widths of what is open, and fits to what is known: %s", async (norms) => {
+    const options = { ...settings, norms, beta: 0.5, rewardBound: 2, exploration: 0.3, refit: { every: EVERY } };
+    const { policy } = await Recommender.create({ policy: gpUcbSdf(options), window });
+    const [all, known] = [await gaussianProcess(settings), await gaussianProcess(settings)];
+    const random = stream(6);
+    const shown: [AppendedImpression, Shown][] = [];
+    const oldest = (round: number): number => (window === "none" ? 0 : round - WINDOW);
+    const asked = Float64Array.of(0.35);
+    for (let round = 1; round <= 26; round++) {
+      const open = shown.filter(([, { time }]) => time >= oldest(round));
+      const widths = open.map(([, each]) => (norms === "exact" ? deviation(all, each.features) : each.width));
+      const nu = 2 * widths.reduce((sum, each) => sum + each, 0) + 0.5;
+      const [{ width, mean }] = policy.choose({ candidates: [{ features: asked }], round, now: unit * round });
+      expect(width).toBeCloseTo(0.3 * nu * deviation(all, asked), 8);
+      expect(mean).toBeCloseTo(all.moments(asked).mean[0], 8);
+
+      const features = Float64Array.of(Math.floor(8 * random()) / 8);
+      const before = deviation(all, features);
+      shown.push([policy.append({ features, round, now: unit * round }), { features, time: round, width: before, known: false }]);
+      all.append(features);
+      for (const [, each] of shown) {
+        if (each.known || each.time >= oldest(round)) continue;
+        learn(known, each.features, 0);
+        each.known = true;
+      }
+      if (round % EVERY === 0) {
+        known.refit();
+        all.adopt(known.kernel);
+      }
+      const [impression, late] = shown[Math.max(0, round - 1 - Math.floor(9 * random()))];
+      if (random() < 0.4) continue;
+      // One whose window has closed was known as a 0; one that has converted already changes.
+      const reward = Math.sin(5 * impression.features[0]);
+      const previous = rewards.get(impression);
+      policy.observe({ impression, reward: (previous ?? reward) / (previous ? 2 : 1), previous });
+      const change = previous === undefined ? reward : -previous / 2;
+      rewards.set(impression, (previous ?? 0) + change);
+      all.reward({ features: impression.features, slot: all.locate(impression.features) }, change, 0);
+      if (!late.known) known.append(impression.features);
+      late.known = true;
+      known.reward({ features: impression.features, slot: known.locate(impression.features) }, change, 0);
+    }
+    expect(all.kernel.lengthscale[0]).not.toBe(0.3);
+  });
+  const rewards = new Map<AppendedImpression, number>();
+});
+
+it("an empty window adds nothing to a bonus, whatever the rounding of the widths that have left it", async () => {
+  const widths = await Promise.all(
+    (["exact", "buffered"] as const).map(async (norms) => {
+      const { policy } = await Recommender.create({ policy: gpUcbSdf({ ...settings, norms }), window: { rounds: WINDOW } });
+      for (let round = 1; round <= 40; round++) policy.append({ features: [((round * 29) % 47) / 47], round });
+      return [46, 47].map((round) => policy.choose({ candidates: [{ features: [0.35] }], round })[0].width);
+    }),
+  );
+  const [[exactOpen, exact], [bufferedOpen, buffered]] = widths;
+  expect(buffered).toBe(exact);
+  expect(exactOpen).toBeGreaterThan(exact);
+  expect(bufferedOpen).toBeGreaterThan(buffered);
+});

@@ -1,0 +1,256 @@
+import type uPlot from "uplot";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { Alarm, DelayOf } from "../../../pages/dashboard/delay.tsx";
+import { Ages, Delays } from "../../../pages/dashboard/histogram.tsx";
+import { Rate } from "../../../pages/dashboard/rate.tsx";
+import { moment } from "../../../pages/ui/notation.ts";
+import type { Bar, Bucket, Delay, Metrics } from "../../../worker/protocol/answers.ts";
+import { busy, idle } from "../../browser/report.ts";
+import { drawn } from "../../support/markup.ts";
+
+const HOUR_MS = 3_600_000;
+const delay = busy.delay as Delay;
+const withDelay = (more: Partial<Delay>): Metrics => ({ ...busy, delay: { ...delay, ...more } });
+/** Calls one of a plot's own functions, as uPlot does. */
+const called = (work: unknown, ...args: unknown[]) => (work as (...args: unknown[]) => unknown)(...args);
+const axesOf = (plot: Omit<uPlot.Options, "width" | "height">) => plot.axes as uPlot.Axis[];
+const scaleOf = (plot: Omit<uPlot.Options, "width" | "height">, name: string) => (plot.scales as uPlot.Scales)[name];
+
+afterEach(() => void vi.unstubAllGlobals());
+
+describe("a histogram", () => {
+  const bars = (counts: number[], last: number | null = counts.length): Bar[] =>
+    counts.map((count, i) => ({ fromMs: i * HOUR_MS, toMs: i + 1 === counts.length && last === null ? null : (i + 1) * HOUR_MS, count }));
+
+  it("says how many there are, where most, and of each bar its share", () => {
+    const [chart] = drawn(Ages, { metrics: { ...busy, pendingByAge: bars([10, 30, 0]) } }).charts;
+    expect(chart.summary).toBe("40 pending, most often 1 h to 2 h old.");
+    expect(chart.data).toEqual([
+      [0, 1, 2],
+      [10, 30, 0],
+    ]);
+    expect([0, 1, 2].map(chart.describe)).toEqual(["0 to 1 h old: 10, 25 %", "1 h to 2 h old: 30, 75 %", "2 h to 3 h old: 0, 0 %"]);
+    expect(chart.table()).toEqual({
+      columns: ["From", "To", "Count"],
+      rows: [
+        ["0", "1 h", "10"],
+        ["1 h", "2 h", "30"],
+        ["2 h", "3 h", "0"],
+      ],
+    });
+  });
+
+  it("takes the first of bars that are equally high", () => {
+    expect(drawn(Ages, { metrics: { ...busy, pendingByAge: bars([5, 5]) } }).charts[0].summary).toContain("most often 0 to 1 h old");
+  });
+
+  it("of delays has no empty bars at its ends, and may be open-ended", () => {
+    const [chart] = drawn(Delays, { metrics: { ...busy, delays: bars([0, 4, 0, 6, 0]) } }).charts;
+    expect(chart.data).toEqual([
+      [0, 1, 2],
+      [4, 0, 6],
+    ]);
+    expect(chart.summary).toBe("10 conversions, most often 3 h to 4 h after being shown.");
+    const [open] = drawn(Delays, { metrics: { ...busy, delays: bars([1, 2], null) } }).charts;
+    expect(open.describe(1)).toBe("1 h or more after being shown: 2, 67 %");
+    expect(open.table().rows[1]).toEqual(["1 h", "", "2"]);
+  });
+
+  it("is not drawn without anything to count", () => {
+    for (const [component, text] of [
+      [Ages, "Nothing is pending."],
+      [Delays, "No conversion has come yet."],
+    ] as const) {
+      const { charts, text: said } = drawn(component, { metrics: idle });
+      expect([charts.length, said.includes(text)]).toEqual([0, true]);
+    }
+  });
+
+  it("has its bars at whole numbers, room above them, and a label at each edge for which there is room", () => {
+    const plot = drawn(Ages, { metrics: { ...busy, pendingByAge: bars([10, 30, 0]) } }).charts[0].plot();
+    const range = (scale: string, most = 0) => called(scaleOf(plot, scale).range, {}, 0, most);
+    expect(range("x")).toEqual([-0.5, 2.5]);
+    expect(range("y", 30)).toEqual([0, expect.closeTo(33, 9)]);
+    expect(range("y", 1)).toEqual([0, 4]);
+    const [below, upwards] = axesOf(plot);
+    const labels = (width: number, ratio = 1) => {
+      vi.stubGlobal("devicePixelRatio", ratio);
+      return called(below.values, {}, called(below.splits, { bbox: { width } }));
+    };
+    expect(labels(1000)).toEqual(["0", "1 h", "2 h", "3 h"]);
+    expect(labels(4 * 56)).toEqual(["0", "1 h", "2 h", "3 h"]);
+    expect(labels(4 * 56 - 1)).toEqual(["0", "2 h"]);
+    expect([labels(8 * 56, 2), labels(8 * 56 - 1, 2)]).toEqual([
+      ["0", "1 h", "2 h", "3 h"],
+      ["0", "2 h"],
+    ]);
+    expect(called(upwards.values, {}, [0, 0.5, 1000])).toEqual(["0", "", "1,000"]);
+  });
+});
+
+describe("the rate", () => {
+  const start = new Date(2026, 10, 1, 12).getTime();
+  const bucket = (hour: number, arm: Bucket["arm"], impressions: number, converted: number, closed: boolean): Bucket => ({
+    ...{ start: start + hour * HOUR_MS, arm, impressions, converted, reward: converted, closed },
+  });
+  const rate = (...buckets: Bucket[]) => drawn(Rate, { metrics: { ...busy, bucketMs: HOUR_MS, buckets } });
+  const usual = [
+    bucket(1, "policy", 10, 1, true),
+    bucket(0, "policy", 20, 5, true),
+    bucket(2, "policy", 10, 3, false),
+    bucket(1, "holdout", 4, 1, true),
+    bucket(2, "holdout", 0, 0, false),
+  ];
+
+  it("has a line of closed buckets per arm, and one of open ones from where that ends", () => {
+    const [{ data, legend }] = rate(...usual).charts;
+    expect(data).toEqual([
+      [0, 1, 2].map((hour) => start + hour * HOUR_MS),
+      ...[
+        [0.25, 0.1, null],
+        [null, 0.1, 0.3],
+      ],
+      ...[
+        [undefined, 0.25, null],
+        [undefined, 0.25, 0],
+      ],
+    ]);
+    expect(legend?.map(({ mark, name }) => [mark, name])).toEqual([
+      ["policy", "policy"],
+      ["holdout", "holdout, uniform"],
+      ["open", "open, can still rise"],
+    ]);
+  });
+
+  it("says how closed and open buckets did, and each bucket's own numbers", () => {
+    const [{ summary, describe, table }] = rate(...usual).charts;
+    expect(summary).toBe("21 % of 34 impressions converted, in 1 h buckets. Where it is shaded, 30 % of 10 so far: that can still rise.");
+    expect(describe(1)).toBe(`${moment(start + HOUR_MS)}: policy 10 % (1 of 10); holdout, uniform 25 % (1 of 4)`);
+    expect(describe(2)).toBe(`${moment(start + 2 * HOUR_MS)}: policy 30 % (3 of 10, open); holdout, uniform 0 % (0 of 0, open)`);
+    expect(table()).toEqual({
+      columns: ["Shown from", "Arm", "Converted", "Rate", "Books"],
+      rows: [
+        [moment(start + 2 * HOUR_MS), "policy", "3 of 10", "30 %", "open"],
+        [moment(start + 2 * HOUR_MS), "holdout", "0 of 0", "0 %", "open"],
+        [moment(start + HOUR_MS), "policy", "1 of 10", "10 %", "closed"],
+        [moment(start + HOUR_MS), "holdout", "1 of 4", "25 %", "closed"],
+        [moment(start), "policy", "5 of 20", "25 %", "closed"],
+      ],
+    });
+  });
+
+  it("says nothing of open buckets where all are closed, and nothing of closed ones where all are open", () => {
+    const [closed] = rate(bucket(0, "default", 10, 1, true)).charts;
+    expect([closed.summary, closed.legend?.length]).toEqual(["10 % of 10 impressions converted, in 1 h buckets.", 1]);
+    const [open] = rate(bucket(0, "policy", 10, 1, false)).charts;
+    expect(open.summary).toBe("Where it is shaded, 10 % of 10 so far: that can still rise.");
+    expect(open.data).toEqual([[start], [null], [0.1]]);
+  });
+
+  it("breaks its lines where more than two buckets in a row are empty", () => {
+    const at = (hour: number) => rate(bucket(0, "policy", 10, 1, true), bucket(hour, "policy", 10, 2, true)).charts[0];
+    expect(at(3).data.slice(0, 2)).toEqual([
+      [start, start + 3 * HOUR_MS],
+      [0.1, 0.2],
+    ]);
+    expect(at(4).data.slice(0, 2)).toEqual([
+      [start, start + HOUR_MS, start + 4 * HOUR_MS],
+      [0.1, null, 0.2],
+    ]);
+    expect(at(4).describe(1)).toBe(`${moment(start + HOUR_MS)}: nothing shown`);
+  });
+
+  it("is drawn up to a little above the greatest rate, from 2 % to 100 %", () => {
+    const plot = rate(...usual).charts[0].plot();
+    const range = (scale: string, from: number, to: number) => called(scaleOf(plot, scale).range, {}, from, to);
+    expect(range("y", 0, 0.2)).toEqual([0, expect.closeTo(0.23, 9)]);
+    expect(range("y", 0, 0.01)).toEqual([0, 0.02]);
+    expect(range("y", 0, 0.99)).toEqual([0, 1]);
+    expect(range("x", start, start)).toEqual([start, start + HOUR_MS]);
+    expect(range("x", start, start + 5 * HOUR_MS)).toEqual([start, start + 5 * HOUR_MS]);
+    expect(plot.series).toHaveLength(5);
+    expect((axesOf(plot)[0].incrs as number[])[0]).toBe(HOUR_MS);
+    expect(called(axesOf(plot)[1].values, {}, [0.05])).toEqual(["5 %"]);
+  });
+
+  it("has ticks as far apart as clocks and calendars divide time, and none closer than its buckets", () => {
+    const plot = drawn(Rate, { metrics: { ...busy, bucketMs: 2000, buckets: usual } }).charts[0].plot();
+    const seconds = (axesOf(plot)[0].incrs as number[]).map((ms) => ms / 1000);
+    expect(seconds.slice(0, 5)).toEqual([2, 5, 10, 15, 30]);
+    expect(seconds.slice(5, 11)).toEqual([60, 120, 300, 600, 900, 1800]);
+    expect(seconds.slice(11, 16)).toEqual([3600, 7200, 10_800, 21_600, 43_200]);
+    expect(seconds.slice(16).map((each) => each / 86_400)).toEqual([1, 2, 7, 14, 28, 91, 182, 364]);
+  });
+
+  it("calls an arm that the policy was not to decide the default action", () => {
+    const [{ legend, describe: described }] = rate(bucket(0, "default", 10, 1, true)).charts;
+    expect(legend).toEqual([{ mark: "default", name: "default action" }]);
+    expect(described(0)).toContain("default action 10 % (1 of 10)");
+  });
+
+  it("says how its first bucket comes about", () => {
+    const { text, charts } = drawn(Rate, { metrics: idle });
+    expect([text.includes("POST /v1/models/blog/recommendations"), charts.length]).toEqual([true, 0]);
+  });
+});
+
+describe("the delays", () => {
+  it("say in what time 95 % come, that a longer window may catch more, and since when none came", () => {
+    const summary = (more: Partial<Delay>) => drawn(DelayOf, { metrics: withDelay(more) }).charts[0].summary;
+    expect(summary({})).toBe(
+      "95 % of conversions come within 11 h; the window is 1 d. Estimated from 27,413 impressions and 1,904 conversions. " +
+        "The last one arrived 2.2 min ago; 0.4 should have come since.",
+    );
+    expect(summary({ window95Ms: 0.9 * busy.windowMs })).not.toContain("A longer one");
+    expect(summary({ window95Ms: 0.9 * busy.windowMs + 1 })).toContain("the window is 1 d. A longer one may catch more. Estimated");
+    expect(summary({ silence: { ...delay.silence, since: busy.now + 5000 } })).toContain("The last one arrived 0 ago");
+  });
+
+  it("are drawn as a band around a curve, with all three in words", () => {
+    const distribution = [
+      { delayMs: 1000, probability: 0.25, low: 0.125, high: 0.5, stillConverts: 0.0625 },
+      { delayMs: HOUR_MS, probability: 1, low: 0.75, high: 1, stillConverts: 0 },
+    ];
+    const { charts, text } = drawn(DelayOf, { metrics: withDelay({ distribution }) });
+    expect(charts[0].data).toEqual([
+      [1000, HOUR_MS],
+      [0.5, 1],
+      [0.125, 0.75],
+      [0.25, 1],
+    ]);
+    expect(charts[0].describe(0)).toBe("Within 1 s: 25 % (13 % to 50 %). Not converted by then: 6.3 % still do");
+    expect(charts[0].table().rows[1]).toEqual(["1 h", "100 %", "75 % to 100 %", "0 %"]);
+    expect(text).toBe("converted so far 6.9 % once all had their time 7.4 % still to come 131 window for 95 % 11 h of 1 d");
+  });
+
+  it("have an axis of powers, with labels that do not meet", () => {
+    const plot = drawn(DelayOf, { metrics: busy }).charts[0].plot();
+    const x = (from: number, to: number) => called(scaleOf(plot, "x").range, {}, from, to);
+    expect([x(10, 15), x(10, 50)]).toEqual([
+      [10, 20],
+      [10, 50],
+    ]);
+    expect(called(scaleOf(plot, "y").range)).toEqual([0, 1.25]);
+    // 24 pixels for each power of ten: labels need 48.
+    const chart = { valToPos: (ms: number) => 24 * Math.log10(ms) };
+    expect(called(axesOf(plot)[0].splits, chart, 0, 10, HOUR_MS)).toEqual([10, 1000, 600_000]);
+    expect(called(axesOf(plot)[1].values, {}, [0.5, 1, 1.25])).toEqual(["50 %", "100 %", ""]);
+  });
+
+  it("are not drawn before the first conversion", () => {
+    const { charts, text } = drawn(DelayOf, { metrics: idle });
+    expect([charts.length, text.includes("Once the first has come")]).toEqual([0, true]);
+  });
+
+  it("raise an alarm only where the worker does, with what chance alone would do", () => {
+    const silence = { since: busy.now - 8_640_000, expected: 14.3, chance: 6.2e-7, alarm: true };
+    const { text } = drawn(Alarm, { metrics: withDelay({ silence }) });
+    expect(text).toContain("Conversions of shop no longer get through");
+    expect(text).toContain(
+      "None has arrived for 2.4 h, though about 14 should have: by chance alone that happens once in 2,000,000 times.",
+    );
+    expect(drawn(Alarm, { metrics: withDelay({ silence: { ...silence, chance: 0 } }) }).text).toContain("once in 1,000,000,000 times");
+    expect(drawn(Alarm, { metrics: busy }).text).toBe("");
+    expect(drawn(Alarm, { metrics: idle }).text).toBe("");
+  });
+});

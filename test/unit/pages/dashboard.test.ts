@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import { ExplanationOf } from "../../../pages/dashboard/explanation.tsx";
+import { Figures } from "../../../pages/dashboard/figures.tsx";
+import { LiftOf } from "../../../pages/dashboard/lift.tsx";
+import { Recents } from "../../../pages/dashboard/recents.tsx";
+import { moment } from "../../../pages/ui/notation.ts";
+import type { Explanation, Lift } from "../../../worker/protocol/answers.ts";
+import { busy, explained, idle } from "../../browser/report.ts";
+import { drawn } from "../../support/markup.ts";
+
+const HOUR_MS = 3_600_000;
+const lift = busy.lift as Lift;
+const shares = (style: unknown) =>
+  Object.fromEntries(Object.entries(style as Record<string, string>).map(([name, value]) => [name, Number.parseFloat(value)]));
+
+describe("the lift", () => {
+  it.each([
+    [[0.01, 0.05], "The policy does better than chance."],
+    [[-0.05, -0.01], "The policy does worse than chance."],
+    [[0, 0.05], "Not decided yet: the interval holds zero."],
+    [[-0.05, 0], "Not decided yet: the interval holds zero."],
+  ] as const)("with an interval of %j says: %s", (interval, verdict) => {
+    expect(drawn(LiftOf, { metrics: { ...busy, lift: { ...lift, interval } } }).text).toContain(verdict);
+  });
+
+  it("is written with its means, its interval and its share of the holdout's", () => {
+    const { text } = drawn(LiftOf, { metrics: busy });
+    expect(text).toContain("policy 0.0822 over 18,211 holdout, uniform 0.0453 over 2,023");
+    expect(text).toContain("+0.0369 reward per impression, +82 % of the holdout's");
+    expect(text).toContain("95 % interval +0.0262 to +0.0476");
+    expect(drawn(LiftOf, { metrics: { ...busy, lift: { ...lift, relative: null } } }).text).not.toContain("of the holdout's");
+  });
+
+  it("is drawn on a scale that holds zero and the interval", () => {
+    const { elements } = drawn(LiftOf, { metrics: { ...busy, lift: { ...lift, difference: 0.5, interval: [0.25, 1] } } });
+    const styles = elements.flatMap(({ props }) => (props.style ? [shares(props.style)] : []));
+    const at = (value: number) => expect.closeTo((100 * (value + 0.04)) / 1.08, 9);
+    expect(styles).toEqual([{ "--zero": at(0), "--low": at(0.25), "--high": at(1), "--mean": at(0.5) }, { "--zero": at(0) }]);
+  });
+
+  it("says what it waits for: closed books of both arms, or a holdout at all", () => {
+    expect(drawn(LiftOf, { metrics: { ...busy, lift: null } }).text).toContain("whose books are closed");
+    const policyOnly = { ...busy, lift: null, buckets: busy.buckets.filter(({ arm }) => arm === "policy") };
+    expect(drawn(LiftOf, { metrics: policyOnly }).text).toContain("PUT /v1/models/shop with holdout: 0.1");
+  });
+});
+
+describe("the figures", () => {
+  it("are the counts, the lag and the age of the snapshot", () => {
+    expect(drawn(Figures, { metrics: busy }).text).toBe(
+      "Impressions shown 27,413 pending 6,120 converted 1,904 retracted 12 expired 19,377 " +
+        "Conversion events applied 1,951 duplicate 212 late 37 conflict 1 orphan 4 Learner lag 380 ms snapshot 4.2 s old",
+    );
+  });
+
+  it("are dashes where there is no lag and no snapshot yet, and a lag of zero is none of them", () => {
+    expect(drawn(Figures, { metrics: idle }).text).toMatch(/Learner lag – snapshot –$/);
+    expect(drawn(Figures, { metrics: { ...busy, lagMs: 0 } }).text).toContain("lag 0 snapshot");
+  });
+});
+
+describe("an explanation", () => {
+  const now = explained.shownAt + HOUR_MS;
+  const decision = explained.decision as NonNullable<Explanation["decision"]>;
+  const said = (more: Partial<Explanation>) => drawn(ExplanationOf, { explanation: { ...explained, ...more }, now }).text;
+  const decided = (more: Partial<typeof decision>) => said({ decision: { ...decision, ...more } });
+
+  it("says by which numbers the policy chose", () => {
+    expect(said({})).toContain(
+      "The policy put it in place 1 among 6 candidates: it scored 0.131, by a mean of 0.104 and a width of 0.0311. " +
+        "Its chance of place 1 was 41.2 %. Model version 29,087.",
+    );
+    expect(decided({ place: 2, candidates: 1 })).toContain("in place 3 among 1 candidate: it scored");
+    expect(decided({ place: 2 })).toContain("Its chance of place 3 was");
+    expect(decided({ candidates: null })).toContain("in place 1 in a domain of its own: it scored");
+    expect(decided({ probability: undefined })).not.toContain("chance of place");
+  });
+
+  it("says that something else chose, or nobody here", () => {
+    expect(said({ arm: "holdout" })).toContain("It was drawn uniformly among 6 candidates, as a control for the policy.");
+    expect(said({ arm: "default" })).toContain("It is the default action, shown because the policy was not to decide.");
+    expect(said({ decision: null })).toContain("so there is no decision to explain");
+    expect(said({ decision: null })).not.toContain("Beside it");
+  });
+
+  it("says what has become of it, and how long that may still change", () => {
+    expect(said({})).toContain(`Shown at ${moment(explained.shownAt, true)}, converted, with a reward of 1.`);
+    expect(said({ status: "pending", reward: null, windowEndsAt: now + 60_000 })).toContain("pending, 1 min left.");
+    expect(said({ status: "pending", reward: null, windowEndsAt: now })).toContain("pending.");
+    expect(said({ status: "pending", windowEndsAt: now + 1, conversions: [] })).toContain("Nothing yet; a conversion may still come.");
+    expect(said({ status: "expired", conversions: [] })).toMatch(/What has come since Nothing\.$/);
+    expect(said({})).toContain("greedy would have shown boots, ucb would have shown hat.");
+  });
+
+  it("lists what has come since, retracted rewards too", () => {
+    const at = explained.shownAt + 60_000;
+    const conversions = [{ goal: "basket", reward: null, at, status: "applied" as const }];
+    expect(said({ conversions })).toContain(`after 1 min at ${moment(at, true)} basket retracted applied`);
+  });
+
+  it("lists the twelve best candidates and the one that was shown, and counts the others", () => {
+    const candidates = Array.from({ length: 20 }, (_, i) => ({ id: `c${i}`, mean: i / 10, width: 0.1, score: i / 10 }));
+    const { elements, text } = drawn(ExplanationOf, { explanation: { ...explained, action: "c1", candidates }, now });
+    const rows = elements.filter(({ props, tag }) => tag === "th" && props.scope === "row");
+    expect(rows.slice(0, 13).map(({ props }) => (props.children as unknown[])[0])).toEqual([
+      ...Array.from({ length: 12 }, (_, i) => `c${19 - i}`),
+      "c1",
+    ]);
+    expect(rows.slice(0, 13).map(({ props }) => props.class)).toEqual([...Array(12).fill(undefined), "shown"]);
+    expect(text).toContain("7 more scored less");
+    expect(said({})).not.toContain("more scored less");
+    expect(said({ candidates: [] })).not.toContain("What the model expects now");
+  });
+
+  it("places a candidate on a scale that holds all that is drawn", () => {
+    const candidates = [
+      { id: "boots", mean: 0.5, width: 0.25, score: 1 },
+      { id: "hat", mean: 0.25, width: 0.25, score: 0.125 },
+    ];
+    const { elements, text } = drawn(ExplanationOf, { explanation: { ...explained, candidates }, now });
+    const [first] = elements.flatMap(({ props }) => (props.style ? [shares(props.style)] : []));
+    const at = (value: number) => expect.closeTo((100 * (value + 0.04)) / 1.08, 9);
+    expect(first).toEqual({ "--zero": at(0), "--low": at(0.25), "--high": at(0.75), "--mean": at(0.5), "--score": at(1) });
+    expect(text).toContain("boots shown 0.50 ± 0.25 1.00");
+  });
+});
+
+describe("the newest impressions", () => {
+  it("are ten, with what became of them and when, each a link to its explanation", () => {
+    const recent = Array.from({ length: 12 }, (_, i) => {
+      return { impressionId: `i/${i}`, action: `a${i}`, shownAt: busy.now - (i + 1) * 500, modelVersion: 1, status: "pending" as const };
+    });
+    const { elements, text } = drawn(Recents, { metrics: { ...busy, recent }, chosen: "i/2" });
+    const links = elements.filter(({ tag }) => tag === "a");
+    expect(links.map(({ props }) => props.href)).toEqual(Array.from({ length: 10 }, (_, i) => `#dashboard/shop/i%2F${i}`));
+    expect(links.map(({ props }) => props["aria-current"]).slice(0, 4)).toEqual([undefined, undefined, "true", undefined]);
+    expect(text).toContain("a0pending, just now a1pending, 1 s ago");
+  });
+
+  it("may be none", () => {
+    expect(drawn(Recents, { metrics: idle, chosen: undefined }).text).toContain("There are none yet.");
+  });
+});

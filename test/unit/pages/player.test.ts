@@ -1,0 +1,224 @@
+import { delayedZooming, delayLinTs, gpBucb, otfLinUcb, type PolicyDescriptor, Recommender, squaredExponential, uniform } from "afterclick";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { contenders } from "../../../pages/playground/contender.ts";
+import { delays } from "../../../pages/playground/delay.ts";
+import { Match } from "../../../pages/playground/match.ts";
+import { Player } from "../../../pages/playground/player.ts";
+import { DIMENSION, grid, LENGTHSCALE, type Problem, problemOf, type Scene } from "../../../pages/playground/problem.ts";
+import { defaults, type Settings } from "../../../pages/playground/settings.ts";
+import { stream } from "../../../simulation/stream.ts";
+
+afterEach(() => void vi.restoreAllMocks());
+
+const WINDOW = 5;
+const ROUNDS = 40;
+const domain = { points: grid };
+const kernel = squaredExponential({ lengthscale: LENGTHSCALE, variance: 0.25 });
+
+/** A problem whose choices are recorded, and what became of each of them by a fixed plan. */
+async function played(policy: PolicyDescriptor, { waits = false, id = "linear" as "linear" | "curve" } = {}) {
+  const given = await problemOf(id, 3);
+  const picked: number[] = [];
+  const problem: Problem = { ...given, place: (scene, index) => given.place(scene, picked[picked.push(index) - 1]) };
+  const player = await Player.create({ policy, window: WINDOW, seed: 9, waits, problem });
+  const scenes: Scene[] = [];
+  const delay = (shown: number) => (shown * 5) % 9;
+  const lot = (shown: number) => (shown % 3 === 0 ? 0.999999 : 0);
+  const course = Array.from({ length: ROUNDS }, (_, i) => {
+    scenes.push(problem.scene());
+    player.decide(i + 1, scenes[i], lot(i + 1));
+    for (let shown = 1; shown <= i + 1; shown++) if (shown + delay(shown) === i + 1) player.arrive(shown);
+    return { pending: player.pending, counted: player.counted, late: player.late, regret: player.regret };
+  });
+  const converts = (shown: number) => lot(shown) < scenes[shown - 1].rates[picked[shown - 1]];
+  return { player, problem, course, scenes, picked, delay, converts };
+}
+
+const policies: [string, PolicyDescriptor, object][] = [
+  ["DelayLinTS", delayLinTs({ dimension: DIMENSION }), {}],
+  ["a policy that looks at no features", uniform(), {}],
+  ["a policy that is told when windows close", otfLinUcb({ dimension: DIMENSION }), { waits: true }],
+  ["a policy of the curve, where failures are reported", gpBucb({ kernel, noiseVariance: 0.2, domain }), { id: "curve" }],
+  ["one that waits there", gpBucb({ kernel, noiseVariance: 0.2, domain }), { id: "curve", waits: true }],
+  ["one with a domain of its own", delayedZooming({ domain, horizon: ROUNDS, sigma: 0.1 }), { id: "curve" }],
+];
+
+describe.each(policies)("%s", (_, policy, how) => {
+  it("is counted by when outcomes come: in the window, late, or not yet", async () => {
+    const { course, delay, converts, problem } = await played(policy, how);
+    const { delayOffset } = (await Recommender.create({ policy, window: { rounds: WINDOW } })).policy;
+    const shown = Array.from({ length: ROUNDS }, (_, i) => i + 1);
+    for (const [i, { pending, counted, late }] of course.entries()) {
+      const round = i + 1;
+      const told = shown.filter((each) => each + delay(each) <= round && (problem.reportsFailures || converts(each)));
+      const inTime = told.filter((each) => delay(each) + delayOffset <= WINDOW);
+      const open = shown.filter((each) => each <= round && round - each + delayOffset <= WINDOW && !inTime.includes(each));
+      expect({ round, pending, counted, late }).toEqual({
+        round,
+        pending: open.length,
+        counted: inTime.length,
+        late: told.length - inTime.length,
+      });
+    }
+  });
+
+  it("misses what the best choice of each round would have had more, and counts its choices by place", async () => {
+    const { player, problem, course, scenes, picked } = await played(policy, how);
+    let missed = 0;
+    for (const [i, { regret }] of course.entries()) {
+      missed += Math.max(...scenes[i].rates) - scenes[i].rates[picked[i]];
+      expect(regret).toBeCloseTo(missed, 12);
+    }
+    expect(course.at(-1)?.regret).toBeGreaterThan(0);
+    const places = picked.map((index, i) => problem.place(scenes[i], index));
+    expect(Array.from(player.choices)).toEqual(
+      Array.from({ length: problem.places }, (_, place) => places.filter((each) => each === place).length),
+    );
+  });
+});
+
+it("learns of an impression only when its window has closed, if it waits", async () => {
+  const policy = otfLinUcb({ dimension: DIMENSION });
+  const { player, scenes, picked, delay, converts } = await played(policy, { waits: true });
+  const sdk = await Recommender.create({ policy, window: { rounds: WINDOW }, seed: 9 });
+  for (let shown = 1; shown <= ROUNDS - WINDOW - 1; shown++) {
+    const impressionId = String(shown);
+    const features = scenes[shown - 1].points.slice(picked[shown - 1] * DIMENSION, (picked[shown - 1] + 1) * DIMENSION);
+    sdk.register({ impressionId, features });
+    if (converts(shown) && delay(shown) <= WINDOW) sdk.convert({ impressionId, reward: 1 });
+  }
+  expect(player.digest).toBe(sdk.digest());
+});
+
+it("says what it expects, with the square root of the variance, or nothing without a posterior", async () => {
+  const { player } = await played(gpBucb({ kernel, noiseVariance: 0.2, domain }), { id: "curve" });
+  const estimate = player.estimate();
+  expect(estimate?.mean).toHaveLength(grid.length);
+  for (const deviation of estimate?.deviation ?? []) {
+    expect(deviation).toBeGreaterThan(0);
+    expect(deviation).toBeLessThanOrEqual(0.5 + 1e-12);
+  }
+  expect((await played(uniform())).player.estimate()).toBeNull();
+});
+
+it("starts with the deviation of its prior", async () => {
+  const problem = await problemOf("curve", 3);
+  const player = await Player.create({ policy: gpBucb({ kernel, noiseVariance: 0.2, domain }), window: 5, seed: 9, waits: false, problem });
+  for (const deviation of player.estimate()?.deviation ?? []) expect(deviation).toBeCloseTo(0.5, 12);
+});
+
+describe("a match", () => {
+  const settings: Settings = { ...defaults.linear, policies: ["otf-lin-ucb", "uniform"], rounds: 700, typical: 10, window: 25, seed: 4 };
+
+  it.each(["geometric", "none"] as const)("shows everyone the same, and tells everyone of what is due: %s delays", async (delay) => {
+    const decide = vi.spyOn(Player.prototype, "decide");
+    const arrive = vi.spyOn(Player.prototype, "arrive");
+    const match = await Match.create({ ...settings, delay, rounds: 60 });
+    const problem = await problemOf("linear", 4);
+    const [lots, waits] = [stream("lots", 4), stream("delays", 4)];
+    const law = delays[delay].law(10);
+    const due = new Map<number, number[]>();
+    for (let round = 1; round <= 60; round++) {
+      expect(match.done).toBe(false);
+      decide.mockClear();
+      arrive.mockClear();
+      match.step();
+      const scene = problem.scene();
+      const lot = lots();
+      expect(decide.mock.calls).toEqual([
+        [round, scene, lot],
+        [round, scene, lot],
+      ]);
+      const comes = round + law.draw(waits);
+      due.set(comes, [...(due.get(comes) ?? []), round]);
+      expect(arrive.mock.calls.map(([shown]) => shown)).toEqual((due.get(round) ?? []).flatMap((shown) => [shown, shown]));
+    }
+    expect(match.done).toBe(true);
+  });
+
+  it.each([
+    ["geometric", 10],
+    ["none", 0],
+  ] as const)("tells a policy how many rounds there are, and how long %s delays typically are", async (delay, typical) => {
+    const policy = vi.spyOn(contenders.curve["bpe-delay"], "policy");
+    await Match.create({ ...defaults.curve, policies: ["bpe-delay"], delay, rounds: 60, typical: 10 });
+    expect(policy.mock.calls).toEqual([[{ horizon: 60, delay: typical }]]);
+  });
+
+  it.each([
+    [60, Array.from({ length: 61 }, (_, i) => i)],
+    [700, [...Array.from({ length: 234 }, (_, i) => 3 * i), 700]],
+  ])("of %d rounds takes its numbers at the start, evenly, and at the end", async (rounds, sampled) => {
+    const match = await Match.create({ ...settings, rounds });
+    while (!match.done) match.step();
+    const report = match.report();
+    expect(report).toMatchObject({ round: rounds, rounds, sampled });
+    expect(report.players.map(({ name }) => name)).toEqual(["OTFLinUCB", "Uniform"]);
+    for (const player of report.players) {
+      for (const numbers of [player.regret, player.pending, player.counted, player.late]) {
+        expect(numbers).toHaveLength(sampled.length);
+        expect(numbers[0]).toBe(0);
+      }
+      for (const growing of [player.regret, player.counted, player.late]) expect(growing).toEqual(growing.toSorted((a, b) => a - b));
+      expect(Math.max(...player.pending)).toBeLessThanOrEqual(26);
+      expect(player.estimate === null).toBe(player.name === "Uniform");
+    }
+    expect(report.truth).toEqual((await problemOf("linear", 4)).truth);
+  });
+});
+
+describe("the linear problem", () => {
+  it("has ten directions a round, whose chance is their product with the truth, and ranks them", async () => {
+    const problem = await problemOf("linear", 8);
+    const { truth } = problem;
+    expect(Math.hypot(...truth)).toBeCloseTo(1, 12);
+    expect(problem).toMatchObject({ reportsFailures: false, places: 10 });
+    expect(problem.points).toEqual([0, 1, 2, 3, 4].map((j) => [0, 1, 2, 3, 4].map((i) => Number(i === j))));
+    const seen = new Set<number>();
+    for (let round = 0; round < 20; round++) {
+      const scene = problem.scene();
+      const { points, rates } = scene;
+      expect([points.length, rates.length]).toEqual([50, 10]);
+      for (let i = 0; i < 10; i++) {
+        const row = Array.from(points.subarray(5 * i, 5 * i + 5));
+        expect(Math.hypot(...row)).toBeCloseTo(1, 12);
+        expect(Math.min(...row)).toBeGreaterThanOrEqual(0);
+        expect(rates[i]).toBeCloseTo(
+          row.reduce((sum, each, j) => sum + each * truth[j], 0),
+          12,
+        );
+        expect(rates[i]).toBeLessThanOrEqual(1);
+        seen.add(rates[i]);
+      }
+      const ranked = Array.from(rates).toSorted((a, b) => b - a);
+      expect(Array.from(rates, (_, i) => problem.place(scene, i))).toEqual(Array.from(rates, (rate) => ranked.indexOf(rate)));
+    }
+    expect(seen.size).toBe(200);
+  });
+
+  it.each(["linear", "curve"] as const)("of %s is drawn by its seed", async (id) => {
+    const drawn = async (seed: number) => {
+      const problem = await problemOf(id, seed);
+      return [problem.truth, Array.from(problem.scene().rates)];
+    };
+    expect(await drawn(1)).toEqual(await drawn(1));
+    expect((await drawn(1))[0]).not.toEqual((await drawn(2))[0]);
+    expect((await drawn(1))[1]).not.toEqual((await drawn(2))[1]);
+  });
+});
+
+describe("the curve", () => {
+  it("is smooth, from 0.05 to 0.95, at fifty-one points, and the same each round", async () => {
+    const problem = await problemOf("curve", 8);
+    expect(problem).toMatchObject({ reportsFailures: true, places: 51, points: grid });
+    expect(grid.map(([x]) => x)).toEqual(Array.from({ length: 51 }, (_, i) => i / 50));
+    const scene = problem.scene();
+    expect(problem.scene()).toBe(scene);
+    const rates = Array.from(scene.rates);
+    expect(problem.truth).toEqual(rates);
+    expect([Math.min(...rates), Math.max(...rates)]).toEqual([expect.closeTo(0.05, 12), expect.closeTo(0.95, 12)]);
+    for (let i = 1; i < rates.length; i++) expect(Math.abs(rates[i] - rates[i - 1])).toBeLessThan(0.25);
+    expect([0, 20, 50].map((index) => problem.place(scene, index))).toEqual([0, 20, 50]);
+    expect(scene.points).toEqual(Float64Array.from(grid.flat()));
+  });
+});

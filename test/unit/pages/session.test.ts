@@ -1,0 +1,340 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Session } from "../../../pages/shop/session.ts";
+
+const NOW = Date.parse("2026-11-21T12:00:00Z");
+const WINDOW_MS = 120_000;
+
+/** A worker that shows a mug, a tent and a lamp: what it was asked, what became of purchases, what it knows. */
+let worker: {
+  asked: { path: string; body: unknown; key?: string }[];
+  status: (impressionId: string) => string;
+  means: Record<string, number>;
+  known: { impressionId: string; status: string }[];
+  fails: number | undefined;
+  hold: Promise<void> | undefined;
+};
+let page: { hidden: boolean };
+let changes: number;
+let count: number;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW, toFake: ["Date", "setInterval", "clearInterval"] });
+  page = { hidden: false };
+  [changes, count] = [0, 0];
+  worker = { asked: [], status: () => "applied", means: { mug: 0.2, tent: 0.1 }, known: [], fails: undefined, hold: undefined };
+  vi.stubGlobal("document", page);
+  vi.stubGlobal("fetch", async (path: string, { body, headers }: { body?: string; headers?: Record<string, string> } = {}) => {
+    const json = body === undefined ? undefined : JSON.parse(body);
+    worker.asked.push({ path, body: json, ...(headers?.authorization && { key: headers.authorization }) });
+    const { fails, hold } = worker;
+    await hold;
+    if (fails === 0) throw new TypeError("Failed to fetch");
+    if (fails !== undefined) return Response.json({ detail: "too many requests" }, { status: fails });
+    if (path.startsWith("/demo/knowledge")) {
+      const estimates = Object.entries(worker.means).map(([id, mean]) => ({ id, mean, width: 0.1 }));
+      return Response.json({ counts: { impressions: 3 }, estimates, impressions: worker.known });
+    }
+    if (path === "/demo/purchases")
+      return Response.json({
+        conversions: json.impressionIds.map((impressionId: string) => ({ impressionId, status: worker.status(impressionId) })),
+      });
+    const actions = ["mug", "tent", "lamp"].map((id) => ({ impressionId: `i-${++count}`, id }));
+    return Response.json({ windowEndsAt: Date.now() + WINDOW_MS, actions });
+  });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+async function begun(): Promise<Session> {
+  const session = new Session("pk", () => changes++);
+  session.start();
+  await pass(0);
+  return session;
+}
+const asks = (start: string) => worker.asked.filter(({ path }) => path.startsWith(start));
+const purchases = () => asks("/demo/purchases").map(({ body }) => (body as { impressionIds: string[] }).impressionIds);
+
+describe("a visit", () => {
+  it("is recommended three products with the publishable key, and then asks what the model knows of them", async () => {
+    const session = await begun();
+    expect(worker.asked).toEqual([
+      { path: "/v1/models/demo/recommendations", body: { context: { profile: "mira" }, limit: 3 }, key: "Bearer pk" },
+      { path: "/demo/knowledge?profile=mira&impression=i-1&impression=i-2&impression=i-3", body: undefined },
+    ]);
+    const common = { profile: "mira", shownAt: NOW, windowEndsAt: NOW + WINDOW_MS, status: "pending" };
+    const list = ["mug", "tent", "lamp"].map((product, i) => ({ impressionId: `i-${i + 1}`, product, ...common }));
+    expect(session.shelf).toEqual(list);
+    expect(session.shown).toEqual(list);
+    expect(session).toMatchObject({ counts: { impressions: 3 }, estimates: [{ id: "mug", mean: 0.2 }, { id: "tent" }], problem: "" });
+    expect(changes).toBeGreaterThan(0);
+  });
+
+  it("of another profile asks for that one, and compares with what is expected of that one", async () => {
+    const session = await begun();
+    worker.means = { mug: 0.5 };
+    await session.choose("sam");
+    expect(asks("/v1")[1].body).toEqual({ context: { profile: "sam" }, limit: 3 });
+    expect(asks("/demo/knowledge")[1].path).toContain("profile=sam&");
+    expect([...session.before]).toEqual([["mug", 0.5]]);
+    expect(session.shelf.map(({ impressionId }) => impressionId)).toEqual(["i-4", "i-5", "i-6"]);
+    expect(session.shown).toHaveLength(6);
+  });
+
+  it("stands if it is the later of two", async () => {
+    const session = await begun();
+    let release = () => {};
+    worker.hold = new Promise((resolve) => {
+      release = resolve;
+    });
+    const slow = session.visit();
+    worker.hold = undefined;
+    await session.visit();
+    const { shelf } = session;
+    release();
+    await slow;
+    expect(session.shelf).toBe(shelf);
+  });
+
+  it("that the worker refuses leaves the shelf, and says why until the worker answers", async () => {
+    const session = await begun();
+    const { shelf } = session;
+    worker.fails = 429;
+    await session.visit();
+    expect([session.shelf, session.problem]).toEqual([shelf, "too many requests"]);
+    worker.fails = 0;
+    await session.visit();
+    expect(session.problem).toBe("The worker does not answer; trying again.");
+    worker.fails = undefined;
+    await session.visit();
+    expect(session.problem).toBe("");
+  });
+
+  it("drops what is known of a profile that has left meanwhile, and asks for the present one", async () => {
+    const session = await begun();
+    let release = () => {};
+    worker.hold = new Promise((resolve) => {
+      release = resolve;
+    });
+    await pass(1000);
+    worker.hold = undefined;
+    worker.means = { mug: 0.9 };
+    await session.choose("aiko");
+    const before = asks("/demo/knowledge").length;
+    worker.means = { mug: 0.4 };
+    release();
+    await pass(250);
+    expect(asks("/demo/knowledge").slice(before)[0].path).toContain("profile=aiko");
+    expect(session.estimates[0].mean).toBe(0.4);
+  });
+});
+
+describe("a purchase", () => {
+  it("is reported once, after the chosen delay", async () => {
+    const session = await begun();
+    const [mug] = session.shelf;
+    session.buy(mug);
+    session.buy(mug);
+    expect(mug).toMatchObject({ status: "bought", reportAt: NOW + 10_000 });
+    await pass(9999);
+    expect(purchases()).toEqual([]);
+    await pass(1);
+    expect(purchases()).toEqual([["i-1"]]);
+    expect(mug).toMatchObject({ status: "converted", settledAt: NOW + 10_000 });
+    await pass(10_000);
+    expect(purchases()).toHaveLength(1);
+  });
+
+  it("is reported after another delay if another was chosen, together with what else is due", async () => {
+    const session = await begun();
+    const changed = changes;
+    session.chooseDelay(0);
+    expect(changes).toBe(changed + 1);
+    for (const shown of session.shelf.slice(0, 2)) session.buy(shown);
+    await pass(250);
+    expect(purchases()).toEqual([["i-1", "i-2"]]);
+  });
+
+  it.each([
+    ["applied", "converted"],
+    ["accepted", "converted"],
+    ["duplicate", "converted"],
+    ["late", "late"],
+    ["unknown", "refused"],
+    ["conflict", "refused"],
+  ])("that the worker calls %s is %s", async (status, shown) => {
+    const session = await begun();
+    session.chooseDelay(0);
+    worker.status = () => status;
+    session.buy(session.shelf[0]);
+    await pass(250);
+    expect(session.shelf[0].status).toBe(shown);
+  });
+
+  it("that was not taken is reported again two seconds later", async () => {
+    const session = await begun();
+    session.chooseDelay(0);
+    session.buy(session.shelf[0]);
+    worker.fails = 0;
+    await pass(250);
+    expect(session.shelf[0]).toMatchObject({ status: "bought", reportAt: NOW + 2250 });
+    worker.fails = undefined;
+    await pass(1999);
+    expect(purchases()).toHaveLength(1);
+    await pass(250);
+    expect(purchases()).toEqual([["i-1"], ["i-1"]]);
+    expect(session.shelf[0].status).toBe("converted");
+  });
+
+  it("is reported while another report is under way only after that", async () => {
+    const session = await begun();
+    session.chooseDelay(0);
+    session.buy(session.shelf[0]);
+    let release = () => {};
+    worker.hold = new Promise((resolve) => {
+      release = resolve;
+    });
+    await pass(250);
+    session.buy(session.shelf[1]);
+    await pass(2000);
+    expect(purchases()).toEqual([["i-1"]]);
+    release();
+    worker.hold = undefined;
+    await pass(250);
+    expect(purchases()).toEqual([["i-1"], ["i-2"]]);
+  });
+
+  it("is compared with what the model expected before", async () => {
+    const session = await begun();
+    worker.means = { mug: 0.6 };
+    await pass(1000);
+    expect([...session.before]).toEqual([
+      ["mug", 0.2],
+      ["tent", 0.1],
+    ]);
+    session.buy(session.shelf[0]);
+    expect([...session.before]).toEqual([["mug", 0.6]]);
+  });
+});
+
+describe("an impression", () => {
+  it("expires after its window, and cannot be bought any more", async () => {
+    const session = await begun();
+    page.hidden = true;
+    session.buy(session.shelf[1]);
+    await pass(WINDOW_MS);
+    expect(session.shelf[0].status).toBe("pending");
+    await pass(250);
+    expect(session.shelf[0]).toMatchObject({ status: "expired", settledAt: NOW + WINDOW_MS + 250 });
+    expect(session.shelf[1].status).toBe("converted");
+    session.buy(session.shelf[0]);
+    expect(session.shelf[0].status).toBe("expired");
+  });
+
+  it("is what the worker says it is, once that is not pending", async () => {
+    const session = await begun();
+    worker.known = [
+      { impressionId: "i-1", status: "converted" },
+      { impressionId: "i-2", status: "pending" },
+      { impressionId: "elsewhere", status: "converted" },
+    ];
+    await pass(1000);
+    expect(session.shelf.map(({ status }) => status)).toEqual(["converted", "pending", "pending"]);
+    expect(session.shelf[0].settledAt).toBe(NOW + 1000);
+    await pass(5000);
+    expect(session.shelf[0].settledAt).toBe(NOW + 1000);
+  });
+
+  it("is among the last six with which something happened, newest first", async () => {
+    const session = await begun();
+    for (let i = 1; i < 3; i++) {
+      vi.setSystemTime(NOW + i);
+      await session.visit();
+    }
+    session.shown[0].settledAt = NOW + 50;
+    expect(session.recent().map(({ impressionId }) => impressionId)).toEqual(["i-1", "i-7", "i-8", "i-9", "i-4", "i-5"]);
+  });
+
+  it("is remembered among the last three hundred, or until its purchase is reported", async () => {
+    const session = await begun();
+    session.buy(session.shelf[1]);
+    for (let i = 0; i < 100; i++) await session.visit();
+    expect(session.shown.map(({ impressionId }) => impressionId).slice(0, 2)).toEqual(["i-2", "i-4"]);
+    expect(session.shown).toHaveLength(301);
+  });
+});
+
+describe("what the model knows", () => {
+  it("is asked every second, but not while nobody looks nor while an answer is on its way", async () => {
+    await begun();
+    const looks = () => asks("/demo/knowledge").length;
+    expect(looks()).toBe(1);
+    await pass(750);
+    expect(looks()).toBe(1);
+    await pass(250);
+    expect(looks()).toBe(2);
+    page.hidden = true;
+    await pass(10_000);
+    expect(looks()).toBe(2);
+    page.hidden = false;
+    worker.hold = new Promise(() => {});
+    await pass(10_000);
+    expect(looks()).toBe(3);
+  });
+});
+
+describe("simulated visitors", () => {
+  const uniformMiss = 0.7 - (0.55 + 0.7 + 0.05 + 0.2 + 0.04 + 0.03 + 0.06 + 0.05) / 8;
+
+  it("are of all kinds, buy what they like, and miss what the model does not show first", async () => {
+    const session = await begun();
+    // The first profile; everything is bought, without a delay.
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    await session.simulate(3);
+    expect(session.visitorsLeft).toBe(0);
+    expect(session.shown).toHaveLength(12);
+    for (const shown of session.shown.slice(3)) expect(shown).toMatchObject({ profile: "mira", status: "bought", reportAt: NOW });
+    // A mug is what Mira likes best.
+    expect(session.regrets).toEqual([1, 2, 3].map((visits) => ({ model: 0, uniform: expect.closeTo(visits * uniformMiss, 12) })));
+    vi.mocked(Math.random).mockReturnValue(0.999);
+    await session.simulate(1);
+    expect(session.shown.slice(12)).toMatchObject(
+      ["mug", "tent", "lamp"].map((product) => ({ product, profile: "sam", status: "pending" })),
+    );
+    // Sam would have bought a plant by 0.7, and buys a mug by 0.3.
+    expect(session.regrets[3].model).toBeCloseTo(0.4, 12);
+  });
+
+  it("buy by their tastes, after a delay of four seconds on average and twenty at most", async () => {
+    const session = await begun();
+    const random = vi.spyOn(Math, "random");
+    // Mira; a mug below her 0.7 after -ln(1/2) * 4 s; a tent not below her 0.55; a lamp below her 0.05, after the longest delay.
+    for (const draw of [0, 0.699, 0.5, 0.55, 0.049, 0.9999]) random.mockReturnValueOnce(draw);
+    await session.simulate(1);
+    const [mug, tent, lamp] = session.shown.slice(3);
+    expect([mug.status, tent.status, lamp.status]).toEqual(["bought", "pending", "bought"]);
+    expect(mug.reportAt).toBeCloseTo(NOW + 4000 * Math.LN2, 3);
+    expect([tent.reportAt, lamp.reportAt]).toEqual([undefined, NOW + 20_000]);
+  });
+
+  it("come five at once, and no others until they have come", async () => {
+    const session = await begun();
+    worker.hold = new Promise(() => {});
+    void session.simulate(20);
+    await pass(0);
+    expect(asks("/v1")).toHaveLength(6);
+    expect(session.visitorsLeft).toBe(15);
+    void session.simulate(50);
+    expect(session.visitorsLeft).toBe(15);
+  });
+
+  it("miss nothing where nothing could be shown", async () => {
+    const session = await begun();
+    worker.fails = 429;
+    await session.simulate(5);
+    expect([session.regrets, session.visitorsLeft]).toEqual([[], 0]);
+  });
+});

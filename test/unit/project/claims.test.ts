@@ -1,0 +1,41 @@
+import { readFile } from "node:fs/promises";
+import { expect, it } from "vitest";
+import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/choosing.ts";
+import { claimsTable } from "../../../experiments/claims.ts";
+import { goalsTable } from "../../../experiments/goals.ts";
+import type { Result } from "../../../experiments/results.ts";
+
+const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
+
+it.each([claimsTable, goalsTable])("the README's table of %o is that of experiments/results.json", async (table) => {
+  expect(await readFile("README.md", "utf8")).toContain(table(results));
+});
+
+it("the guide's tables are those of experiments/results.json", async () => {
+  const guide = await readFile("docs/choosing.md", "utf8");
+  expect(withNumbers(guide, results)).toBe(guide);
+});
+
+it.each(Object.entries(comparisons))("the guide's figure %s is that of experiments/results.json", async (name, comparison) => {
+  expect(await readFile(`docs/figures/${name}.svg`, "utf8")).toBe(await drawingOf(comparison, results));
+});
+
+it("what the guide says in words is what its numbers say", () => {
+  /** Of each algorithm, over the settings of a comparison. */
+  const means = (name: string, algorithm: string): number[] => {
+    const comparison = comparisons[name];
+    return Object.keys(comparison.settings).map((setting) => find(comparison, setting, algorithm, results).mean);
+  };
+  const least = (name: string, algorithm: string, settings: number[]) => {
+    for (const other of Object.keys(comparisons[name].algorithms).filter((each) => each !== algorithm)) {
+      for (const i of settings) expect(means(name, algorithm)[i], `${name}: ${algorithm}, ${other}`).toBeLessThan(means(name, other)[i]);
+    }
+  };
+  least("linear", "delay-lin-ts", [0, 1, 2]);
+  least("heavy-tail", "delay-lin-ts", [0]);
+  least("kernel", "delay-aware GP-UCB", [0, 1, 2]);
+  least("best", "GP-UCB-SDF", [0, 1]);
+  for (const i of [0, 1, 2]) expect(means("linear", "OTFLinUCB printed")[i]).toBeGreaterThan(means("linear", "uniform")[i]);
+  const [five, ten, twenty, forty] = means("window", "GP-UCB-SDF");
+  expect(Math.max(twenty, forty)).toBeLessThan(Math.min(five, ten));
+});

@@ -1,0 +1,174 @@
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, normalize } from "node:path";
+import { expect, it } from "vitest";
+
+// The architecture as import lines show it.
+
+/** Each folder, and the other folders and files that it may import. `type` allows a type-only import. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  assembly: [],
+  "src/core": ["assembly/abi.ts", "src/errors.ts"],
+  "src/model": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/model/delay"],
+  "src/model/delay": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "type src/model"],
+  "src/model/linear": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/model", "src/model/delay"],
+  "src/model/gaussian-process": [
+    ...["assembly/abi.ts", "src/argument.ts", "src/errors.ts", "src/snapshot.ts", "src/core"],
+    ...["src/model", "src/model/delay", "src/model/linear"],
+  ],
+  "src/model/pending": [
+    ...["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core"],
+    ...["src/model", "src/model/delay", "src/model/gaussian-process"],
+  ],
+  "src/model/batch": [
+    ...["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core"],
+    ...["src/model", "src/model/gaussian-process", "src/model/pending"],
+  ],
+  "src/model/lipschitz": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/model"],
+  // A policy is given a core. It names only the core's type.
+  "src/policy": [
+    ...["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core"],
+    ...["src/model", "src/model/delay", "src/model/linear", "src/model/gaussian-process", "src/model/pending", "src/model/batch"],
+    "src/model/lipschitz",
+  ],
+  "src/evaluation": ["#core-module", "src", "src/core", "src/model/linear", "type src/policy"],
+  "src/entry": ["src/errors.ts"],
+  src: [
+    "#core-module",
+    "src/core",
+    "src/model",
+    "src/model/delay",
+    "src/model/gaussian-process",
+    "type src/model/lipschitz",
+    "src/policy",
+    "src/evaluation",
+  ],
+  publication: ["afterclick"],
+  local: ["afterclick", "publication"],
+  "worker/protocol": [],
+  "worker/domain": ["afterclick", "publication", "worker/protocol"],
+  "worker/openapi": ["worker/protocol"],
+  "worker/rpc": ["type worker/domain", "type worker/protocol"],
+  "worker/kv": ["worker/domain"],
+  "worker/learner/store": ["worker/domain", "worker/protocol", "worker/rpc"],
+  "worker/learner": [
+    ...[
+      "afterclick",
+      "publication",
+      "worker/environment.ts",
+      "worker/domain",
+      "worker/protocol",
+      "worker/rpc",
+      "worker/kv",
+      "worker/learner/store",
+    ],
+  ],
+  "worker/edge": [
+    ...["worker/environment.ts", "worker/domain", "worker/protocol", "worker/rpc", "worker/kv"],
+    ...["build", "pages/shop/assortment.ts"],
+  ],
+  worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],
+  "pages/ui": [],
+  "pages/shop": ["pages/ui", "type worker/protocol"],
+  "pages/dashboard": ["pages/ui", "pages/shop", "type worker/protocol"],
+  "pages/playground": ["afterclick", "simulation"],
+  "pages/playground/client": ["pages/ui", "pages/playground"],
+  pages: ["pages/ui", "pages/shop", "pages/dashboard"],
+  simulation: ["afterclick"],
+  experiments: ["afterclick", "simulation"],
+  bench: ["afterclick", "simulation", "bench/peers", "bench/peers/typescript", "scripts/api.ts", "scripts/worker-process.ts"],
+  "bench/peers": ["type bench/inputs.ts"],
+  "bench/peers/typescript": ["type bench/inputs.ts"],
+  "bench/services": ["worker", "worker/edge", "worker/learner"],
+  scripts: [
+    ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
+    ...["deploy", "evaluate", "golden", "mutations", "replay", "soak", "verify"].map((folder) => `scripts/${folder}`),
+  ],
+  "scripts/deploy": ["scripts"],
+  "scripts/evaluate": ["afterclick", "publication", "scripts/replay", "scripts/verify", "worker/domain"],
+  "scripts/golden": ["afterclick", "simulation"],
+  "scripts/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
+  "scripts/replay": ["afterclick", "scripts"],
+  "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain"],
+  "scripts/verify": ["worker/domain", "type worker/protocol", "type worker/rpc"],
+};
+
+const ROOTS = ["assembly", "src", "publication", "local", "worker", "pages", "simulation", "experiments", "bench", "scripts"];
+const IMPORT = /^(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s)?"([^"]+)"/gm;
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly isType: boolean;
+}
+
+async function files(): Promise<string[]> {
+  const names = await Promise.all(ROOTS.map(async (root) => (await readdir(root, { recursive: true })).map((name) => join(root, name))));
+  return names.flat().filter((name) => /\.tsx?$/.test(name) && !name.includes("__tests__") && !name.endsWith(".d.ts"));
+}
+
+/** All imports of the project's own modules. Files are paths from the root. */
+async function imports(): Promise<Import[]> {
+  const all = await Promise.all(
+    (await files()).map(async (from) =>
+      Array.from((await readFile(from, "utf8")).matchAll(IMPORT), ([, type, path]): Import => {
+        const isFile = path.startsWith(".") && !path.endsWith(".wasm");
+        return { from, to: isFile ? normalize(join(dirname(from), path)) : path, isType: type !== undefined };
+      }),
+    ),
+  );
+  return all
+    .flat()
+    .filter(({ to }) => /^(#|afterclick|build\/|test\/|[a-z.]+\.ts$)/.test(to) || ROOTS.some((root) => to.startsWith(`${root}/`)));
+}
+
+it("imports only what each folder may", async () => {
+  const all = await imports();
+  const wrong = all.filter(({ from, to, isType }) => {
+    const folder = dirname(from);
+    const allowed = ALLOWED[folder];
+    if (!allowed) throw new Error(`${from}: no rule for folder ${folder}`);
+    const names = [to, dirname(to), to.split("/")[0] === "afterclick" ? "afterclick" : to];
+    return dirname(to) !== folder && !names.some((name) => allowed.includes(name) || (isType && allowed.includes(`type ${name}`)));
+  });
+  expect(wrong.map(({ from, to, isType }) => `${from} imports ${isType ? "type " : ""}${to}`)).toEqual([]);
+  expect(all.length).toBeGreaterThan(500);
+});
+
+it("has a folder for each rule", async () => {
+  const folders = new Set((await files()).map((file) => dirname(file)));
+  expect(Object.keys(ALLOWED).filter((folder) => !folders.has(folder))).toEqual([]);
+});
+
+it("has no circle of imports, types counted", async () => {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of await imports()) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): void => {
+    if (path.includes(file)) throw new Error(`circle: ${[...path.slice(path.indexOf(file)), file].join(" -> ")}`);
+    if (done.has(file)) return;
+    path.push(file);
+    for (const target of targets.get(file) ?? []) visit(target);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of targets.keys()) visit(file);
+  expect(done.size).toBeGreaterThan(200);
+});
+
+it("says WebAssembly only at the seam and at the entries that load it", async () => {
+  const speakers: string[] = [];
+  for (const file of await files()) {
+    if (!/^src\/(model|policy|pending|snapshot|encoder|argument)/.test(file)) continue;
+    if (/WebAssembly|pointer|status code/.test((await readFile(file, "utf8")).replace(/\/\/.*|\/\*[\s\S]*?\*\//g, ""))) speakers.push(file);
+  }
+  expect(speakers).toEqual([]);
+});
+
+it("uses no clock, no randomness and no transcendental function of the host in the SDK", async () => {
+  for (const file of (await files()).filter((name) => name.startsWith("src/") || name.startsWith("assembly/"))) {
+    const code = (await readFile(file, "utf8")).replace(/\/\/.*|\/\*[\s\S]*?\*\//g, "");
+    if (file.startsWith("src/")) expect(code, file).not.toMatch(/Math\.(random|exp|log|pow|sin|cos|tan|hypot|cbrt)|\*\*/);
+    expect(code, file).not.toMatch(/Date\.now|new Date|performance\.now|console\./);
+  }
+});

@@ -1,0 +1,188 @@
+import { delayLinTs, delayLinUcb, dlpp, miniGpUcb, otfLinUcb, type PolicyFactory, policies, Recommender, SnapshotError } from "afterclick";
+import { describe, expect, it } from "vitest";
+import { learnt } from "../../conformance/learnt.ts";
+import { listed } from "../../conformance/stated.ts";
+import { freshCore } from "../../property/core.ts";
+
+// Snapshots whose checksum is right and whose contents are not.
+
+const { core } = freshCore();
+const HEADER = 64;
+
+/** A snapshot with other contents, under their own checksum. */
+function forged(bytes: Uint8Array, change: (view: DataView) => void): Uint8Array {
+  const copy = bytes.slice();
+  const view = new DataView(copy.buffer);
+  change(view);
+  view.setBigUint64(56, BigInt(`0x${core.checksum(copy.subarray(0, 56), copy.subarray(HEADER))}`), true);
+  return copy;
+}
+
+const refusal = async (bytes: Uint8Array, known = policies): Promise<string> => {
+  const error = await Recommender.restore(bytes, { policies: known }).catch((caught) => caught);
+  expect(error).toBeInstanceOf(SnapshotError);
+  return error.code;
+};
+
+interface Section {
+  readonly start: number;
+  readonly count: number;
+}
+
+/** Where the numbers of the policy's state stand: sections after the configuration and before those of what is pending. */
+function sectionsOf(bytes: Uint8Array): Section[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const sections: Section[] = [];
+  for (let at = HEADER; at < bytes.length; ) {
+    const count = view.getFloat64(at, true);
+    const text = sections.length === 0 || bytes[at + 8] === "[".charCodeAt(0);
+    sections.push({ start: at + 8, count });
+    at += 8 + (text ? (count + 7) & ~7 : 8 * count);
+  }
+  return sections;
+}
+
+async function small(): Promise<Uint8Array> {
+  const recommender = await Recommender.create({ policy: otfLinUcb({ dimension: 2 }), window: { ms: 1000 } });
+  recommender.register({ impressionId: "é", features: [1, 0], now: 5 });
+  recommender.convert({ impressionId: "é", reward: 0.5, at: 9 });
+  return recommender.snapshot();
+}
+
+describe("a snapshot", () => {
+  it("restores from any place of a larger buffer", async () => {
+    const bytes = await small();
+    for (let offset = 0; offset < 9; offset++) {
+      const buffer = new Uint8Array(bytes.length + 16);
+      buffer.set(bytes, offset);
+      const restored = await Recommender.restore(buffer.subarray(offset, offset + bytes.length), { policies });
+      expect(restored.snapshot()).toEqual(bytes);
+      expect(restored.impression("é")).toMatchObject({ status: "converted", reward: 0.5, now: 5 });
+    }
+  });
+
+  it("has its header at the documented places", async () => {
+    const bytes = await small();
+    const view = new DataView(bytes.buffer);
+    expect(new TextDecoder().decode(bytes.subarray(0, 4))).toBe("aftc");
+    expect(new TextDecoder().decode(bytes.subarray(8, 32))).toBe("otf-lin-ucb".padEnd(24, "\0"));
+    expect([4, 32, 36].map((at) => view.getUint32(at, true))).toEqual([2, 1, 2]);
+    expect([40, 48].map((at) => view.getFloat64(at, true))).toEqual([1, bytes.length]);
+    expect(bytes.length % 8).toBe(0);
+    expect(forged(bytes, () => {})).toEqual(bytes);
+  });
+
+  it("is refused if its state has another version, or its policy another dimension", async () => {
+    const bytes = await small();
+    expect(await refusal(forged(bytes, (view) => view.setUint32(32, 2, true)))).toBe("state-version");
+    expect(await refusal(forged(bytes, (view) => view.setUint32(36, 3, true)))).toBe("malformed");
+    const newer = Object.assign((options: object) => ({ ...otfLinUcb(options as never), stateVersion: 2 }), { id: "otf-lin-ucb" });
+    expect(await refusal(bytes, [newer as unknown as PolicyFactory])).toBe("state-version");
+  });
+
+  it("is refused if a section is longer than the rest, or has no whole length", async () => {
+    const bytes = await small();
+    for (const { start, count } of sectionsOf(bytes)) {
+      for (const wrong of [-1, 0.5, 1e9, Number.NaN]) {
+        expect(await refusal(forged(bytes, (view) => view.setFloat64(start - 8, wrong, true)))).toBe("malformed");
+      }
+      // Longer by one than it is, so that the next begins elsewhere.
+      expect(await refusal(forged(bytes, (view) => view.setFloat64(start - 8, count + 8, true)))).toBe("malformed");
+    }
+  });
+
+  it("is refused if something follows its last section", async () => {
+    const bytes = await small();
+    const longer = new Uint8Array(bytes.length + 8);
+    longer.set(bytes);
+    expect(await refusal(forged(longer, (view) => view.setFloat64(48, longer.length, true)))).toBe("malformed");
+  });
+});
+
+it.each([delayLinUcb, delayLinTs])(
+  "a regression is refused whose ridge is too small, or whose halvings are no count (%#)",
+  async (factory) => {
+    const recommender = await Recommender.create({ policy: factory({ dimension: 2, ridge: 0.5 }), window: { rounds: 8 } });
+    recommender.register({ impressionId: "a", features: [1, 0] });
+    const bytes = recommender.snapshot();
+    // Rewards, squares, impressions, halvings, impressions at the next halving and at the next ridge.
+    const [{ start }, ...others] = sectionsOf(bytes).filter(({ count }) => count === 7);
+    expect(others).toEqual([]);
+    const changed = (place: number, value: number): Uint8Array => forged(bytes, (view) => view.setFloat64(start + 8 * place, value, true));
+    expect((await Recommender.restore(changed(5, 0.5), { policies })).snapshot()).toEqual(bytes);
+    for (const [place, value] of [[5, 0.49], [3, -1], [3, 0.5]]) expect(await refusal(changed(place, value))).toBe("malformed"); // biome-ignore format: one line
+  },
+);
+
+const places = { points: [0, 0.5, 0.625, 0.75, 1].map((x) => [x]) };
+
+it.each([
+  {
+    // Phase, depth and turn, then for each ball its centre, pulls, rewards and their sum, then the ball of each point.
+    descriptor: dlpp({ domain: places, horizon: 100, sigma: 1e-6 }),
+    shape: [3, 2, 2, 2, 2, 5],
+    wrong: [
+      [0, 2, 2],
+      [0, 2, -1],
+      [0, 1, 0],
+      [0, 0, 4],
+      [0, 0, 1],
+      [2, 0, 0],
+      [3, 0, 2],
+      [3, 1, -1],
+      [5, 0, 1],
+      [5, 4, 2],
+      [5, 4, -2],
+    ],
+  },
+  {
+    // Evaluations, those that remain of the batch, its candidate, score, mean and width.
+    descriptor: miniGpUcb({ domain: places, threshold: 10 }),
+    shape: [6],
+    wrong: [
+      [0, 0, -1],
+      [0, 1, -1],
+      [0, 1, 1e6],
+      [0, 2, -1],
+      [0, 2, 5],
+    ],
+  },
+])("$descriptor.id refuses a state that it cannot have", async ({ descriptor, shape, wrong }) => {
+  const recommender = await Recommender.create({ policy: descriptor, window: { rounds: 8 }, seed: 1 });
+  for (const reward of [0.5, 0.5, undefined]) {
+    const { impressionId } = recommender.recommend({}).action;
+    if (reward !== undefined && shape.length > 1) recommender.convert({ impressionId, reward });
+    if (recommender.policy.statistics().length === 7) break;
+  }
+  const bytes = recommender.snapshot();
+  const sections = sectionsOf(bytes);
+  const first = sections.findIndex((_, i) => shape.every((count, j) => sections[i + j]?.count === count));
+  expect(first).toBeGreaterThan(0);
+  expect(
+    (
+      await Recommender.restore(
+        forged(bytes, () => {}),
+        { policies },
+      )
+    ).snapshot(),
+  ).toEqual(bytes);
+  for (const [section, place, value] of wrong) {
+    const { start } = sections[first + section];
+    expect([section, place, value, await refusal(forged(bytes, (view) => view.setFloat64(start + 8 * place, value, true)))]).toEqual([section, place, value, "malformed"]); // biome-ignore format: one line
+  }
+});
+
+it.each(listed.filter(({ factory }) => factory.id !== "uniform"))(
+  "$name refuses a number that is not finite, in every section",
+  async (each) => {
+    const bytes = (await learnt(each)).recommender.snapshot();
+    const text = (start: number): boolean => bytes[start] === "[".charCodeAt(0) || bytes[start] === "{".charCodeAt(0);
+    for (const [i, { start, count }] of sectionsOf(bytes).slice(1).entries()) {
+      if (count === 0 || text(start)) continue;
+      // The first, the middle and the last in turn.
+      const place = [0, Math.floor(count / 2), count - 1][i % 3];
+      const wrong = i % 2 ? Number.NEGATIVE_INFINITY : Number.NaN;
+      expect(await refusal(forged(bytes, (view) => view.setFloat64(start + 8 * place, wrong, true)))).toBe("malformed");
+    }
+  },
+);

@@ -1,0 +1,149 @@
+import { readFile } from "node:fs/promises";
+import Ajv from "ajv/dist/2020.js";
+import * as v from "valibot";
+import { expect, it } from "vitest";
+import { document } from "../../../worker/openapi/document.ts";
+import { modelOptions } from "../../../worker/openapi/model-options.ts";
+import { type Operation, operations } from "../../../worker/openapi/operations.ts";
+import { type SchemaName, schemas } from "../../../worker/openapi/schemas.ts";
+
+const described = JSON.parse(JSON.stringify(document("0.0.0")));
+const story = { now: 1_795_262_400_000, impressionId: "an-impression" };
+
+// As a client or a generator would read it, with nothing of the worker's own.
+const ajv = new Ajv.default({ strict: false, formats: { "date-time": v.ISO_TIMESTAMP_REGEX } });
+ajv.addSchema(described, "description");
+const accepts = (name: string, value: unknown): boolean => {
+  const validate = ajv.getSchema(`description#/components/schemas/${name}`);
+  if (!validate) throw new Error(`there is no schema ${name}`);
+  return validate(value) as boolean;
+};
+
+/** Every body of an example; lines one by one. */
+function bodies({ examples, lines }: Operation): unknown[] {
+  const values = Object.values(examples?.(story) ?? {});
+  return lines ? values.flatMap((text) => (text as string).split("\n").map((line) => JSON.parse(line))) : values;
+}
+
+const everything = {
+  policy: "otf-lin-ts",
+  options: { exploration: 0.25 },
+  window: { ms: 1000 },
+  reward: { min: 0, max: 1 },
+  serving: "edge",
+  encoder: { dimension: 16 },
+  seed: 7,
+  goals: { purchase: { weight: 1 } },
+  shadows: [{ name: "other", policy: "uniform", options: {} }],
+  draws: 10,
+  greedy: false,
+  holdout: 0.1,
+  minimumShare: 0.1,
+  defaultAction: "boots",
+  limits: { open: 10, bytes: 1_000_000 },
+  retention: { ms: 86_400_000 },
+  publish: { ms: 1000 },
+};
+
+const NOT_IN_PLACE = [
+  null,
+  "",
+  " ",
+  "x".repeat(3000),
+  true,
+  0,
+  0.25,
+  1,
+  -1,
+  1.5,
+  1e12,
+  2 ** 60,
+  [],
+  [[]],
+  [null],
+  ["x"],
+  {},
+  { x: null },
+  "2026-11-21T12:00:00Z",
+];
+
+const isObject = (value: unknown) => value !== null && typeof value === "object" && !Array.isArray(value);
+
+/** The value with one thing changed: something in place of each of its parts, each key left out, a key too many. */
+function* altered(value: unknown): Generator<unknown> {
+  // Valibot takes a list for an object whose keys are all optional; the description does not.
+  yield* isObject(value) ? NOT_IN_PLACE.filter((other) => !Array.isArray(other)) : NOT_IN_PLACE;
+  if (value === null || typeof value !== "object") return;
+  if (Array.isArray(value)) {
+    yield [...value, ...value];
+    for (const [i, item] of value.entries()) for (const other of altered(item)) yield value.with(i, other);
+    return;
+  }
+  yield { ...value, surplus: 1 };
+  for (const [key, item] of Object.entries(value)) {
+    const { [key as keyof typeof value]: _, ...rest } = value as Record<string, unknown>;
+    yield rest;
+    for (const other of altered(item)) yield { ...rest, [key]: other };
+  }
+}
+
+it("takes the same bodies by its description as by the worker's own checks", () => {
+  let [taken, refused] = [0, 0];
+  for (const operation of Object.values(operations)) {
+    const { body } = operation;
+    if (!body) continue;
+    for (const example of [...bodies(operation), ...(body === "ModelBody" ? [everything] : [])]) {
+      expect(accepts(body, example), JSON.stringify(example)).toBe(true);
+      for (const value of altered(example)) {
+        const { success } = v.safeParse(schemas[body] as v.GenericSchema, value);
+        expect([value, accepts(body, value)], body).toEqual([value, success]);
+        success ? taken++ : refused++;
+      }
+    }
+  }
+  expect(taken).toBeGreaterThan(500);
+  expect(refused).toBeGreaterThan(2000);
+});
+
+it("gives an example of every body", () => {
+  for (const [route, operation] of Object.entries(operations))
+    expect([route, bodies(operation).length > 0]).toEqual([route, operation.body !== undefined]);
+});
+
+it("refers only to what it has, and has only what is referred to", () => {
+  const references = new Set(JSON.stringify(described).match(/(?<="\$ref":"#\/components\/)[^"]+/g));
+  const has = Object.entries<object>(described.components).flatMap(([kind, named]) => Object.keys(named).map((name) => `${kind}/${name}`));
+  expect(new Set(references)).toEqual(new Set(has.filter((name) => !name.startsWith("securitySchemes/"))));
+  for (const name of Object.keys(schemas)) expect(() => accepts(name, null)).not.toThrow();
+});
+
+it("names each operation once, and gives each an answer and its refusals", () => {
+  const paths = Object.values<Record<string, { operationId: string; responses: object }>>(described.paths);
+  const all = paths.flatMap((path) => Object.values(path));
+  expect(all).toHaveLength(Object.keys(operations).length);
+  expect(new Set(all.map(({ operationId }) => operationId)).size).toBe(all.length);
+  for (const { operationId, responses } of all)
+    expect(Object.keys(responses), operationId).toEqual(expect.arrayContaining([expect.stringMatching(/^20/), "500"]));
+});
+
+it("refuses an answer with something unknown in it", () => {
+  const name: SchemaName = "Activated";
+  expect(accepts(name, { impressionId: "x", status: "activated" })).toBe(true);
+  expect(accepts(name, { impressionId: "x", status: "activated", more: 1 })).toBe(false);
+  expect(accepts(name, { impressionId: "x", status: "shown" })).toBe(false);
+});
+
+it("is complete in the README: every route and every option of a model", async () => {
+  const readme = await readFile("README.md", "utf8");
+  const routes = Array.from(readme.matchAll(/^\| `((?:GET|PUT|POST|DELETE)[^`|]*)`/gm), ([, route]) => route);
+  expect(new Set(routes.flatMap(expanded))).toEqual(new Set(Object.keys(operations)));
+  const [, table] = /^\| option \|[^\n]*\n([\s\S]*?)\n\n/m.exec(readme) ?? [];
+  const options = Array.from(table.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm), ([, names]) => names.match(/\w+/g) ?? []);
+  expect(new Set(options.flat())).toEqual(new Set(Object.keys(modelOptions)));
+});
+
+/** `PUT, GET /v1/models/:model` names two routes. */
+function expanded(route: string): string[] {
+  const [path = "", ...methods] = route.split(/,? /).reverse();
+  return methods.map((method) => `${method} ${path}`);
+}
