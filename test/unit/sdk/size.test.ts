@@ -10,7 +10,7 @@ const readme = await readFile("README.md", "utf8");
 /** What of the built SDK a page loads that imports these names, minified, with the core beside it. */
 async function loaded(names: string): Promise<number> {
   const { outputFiles } = await build({
-    stdin: { contents: `export ${names} from "../dist/browser.js";`, resolveDir: "." },
+    stdin: { contents: `export ${names} from "./dist/browser.js";`, resolveDir: "." },
     bundle: true,
     minify: true,
     format: "esm",
