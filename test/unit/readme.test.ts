@@ -5,6 +5,8 @@ import { policies } from "afterclick";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { blocksOf, type Document, documents } from "../support/documents.ts";
 
+const REPOSITORY = /^https:\/\/github\.com\/afterclick\/afterclick\/(?:blob|tree)\/main\/(.*)$/;
+
 const all = await documents();
 const [readme] = all;
 const textOf = (path: string): string => (all.find((document) => document.path === path) as Document).text;
@@ -47,15 +49,20 @@ it("leads from the README to every document", () => {
   for (const { path } of all.slice(1)) expect(readme.text).toContain(`(${path.replaceAll("\\", "/")})`);
 });
 
-it.each(all.map((document) => [document.path, document] as const))("%s: every relative link has a target", async (path, { text }) => {
-  for (const [, target] of withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)) {
-    if (/^[a-z]+:/.test(target)) continue;
-    const [file, anchor] = target.split("#");
-    const to = file === "" ? path : normalize(join(dirname(path), file));
-    await expect(access(to), `${path}: ${target}`).resolves.toBeUndefined();
-    if (anchor !== undefined) expect(anchorsOf(await readFile(to, "utf8")), `${path}: ${target}`).toContain(anchor);
-  }
-});
+it.each(all.map((document) => [document.path, document] as const))(
+  "%s: every link into this repository has a target",
+  async (path, { text }) => {
+    for (const [, target] of withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)) {
+      // Documents link to files outside docs/ by their public address, because the site of the documents does not hold those files.
+      const [, outside] = REPOSITORY.exec(target) ?? [];
+      if (outside === undefined && /^[a-z]+:/.test(target)) continue;
+      const [file, anchor] = (outside ?? target).split("#");
+      const to = outside !== undefined ? file : file === "" ? path : normalize(join(dirname(path), file));
+      await expect(access(to), `${path}: ${target}`).resolves.toBeUndefined();
+      if (anchor !== undefined) expect(anchorsOf(await readFile(to, "utf8")), `${path}: ${target}`).toContain(anchor);
+    }
+  },
+);
 
 function withoutCode(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```$/gm, "").replaceAll(/`[^`\n]*`/g, "code");
