@@ -1,4 +1,4 @@
-// What the papers say, held against results.json: the README's table is made of this.
+// What the papers say, held against results.json: the table in docs/research.md is made of this.
 import type { Result } from "./results.ts";
 
 /** The figures that decide, and whether they bear a claim out. */
@@ -183,7 +183,7 @@ export const means =
   (...names) =>
     found(results, names).mean;
 
-/** The table of the README: what was reproduced, what was not, and by how much. */
+/** The table of docs/research.md: what was reproduced, what was not, and by how much. */
 export function claimsTable(results: readonly Result[]): string {
   const printed = (experiment: string, setting: string, algorithm: string): number => {
     const { paperValue } = found(results, [experiment, setting, algorithm]);

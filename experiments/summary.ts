@@ -1,4 +1,4 @@
-// npm run summary: writes what experiments/results.json says into the README, and into the guide and its figures.
+// npm run summary: writes what experiments/results.json says into docs/research.md, and into docs/choosing.md and its figures.
 import { readFile, writeFile } from "node:fs/promises";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
@@ -6,7 +6,7 @@ import { goalsTable } from "./goals.ts";
 
 const results = JSON.parse(await readFile("experiments/results.json", "utf8"));
 const tables = { claims: claimsTable(results), goals: goalsTable(results) };
-await writeFile("README.md", withTables(await readFile("README.md", "utf8"), tables));
+await writeFile("docs/research.md", withTables(await readFile("docs/research.md", "utf8"), tables));
 await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));
 for (const [name, comparison] of Object.entries(comparisons)) {
   await writeFile(`docs/figures/${name}.svg`, await drawingOf(comparison, results));

@@ -7,8 +7,8 @@ import type { Result } from "../../../experiments/results.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
-it.each([claimsTable, goalsTable])("the README's table of %o is that of experiments/results.json", async (table) => {
-  expect(await readFile("README.md", "utf8")).toContain(table(results));
+it.each([claimsTable, goalsTable])("the table %o of docs/research.md is that of experiments/results.json", async (table) => {
+  expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
 });
 
 it("the guide's tables are those of experiments/results.json", async () => {

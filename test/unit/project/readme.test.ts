@@ -1,34 +1,79 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join, normalize } from "node:path";
 import { policies } from "afterclick";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { blocksOf, type Document, documents } from "../support/documents.ts";
 
-const readme = await readFile("README.md", "utf8");
-const pages = [readme, await readFile("docs/errors.md", "utf8"), await readFile("docs/choosing.md", "utf8")];
-const snippets = pages.flatMap((page) => Array.from(page.matchAll(/```ts\n([\s\S]*?)```/g), ([, code]) => code));
+const REPOSITORY = /^https:\/\/github\.com\/afterclick\/afterclick\/(?:blob|tree)\/main\/(.*)$/;
+
+const all = await documents();
+const [readme] = all;
+const textOf = (path: string): string => (all.find((document) => document.path === path) as Document).text;
+const snippets = all.flatMap((document) =>
+  blocksOf(document).flatMap(({ language, code, line }) => (language === "ts" ? [[`${document.path}:${line}`, code] as const] : [])),
+);
 
 let folder: string;
 beforeAll(async () => {
   // Inside the package, so that its own name resolves.
   await mkdir("build", { recursive: true });
-  folder = await mkdtemp("build/readme-");
+  folder = await mkdtemp("build/documents-");
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-it.each(snippets.map((code, i) => [i + 1, code]))("snippet %i prints what its comments say", async (place, code) => {
-  const file = join(folder, `${place}.ts`);
-  await writeFile(file, code as string);
+it.each(snippets)("%s prints what its comments say", async (place, code) => {
+  const file = join(folder, `${place.replaceAll(/\W/g, "-")}.ts`);
+  await writeFile(file, code);
   const printed = execFileSync(process.execPath, [file], { encoding: "utf8", stdio: "pipe" }).trim().split("\n");
-  expect(printed).toEqual(Array.from((code as string).matchAll(/console\.log\(.*\); \/\/ (.*)/g), ([, expected]) => expected));
+  expect(printed).toEqual(Array.from(code.matchAll(/console\.log\(.*\); \/\/ (.*)/g), ([, expected]) => expected));
   expect(printed.length).toBeGreaterThan(0);
 });
 
+it("is short: the README has fewer than 200 lines", () => {
+  expect(readme.text.split("\n").length).toBeLessThan(200);
+});
+
 it("lists every policy", () => {
-  for (const { id } of policies) expect(readme).toContain(`\`${id}\``);
+  for (const { id } of policies) expect(textOf("docs/choosing.md")).toContain(`\`${id}\``);
 });
 
 it("names only scripts that there are", async () => {
   const { scripts } = JSON.parse(await readFile("package.json", "utf8"));
-  for (const [, name] of readme.matchAll(/npm run ([a-z]+)/g)) expect(Object.keys(scripts)).toContain(name);
+  for (const { path, text } of all) {
+    for (const [, name] of text.matchAll(/npm run ([a-z:]+)/g)) expect(Object.keys(scripts), path).toContain(name);
+  }
 });
+
+it("leads from the README to every document", () => {
+  for (const { path } of all.slice(1)) expect(readme.text).toContain(`(${path.replaceAll("\\", "/")})`);
+});
+
+it.each(all.map((document) => [document.path, document] as const))(
+  "%s: every link into this repository has a target",
+  async (path, { text }) => {
+    for (const [, target] of withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)) {
+      // Documents link to files outside docs/ by their public address, because the site of the documents does not hold those files.
+      const [, outside] = REPOSITORY.exec(target) ?? [];
+      if (outside === undefined && /^[a-z]+:/.test(target)) continue;
+      const [file, anchor] = (outside ?? target).split("#");
+      const to = outside !== undefined ? file : file === "" ? path : normalize(join(dirname(path), file));
+      await expect(access(to), `${path}: ${target}`).resolves.toBeUndefined();
+      if (anchor !== undefined) expect(anchorsOf(await readFile(to, "utf8")), `${path}: ${target}`).toContain(anchor);
+    }
+  },
+);
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```$/gm, "").replaceAll(/`[^`\n]*`/g, "code");
+}
+
+/** Anchors of a page's headings, as GitHub and VitePress write them. */
+function anchorsOf(text: string): string[] {
+  return Array.from(text.replaceAll(/^```[\s\S]*?^```$/gm, "").matchAll(/^#+ (.*)$/gm), ([, heading]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}

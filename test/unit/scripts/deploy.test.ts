@@ -153,7 +153,7 @@ it("rehearses without an account: it bundles, tells the size, and deploys nothin
   const [, kilobytes] = /^Bundled afterclick: (\d+) kB gzipped\./.exec(stdout) as RegExpExecArray;
   // The free plan would allow 3 MB.
   expect(Number(kilobytes)).toBeLessThanOrEqual(200);
-  const [, stated] = /the worker (\d+) kB/.exec(await readFile("README.md", "utf8")) as RegExpExecArray;
+  const [, stated] = /bundle takes (\d+) kB gzipped/.exec(await readFile("docs/deploy.md", "utf8")) as RegExpExecArray;
   expect(Math.abs(Number(stated) - Number(kilobytes))).toBeLessThanOrEqual(2);
   expect(stdout).toContain("looks for the KV namespace afterclick-events, and creates it");
   expect(stdout).toMatch(/Nothing was deployed\.\n$/);

@@ -133,11 +133,11 @@ it("refuses an answer with something unknown in it", () => {
   expect(accepts(name, { impressionId: "x", status: "shown" })).toBe(false);
 });
 
-it("is complete in the README: every route and every option of a model", async () => {
-  const readme = await readFile("README.md", "utf8");
-  const routes = Array.from(readme.matchAll(/^\| `((?:GET|PUT|POST|DELETE)[^`|]*)`/gm), ([, route]) => route);
+it("is complete in docs/api.md: every route and every option of a model", async () => {
+  const page = await readFile("docs/api.md", "utf8");
+  const routes = Array.from(page.matchAll(/^\| `((?:GET|PUT|POST|DELETE)[^`|]*)`/gm), ([, route]) => route);
   expect(new Set(routes.flatMap(expanded))).toEqual(new Set(Object.keys(operations)));
-  const [, table] = /^\| option \|[^\n]*\n([\s\S]*?)\n\n/m.exec(readme) ?? [];
+  const [, table] = /^\| option \|[^\n]*\n([\s\S]*?)\n\n/m.exec(page) ?? [];
   const options = Array.from(table.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm), ([, names]) => names.match(/\w+/g) ?? []);
   expect(new Set(options.flat())).toEqual(new Set(Object.keys(modelOptions)));
 });
