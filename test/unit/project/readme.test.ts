@@ -3,7 +3,7 @@ import { access, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promise
 import { dirname, join, normalize } from "node:path";
 import { policies } from "afterclick";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { blocksOf, type Document, documents } from "../support/documents.ts";
+import { blocksOf, type Document, documents } from "../../support/documents.ts";
 
 const REPOSITORY = /^https:\/\/github\.com\/afterclick\/afterclick\/(?:blob|tree)\/main\/(.*)$/;
 
