@@ -1,7 +1,7 @@
-// Makes what only the package has, after `npm run build`: a core for linear policies alone, the worker to mount in one's own, and
-// its typed client.
+// Makes the published package in build/package, after `npm run build`. It adds a core for linear policies, the worker as a library
+// and its typed client, and it writes a package.json without what only the repository needs.
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 
@@ -31,3 +31,15 @@ for (const name of await readdir("build/types/worker", { recursive: true })) {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, text.replace(/import\("(\.\.\/)+dist\/types\/src\/[^"]+"\)/g, 'import("afterclick")'));
 }
+
+const PACKAGE = "build/package";
+
+/** Fields of the repository's package.json that mean nothing to users, or would install packages or run scripts on their machines. */
+const REPOSITORY_FIELDS = ["private", "scripts", "imports", "devDependencies", "optionalDependencies", "overrides"];
+
+await rm(PACKAGE, { recursive: true, force: true });
+await mkdir(PACKAGE, { recursive: true });
+for (const name of ["dist", "README.md", "CHANGELOG.md", "LICENSE"]) await cp(name, join(PACKAGE, name), { recursive: true });
+const manifest = JSON.parse(await readFile("package.json", "utf8"));
+for (const field of REPOSITORY_FIELDS) delete manifest[field];
+await writeFile(join(PACKAGE, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
