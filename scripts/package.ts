@@ -5,7 +5,12 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 
-execFileSync("asc", ["assembly/linear.ts", "--config", "asconfig.linear.json"], { stdio: "inherit" });
+/** Runs a tool with Node: on Windows the tool's own command is a script for a shell. */
+function run(tool: string, ...args: readonly string[]): void {
+  execFileSync(process.execPath, [join("node_modules", tool), ...args], { stdio: "inherit" });
+}
+
+run("assemblyscript/bin/asc.js", "assembly/linear.ts", "--config", "asconfig.linear.json");
 
 await build({
   entryPoints: { worker: "worker/library.ts", client: "worker/client.ts" },
@@ -21,7 +26,7 @@ await build({
   logLevel: "warning",
 });
 
-execFileSync("tsc", ["-p", "worker/tsconfig.types.json"], { stdio: "inherit" });
+run("typescript/bin/tsc", "-p", "worker/tsconfig.types.json");
 
 // Inferred types name the SDK's declarations by their place on this disk.
 for (const name of await readdir("build/types/worker", { recursive: true })) {
