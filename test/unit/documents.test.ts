@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 const PATH = /`(?:npx vitest run )?((?:assembly|src|local|worker|pages|simulation|experiments|bench|scripts|test|\.github)\/[\w./-]*)/g;
 const TEST = /\btest\/[\w./-]+/g;
 
-const documents = ["CONTRIBUTING.md", "SECURITY.md"];
+const documents = ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/operations.md", "docs/sizing.md", "docs/security.md"];
 
 describe.each(documents)("%s", (name) => {
   it("names only files that there are", async () => {
