@@ -31,4 +31,5 @@ await build({
   sourcemap: true,
   logLevel: "warning",
 });
-execFileSync("tsc", ["-p", "tsconfig.types.json"], { stdio: "inherit" });
+// Not `tsc` itself: on Windows that is a script for a shell.
+execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], { stdio: "inherit" });

@@ -1,11 +1,16 @@
-// Makes what only the package has, after `npm run build`: a core for linear policies alone, the worker to mount in one's own, and
-// its typed client.
+// Makes the published package in build/package, after `npm run build`. It adds a core for linear policies, the worker as a library
+// and its typed client, and it writes a package.json without what only the repository needs.
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 
-execFileSync("asc", ["assembly/linear.ts", "--config", "asconfig.linear.json"], { stdio: "inherit" });
+/** Runs a tool with Node: on Windows the tool's own command is a script for a shell. */
+function run(tool: string, ...args: readonly string[]): void {
+  execFileSync(process.execPath, [join("node_modules", tool), ...args], { stdio: "inherit" });
+}
+
+run("assemblyscript/bin/asc.js", "assembly/linear.ts", "--config", "asconfig.linear.json");
 
 await build({
   entryPoints: { worker: "worker/library.ts", client: "worker/client.ts" },
@@ -21,7 +26,7 @@ await build({
   logLevel: "warning",
 });
 
-execFileSync("tsc", ["-p", "worker/tsconfig.types.json"], { stdio: "inherit" });
+run("typescript/bin/tsc", "-p", "worker/tsconfig.types.json");
 
 // Inferred types name the SDK's declarations by their place on this disk.
 for (const name of await readdir("build/types/worker", { recursive: true })) {
@@ -31,3 +36,15 @@ for (const name of await readdir("build/types/worker", { recursive: true })) {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, text.replace(/import\("(\.\.\/)+dist\/types\/src\/[^"]+"\)/g, 'import("afterclick")'));
 }
+
+const PACKAGE = "build/package";
+
+/** Fields of the repository's package.json that mean nothing to users, or would install packages or run scripts on their machines. */
+const REPOSITORY_FIELDS = ["private", "scripts", "imports", "devDependencies", "optionalDependencies", "overrides"];
+
+await rm(PACKAGE, { recursive: true, force: true });
+await mkdir(PACKAGE, { recursive: true });
+for (const name of ["dist", "README.md", "CHANGELOG.md", "LICENSE"]) await cp(name, join(PACKAGE, name), { recursive: true });
+const manifest = JSON.parse(await readFile("package.json", "utf8"));
+for (const field of REPOSITORY_FIELDS) delete manifest[field];
+await writeFile(join(PACKAGE, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);

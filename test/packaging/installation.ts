@@ -9,11 +9,13 @@ import { delimiter, dirname, extname, join, resolve } from "node:path";
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types"];
 
 /** What the package is made of. */
-const SOURCES = ["assembly", "build", "dist", "local", "scripts", "src", "worker"];
+const SOURCES = ["assembly", "build", "dist", "local", "pages", "scripts", "src", "worker"];
 
 export interface Installation {
   /** The projects, with the packed package installed. */
   readonly root: string;
+  /** The packed package. */
+  readonly tarball: string;
   remove(): Promise<void>;
 }
 
@@ -26,14 +28,20 @@ export async function install(): Promise<Installation> {
   await symlink(resolve("node_modules"), join(repository, "node_modules"));
   run(repository, process.execPath, ["scripts/package.ts"]);
   await cp("test/packaging/projects", root, { recursive: true });
-  const [{ filename }] = JSON.parse(run(repository, "npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", root]));
-  run(root, "npm", ["install", "--offline", "--no-audit", "--no-fund", "--no-package-lock", join(root, filename)]);
+  const [{ filename }] = JSON.parse(run(join(repository, "build/package"), "npm", ["pack", "--json", "--pack-destination", root]));
+  const tarball = join(root, filename);
+  installTarball(root, tarball);
   for (const name of BESIDE) {
     const link = join(root, "node_modules", name);
     await mkdir(dirname(link), { recursive: true });
     await symlink(resolve("node_modules", name), link);
   }
-  return { root, remove: () => rm(base, { recursive: true, force: true }) };
+  return { root, tarball, remove: () => rm(base, { recursive: true, force: true }) };
+}
+
+/** Installs the packed package in a folder with a package.json, without a network. */
+export function installTarball(project: string, tarball: string): void {
+  run(project, "npm", ["install", "--offline", "--no-audit", "--no-fund", "--no-package-lock", tarball]);
 }
 
 /** What a program prints. What it says on its standard error belongs to the exception if it fails, and to nobody otherwise. */

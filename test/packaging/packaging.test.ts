@@ -1,4 +1,4 @@
-import { cp, readdir, readFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build as esbuild } from "esbuild";
@@ -8,7 +8,7 @@ import { build as viteBuild, createServer as viteServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
-import { type Installation, install, run, type SiteOptions, serve } from "./installation.ts";
+import { type Installation, install, installTarball, run, type SiteOptions, serve } from "./installation.ts";
 
 // The packed package, installed in small projects: each decides as Node does, to the bit.
 
@@ -54,9 +54,24 @@ describe("the package", () => {
     expect(named.length).toBeGreaterThan(10);
     expect(Object.keys(manifest.exports["."])).toEqual(["types", "workerd", "node", "browser", "default"]);
     expect(manifest).toMatchObject({ type: "module", sideEffects: false, publishConfig: { provenance: true }, license: "MIT" });
-    expect(manifest.dependencies).toBeUndefined();
     expect(manifest.repository.url).toMatch(/^git\+https:/);
     expect((await publint({ pkgDir: join(root, "node_modules/afterclick"), strict: true })).messages).toEqual([]);
+  });
+
+  it("installs nothing but itself, and runs no script to install", async () => {
+    const project = join(root, "../empty");
+    await mkdir(project);
+    await writeFile(join(project, "package.json"), "{}");
+    installTarball(project, installation.tarball);
+    const installed = (await readdir(join(project, "node_modules"))).filter((name) => !name.startsWith("."));
+    expect(installed).toEqual(["afterclick"]);
+
+    const manifest = JSON.parse(await readFile(join(project, "node_modules/afterclick/package.json"), "utf8"));
+    const own = Object.keys(JSON.parse(await readFile("package.json", "utf8")));
+    const repositoryOnly = ["private", "scripts", "imports", "devDependencies", "optionalDependencies", "overrides"];
+    expect(own.filter((field) => !(field in manifest))).toEqual(own.filter((field) => repositoryOnly.includes(field)));
+    expect(manifest).not.toHaveProperty("dependencies");
+    expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true }, valibot: { optional: true } });
   });
 
   it.each(["browser", "slim", "local"])("does nothing when %s.js is imported, whatever its manifest promises", async (name) => {
