@@ -91,7 +91,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
 
   it("tells that a key is wrong, and asks again", async () => {
     await enter(secrets.AFTERCLICK_PUBLISHABLE_KEY);
-    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("refused this key");
     expect(await page.getByLabel("Secret key").getAttribute("type")).toBe("password");
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
     // The browser itself reports the refused request.
@@ -101,7 +101,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
   it("takes the key of a real worker, and says how its first model is made", async () => {
     await page.unroute("**/v1/**");
     await enter("sk_of-another-worker");
-    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("refused this key");
     await enter(KEY);
     await title("No model yet").waitFor();
     expect(await page.locator("main").innerText()).toContain("PUT /v1/models/MODEL");
@@ -130,7 +130,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
   it("asks for the key again when the worker no longer takes it", async () => {
     await page.evaluate(() => sessionStorage.setItem("afterclick.secret-key", "sk_of-last-year-000"));
     await page.reload();
-    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("refused this key");
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
   });
 
@@ -166,7 +166,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     const figure = page.locator("figure[aria-labelledby=delay]");
     expect(await figure.locator("figcaption p").innerText()).toBe(
       "95 % of conversions come within 11 h; the window is 1 d. Estimated from 27,413 impressions and 1,904 conversions. " +
-        "The last one arrived 2.2 min ago; 0.4 should have come since.",
+        "The last one arrived 2.2 min ago; 0.4 were expected since.",
     );
     const figures = await page.locator(".delay dl > div").allInnerTexts();
     expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([
@@ -185,7 +185,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await figure.locator(".u-over").hover({ position: { x: 600, y: 100 } });
     await expect
       .poll(() => figure.locator(".pointed").innerText(), soon)
-      .toBe("Within 49 min: 20 % (15 % to 25 %). Not converted by then: 6.0 % still do");
+      .toBe("Within 49 min: 20 % arrived (15 % to 25 %). Not converted by then: 6.0 % still will");
     expect(await page.getByRole("alert").count()).toBe(0);
     expect(complaints).toEqual([]);
   });
@@ -197,10 +197,10 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await page.clock.install();
     await enter(KEY);
     await page.getByRole("alert").waitFor();
-    expect(await page.getByRole("alert").innerText()).toBe("Conversions of shop no longer get through");
+    expect(await page.getByRole("alert").innerText()).toBe("Conversions of shop have stopped");
     const text = await page.locator(".alarm").innerText();
     expect(text).toContain(
-      "None has arrived for 2.4 h, though about 14 should have: by chance alone that happens once in 2,000,000 times.",
+      "None has arrived for 2.4 h, though about 14 were expected. By chance alone this happens once in 2,000,000 times.",
     );
     expect(text).toContain("POST /v1/conversions");
     expect(text).toContain("AFTERCLICK_WEBHOOK_SECRET");
@@ -231,16 +231,16 @@ describeInChromium("the dashboard of a deployed worker", () => {
   it("shows the model that the address names, and says what an idle one waits for", async () => {
     await enter(KEY);
     await page.getByRole("link", { name: "blog" }).click();
-    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog chooses by otf-lin-ts, served by its learner/);
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog: policy otf-lin-ts, served by its learner/);
     expect(new URL(page.url()).hash).toBe("#dashboard/blog");
     expect(await page.getByRole("link", { name: "blog" }).getAttribute("aria-current")).toBe("page");
     expect(await page.locator("main").innerText()).toContain("POST /v1/models/blog/recommendations");
     expect(await page.locator("canvas").count()).toBe(0);
 
     await page.reload();
-    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog /);
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog: /);
     await page.goBack();
-    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^shop /);
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^shop: /);
     await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(4);
     expect(await page.locator("canvas").count()).toBe(4);
     expect(complaints).toEqual([]);
@@ -253,7 +253,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await why.waitFor();
     expect(await why.evaluate((element) => element === document.activeElement)).toBe(true);
     const text = await page.locator(".explanation").innerText();
-    expect(text).toMatch(/place 1 among 6 candidates: it scored 0\.131, by a mean of 0\.104 and a width of 0\.0311/);
+    expect(text).toMatch(/place 1 among 6 candidates: score 0\.131, mean 0\.104, width 0\.0311/);
     expect(text).toMatch(/Its chance of place 1 was 41\.2 %/);
     expect(text).toMatch(/greedy would have shown boots, ucb would have shown hat/);
     expect(await page.locator(".candidates tbody td.number").allInnerTexts()).toContain("−0.004 ± 0.041");
@@ -272,11 +272,11 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await page.getByRole("link", { name: "Close" }).click();
     await why.waitFor({ state: "detached" });
 
-    await page.getByLabel("Or explain the impression with the id").fill(` ${explained.impressionId} `);
+    await page.getByLabel("Explain an impression by id").fill(` ${explained.impressionId} `);
     await page.keyboard.press("Enter");
     await why.waitFor();
     expect(complaints).toEqual([]);
-    await page.getByLabel("Or explain the impression with the id").fill("forged");
+    await page.getByLabel("Explain an impression by id").fill("forged");
     await page.getByRole("button", { name: "Explain" }).click();
     await title("No such impression").waitFor();
   });
@@ -288,7 +288,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     const problem = page.locator(".problem");
     await page.route("**/metrics", (route) => route.abort(), { times: 1 });
     await page.clock.fastForward(2000);
-    await expect.poll(() => problem.innerText(), soon).toBe("Not up to date: the worker does not answer. Trying again every 2 seconds.");
+    await expect.poll(() => problem.innerText(), soon).toBe("Not up to date: the worker does not answer. Retrying every 2 seconds.");
     await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(4);
     expect(await page.locator("canvas").count()).toBe(4);
     shop = { ...busy, counts: { ...busy.counts, pending: 6121 } };

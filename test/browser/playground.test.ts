@@ -128,7 +128,7 @@ describeInChromium("the playground's page", () => {
     await expect.poll(() => new URL(page.url()).searchParams.get("delay"), soon).toBe("none");
     await done();
     expect(await page.getByRole("spinbutton", { name: "Mean" }).count()).toBe(0);
-    await expect.poll(() => page.getByRole("heading", { level: 2, name: "What it believes" }).count(), soon).toBe(3);
+    await expect.poll(() => page.getByRole("heading", { level: 2, name: "Posterior" }).count(), soon).toBe(3);
     await page.getByRole("spinbutton", { name: "Window" }).fill("0");
     await page.keyboard.press("Tab");
     expect(new URL(page.url()).searchParams.get("window")).toBe("100");
@@ -138,7 +138,7 @@ describeInChromium("the playground's page", () => {
   it("names what is wrong in its address, and plays with defaults instead", async () => {
     await open("?rounds=abc&window=60&colour=red");
     const alert = page.getByRole("alert");
-    expect(await alert.innerText()).toMatch(/rounds: expected a whole number[\s\S]*colour: there is no such setting/);
+    expect(await alert.innerText()).toMatch(/rounds: expected a whole number[\s\S]*colour: unknown setting/);
     expect(await page.getByRole("spinbutton", { name: "Window" }).inputValue()).toBe("60");
     await done();
   });

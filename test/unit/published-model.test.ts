@@ -32,7 +32,10 @@ async function published({ policy = otfLinTs(ENCODER), config, actions = catalog
   }
   const snapshot = recommender.snapshot();
   const usual = { policy: policy.id, window: { ms: HOUR_MS }, encoder: ENCODER, draws: 100, greedy: false, minimumShare: 0 };
-  return { snapshot, bytes: await publicationOf({ model: "shop", version, publishedAt, config: { ...usual, ...config }, actions }, [snapshot]) };
+  return {
+    snapshot,
+    bytes: await publicationOf({ model: "shop", version, publishedAt, config: { ...usual, ...config }, actions }, [snapshot]),
+  };
 }
 
 /** What the worker has published, or with which status it refuses; the requests it got; what was posted. */

@@ -107,7 +107,7 @@ describe("a visit", () => {
     expect([session.shelf, session.problem]).toEqual([shelf, "too many requests"]);
     worker.fails = 0;
     await session.visit();
-    expect(session.problem).toBe("The worker does not answer; trying again.");
+    expect(session.problem).toBe("The worker does not answer. Retrying.");
     worker.fails = undefined;
     await session.visit();
     expect(session.problem).toBe("");
