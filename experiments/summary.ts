@@ -1,4 +1,4 @@
-// npm run summary: writes what experiments/results.json says into the README, and into the guide and its figures.
+// npm run summary: updates the tables of the README and the guide, and the guide's figures, from experiments/results.json.
 import { readFile, writeFile } from "node:fs/promises";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
