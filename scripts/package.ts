@@ -1,5 +1,5 @@
-// Makes what only the package has, after `npm run build`: a core for linear policies alone, the worker to mount in one's own, and
-// its typed client.
+// Builds the parts that only the package has: a core for linear policies alone, the mountable worker, and its typed client.
+// Runs after `npm run build`.
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -16,14 +16,14 @@ await build({
   platform: "neutral",
   mainFields: ["module", "main"],
   conditions: ["workerd"],
-  // Those that a mounting worker has itself: one copy each.
+  // The host worker has these packages itself, so that each exists once.
   external: ["afterclick", "cloudflare:workers", "hono", "hono/*", "valibot"],
   logLevel: "warning",
 });
 
 execFileSync("tsc", ["-p", "worker/tsconfig.types.json"], { stdio: "inherit" });
 
-// Inferred types name the SDK's declarations by their place on this disk.
+// Inferred types name the SDK's declarations by their path on this disk. The package's name replaces it.
 for (const name of await readdir("build/types/worker", { recursive: true })) {
   if (!name.endsWith(".d.ts")) continue;
   const text = await readFile(join("build/types/worker", name), "utf8");

@@ -79,7 +79,7 @@ describe("the command", () => {
   it("prints a line per case and the counts, and fails if a case does or there is none", async () => {
     const temporary = await mkdtemp(join(tmpdir(), "afterclick-golden-"));
     try {
-      expect(await run(temporary)).toEqual({ code: 1, stdout: "0 passed, 0 failed, 0 skipped\n", stderr: `no golden file in ${temporary}\n` });
+      expect(await run(temporary)).toEqual({ code: 1, stdout: "0 passed, 0 failed, 0 skipped\n", stderr: `Expected .json files in ${temporary}, got none.\n` });
       const file = await read("ei.json");
       await writeFile(join(temporary, "a.json"), JSON.stringify({ ...file, h: file.h.slice(0, 2), ei: [], ei_scaled: [] }));
       await writeFile(join(temporary, "read.me"), "no case");
@@ -89,7 +89,7 @@ describe("the command", () => {
       const { code, stdout } = await run(temporary);
       expect([code, stdout.split("\n").slice(2, -1)]).toEqual([
         1,
-        ["failed  b.json: this is no golden format that the runner knows", "2 passed, 1 failed, 0 skipped"],
+        ["failed  b.json: expected a known golden format; scripts/golden/format.ts lists them", "2 passed, 1 failed, 0 skipped"],
       ]);
     } finally {
       await rm(temporary, { recursive: true });
@@ -97,9 +97,9 @@ describe("the command", () => {
   });
 
   it("says what it takes", async () => {
-    expect([await run(), await run("--help")].map(({ code, stdout }) => [code, stdout.split("\n")[0]])).toEqual([
-      [1, "npm run golden -- DIR"],
-      [0, "npm run golden -- DIR"],
+    expect([await run(), await run("--help")].map(({ code, stdout }) => [code, stdout.split("\n")[2]])).toEqual([
+      [1, "Usage: npm run golden -- DIR"],
+      [0, "Usage: npm run golden -- DIR"],
     ]);
   });
 });

@@ -169,7 +169,7 @@ function kept(): Evidence {
     conversions: accepted.map(({ webhook, impression, at, reward }) => {
       return { type: "conversion" as const, event: `${webhook}/0`, impression, at, reward, status: status.get(webhook) ?? "applied" };
     }),
-    told: rewards,
+    answeredRewards: rewards,
     counts: { impressions: 5, applied: 5, conflict: 0, late: 2, orphan: 1, duplicate: 3 },
     digest: "d",
     foldedDigest: "d",
@@ -189,12 +189,12 @@ describe("check", () => {
     [
       "a conversion appears from nowhere",
       ({ conversions }) => ({ conversions: [...conversions, { ...conversions[0], event: "x" }] }),
-      /1 logged as something that was not sent: x of one/,
+      /1 logged differently than sent: x of one/,
     ],
     [
       "a conversion was altered",
       ({ conversions }) => ({ conversions: conversions.map((each) => (each.event === "a/0" ? { ...each, reward: 0.25 } : each)) }),
-      /1 logged as something that was not sent: a of one/,
+      /1 logged differently than sent: a of one/,
     ],
     [
       "one in time is called late",
@@ -207,7 +207,7 @@ describe("check", () => {
       /f of four \(applied instead of late\)/,
     ],
     [
-      "one that came after the books were closed is applied",
+      "one that came after the bucket was closed is applied",
       ({ conversions }) => ({ conversions: conversions.map((each) => (each.event === "h/0" ? { ...each, status: "applied" } : each)) }),
       /h of five \(applied instead of late\)/,
     ],
@@ -221,10 +221,14 @@ describe("check", () => {
       ({ impressions }) => ({ impressions: impressions.map((each) => (each.id === "two" ? { ...each, reward: 1.5 } : each)) }),
       /two \(1.5 and 0.5 instead of 0.5\)/,
     ],
-    ["the worker tells another reward", () => ({ told: new Map([["one", 2]]) }), /one \(1 and 2 instead of 1\)/],
-    ["a retraction is ignored", () => ({ told: new Map([["three", 1]]) }), /three \(0 and 1 instead of 0\)/],
-    ["an impression was lost without a kill", () => ({ kills: [] }), /1 lost, although no worker died then .*: lost/],
-    ["a lost impression is known after all", ({ told }) => ({ told: new Map([...told, ["lost", null]]) }), /1 lost, .* it is known: lost/],
+    ["the worker tells another reward", () => ({ answeredRewards: new Map([["one", 2]]) }), /one \(1 and 2 instead of 1\)/],
+    ["a retraction is ignored", () => ({ answeredRewards: new Map([["three", 1]]) }), /three \(0 and 1 instead of 0\)/],
+    ["an impression was lost without a kill", () => ({ kills: [] }), /1 lost without a kill.*: lost/],
+    [
+      "a lost impression is known after all",
+      ({ answeredRewards }) => ({ answeredRewards: new Map([...answeredRewards, ["lost", null]]) }),
+      /1 lost .* knows it: lost/,
+    ],
     [
       "a repetition was applied",
       ({ accepted }) => ({ accepted: accepted.map((each) => ({ ...each, statuses: ["applied", "applied"] })) }),

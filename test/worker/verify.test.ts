@@ -207,14 +207,14 @@ it("says what it cannot show: a part of a log, one that its model has forgotten,
   const model = await createModel();
   const [id] = await recommend(model);
   const part = (await call("GET", `/v1/models/${model}/events?after=2`)).body.trimEnd().split("\n");
-  expect(await refusalOf(part)).toContain("goes on after event 2");
+  expect(await refusalOf(part)).toContain("starts after event 2");
   const [head, ...lines] = (await exported(model)).map(fieldsOf);
-  expect(await refusalOf(resealed([{ ...head, horizon: head.generation + 1 }, ...lines]))).toContain("forgotten");
+  expect(await refusalOf(resealed([{ ...head, horizon: head.generation + 1 }, ...lines]))).toContain("retention");
   await keep(model);
   await call("DELETE", `/v1/impressions/${id}`);
   expect(await refusalOf(await exported(model))).toContain("was erased");
-  expect(await refusalOf([""])).toBe("the log is empty");
-  expect(await refusalOf(["{"])).toBe("line 1: is no line of an exported log");
+  expect(await refusalOf([""])).toBe("expected an exported log, got an empty one");
+  expect(await refusalOf(["{"])).toBe("line 1: expected a line of an exported log");
 });
 
 it("is whole again after a reset", async () => {
