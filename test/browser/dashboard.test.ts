@@ -7,10 +7,10 @@ import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker
 
 const KEY = secrets.AFTERCLICK_SECRET_KEY;
 const soon = { timeout: 20_000, interval: 50 };
-/** What simulated visitors buy is reported by then. */
+/** Simulated visitors' purchases are reported within this time. */
 const REPORTED_WITHIN_MS = 20_000;
 
-/** How many pixels of a chart are drawn in each of a few colours, so that a blank one, or one in another scheme, shows. */
+/** Counts the pixels of a chart in each of a few colours. A blank chart, or one in the wrong colour scheme, then fails. */
 function paint(page: Page, chart: string): Promise<Record<string, number>> {
   return page.locator(`figure[aria-labelledby=${chart}] canvas`).evaluate((canvas) => {
     const { width, height } = canvas as HTMLCanvasElement;
@@ -52,7 +52,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
   let browser: Browser;
   let page: Page;
   let complaints: readonly string[];
-  /** What the worker reports; a test may change it. */
+  /** The worker's report. A test may change it. */
   let shop: Metrics | undefined;
   let asked: string[];
 
@@ -94,7 +94,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("refused this key");
     expect(await page.getByLabel("Secret key").getAttribute("type")).toBe("password");
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
-    // The browser itself reports the refused request.
+    // The browser itself logs the refused request.
     expect(complaints.filter((complaint) => !complaint.includes("401"))).toEqual([]);
   });
 
@@ -143,7 +143,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
       ...["applied 1,951", "duplicate 212", "late 37", "conflict 1", "orphan 4", "lag 380 ms", "snapshot 4.2 s old"],
     ]);
     await expect.poll(() => page.getByRole("img", { name: /^Conversion rate\. .* can still rise\.$/ }).count(), soon).toBe(1);
-    // The policy's line in its green, the holdout's in its violet, pending in amber.
+    // Green is the policy's line, violet the holdout's, amber the pending part.
     expect(await paint(page, "rate")).toMatchObject({ "#0b7a5c": expect.any(Number), "#5a4fcf": expect.any(Number) });
     expect((await paint(page, "ages"))["#b46a00"]).toBeGreaterThan(10_000);
     expect((await paint(page, "delays"))["#0b7a5c"]).toBeGreaterThan(5000);
@@ -172,7 +172,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([
       ...["converted so far 6.9 %", "once all had their time 7.4 %", "still to come 131", "window for 95 % 11 h of 1 d"],
     ]);
-    // The curve, and its band: the same green, thinner.
+    // The curve and its band are the same green; the band is paler.
     const painted = await paint(page, "delay");
     expect(painted["#0b7a5c"]).toBeGreaterThan(500);
     const band = Object.entries(painted).filter(([hex, pixels]) => /^#(c|d|e)/.test(hex) && pixels > 2000);
@@ -308,7 +308,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
       }, hidden);
     await see(true);
     const before = asked.length;
-    // Two seconds are between two looks; one may have been under way.
+    // The page reads every two seconds. One read may have been pending.
     await page.clock.runFor(20_000);
     expect(asked.length).toBeLessThanOrEqual(before + 1);
     await see(false);
@@ -348,9 +348,9 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
     [shop, browser] = await Promise.all([startShop(), launchChromium()]);
     page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
     complaints = complaintsOf(page, shop.url);
-    // The page's clock can be put forward, to when what was bought is reported.
+    // The test moves the page's clock forward to the report of a purchase.
     await page.clock.install();
-    // Frames come late, as on a busy machine: much is drawn again meanwhile, and still each chart must be there once.
+    // Frames come late, as on a busy machine, so the page is drawn again before they run. Each chart must still exist once.
     await page.addInitScript(() => {
       const frame = requestAnimationFrame;
       window.requestAnimationFrame = (callback) => window.setTimeout(() => frame(callback), 600);
@@ -374,7 +374,7 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
     const missed = await page.locator("figure[aria-labelledby=regret] figcaption").innerText();
     const [, model, random] =
       /After 50 simulated visits the model has missed ([\d.]+) .* a random product would have missed ([\d.]+)\./.exec(missed) ?? [];
-    // A visit misses 0.72 purchases at most, and 0.48 on average at random: at least 0.44, at most 0.53, by who visits.
+    // A visit misses at most 0.72 purchases. A random product misses 0.48 on average, from 0.44 to 0.53 by the drawn visitors.
     expect(Number(model)).toBeGreaterThan(5);
     expect(Number(model)).toBeLessThan(33);
     expect(Number(random)).toBeGreaterThan(0.44 * 50);
@@ -389,7 +389,7 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
   });
 
   it("goes to the shop and back by keyboard, and what happens there goes on", async () => {
-    // What is drawn again meanwhile may take the focus away: a person presses again.
+    // A redraw may take the focus away. Like a person, the test presses again.
     const toShop = async () => {
       await page.getByRole("link", { name: "Shop" }).press("Enter");
       await page.locator(".card").nth(2).waitFor({ timeout: 10_000 });

@@ -14,7 +14,7 @@ type Json = any;
 const read = async (file: string): Promise<Json> => JSON.parse(await readFile(join(folder, file), "utf8"));
 const files = (await readdir(folder)).filter((name) => name.endsWith(".json")).sort();
 
-/** What the first case that fails says; undefined if none does. */
+/** Message of the first failing case. Undefined if none fails. */
 async function failure(cases: () => readonly Case[]): Promise<string | undefined> {
   try {
     for (const { run } of cases()) if ((await run()) === "skipped") return "skipped";
@@ -30,7 +30,7 @@ it.each(files)("%s passes", async (file) => {
   expect(await failure(() => cases)).toBeUndefined();
 });
 
-// One value of each file is changed, by far more than its tolerance: the runner must see it.
+// Each change alters one value by far more than its tolerance. The runner must notice.
 const changes: [string, (file: Json) => void][] = [
   ["kernels", (file) => void (file.cases[0].K[0][1] *= 1 + 1e-9)],
   ["gp_posterior", (file) => void (file.cases[0].mean[0] += 1e-9)],
@@ -63,7 +63,7 @@ describe("a changed value", () => {
   it.each(changes)("of %s is seen to fail (change %#)", async (name, change) => {
     const file = await read(`${name}.json`);
     change(file);
-    // Lengths of rounds up to a horizon of thousands take longer than all the rest.
+    // Horizons of thousands of rounds take longer than all other cases.
     if (file.run && JSON.stringify(file.lengths) === JSON.stringify((await read(`${name}.json`)).lengths)) file.lengths = [];
     expect(await failure(() => casesOf(file))).toMatch(/expected/);
   });

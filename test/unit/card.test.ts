@@ -16,7 +16,7 @@ const estimate = { mean: Float64Array.of(0.25, 0.5, 1.25, 0.5), deviation: Float
 const players = [player({ estimate } as Partial<PlayerReport>), player({ name: "B", regret: [0, 1, 1], digest: "d2" })];
 const report: MatchReport = { round: 20, rounds: 40, sampled: [0, 10, 20], truth: [0.125, 0.5, 0.75, 1], players };
 
-/** Calls one of a plot's own functions, as uPlot does. */
+/** Calls a function of a plot's options, as uPlot does. */
 const called = (work: unknown, ...args: unknown[]) => (work as (...args: unknown[]) => unknown)(...args);
 const most = ({ scales }: Pick<uPlot.Options, "scales">, name: string, value: number) => called(scales?.[name].range, {}, 0, value);
 const labels = ({ axes }: Pick<uPlot.Options, "axes">, axis: number, ticks: number[]) => called(axes?.[axis].values, {}, ticks);

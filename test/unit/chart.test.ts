@@ -11,7 +11,7 @@ import { drawn } from "../support/markup.ts";
 const HOUR_MS = 3_600_000;
 const delay = busy.delay as Delay;
 const withDelay = (more: Partial<Delay>): Metrics => ({ ...busy, delay: { ...delay, ...more } });
-/** Calls one of a plot's own functions, as uPlot does. */
+/** Calls a function of a plot's options, as uPlot does. */
 const called = (work: unknown, ...args: unknown[]) => (work as (...args: unknown[]) => unknown)(...args);
 const axesOf = (plot: Omit<uPlot.Options, "width" | "height">) => plot.axes as uPlot.Axis[];
 const scaleOf = (plot: Omit<uPlot.Options, "width" | "height">, name: string) => (plot.scales as uPlot.Scales)[name];

@@ -3,7 +3,7 @@ import { Monitor } from "../../pages/dashboard/monitor.ts";
 import { demoSource, keyedSource, type Source } from "../../pages/dashboard/source.ts";
 import { call, Refusal, reasonOf } from "../../pages/ui/call.ts";
 
-/** What a source was asked, and what it answers: a promise that a test may hold back. */
+/** A source that records its calls. Its answers are promises that a test may delay. */
 let asked: string[];
 let answer: (question: string) => Promise<unknown>;
 let changes: number;

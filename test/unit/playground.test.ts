@@ -58,7 +58,7 @@ describe("a match", () => {
   it.each(["linear", "curve"] as const)("accounts for every impression of %s, whatever the policy and the law", async (problem) => {
     const names = Object.keys(contenders[problem]);
     for (const [i, delay] of (Object.keys(delays) as (keyof typeof delays)[]).entries()) {
-      // Five at a time, so that every policy and every law is met.
+      // Five policies at a time, so that every policy meets every law.
       const policies = names.filter((_, place) => place % 4 === i % 4).slice(0, 5);
       const report = await play({ ...defaults[problem], policies, delay, typical: 10, window: 25, rounds: 120 });
       for (const { name, pending, counted, late, choices } of report.players) {

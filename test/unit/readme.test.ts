@@ -10,7 +10,7 @@ const snippets = pages.flatMap((page) => Array.from(page.matchAll(/```ts\n([\s\S
 
 let folder: string;
 beforeAll(async () => {
-  // Inside the package, so that its own name resolves.
+  // Runs inside the package, so that the package's own name resolves.
   await mkdir("build", { recursive: true });
   folder = await mkdtemp("build/readme-");
 });

@@ -47,7 +47,7 @@ describe("plan", () => {
   it("converts the asked share of the rows, a twentieth of them too late, the others well within the window", () => {
     const converted = delays(plan).filter((delay) => delay !== undefined);
     const late = converted.filter((delay) => delay > plan.windowMs);
-    // Within four standard deviations of a binomial.
+    // Four standard deviations of a binomial.
     expect(Math.abs(converted.length - 1000)).toBeLessThan(120);
     expect(Math.abs(late.length - converted.length / 20)).toBeLessThan(28);
     expect(Math.max(...converted.filter((delay) => delay <= plan.windowMs))).toBeLessThanOrEqual(0.8 * plan.windowMs);
@@ -198,7 +198,7 @@ interface Ending {
 
 function replay(args: string[], env: Record<string, string> = secrets): Promise<Ending> {
   const script = join(process.cwd(), "scripts/replay.ts");
-  // In a folder without local secrets; the process' own environment brings none either.
+  // Runs in a folder without local secrets, and without the environment's own ones.
   const options = { cwd: folder, env: { PATH: process.env.PATH, ...env } };
   return new Promise((resolve) => {
     execFile(process.execPath, [script, ...args], options, (error, stdout, stderr) => {
@@ -224,7 +224,7 @@ describe("npm run replay", () => {
 
   describe("of one model, in turn", { shuffle: false }, () => {
     it("loses no conversion, and goes on from what the model has learnt", async () => {
-      // The shortest there is: a replay lasts a little longer than its window.
+      // The shortest window. A replay lasts a little longer than its window.
       const windowMs = 1000;
       for (const known of [0, 240]) {
         const { code, out, error } = await replay([
@@ -259,7 +259,7 @@ describe("npm run replay", () => {
     });
   });
 
-  // Each waits for a process, mostly.
+  // Each test mostly waits for a process.
   it.concurrent.each([
     ["no file", () => [], secrets, /expected one FILE, got 0/],
     ["a file that is not there", () => ["nothing.csv"], secrets, /no such file/],

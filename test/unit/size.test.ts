@@ -7,7 +7,7 @@ const kilobytes = (bytes: Uint8Array): number => gzipSync(bytes, { level: 9 }).l
 const core = kilobytes(await readFile("dist/core.wasm"));
 const readme = await readFile("README.md", "utf8");
 
-/** What of the built SDK a page loads that imports these names, minified, with the core beside it. */
+/** Size of the built SDK that a page loads for these imports, minified, with the core. */
 async function loaded(names: string): Promise<number> {
   const { outputFiles } = await build({
     stdin: { contents: `export ${names} from "./dist/browser.js";`, resolveDir: "." },
@@ -19,7 +19,7 @@ async function loaded(names: string): Promise<number> {
   return kilobytes(outputFiles[0].contents) + core;
 }
 
-/** What the README states, which is the size rounded up, or more by as much as a small change may take. */
+/** Sizes in the README: rounded up, with room for a small change. */
 function expectStated(pattern: RegExp, size: number): void {
   const stated = Number(pattern.exec(readme)?.[1]);
   expect(stated).toBeGreaterThanOrEqual(size);

@@ -25,7 +25,7 @@ describe("plan", () => {
     const late = reports.filter(({ happensAfter }) => happensAfter > plan.windowMs);
     const belated = reports.filter(({ sentAfter }) => sentAfter === null);
     const count = (type: string) => reports.filter((report) => report.type === type).length;
-    // Within four standard deviations of a binomial.
+    // Four standard deviations of a binomial.
     expect(Math.abs(count("conversion.updated") - 200)).toBeLessThan(54);
     expect(Math.abs(count("conversion.retracted") - 200)).toBeLessThan(54);
     expect(Math.abs(late.length - 100)).toBeLessThan(39);
@@ -63,7 +63,7 @@ describe("proxy", () => {
     worker?.close();
   });
 
-  /** A worker that notes what comes, behind a proxy. */
+  /** A worker that records requests, behind a proxy. */
   async function start() {
     const heard: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
     worker = createServer(async (request, response) => {
@@ -78,7 +78,7 @@ describe("proxy", () => {
     return { heard, url: await proxy.listen(), proxy };
   }
 
-  /** A name of a request to which this happens. */
+  /** The name of a request that gets this fault. */
   function named(wanted: Partial<ReturnType<typeof faultOf>>): string {
     const is = (name: string) => {
       const fault = faultOf(1, name, 0);
@@ -135,7 +135,7 @@ function event(webhook: string, impression: string, changes: Partial<Accepted> =
   return { webhook, impression, shownAt, at, reward: 1, sentAt: at, acceptedAt: at + 100, statuses: ["applied"], ...changes };
 }
 
-/** A small soak that kept all promises: one impression converted, one restated, one retracted, one late, one lost with its orphan. */
+/** Evidence of a small soak without failures: one impression converted, one restated, one retracted, one late, one lost with its orphan. */
 function kept(): Evidence {
   const accepted = [
     event("a", "one"),

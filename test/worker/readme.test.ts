@@ -5,7 +5,7 @@ import { call } from "./client.ts";
 
 const commands = Array.from(readme.matchAll(/^curl [\s\S]*?[^\\]$/gm), ([command]) => command.replaceAll("\\\n", " "));
 
-/** What a curl command of the README asks for. */
+/** The request of a curl command in the README. */
 function parse(command: string) {
   const [, method, path] = /-X (\w+) localhost:8787(\S+)/.exec(command) as RegExpExecArray;
   const [, key] = /Bearer \$(\w+)/.exec(command) as RegExpExecArray;

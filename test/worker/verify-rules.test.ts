@@ -4,7 +4,7 @@ import { Ledger } from "../../scripts/verify/ledger.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Policies } from "../../worker/domain/policies.ts";
 
-// The rules by which a log is verified, by hand: whole logs are held against these rules in verify.test.ts, and both are the worker's own.
+// The rules of log verification, by hand. verify.test.ts checks whole logs.
 
 const SHOWN = 1_000_000;
 const config = {
@@ -13,7 +13,7 @@ const config = {
   reward: { min: 0, max: 2 },
 } as unknown as ModelConfig;
 
-/** A policy that notes what it is told. */
+/** A policy that records its calls. */
 function listening() {
   const told: object[] = [];
   const policy = {
@@ -51,7 +51,7 @@ const said = (fields: Partial<ConversionLine> = {}) =>
     ...fields,
   }) as ConversionLine;
 
-/** What is told of the conversions of one impression, or why they do not follow. */
+/** The policy's calls for the conversions of one impression, or the error. */
 function learnt(...lines: [ConversionLine, boolean?][]): unknown {
   const [ledger, { team, told }] = [new Ledger(), listening()];
   ledger.show(team, shown());
