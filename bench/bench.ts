@@ -1,4 +1,4 @@
-// Measures workloads beside their peers in one run on one machine, and prints ratios.
+// npm run bench: measures each workload beside its peers in one run on one machine, and prints ratios.
 import { parseArgs } from "node:util";
 import { Presets, SingleBar } from "cli-progress";
 import { gaussianProcessWorkloads } from "./gaussian-process.ts";
@@ -20,13 +20,13 @@ const workloads: readonly Workload[] = [
   ...workerWorkloads,
 ];
 
-const USAGE = `Usage: npm run bench [-- --json] [--only NAME]
+const USAGE = `Measures each workload and its peers in turn. Prints medians, 10th and 90th percentiles and the ratio to the peer, then the
+targets. Times are processor time of the working thread, except the cold start, which is wall-clock time.
 
-Measures each workload and its peers in turns, and prints medians, the 10th and 90th percentile, and the ratio to the peer;
-then which targets were reached. Times are processor time of the thread that does the work; that of a cold start is by the clock.
+Usage: npm run bench [-- --json] [--only NAME]
 
-  --json        prints [{ workload, variant, unit, median, p10, p90, runs }] and nothing else
-  --only NAME   one workload, may be repeated:
+  --json        print only [{ workload, variant, unit, median, p10, p90, runs }]
+  --only NAME   run one workload; may be repeated. The workloads are
 ${workloads.map(({ name }) => `                  ${name}`).join("\n")}`;
 
 class UsageError extends Error {}
@@ -60,7 +60,7 @@ function choose(names: readonly string[] | undefined): readonly Workload[] {
   return names ? workloads.filter(({ name }) => names.includes(name)) : workloads;
 }
 
-/** Progress goes to the terminal only, as results may go to a file. */
+/** Measures and shows a progress bar. The bar goes to standard error, because standard output may go to a file. */
 async function measureWithBar(workload: Workload): Promise<Comparison> {
   const format = `{bar} ${workload.name} | {value}/{total} rounds | {duration_formatted}`;
   const bar = new SingleBar({ format, stream: process.stderr, hideCursor: true, clearOnComplete: true }, Presets.rect);
@@ -84,13 +84,13 @@ function table({ name, unit, peer }: Workload, { results, ratios, missing }: Com
   return `\n${name} (${unit})\n${aligned([["", "median", "p10 to p90", "runs", ""], ...rows])}${absent.join("")}`;
 }
 
-/** A line for every target of the workloads that ran. */
+/** One line per target of the workloads that ran. */
 function targets(ran: readonly Workload[], comparisons: readonly Comparison[]): string {
   const rows = comparisons.flatMap(({ findings }, i) => findings.map(({ text, met }) => [`${met ? "yes" : "no "}  ${ran[i].name}`, text]));
   return rows.length === 0 ? "" : `\ntargets\n${aligned(rows)}`;
 }
 
-/** The first column to the left, the others to the right. */
+/** Pads a table: the first column aligned to the left, the others to the right. */
 function aligned(lines: readonly (readonly string[])[]): string {
   const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
   const text = lines.map((line) =>

@@ -1,4 +1,4 @@
-// Prints how many milliseconds a process needs that has decided nothing before, from a compiled core to its first decision.
+// Prints the milliseconds from a compiled core to the first decision of a new process.
 import { otfLinUcb, Recommender } from "afterclick";
 import { compileCore } from "./core.ts";
 

@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { RidgePosterior } from "./inputs.ts";
 
-/** The core as the package ships it, compiled. */
+/** Compiles the core of the package. */
 export async function compileCore(): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(fileURLToPath(import.meta.resolve("afterclick/core.wasm"))));
 }
 
-/** Those of the core's exports that are called here; assembly/index.ts has them all. */
+/** The core's exports that this benchmark calls. assembly/index.ts has all of them. */
 interface Exports {
   readonly memory: WebAssembly.Memory;
   allocate(bytes: number): number;
@@ -17,9 +17,9 @@ interface Exports {
   ridgeScore(handle: number, xs: number, k: number, means: number, widths: number): number;
 }
 
-/** The core's ridge posterior by its calls alone, without the SDK: vectors and results stand in its memory. */
+/** The core's ridge posterior without the SDK. Features and results stay in the core's memory. */
 export class CoreRidge implements RidgePosterior {
-  /** In the core's memory: rows x d, row-major. */
+  /** A view of the core's memory: rows x d, row-major. */
   readonly features: Float64Array;
   readonly means: Float64Array;
   readonly norms: Float64Array;
@@ -39,7 +39,7 @@ export class CoreRidge implements RidgePosterior {
     this.norms = view(pointers[2], k);
   }
 
-  /** A posterior over rows of `dimension` features, of which at most `k` are scored at once, with a ridge of 1. */
+  /** A posterior over rows of `dimension` features with a ridge of 1. At most `k` rows are scored at once. */
   static async create(dimension: number, features: Float64Array, k: number): Promise<CoreRidge> {
     const { exports } = await WebAssembly.instantiate(await compileCore(), {});
     return new CoreRidge(exports as unknown as Exports, dimension, features, k);

@@ -6,7 +6,7 @@ import { type ProgramInputs, programs } from "./program.ts";
 import { cpuTime, local, prepared, type Variant } from "./variant.ts";
 import type { Target, Workload } from "./workload.ts";
 
-// A Gaussian process of n points in d = 8 dimensions: growing, scoring, and learning of a reward that comes late.
+// A Gaussian process of n points in d = 8 dimensions: appending points, scoring candidates, and updating for a late reward.
 
 const DIMENSION = 8;
 const LENGTHSCALE = 1;
@@ -48,7 +48,7 @@ export const gaussianProcessWorkloads: readonly Workload[] = [
   asking("late-conversion", 1000, 1, converting),
 ];
 
-/** A workload that asks a process of n points about k candidates. */
+/** A workload that runs `work` on a process of n points and k candidates. */
 function asking(program: string, n: number, k: number, work: typeof moments, targets: readonly Target[] = []): Workload {
   return {
     name: `${program} n=${n}${k > 1 ? ` k=${k}` : ""}`,
@@ -86,10 +86,10 @@ async function empty(n: number, module?: WebAssembly.Module): Promise<Process> {
   return gaussianProcess({ dimension: DIMENSION, kernel, noiseVariance: NOISE_VARIANCE, capacity: n, module });
 }
 
-/** What the workloads ask of a process, ours or the peer's in TypeScript. */
+/** The operations of a process that the workloads use: afterclick's, or the TypeScript peer's. */
 interface Learning {
   reward(row: number, reward: number, previous: number): void;
-  /** Means, then variances. */
+  /** Posterior means, followed by variances. */
   moments(points: Float64Array): Float64Array;
 }
 
@@ -121,7 +121,7 @@ function moments({ candidates }: Inputs, process: Learning): () => Float64Array 
   return () => process.moments(candidates);
 }
 
-/** The first row converts, from one reward to the next of all rewards, and a candidate is predicted. */
+/** Changes the reward of the first row to the next of all rewards, then predicts a candidate. */
 function converting({ n, rewards, candidates }: Inputs, process: Learning): () => Float64Array {
   let turn = 0;
   let previous = rewards[0];
@@ -133,7 +133,7 @@ function converting({ n, rewards, candidates }: Inputs, process: Learning): () =
   };
 }
 
-/** Appends all points to a new process, which is made beforehand. */
+/** Appends all points to a new process. Creating the process is not timed. */
 function growing({ n, points }: Inputs): Variant["run"] {
   const module = compileCore();
   return async (times) => {

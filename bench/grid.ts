@@ -10,11 +10,11 @@ import { type Finding, short, type Target, type Workload } from "./workload.ts";
 // Whole runs of GP-UCB-SDF and GP-TS-SDF over 1,000 fixed points.
 
 const COUNT = 1000;
-/** A run as in the paper; in a longer one peers that refit, or that are slow, would take minutes. */
+/** Rounds of the paper's runs. In longer runs, slow peers and those that refit would take minutes. */
 const SHORT = 150;
-/** Rounds whose cost is taken together. */
+/** Rounds per measured block. */
 const BLOCK = 50;
-/** Linear, but for what a fit is off. */
+/** Greatest fitted exponent that counts as linear. */
 const LINEAR = 1.05;
 
 export const gridWorkloads: readonly Workload[] = [
@@ -36,7 +36,7 @@ export const gridWorkloads: readonly Workload[] = [
         const { blocks } = await recommended(policy, inputs, module);
         return blocks.reduce((sum, block) => sum + block, 0);
       };
-      // The two draw other numbers, of one distribution: there is no answer to compare.
+      // The two samplers draw different numbers of one distribution, so there is no answer to compare.
       return prepared("s", {
         afterclick: { run: run(gpTsSdf({ ...options(inputs), sampler: "pathwise" })) },
         "afterclick-joint": { run: run(gpTsSdf(options(inputs))) },
@@ -45,7 +45,7 @@ export const gridWorkloads: readonly Workload[] = [
   },
 ];
 
-/** Points in the unit square at random: on a lattice many scores would be equal but for rounding. */
+/** Random points in the unit square. On a lattice many scores would be equal up to rounding. */
 function inputsOf(rounds: number): GridInputs {
   const random = stream("bench", "grid");
   const points = Float64Array.from({ length: 2 * COUNT }, random);
@@ -99,7 +99,7 @@ async function peers(inputs: GridInputs): Promise<Record<string, Variant | Missi
   return { ...(await programs(program)), typescript: local(() => playGrid(inputs), playGrid(inputs)) };
 }
 
-/** A run of a facade that is made beforehand: each round's choice and score, and the seconds of each block of rounds. */
+/** Plays a run through the recommender. Returns each round's choice and score, and the seconds of each block. */
 async function recommended(policy: PolicyDescriptor, { values, rounds, window, delay }: GridInputs, module: WebAssembly.Module) {
   const recommender = await Recommender.create({ policy, window: { rounds: window }, seed: 1, module });
   const answer = new Float64Array(2 * rounds);
@@ -121,7 +121,7 @@ async function recommended(policy: PolicyDescriptor, { values, rounds, window, d
   return { answer, blocks };
 }
 
-/** The exponent of a round's cost over the rounds so far: the slope of the blocks' logarithms, each a median over runs. */
+/** Fits the exponent of a round's cost in the number of rounds: the slope in logarithms of the blocks' medians over runs. */
 function growth(costs: readonly Float64Array[]): Finding {
   const x = Array.from(costs[0], (_, block) => Math.log((block + 0.5) * BLOCK));
   const y = x.map((_, block) => Math.log(costs.map((blocks) => blocks[block]).sort((a, b) => a - b)[costs.length >> 1]));

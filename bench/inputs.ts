@@ -1,10 +1,10 @@
-// The work that afterclick and its peers are given.
+// Inputs that afterclick and its peers share.
 
-/** A ridge posterior over feature vectors that it holds, and that are named by their rows. */
+/** A ridge posterior that holds its feature vectors. Callers name a vector by its row. */
 export interface RidgePosterior {
-  /** Of the rows scored last. */
+  /** Means of the rows scored last. */
   readonly means: Float64Array;
-  /** Norms in V^-1. */
+  /** Norms in V^-1 of the rows scored last. */
   readonly norms: Float64Array;
   append(row: number): void;
   reward(row: number, reward: number): void;
@@ -15,7 +15,7 @@ export interface RidgePosterior {
 export interface ScoringInputs {
   readonly d: number;
   readonly k: number;
-  /** Impressions seen. */
+  /** Number of impressions. */
   readonly n: number;
   /** n x d, row-major. */
   readonly shown: Float64Array;
@@ -31,8 +31,9 @@ export interface GridInputs {
   /** The reward at each point. */
   readonly values: Float64Array;
   readonly rounds: number;
-  /** Rounds in which a conversion counts, and after which each comes. */
+  /** Attribution window, in rounds. */
   readonly window: number;
+  /** Delay of every conversion, in rounds. */
   readonly delay: number;
   readonly lengthscale: number;
   readonly noiseVariance: number;

@@ -3,17 +3,17 @@ import { connect, type Socket } from "node:net";
 
 export interface Load {
   readonly port: number;
-  /** Whole requests as they go over the line, taken in turn. */
+  /** Complete HTTP requests as bytes, sent in turn. */
   readonly requests: readonly Buffer[];
   readonly connections: number;
   readonly milliseconds: number;
 }
 
 /**
- * Requests answered per second with one under way on each connection. The bytes are made beforehand and of an answer only
- * its status and length are read, so that the generator needs far less than the worker.
+ * Measures answered requests per second, with one pending request per connection. Requests are bytes made beforehand, and only the
+ * status and length of an answer are read. So the generator needs far less processor time than the worker.
  *
- * @throws {Error} if an answer is not a 201.
+ * @throws {Error} if an answer's status is not 201.
  */
 export async function requestsPerSecond({ port, requests, connections, milliseconds }: Load): Promise<number> {
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
@@ -24,14 +24,14 @@ export async function requestsPerSecond({ port, requests, connections, milliseco
   const next = () => (performance.now() < end ? requests[sent++ % requests.length] : undefined);
   try {
     await Promise.all(sockets.map((socket) => converse(socket, next, () => answered++)));
-    // Until the last answer: requests that were under way at the end are in both counts.
+    // The time ends with the last answer, because requests pending at `end` are counted.
     return (answered / (performance.now() - start)) * 1000;
   } finally {
     for (const socket of sockets) socket.destroy();
   }
 }
 
-/** One request after the other over a connection, until `next` has none. */
+/** Sends one request after the other over a connection, until `next` has none. */
 function converse(socket: Socket, next: () => Buffer | undefined, answered: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     let pending: Buffer | undefined;
@@ -41,7 +41,7 @@ function converse(socket: Socket, next: () => Buffer | undefined, answered: () =
       else resolve();
     };
     socket.on("error", reject);
-    socket.on("close", () => reject(new Error("the worker closed a connection")));
+    socket.on("close", () => reject(new Error("The worker closed a connection before it answered. Look at its output.")));
     socket.on("data", (data) => {
       pending = pending ? Buffer.concat([pending, data]) : data;
       const length = answerLength(pending);
@@ -55,12 +55,12 @@ function converse(socket: Socket, next: () => Buffer | undefined, answered: () =
   });
 }
 
-/** Bytes of an answer with its headers; undefined while they are not all there. */
+/** Length of an answer with its headers, in bytes. Undefined until the headers are complete. */
 function answerLength(answer: Buffer): number | undefined {
   const end = answer.indexOf("\r\n\r\n");
   if (end === -1) return undefined;
   const length = /content-length: (\d+)/i.exec(answer.toString("latin1", 0, end))?.[1];
-  if (length === undefined) throw new Error(`expected an answer with its length, got ${answer}`);
+  if (length === undefined) throw new Error(`expected an answer with a content-length header, got ${answer}`);
   return end + 4 + Number(length);
 }
 

@@ -27,7 +27,10 @@ export const longRunWorkloads: readonly Workload[] = [
   },
 ];
 
-/** MINI-GP-UCB on a Rosenbrock function over a lattice of 22^3, noise half its deviation: Calandriello et al. 2022, Appendix B.2. */
+/**
+ * MINI-GP-UCB on a Rosenbrock function over a lattice of 22^3 points. The noise is half the function's deviation.
+ * **Source:** Calandriello et al. 2022, Appendix B.2.
+ */
 async function miniGrid(horizon: number): Promise<number> {
   const axis = Array.from({ length: 22 }, (_, i) => -5 + (10 * i) / 21);
   const points = axis.flatMap((x) => axis.flatMap((y) => axis.map((z) => [x, y, z])));

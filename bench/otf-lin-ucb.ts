@@ -7,20 +7,20 @@ import { programs } from "./program.ts";
 import { local, type Missing, prepared, type Variant } from "./variant.ts";
 import type { Target, Workload } from "./workload.ts";
 
-// A round of OTFLinUCB: choose among k candidates, append the chosen one, take the conversion of an earlier one.
+// A round of OTFLinUCB: choose among k candidates, append the choice, observe the conversion of an earlier choice.
 
-/** Rounds in which a conversion counts. */
+/** Attribution window, in rounds. */
 const WINDOW = 500;
-/** Rounds after which each impression converts. */
+/** Delay of every conversion, in rounds. */
 const DELAY = 20;
-/** Candidates come from so many sets in turn, rewards from so many numbers. */
+/** Numbers of candidate sets and of rewards. A run uses them in turn. */
 const SETS = 8;
 const REWARDS = 64;
 
 interface Inputs {
   readonly d: number;
   readonly k: number;
-  /** Rounds of the answer; what is measured goes on from there. */
+  /** Rounds played for the answer. The measured rounds follow them. */
   readonly rounds: number;
   /** SETS x k x d, row-major. */
   readonly candidates: Float64Array;
@@ -36,7 +36,7 @@ const targets: Record<string, readonly Target[]> = {
 };
 
 export const otfLinUcbWorkloads: readonly Workload[] = [
-  // As many rounds as the ledger remembers, and then half as many.
+  // The ledger remembers 2 x WINDOW rounds. The answer covers half as many more.
   workload(5, 10, 3 * WINDOW),
   workload(32, 100, 3 * WINDOW),
   workload(128, 1000, 100),
@@ -71,7 +71,7 @@ async function variants(inputs: Inputs): Promise<Record<string, Variant | Missin
   };
 }
 
-/** Plays a round, and returns the place of the chosen candidate and its score. */
+/** Plays a round. Returns index and score of the chosen candidate. */
 type Round = () => { readonly index: number; readonly score: number };
 
 function played(round: Round, rounds: number): Variant {
@@ -79,7 +79,7 @@ function played(round: Round, rounds: number): Variant {
   return local(round, Float64Array.from(answer));
 }
 
-/** What a user calls: the facade, with its ledger, and candidates as a matrix. */
+/** Rounds through the recommender with its ledger. Candidates are a matrix. */
 async function recommending({ d, k, candidates, rewards }: Inputs): Promise<Round> {
   const recommender = await Recommender.create({ policy: otfLinUcb({ dimension: d }), window: { rounds: WINDOW }, seed: 1 });
   const sets = Array.from({ length: SETS }, (_, set) => candidates.subarray(set * k * d, (set + 1) * k * d));
@@ -94,7 +94,7 @@ async function recommending({ d, k, candidates, rewards }: Inputs): Promise<Roun
   };
 }
 
-/** The algorithm over a bare posterior, without ids, checks and ledger: Vernade et al. 2020, Alg. 1, with the released width. */
+/** Rounds on a posterior alone, without ids, checks and ledger. Source: Vernade et al. 2020, Alg. 1, with the released width. */
 function bandit(posterior: RidgePosterior, { d, k, rewards }: Inputs): Round {
   const rows = new Int32Array(DELAY);
   const widths = new Float64Array(WINDOW + 1);

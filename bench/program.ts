@@ -10,12 +10,12 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Missing, Variant } from "./variant.ts";
 
-// Peers that are programs of their own. Each starts once per workload, reads its inputs from a file, writes its answer to
-// another, and times itself whenever it is asked: between measurements it waits.
+// Peers that run as separate programs. A peer starts once per workload, reads its inputs from one file and writes its answer to
+// another. It times itself on request and waits between measurements.
 
 export interface ProgramInputs {
   readonly workload: string;
-  /** Sizes and the like. */
+  /** Whole-number parameters, such as sizes. */
   readonly numbers: readonly number[];
   readonly arrays: readonly Float64Array[];
 }
@@ -23,7 +23,7 @@ export interface ProgramInputs {
 const execute = promisify(execFile);
 const folder = (name: string): string => fileURLToPath(new URL(`peers/${name}`, import.meta.url));
 
-/** The peers in C and in Python, or why there is none. */
+/** Starts the peers in C and in Python. A peer that cannot run here is returned with the reason. */
 export async function programs(
   inputs: ProgramInputs,
   names: readonly ("c" | "numpy")[] = ["c", "numpy"],
@@ -48,15 +48,15 @@ async function startNumpy(inputs: ProgramInputs): Promise<Variant | Missing> {
   return start("python3", ["-B", join(folder("numpy"), "peer.py")], inputs);
 }
 
-/** The program in C, compiled for as long as this process runs. */
+/** Compiles the program in C, once per process. The executable is deleted when the process ends. */
 const compiled = remembered(async (): Promise<string | Missing> => {
-  if (process.arch !== "x64") return { missing: `written for x86-64, this is ${process.arch}` };
+  if (process.arch !== "x64") return { missing: `needs x86-64, this machine is ${process.arch}` };
   if (!(await succeeds("gcc", "--version"))) return { missing: "gcc is not installed" };
   const temporary = await temporaryFolder();
   process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
   const sources = (await readdir(folder("c"))).filter((name) => name.endsWith(".c")).map((name) => join(folder("c"), name));
   const executable = join(temporary, "peer");
-  // Its vectors are as wide as WebAssembly's, and no multiplication is fused with an addition.
+  // x86-64-v2 has vectors as wide as WebAssembly's and no fused multiply-add.
   await execute("gcc", ["-std=c11", "-O3", "-march=x86-64-v2", ...sources, "-lm", "-o", executable]);
   return executable;
 });
@@ -80,7 +80,7 @@ function succeeds(command: string, ...args: string[]): Promise<boolean> {
 
 const temporaryFolder = (): Promise<string> => mkdtemp(join(tmpdir(), "afterclick-bench-"));
 
-/** Starts a program, and waits for its answer. */
+/** Starts a program and reads its answer. */
 async function start(command: string, args: readonly string[], inputs: ProgramInputs): Promise<Variant> {
   const temporary = await temporaryFolder();
   const [input, output] = [join(temporary, "inputs"), join(temporary, "answer")];
@@ -100,7 +100,7 @@ async function start(command: string, args: readonly string[], inputs: ProgramIn
     await rm(temporary, { recursive: true });
   };
   try {
-    if ((await next()) !== "ready") throw new Error(`${command} did not start ${inputs.workload}`);
+    if ((await next()) !== "ready") throw new Error(`expected "ready" from ${command} for ${inputs.workload}; look at its output above`);
     const answer = new Float64Array(new Uint8Array(await readFile(output)).buffer);
     return {
       answer,
@@ -116,12 +116,12 @@ async function start(command: string, args: readonly string[], inputs: ProgramIn
   }
 }
 
-/** Reads line by line. */
+/** Returns a function that reads the next line of the program's output. */
 function reader({ stdout }: ChildProcessByStdio<Writable, Readable, null>): () => Promise<string> {
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
   return async () => {
     const { value, done } = await lines.next();
-    if (done) throw new Error("a peer ended before it had answered");
+    if (done) throw new Error("A peer program ended before it answered. Look at its output above.");
     return value;
   };
 }

@@ -7,7 +7,7 @@ import { compileCore } from "./core.ts";
 import { cpuTime, prepared } from "./variant.ts";
 import type { Workload } from "./workload.ts";
 
-// What a process pays that goes on where another stopped, or that starts from nothing.
+// The cost of a restart: restoring a snapshot, and a cold start.
 
 const WITHIN_MS = 5;
 const DELAY = 20;
@@ -31,7 +31,7 @@ export const restartWorkloads: readonly Workload[] = [
   },
 ];
 
-/** A snapshot after 1,000 impressions, of which the ledger remembers all, and a recommender that goes on from it. */
+/** Restores a recommender from a snapshot taken after 1,000 impressions. The ledger remembers all of them. */
 function restoring(name: string, policy: PolicyDescriptor, factory: PolicyFactory): Workload {
   return {
     name,
@@ -49,7 +49,7 @@ function restoring(name: string, policy: PolicyDescriptor, factory: PolicyFactor
         if (i >= DELAY) recommender.convert({ impressionId: `impression-${i - DELAY}`, reward: random() });
       }
       const restore = async (): Promise<Recommender> => Recommender.restore(recommender.snapshot(), { policies: [factory], module });
-      if ((await restore()).digest() !== recommender.digest()) throw new Error(`${name}: what was restored has learnt something else`);
+      if ((await restore()).digest() !== recommender.digest()) throw new Error(`${name}: the restored recommender has another digest`);
       return prepared("ms", { afterclick: { run: (times) => repeated(restore, times) } });
     },
   };

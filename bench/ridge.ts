@@ -40,8 +40,8 @@ function inputsOf(d: number, k: number): ScoringInputs {
 }
 
 /**
- * "afterclick" finds the candidates in its memory, as C and NumPy do; "afterclick-copied" has them copied in, and the results out,
- * as whoever calls it from JavaScript.
+ * "afterclick" has the candidates in its own memory, as C and NumPy do. "afterclick-copied" also copies candidates in and results
+ * out, as a call from JavaScript does.
  */
 async function variants(inputs: ScoringInputs): Promise<Record<string, Variant | Missing>> {
   const { d, k, n, shown, rewards, candidates } = inputs;
@@ -66,7 +66,7 @@ async function variants(inputs: ScoringInputs): Promise<Record<string, Variant |
   };
 }
 
-/** Lets a posterior learn, and scores the candidates, which stand behind the impressions. */
+/** Teaches a posterior the impressions and scores the candidates. The candidates' rows follow the impressions' rows. */
 function scored(posterior: RidgePosterior, { k, n, rewards }: ScoringInputs): Variant {
   rewards.forEach((reward, row) => {
     posterior.append(row);

@@ -2,9 +2,9 @@ import type { Prepared } from "./workload.ts";
 
 /** One way to do the work of a workload. */
 export interface Variant {
-  /** Does it so many times, and returns the seconds that took. */
+  /** Does the work `times` times. Returns the seconds it took. */
   run(times: number): number | Promise<number>;
-  /** What it computes, laid out alike by all variants of a workload. */
+  /** The computed numbers, in the same layout for all variants of a workload. */
   readonly answer?: Float64Array;
   close?(): Promise<void>;
 }
@@ -14,17 +14,17 @@ export interface Missing {
   readonly missing: string;
 }
 
-/** What two variants may differ by, at most: they round differently, but compute the same. */
+/** Greatest difference between two variants' answers. They may round differently. */
 const TOLERANCE = 1e-8;
 
-/** Shorter measurements would show the clock and the caller, not the work. */
+/** In shorter measurements the clock and the call would dominate the work. */
 const LEAST_SECONDS = 0.01;
 
 const perSecond = { us: 1e6, ms: 1e3, s: 1 };
 
 /**
- * Makes variants measurable, in `unit` for doing the work once, if all those with an answer give that of the first.
- * @throws {Error} naming the variant that computes something else.
+ * Prepares variants for measurement, in `unit` per execution of the work. All answers must equal the first variant's.
+ * @throws {Error} naming the variant with another answer.
  */
 export async function prepared(unit: keyof typeof perSecond, variants: Readonly<Record<string, Variant | Missing>>): Promise<Prepared> {
   const entries = Object.entries(variants);
@@ -45,12 +45,12 @@ export async function prepared(unit: keyof typeof perSecond, variants: Readonly<
 
 function checkAnswer(name: string, answer: Float64Array | undefined, expected: Float64Array | undefined): void {
   if (!answer || !expected) return;
-  if (answer.length !== expected.length) throw new Error(`${name} gives ${answer.length} numbers instead of ${expected.length}`);
+  if (answer.length !== expected.length) throw new Error(`${name}: expected an answer of ${expected.length} numbers, got ${answer.length}`);
   const at = answer.findIndex((value, i) => !(Math.abs(value - expected[i]) <= TOLERANCE));
-  if (at >= 0) throw new Error(`${name} computes something else: number ${at} of its answer is ${answer[at]}, not ${expected[at]}`);
+  if (at >= 0) throw new Error(`${name}: expected number ${at} of its answer to be ${expected[at]}, got ${answer[at]}`);
 }
 
-/** Measures in batches, as long as the clock needs, from then on of the same size. */
+/** Measures in batches. The batch size doubles until a batch takes LEAST_SECONDS, and then stays. */
 function batches({ run }: Variant, scale: number): () => Promise<number> {
   let times = 1;
   return async () => {
@@ -62,13 +62,13 @@ function batches({ run }: Variant, scale: number): () => Promise<number> {
   };
 }
 
-// An older Node.js knows the processor time of the whole process only.
+// Older Node.js has only the processor time of the whole process.
 const cpuUsage = process.threadCpuUsage?.bind(process) ?? process.cpuUsage.bind(process);
 const cell = new Int32Array(new SharedArrayBuffer(4));
 
-/** Processor time of this thread in seconds: what else the machine does is not in it. */
+/** Processor time of this thread, in seconds. It excludes other work of the machine. */
 export function cpuTime(): number {
-  // A running thread's time is up to 4 ms old; it is exact once the thread has slept, for however short.
+  // The time of a running thread is up to 4 ms old. It is exact after the thread has slept, however briefly.
   Atomics.wait(cell, 0, 0, 0.01);
   const { user, system } = cpuUsage();
   return (user + system) / 1e6;

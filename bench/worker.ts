@@ -5,7 +5,7 @@ import { requestsPerSecond } from "./load.ts";
 import { type Service, startWorkerd } from "./workerd.ts";
 import type { Prepared, Workload } from "./workload.ts";
 
-// Recommendations per second by bare workerd: 20 catalogue actions, d = 128, a context of 5 named features.
+// Recommendations per second of workerd alone: 20 catalogue actions, d = 128, a context of 5 named features.
 
 const SEED = 1;
 const ACTIONS = 20;
@@ -14,7 +14,7 @@ const BODIES = 256;
 const CONNECTIONS = 32;
 const ROUNDS = 11;
 const ROUND_MS = 700;
-/** The runtime compiles what runs often; a worker in service has long been compiled. */
+/** Time for the runtime to compile hot code, as in a worker that has run for long. */
 const WARM_UP_MS = 2500;
 const MODEL = "bench";
 const PATH = `/v1/models/${MODEL}/recommendations`;
@@ -39,7 +39,7 @@ export const workerWorkloads: readonly Workload[] = [
   workload("worker-learner", worker, "learner", row),
 ];
 
-/** Requests per second of a worker, beside a peer that takes the same requests and of which it is to reach a share. */
+/** Requests per second of a worker and of a peer that takes the same requests. The target is a share of the peer's rate. */
 function workload(name: string, subject: Service, serving: "edge" | "learner", peer: Service, share?: number): Workload {
   return {
     name,
@@ -80,7 +80,7 @@ const actions = Array.from({ length: ACTIONS }, (_, i) => ({
   features: { brand: `brand-${draw(6)}`, category: `category-${draw(4)}`, price: draw(200) },
 }));
 
-/** What the generator sends, as bytes: contexts differ, so that nothing gains by remembering one. */
+/** The requests as bytes. Contexts differ, so that no variant gains by caching one. */
 const requests = Array.from({ length: BODIES }, () => {
   const context = {
     country: `country-${draw(30)}`,

@@ -8,34 +8,34 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { build, type Plugin } from "esbuild";
 
-/** A worker of one process of the runtime. */
+/** A worker in a workerd process. */
 export interface Service {
   readonly name: string;
-  /** Its source, which is bundled as for a deployment. */
+  /** Source file. It is bundled as for a deployment. */
   readonly entry: string;
   /** Text bindings by name. */
   readonly vars?: Readonly<Record<string, string>>;
-  /** Its Durable Objects, by binding; each is a class that the entry exports, with SQLite on disk. */
+  /** Durable Object classes by binding. The entry exports them, and each has SQLite on disk. */
   readonly objects?: Readonly<Record<string, string>>;
-  /** KV namespaces by binding: the service that holds them. */
+  /** KV namespaces by binding. The value names the service that holds the namespace. */
   readonly namespaces?: Readonly<Record<string, string>>;
 }
 
 export interface Runtime {
-  /** Where each service listens on the loopback interface. */
+  /** Port of each service on the loopback interface. */
   readonly ports: ReadonlyMap<string, number>;
-  /** Ends the process and removes what it stored. */
+  /** Ends the process and deletes its storage. */
   close(): Promise<void>;
 }
 
 const STARTED_WITHIN_MS = 30_000;
 
-// The runtime that wrangler brings is the one that `npm start` runs.
+// Uses the workerd that wrangler depends on, as `npm start` does.
 const fromWrangler = createRequire(createRequire(import.meta.url).resolve("wrangler"));
 
 /**
- * Starts bare workerd with these services, each on a port of its own, without wrangler's proxy before it.
- * @throws {Error} if it ends before all of them listen.
+ * Starts workerd with these services, each on its own port, without wrangler's proxy.
+ * @throws {Error} if workerd ends before all services listen.
  */
 export async function startWorkerd(services: readonly Service[]): Promise<Runtime> {
   const folder = await mkdtemp(join(tmpdir(), "afterclick-bench-"));
@@ -54,7 +54,7 @@ export async function startWorkerd(services: readonly Service[]): Promise<Runtim
   }
 }
 
-/** Starts it with what it needs and stores in a folder. */
+/** Starts workerd with its configuration, modules and storage in a folder. */
 async function start(services: readonly Service[], folder: string): Promise<Runtime> {
   await mkdir(join(folder, "objects"));
   const date = /"compatibility_date": "([\d-]+)"/.exec(await readFile("wrangler.jsonc", "utf8"))?.[1] as string;
@@ -74,7 +74,7 @@ async function start(services: readonly Service[], folder: string): Promise<Runt
     await ended;
   };
   try {
-    const died = ended.then(() => Promise.reject(new Error("workerd ended before it listened")));
+    const died = ended.then(() => Promise.reject(new Error("workerd ended before all services listened; look at its output above")));
     return { ports: await Promise.race([listening(runtime.stdio[3] as Readable, services.length), died]), close };
   } catch (error) {
     await close();
@@ -82,7 +82,7 @@ async function start(services: readonly Service[], folder: string): Promise<Runt
   }
 }
 
-/** Reads the runtime's messages until so many sockets listen. */
+/** Reads the runtime's messages until `count` sockets listen. */
 async function listening(messages: Readable, count: number): Promise<Map<string, number>> {
   const ports = new Map<string, number>();
   for await (const line of createInterface({ input: messages, signal: AbortSignal.timeout(STARTED_WITHIN_MS) })) {
@@ -90,10 +90,10 @@ async function listening(messages: Readable, count: number): Promise<Map<string,
     if (event === "listen") ports.set(socket, port);
     if (ports.size === count) return ports;
   }
-  throw new Error(`workerd listens for ${ports.size} of ${count} services`);
+  throw new Error(`expected workerd to listen for ${count} services, got ${ports.size}`);
 }
 
-/** WebAssembly stays a module of its own, as the runtime wants it. */
+/** Keeps WebAssembly as a separate module, because workerd requires it. */
 const keepWasm: Plugin = {
   name: "keep-wasm",
   setup({ onResolve }) {
@@ -101,7 +101,7 @@ const keepWasm: Plugin = {
   },
 };
 
-/** Bundles a service. Returns its modules as the configuration lists them. */
+/** Bundles a service. Returns its modules in the syntax of the configuration. */
 async function bundle({ name, entry }: Service, folder: string): Promise<string> {
   const { metafile } = await build({
     entryPoints: [entry],

@@ -1,30 +1,30 @@
 /**
- * The same work done by several variants. In each round every variant is measured once, one after the other, so that what
- * drifts on a machine hits all of them alike.
+ * The same work done by several variants. Each round measures every variant once, one after the other, so that drift of the machine
+ * affects all of them alike.
  */
 export interface Workload {
   readonly name: string;
-  /** Of every measurement. A unit "... per second" or ".../s" is better the more, any other the less. */
+  /** Unit of the measurements. More is better for "... per second" and ".../s", less for any other. */
   readonly unit: string;
   readonly rounds: number;
   /** The variant that the others are compared with. */
   readonly peer: string;
-  /** Times that each variant runs before it is measured, default 2, so that caches and compilers are warm. */
+  /** Runs of each variant before the first measurement, so that caches and compilers are warm. Default: 2. */
   readonly warmUps?: number;
   readonly targets?: readonly Target[];
-  /** Makes seeded inputs and starts what it needs; a variant whose program is not installed is left out. */
+  /** Makes seeded inputs and starts the variants. Leaves out a variant whose program is not installed. */
   prepare(): Promise<Prepared>;
 }
 
-/** What a variant is to reach: to be so many times as good as a peer, or a value in the workload's unit. */
+/** A target of a variant: a ratio to a peer, or a value in the workload's unit. */
 export type Target = { readonly variant: string } & ({ readonly peer: string; readonly atLeast: number } | { readonly atMost: number });
 
 export interface Prepared {
-  /** Each measures once. */
+  /** Each function makes one measurement. */
   readonly variants: Readonly<Record<string, () => number | Promise<number>>>;
-  /** Variants that cannot run here, and why. */
+  /** Reasons, by the names of variants that cannot run here. */
   readonly missing?: Readonly<Record<string, string>>;
-  /** What else is known after the last round. */
+  /** Further findings after the last round. */
   findings?(): readonly Finding[];
   close?(): Promise<void>;
 }
@@ -40,13 +40,13 @@ export interface Result {
   readonly runs: number;
 }
 
-/** A sentence about a target, and whether it was reached. */
+/** The result of a target. */
 export interface Finding {
   readonly text: string;
   readonly met: boolean;
 }
 
-/** Results of a workload, and how many times better than its peer each variant was: the median over rounds. */
+/** Results of a workload. `ratios` says how many times better than the peer each variant was, as a median over rounds. */
 export interface Comparison {
   readonly results: readonly Result[];
   readonly ratios: ReadonlyMap<string, number>;
@@ -62,7 +62,7 @@ export async function measure(workload: Workload, progress: (done: number, total
   try {
     for (let i = 0; i < (workload.warmUps ?? 2); i++) for (const name of names) await variants[name]();
     for (let round = 0; round < workload.rounds; round++) {
-      // Every other round backwards: no variant always follows the same one.
+      // Every other round runs backwards, so that no variant always follows the same one.
       for (const name of round % 2 === 0 ? names : names.toReversed()) {
         values.get(name)?.push(await variants[name]());
       }
@@ -75,7 +75,7 @@ export async function measure(workload: Workload, progress: (done: number, total
   return { ...comparison, missing, findings: [...comparison.findings, ...(findings?.() ?? [])] };
 }
 
-/** Summarises measurements: of each variant one per round, in the order of the rounds. */
+/** Summarises measurements. `values` has one number per round for each variant, in the order of the rounds. */
 export function compare(
   { name, unit, peer, targets = [] }: Pick<Workload, "name" | "unit" | "peer" | "targets">,
   values: ReadonlyMap<string, readonly number[]>,
@@ -102,7 +102,7 @@ export function compare(
   return { results, ratios, findings, missing: {} };
 }
 
-/** How many times better one variant was than another, which ran in the same rounds. */
+/** How many times better one variant was than another in the same rounds, as a median. */
 function ratioOf(own: readonly number[] | undefined, others: readonly number[] | undefined, unit: string): number | undefined {
   if (!own || !others) return undefined;
   const rate = /(\/s|per second)$/.test(unit);
@@ -110,7 +110,7 @@ function ratioOf(own: readonly number[] | undefined, others: readonly number[] |
   return quantile(better, 0.5);
 }
 
-/** Nothing, if one of a target's variants was not measured. */
+/** Evaluates a target. Empty if one of its variants was not measured. */
 function found(target: Target, value: number | undefined, unit: string): Finding[] {
   if (value === undefined) return [];
   if ("peer" in target) {
@@ -120,12 +120,12 @@ function found(target: Target, value: number | undefined, unit: string): Finding
   return [{ text: `${target.variant} ${short(value)} ${unit}, wanted ${target.atMost} ${unit}`, met: value <= target.atMost }];
 }
 
-/** Three significant digits. */
+/** Formats with three significant digits, or as an integer from 100 up. */
 export function short(value: number): string {
   return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }
 
-/** A quantile of at least one number, interpolated between its two neighbours. */
+/** A quantile of at least one number, by linear interpolation. */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const place = q * (sorted.length - 1);

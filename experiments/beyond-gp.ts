@@ -1,5 +1,5 @@
-// Delay-aware Gaussian-process policies on the papers' own benchmarks, beside the papers' algorithms in the same runs. They are
-// given the features, the domain and which features are the context's; everything else is their default.
+// Delay-aware Gaussian-process policies on the papers' own benchmarks, beside the papers' algorithms in the same runs. The policies
+// get the features, the domain and the number of context features. All other options keep their defaults.
 import { delayGpTs, delayGpUcb, type PolicyDescriptor } from "afterclick";
 import type { Experiment, Task } from "./experiment.ts";
 import * as liu from "./liu.ts";
@@ -11,7 +11,7 @@ const TS = "delay-aware GP-TS";
 const METRIC = "cumulative regret";
 const figures = [{ metric: METRIC, x: "round", y: METRIC }];
 
-/** Six features of the task, which are the context, and six of what is tried on it. */
+/** Six context features describe the task, and six features describe the candidate. */
 const tasks = { dimension: 12, contextDimension: 6 };
 
 const multiTask: Experiment = {
@@ -54,7 +54,7 @@ const objectives: Experiment = {
   },
 };
 
-/** As fine as what Delayed Zooming covers the interval with. */
+/** As fine as Delayed Zooming's own grid of the interval. */
 const interval = { points: Array.from({ length: 1001 }, (_, i) => [i / 1000]) };
 
 const lipschitz: Experiment = {
@@ -71,7 +71,7 @@ const lipschitz: Experiment = {
   },
 };
 
-/** A factor of at most so many rows; the last one has room for every point. */
+/** Maximum number of rows of the factor. The last value has room for every point. */
 const budgets: Record<string, number> = { "64 rows": 64, "128 rows": 128, "256 rows": 256, exact: 2000 };
 
 const budget: Experiment = {
@@ -84,5 +84,5 @@ const budget: Experiment = {
   run: (task: Task) => verma.playTasks(task, (): PolicyDescriptor => delayGpUcb({ ...tasks, capacity: budgets[task.algorithm] })),
 };
 
-/** In the order of their cost. */
+/** Cheapest first. */
 export const experiments: readonly Experiment[] = [objectives, lipschitz, budget, sampling, multiTask];

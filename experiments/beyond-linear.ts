@@ -1,4 +1,4 @@
-// What the options of the delay-aware linear policies are for: a world that changes, and rates that are linear in log-odds.
+// Options of the delay-aware linear policies: forgetting in a world that changes, and rewards whose log-odds are linear.
 import { delayLinTs, type PolicyDescriptor, Recommender } from "afterclick";
 import { geometric } from "../simulation/delay-law.ts";
 import { cumulative, type Stream, stream } from "../simulation/stream.ts";
@@ -9,7 +9,7 @@ const ACTIONS = 10;
 const DELAY = geometric(100);
 const window = 500;
 
-/** Ten random actions in each round, of which one with features x converts with the chance `rate(x, round)`. */
+/** Ten random actions in each round. An action with features x converts with probability `rate(x, round)`. */
 function randomActions(horizon: number, draw: (random: Stream) => number[], rate: Rate, names: (string | number)[]): World {
   const draws = { actions: stream(...names, "actions"), reward: stream(...names, "reward"), delay: stream(...names, "delay") };
   let actions: number[][] = [];

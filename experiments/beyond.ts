@@ -1,4 +1,4 @@
-// What this project's own policies and estimates do, on the papers' problems and beside the papers' algorithms.
+// This project's own policies and estimates, on the papers' problems and beside the papers' algorithms.
 
 import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, uniform } from "afterclick";
 import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
@@ -11,13 +11,13 @@ import { DIMENSION, digitsWorld } from "./digits.ts";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
 import { figures, heavyTail, regretOf, settings, world } from "./vernade.ts";
 
-/** One default configuration for everything, and beside it what the paper and the worker had. */
+/** The default configuration of this project's policies, beside the paper's algorithms and the worker's former default. */
 const linear = (dimension: number): Record<string, PolicyDescriptor> => ({
   "delay-lin-ts": delayLinTs({ dimension }),
   "delay-lin-ucb": delayLinUcb({ dimension }),
   "OTFLinUCB released": otfLinUcb({ dimension }),
   "OTFLinTS released": otfLinTs({ dimension }),
-  // Its standard deviation is a quarter of the norm: pending impressions are zeros and nothing else.
+  // The sampling deviation is a quarter of the norm. Pending impressions count as zeros, without correction.
   "LinTS, pending as zero": otfLinTs({ dimension, width: "theory", exploration: 0.25, widthCap: 1 }),
   uniform: uniform(),
 });
@@ -69,7 +69,7 @@ const laws: Record<string, DelayLaw> = {
   uniform: uniformDelay(MEAN),
   "log-normal": logNormalMixture([{ weight: 1, mu: Math.log(MEAN) - 0.5, sigma: 1 }]),
 };
-/** What is known of each conversion: at least three means of its impression, or anything up to that. */
+/** Least follow-up of an impression, in rounds. */
 const followUps: Record<string, number> = { "follow-up 3 to 6 means": 3 * MEAN, "follow-up up to 3 means": 0 };
 
 /** Greatest distance between the estimated distribution and the true one below its 95 % quantile, from 500 conversions. */
@@ -104,11 +104,11 @@ const delays: Experiment = {
   },
 };
 
-/** An impression at each time, of which a tenth convert. */
+/** One impression per time unit. A tenth of them convert. */
 const RATE = 0.1;
 const HEALTHY = 5000;
 
-/** Whether it ever alarms in 5,000 impressions, and after a cut then, how many conversions should have come until it does. */
+/** Whether a false alarm comes in 5,000 impressions, and the conversions expected between a cut after them and the alarm. */
 function silences(law: DelayLaw, random: Stream): { alarms: number; expected: number } {
   const estimate = new DelayEstimate({ window: 10 * MEAN });
   const due = new Map<number, number[]>();

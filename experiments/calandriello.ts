@@ -5,9 +5,9 @@ import { stream } from "../simulation/stream.ts";
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 
 const HORIZON = 2000;
-/** Standard deviation of the noise, that of the function being 1. */
+/** Standard deviation of the noise. That of the function is 1. */
 const NOISE = 0.5;
-/** C. */
+/** The paper's C. */
 const THRESHOLD = 1.1;
 const STEPS = 100;
 
@@ -28,7 +28,7 @@ const functions: Record<string, (x: readonly number[]) => number> = {
   Rastrigin: (x) => sum(x.map((each) => 10 * (1 - Math.cos(2 * Math.PI * each)) + each ** 2)),
 };
 
-/** Rewards of the candidates: the function turned round, with mean 0 and standard deviation 1. */
+/** Rewards of the candidates: the negated function, scaled to mean 0 and standard deviation 1. */
 function rewardsOf(name: string): number[] {
   const values = points.map((point) => -functions[name](point));
   const mean = sum(values) / values.length;
@@ -40,11 +40,11 @@ const options = { domain: { points }, kernel: squaredExponential({ lengthscale: 
 
 interface Algorithm {
   readonly policy: () => PolicyDescriptor;
-  /** How it batches: every evaluation by itself, MINI's repetition, or GP-BUCB's feedback withheld for up to log C nats. */
+  /** Batching: none, MINI's repetition, or GP-BUCB's feedback withheld for up to log C nats. */
   readonly batches: "single" | "repeated" | "withheld";
 }
 
-/** At a threshold of 1 MINI-GP-UCB is GP-UCB with the same multiplier, and on withheld feedback GP-BUCB; MINI-GP-EI is GP-EI. */
+/** At a threshold of 1 MINI-GP-UCB is GP-UCB with the same multiplier, and GP-BUCB if feedback is withheld. MINI-GP-EI is then GP-EI. */
 const optimist = (threshold: number) => () => miniGpUcb({ ...options, threshold });
 const improver = (threshold: number) => () => miniGpEi({ ...options, threshold });
 
@@ -73,7 +73,7 @@ async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly 
   const started = performance.now();
   for (let round = 1; round <= HORIZON; round++) {
     const [{ index, width, features }] = policy.choose({ round });
-    // Within a batch MINI keeps the numbers by which it chose.
+    // MINI keeps mean and width within a batch, so a new width marks a new batch.
     if (batches === "single" || (batches === "repeated" && width !== total.width) || (batches === "withheld" && total.gain === 0)) {
       total.batches++;
     }

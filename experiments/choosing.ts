@@ -1,20 +1,20 @@
-// The numbers and figures of docs/choosing.md, from results.json.
+// Writes the tables and figures of docs/choosing.md from results.json.
 import { parse, resetSVGDefIds, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
 import type { Result } from "./results.ts";
 
-/** A comparison: a column, or a panel, per setting; a row, or a bar, per algorithm. */
+/** A comparison. Each setting is a column of the table or a panel of the figure; each algorithm is a row or a bar. */
 interface Comparison {
-  /** The first one that has an algorithm is what is shown of it: where there are two, they played the same runs. */
+  /** The first experiment that has an algorithm supplies its numbers. Two experiments here played the same runs. */
   readonly experiments: readonly string[];
   readonly metric: string;
-  /** By how results.json calls them, what the reader is told. */
+  /** Labels of settings and algorithms, by their names in results.json. */
   readonly settings: Readonly<Record<string, string>>;
   readonly algorithms: Readonly<Record<string, string>>;
 }
 
-/** By the mark that stands for each in the guide; the figure has the same name. */
+/** Comparisons by the name of their mark in the guide. The figure's file has the same name. */
 export const comparisons: Readonly<Record<string, Comparison>> = {
   linear: {
     experiments: ["vernade", "figure-1"],
@@ -93,7 +93,7 @@ export function find({ experiments, metric }: Comparison, setting: string, algor
 const shown = (value: number): string =>
   Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) < 0.001 ? "0.000" : value.toPrecision(2);
 
-/** A Markdown table: the mean and its standard error. */
+/** A Markdown table of means with their standard errors. */
 function tableOf(comparison: Comparison, results: readonly Result[]): string {
   const settings = Object.entries(comparison.settings);
   const rows = Object.entries(comparison.algorithms).map(([algorithm, name]) => {
@@ -103,10 +103,12 @@ function tableOf(comparison: Comparison, results: readonly Result[]): string {
     });
     return `| ${[name, ...cells].join(" | ")} |`;
   });
-  return [`| policy | ${settings.map(([, told]) => told).join(" | ")} |`, `| --- |${" --: |".repeat(settings.length)}`, ...rows].join("\n");
+  return [`| policy | ${settings.map(([, label]) => label).join(" | ")} |`, `| --- |${" --: |".repeat(settings.length)}`, ...rows].join(
+    "\n",
+  );
 }
 
-/** Share of conversions that come inside a window, by its length over the delay's mean or median. */
+/** A Markdown table: the share of conversions inside a window, by its length in multiples of the delay's mean or median. */
 function sharesTable(): string {
   const typical = 1000;
   const laws = {
@@ -126,16 +128,17 @@ function sharesTable(): string {
   ].join("\n");
 }
 
-/** A page with its tables brought up to date, between the marks `<!-- NAME -->` and `<!-- /NAME -->`. @throws {Error} without them. */
+/** Replaces each table of a page, between the marks `<!-- NAME -->` and `<!-- /NAME -->`. @throws {Error} if the marks are missing. */
 export function withTables(page: string, tables: Readonly<Record<string, string>>): string {
   return Object.entries(tables).reduce((text, [name, table]) => {
     const place = new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(\n<!-- /${name} -->)`);
-    if (!place.test(text)) throw new Error(`the page has no place for ${name}`);
+    if (!place.test(text))
+      throw new Error(`The page must have the marks <!-- ${name} --> and <!-- /${name} -->, and has not. Add them where the table goes.`);
     return text.replace(place, (_, before, after) => `${before}\n${table}\n${after}`);
   }, page);
 }
 
-/** The guide with its numbers brought up to date. */
+/** The guide with its tables replaced. */
 export function withNumbers(guide: string, results: readonly Result[]): string {
   const tables = Object.entries(comparisons).map(([name, comparison]) => [name, tableOf(comparison, results)]);
   return withTables(guide, { ...Object.fromEntries(tables), shares: sharesTable() });
@@ -145,10 +148,10 @@ export function withNumbers(guide: string, results: readonly Result[]): string {
 export async function drawingOf(comparison: Comparison, results: readonly Result[]): Promise<string> {
   const { settings, algorithms, metric } = comparison;
   const plain = (name: string): string => name.replaceAll("`", "");
-  const values = Object.entries(settings).flatMap(([setting, told]) =>
+  const values = Object.entries(settings).flatMap(([setting, label]) =>
     Object.entries(algorithms).map(([algorithm, name]) => {
       const { mean, standardError } = find(comparison, setting, algorithm, results);
-      return { setting: told, policy: plain(name), mean, low: mean - standardError, high: mean + standardError };
+      return { setting: label, policy: plain(name), mean, low: mean - standardError, high: mean + standardError };
     }),
   );
   const order = Object.values(algorithms).map(plain);
@@ -179,7 +182,7 @@ export async function drawingOf(comparison: Comparison, results: readonly Result
       header: { labelFontSize: 13 },
     },
   };
-  // Ids count from the first drawing of the process otherwise.
+  // Otherwise ids continue from the previous drawing of this process.
   resetSVGDefIds();
   return `${await new View(parse(compile(spec).spec), { renderer: "none" }).toSVG()}\n`;
 }

@@ -1,7 +1,7 @@
-// What the papers say, held against results.json: the table in docs/research.md is made of this.
+// Checks the papers' claims against results.json, and writes the table of claims in docs/research.md.
 import type { Result } from "./results.ts";
 
-/** The figures that decide, and whether they bear a claim out. */
+/** The figures that decide a claim, and whether it holds. */
 export interface Weighed {
   readonly figures: string;
   readonly holds: boolean;
@@ -13,12 +13,12 @@ interface Claim {
   weigh(mean: Look): Weighed;
 }
 
-/** The mean of a result. @throws {Error} if it is not there. */
+/** Looks up the mean of a result. @throws {Error} if there is no such result. */
 export type Look = (experiment: string, setting: string, algorithm: string, metric?: string) => number;
 
 const shown = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(2));
 export const list = (values: readonly number[]): string => values.map(shown).join(" / ");
-/** Whether each of `values` is less than the one at its place in every one of `others`. */
+/** Whether each of `values` is less than the value at the same index in all `others`. */
 const below = (values: readonly number[], ...others: readonly (readonly number[])[]): boolean =>
   others.every((other) => values.every((value, i) => value < other[i]));
 
@@ -51,7 +51,7 @@ function least(
   };
 }
 
-/** A claim that a table's cells are met within a tenth. */
+/** A claim that the cells of a paper's table are reproduced within a tenth. */
 function cells(
   says: string,
   experiment: string,
@@ -183,7 +183,7 @@ export const means =
   (...names) =>
     found(results, names).mean;
 
-/** The table of docs/research.md: what was reproduced, what was not, and by how much. */
+/** The table of claims: the paper's statement, the figures here, and whether they reproduce it. */
 export function claimsTable(results: readonly Result[]): string {
   const printed = (experiment: string, setting: string, algorithm: string): number => {
     const { paperValue } = found(results, [experiment, setting, algorithm]);

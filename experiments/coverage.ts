@@ -1,4 +1,4 @@
-// Not of a paper: how often the intervals of the off-policy estimators hold the truth, where it is known.
+// Coverage of the off-policy estimators' intervals in a world whose truth is known. This experiment reproduces no paper.
 import { evaluate, type LoggedDecision, otfLinTs, Recommender } from "afterclick";
 import { geometric } from "../simulation/delay-law.ts";
 import { type Stream, stream } from "../simulation/stream.ts";
@@ -12,11 +12,11 @@ const DECISIONS = 2000;
 const HORIZON_MS = 1000;
 
 interface Setting {
-  /** How far the log's policy is from uniform: its log odds spread over so much. */
+  /** Range of the logging policy's log-odds. 0 is uniform. */
   readonly sharpness: number;
   /** Mean chance of a conversion. */
   readonly rate: number;
-  /** In ms; absent: conversions come at once. */
+  /** In ms. If absent, conversions come at once. */
   readonly meanDelay?: number;
 }
 
@@ -29,7 +29,7 @@ const settings: Record<string, Setting> = {
   "skewed log, delays": { sharpness: 2, rate: 0.1, meanDelay: 150 },
 };
 
-/** The actions' features, the chance of a conversion for each action, and chances of the log's policy and of another one, row by row. */
+/** Per context: the actions' features, their conversion rates, and the action probabilities of the logging policy and of a given one. */
 function world({ sharpness, rate }: Setting) {
   const draw = stream("coverage", "world");
   const table = (spread: number) => Array.from({ length: CONTEXTS }, () => softmax(Array.from({ length: ACTIONS }, () => spread * draw())));
@@ -49,7 +49,7 @@ function softmax(scores: readonly number[]): number[] {
   return odds.map((each) => each / sum);
 }
 
-/** Actions in a context: its features, and which action it is; the truth has products of both, which no additive model can follow. */
+/** Features of the actions in a context: the context's features and a one-hot action. The truth has interactions, which this model lacks. */
 function pointsIn(features: readonly number[]): Float64Array {
   const rows = Array.from({ length: ACTIONS }, (_, action) => [
     ...features,
@@ -90,7 +90,7 @@ function pick(chances: readonly number[], uniform: number): number {
   return chances.length - 1;
 }
 
-/** The chances in each context of a Thompson policy that has learnt the log's first half, of what had come by its end. */
+/** Action probabilities in each context of a Thompson policy. It has learnt the first half of the log, and only conversions before its end. */
 async function learntPolicy({ points }: World, log: readonly Drawn[], windowMs: number, seed: number): Promise<ArrayLike<number>[]> {
   const policy = otfLinTs({ dimension: DIMENSION, width: "theory", exploration: 0.25, widthCap: 1 });
   const recommender = await Recommender.create({ policy, window: { ms: windowMs }, seed });
@@ -113,16 +113,16 @@ async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly 
   const windowMs = HORIZON_MS / 2;
   const chances = algorithm === "given" ? made.given : await learntPolicy(made, log, windowMs, repeat);
   const inTime = meanDelay === undefined ? 1 : geometric(meanDelay).cdf(windowMs);
-  const worth = (policy: readonly ArrayLike<number>[]): number =>
+  const expectedReward = (policy: readonly ArrayLike<number>[]): number =>
     policy.flatMap((each, context) => Array.from(each, (chance, a) => chance * made.rates[context][a])).reduce((a, b) => a + b, 0) *
     (inTime / CONTEXTS);
   const policy = (decision: LoggedDecision): ArrayLike<number> => chances[(decision as Drawn).context];
   const evaluation = await evaluate({ log, policy, asOf: HORIZON_MS, window: { ms: windowMs } });
-  const truth = worth(chances);
+  const truth = expectedReward(chances);
   const metric = (name: string, value: number): Curve => ({ metric: name, at: [DECISIONS], values: [value] });
   return (["logged", "ips", "snips", "doublyRobust"] as const).flatMap((name) => {
     const { value, low, high } = evaluation[name];
-    const known = name === "logged" ? worth(made.logged) : truth;
+    const known = name === "logged" ? expectedReward(made.logged) : truth;
     return [
       metric(`${name} covers (%)`, 100 * Number(low <= known && known <= high)),
       metric(`${name} over truth`, value / known),

@@ -1,4 +1,4 @@
-// Handwritten digits as a bandit: ten actions, of which the image's label converts.
+// Handwritten digits as a bandit with ten actions. Only the action that equals the image's label converts.
 import type { Candidate } from "afterclick";
 import { csvParseRows } from "d3-dsv";
 import type { DelayLaw } from "../simulation/delay-law.ts";
@@ -7,12 +7,12 @@ import type { World } from "../simulation/world.ts";
 
 const ACTIONS = 10;
 const PIXELS = 64;
-/** One block of pixels to an action. */
+/** One block of pixels per action. */
 export const DIMENSION = ACTIONS * PIXELS;
 
 interface Digit {
   readonly label: number;
-  /** Of length 1. */
+  /** Normalised to length 1. */
   readonly pixels: readonly number[];
 }
 
@@ -26,7 +26,7 @@ function digitsOf(data: string): Digit[] {
     });
 }
 
-/** One pass through the digits in an order that the names shuffle. */
+/** One pass through the digits, shuffled by the names' seed. */
 export function digitsWorld(data: string, law: DelayLaw, names: (string | number)[]): World {
   const draws = { order: stream(...names, "order"), delay: stream(...names, "delay") };
   const digits = digitsOf(data);

@@ -8,7 +8,7 @@ export interface Curve {
 export interface Task {
   readonly setting: string;
   readonly algorithm: string;
-  /** 0, 1, ...: all random numbers of a run derive from it and from the setting, not from the algorithm. */
+  /** 0, 1, ... All random numbers of a run derive from this number and the setting, not from the algorithm. */
   readonly run: number;
   /** The text of the experiment's data file. */
   readonly data?: string;
@@ -27,14 +27,14 @@ export interface Experiment {
   readonly runs: number;
   readonly settings: readonly string[];
   readonly algorithms: readonly string[];
-  /** One figure each: its curves are those of `metric`, on axes with these titles. */
+  /** One figure per entry. It shows the curves of `metric`, on axes with these titles. */
   readonly figures: readonly Figure[];
-  /** Name of a file of the data folder, without which the experiment is skipped. */
+  /** Name of a file in the data folder. The experiment is skipped without it. */
   readonly dataFile?: string;
-  /** What is in the tables and in results.json: these metrics at these rounds; default: every metric at its last round. */
+  /** Metrics and rounds of the rows in the tables and in results.json. Default: every metric at its last round. */
   readonly reported?: readonly { readonly metric: string; readonly at: number }[];
   run(task: Task): Promise<readonly Curve[]>;
-  /** What the paper prints, where it prints a number. */
+  /** The number that the paper prints. Null if it prints none. */
   paperValue?(setting: string, algorithm: string, metric: string, at: number): number | null;
 }
 

@@ -3,10 +3,10 @@ import { compile, type TopLevelSpec } from "vega-lite";
 import type { Experiment, Figure } from "./experiment.ts";
 import { type Series, summarise } from "./results.ts";
 
-/** Points per curve that a figure draws. */
+/** Most points per curve, about. */
 const RESOLUTION = 200;
 
-/** An SVG with a panel per setting: the mean of each algorithm, in a band of one standard error. */
+/** An SVG with a panel per setting. It shows the mean of each algorithm in a band of one standard error. */
 export async function figureOf(experiment: Experiment, { metric, x, y }: Figure, series: readonly Series[]): Promise<string> {
   const values = series.flatMap(({ setting, algorithm, runs }) => {
     const points = summarise(runs, metric);

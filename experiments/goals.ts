@@ -1,4 +1,4 @@
-// What this project is to reach on the papers' problems, held against results.json: the table in docs/research.md is made of this.
+// Checks this project's goals on the papers' problems against results.json, and writes the table of goals in docs/research.md.
 import { type Look, list, means, type Weighed } from "./claims.ts";
 import type { Result } from "./results.ts";
 
@@ -189,7 +189,7 @@ const goals: readonly Goal[] = [
   },
 ];
 
-/** The table of docs/research.md: what was reached, what was not, and by how much. */
+/** The table of goals: the goal, the figures here, and whether they reach it. */
 export function goalsTable(results: readonly Result[]): string {
   const rows = goals.map(({ problem, goal, weigh }) => {
     const { figures, holds } = weigh(means(results));

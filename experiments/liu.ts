@@ -8,17 +8,17 @@ import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 const HORIZON = 60_000;
 const DELTA = 0.01;
 const METRIC = "cumulative regret";
-/** Rounds at which curves are kept. */
+/** Curves have a point every so many rounds. */
 const STEP = HORIZON / 100;
 
-/** The paper does not say its sigma. With this one Delayed Zooming has its regrets; DLPP has them with one per function. */
+/** The paper does not state its sigma. This one reproduces the regrets of Delayed Zooming. DLPP needs another for each function. */
 export const SIGMA = 0.03;
 
 export interface Reward {
   readonly dimension: number;
-  /** Its maximum. */
+  /** Maximum of the function. */
   readonly best: number;
-  /** With which DLPP has the paper's regrets. */
+  /** Sigma that reproduces the paper's regrets of DLPP. */
   readonly dlppSigma: number;
   mean(x: ArrayLike<number>): number;
 }
@@ -56,7 +56,7 @@ export const ZOOMING = `Delayed Zooming, sigma ${SIGMA}`;
 const DLPP = `DLPP, sigma ${SIGMA}`;
 const DLPP_MATCHED = "DLPP, sigma of the function";
 
-/** Sigma is that of the noise, which is normal, and the one that the algorithm knows. */
+/** Standard deviation of the normal noise. The algorithm knows this value. */
 function sigmaOf(algorithm: string, reward: Reward): number {
   return algorithm === DLPP_MATCHED ? reward.dlppSigma : SIGMA;
 }
@@ -72,7 +72,7 @@ const run = ({ setting, algorithm, run: repeat }: Task): Promise<readonly Curve[
   return trial(setting, repeat, sigmaOf(algorithm, reward), policyOf(algorithm, reward));
 };
 
-/** Plays a policy that chooses in its own domain, under noise of deviation `sigma`. */
+/** Plays a policy that chooses in its own domain. The noise has the standard deviation `sigma`. */
 export async function trial(setting: string, run: number, sigma: number, descriptor: PolicyDescriptor): Promise<readonly Curve[]> {
   const [name, lawName] = setting.split(", ");
   const reward = rewards[name];

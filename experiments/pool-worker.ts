@@ -1,6 +1,6 @@
 import type { Curve, Paper, Task } from "./experiment.ts";
 
-/** Runs one task in a thread of its own. `module` is a paper's file. */
+/** Runs one task in a thread of the pool. `module` is the URL of a paper's file. */
 export default async function run({
   module,
   experiment,

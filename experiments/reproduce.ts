@@ -18,12 +18,15 @@ import { paper as vernade } from "./vernade.ts";
 const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
 const all: readonly Paper[] = [...papers, beyond];
 const names = all.map(({ id }) => id).join("|");
-const HELP = `npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--data DIR] [--out DIR]
+const HELP = `Reruns the papers' experiments on all cores. Writes results.json, and a figure and a table per experiment.
 
-Reruns the experiments of the papers, on all cores, and writes DIR/results.json, a figure and a table of each (default: results).
---paper ID one of them; "beyond", which is not of a paper, runs only when asked for
---runs N   repeats of each instead of its own number
---data DIR folder of the real data; what needs it is skipped without`;
+Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--data DIR] [--out DIR]
+
+--paper ID       run one paper only; "beyond", this project's own experiments, runs only with this option
+--experiment ID  run one experiment only
+--runs N         repeats per experiment (default: the experiment's own number)
+--data DIR       folder of the real data; experiments that need it are skipped without
+--out DIR        folder of the results (default: results)`;
 
 const { values } = parseArgs({
   options: {
@@ -52,25 +55,26 @@ if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) refuse(`--runs:
 
 const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
 
-/** The text of an experiment's data file; undefined, and a word on it, where it cannot be had. */
+/** Reads an experiment's data file. If it cannot be read, prints the reason and returns undefined. */
 async function dataFor({ id, dataFile }: Experiment): Promise<string | undefined> {
   const skipped = (why: string): undefined => void console.log(`${id}: skipped, ${why}`);
   if (!values.data) return skipped(`it needs ${dataFile} (--data DIR)`);
   return readFile(join(values.data, dataFile as string), "utf8").catch((error) => skipped(error.message));
 }
 
-/** An experiment, and what came of it once the pool has played it. */
+/** An experiment in the pool, with its progress and its results. */
 interface Played {
   readonly paper: Paper;
   readonly experiment: Experiment;
-  /** Tasks that have ended, and what to do at every further one. */
+  /** Number of finished tasks. */
   ended: number;
+  /** Called after each further task. */
   progress?: () => void;
   readonly tasks: number;
   readonly series: Promise<Series[]>;
 }
 
-/** Hands all of an experiment to the pool, which plays what it is given in turn: no core waits for the last run of an experiment. */
+/** Queues all tasks of an experiment in the pool. All experiments share the queue, so no core idles at the end of one. */
 function enqueue(paper: Paper, experiment: Experiment, data: string | undefined): Played {
   const repeats = Array.from({ length: runs ?? experiment.runs }, (_, run) => run);
   const combinations = experiment.settings.flatMap((setting) => experiment.algorithms.map((algorithm) => ({ setting, algorithm })));
@@ -91,7 +95,7 @@ function enqueue(paper: Paper, experiment: Experiment, data: string | undefined)
   return played;
 }
 
-/** Waits for an experiment, with a bar. */
+/** Waits for an experiment and shows a progress bar. */
 async function watch(played: Played): Promise<Series[]> {
   const name = `${played.paper.id} ${played.experiment.id}`;
   const bar = new SingleBar({ format: `${name} {bar} {value}/{total} runs, {eta_formatted} left` }, Presets.shades_classic);
@@ -128,5 +132,5 @@ for (const [i, played] of queue.entries()) {
   await writeFile(join(values.out, "results.json"), `${JSON.stringify(results, null, 1)}\n`);
 }
 await pool.destroy();
-if (results.length === 0) refuse("nothing was run");
+if (results.length === 0) refuse("No experiment matches, or all were skipped. Check --paper, --experiment and --data.");
 console.log(`\n${results.length} results in ${join(values.out, "results.json")} (${(performance.now() / 1000).toFixed(0)} s)`);

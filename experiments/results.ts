@@ -57,7 +57,7 @@ export function resultsOf(paper: Paper, experiment: Experiment, series: readonly
 
 const shown = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));
 
-/** A Markdown table of an experiment's results, the paper's numbers beside them. */
+/** A Markdown table of an experiment's results beside the paper's numbers. */
 export function tableOf(results: readonly Result[]): string {
   const lines = results.map(({ setting, algorithm, metric, at, mean, standardError, paperValue }) => {
     const printed = paperValue === null ? "" : shown(paperValue);

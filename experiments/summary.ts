@@ -1,4 +1,4 @@
-// npm run summary: writes what experiments/results.json says into docs/research.md, and into docs/choosing.md and its figures.
+// npm run summary: updates the tables of docs/research.md and docs/choosing.md, and their figures, from experiments/results.json.
 import { readFile, writeFile } from "node:fs/promises";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";

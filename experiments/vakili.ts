@@ -17,21 +17,21 @@ import type { Curve, Experiment, Paper } from "./experiment.ts";
 
 const HORIZON = 1000;
 const NOISE = 0.02;
-/** Half the width of a confidence interval in deviations: of BPE's bounds, and of the bonus of the others. */
+/** Half the width of a confidence interval, in posterior deviations. BPE uses it for its bounds, the others for their bonus. */
 const WIDTH = Math.sqrt(6);
-/** Points through which an objective is fitted. */
+/** Number of random points that an objective is fitted to. */
 const KNOTS = 100;
 
 const axis = Array.from({ length: 50 }, (_, i) => -5 + (10 * i) / 49);
 const points = axis.flatMap((x) => axis.map((y) => [x, y]));
 
-/** Section 7: lengthscales of the squared exponential, for the objective and for whoever learns it. */
+/** Section 7: lengthscales of the squared exponential, the same for the objective and the algorithms. */
 const lengthscales: Record<string, number> = { f1: 0.8, f2: 1 };
 
 const settings = Object.keys(lengthscales).flatMap((objective) => [0, 25, 50].map((mean) => ({ objective, mean })));
 const nameOf = ({ objective, mean }: { objective: string; mean: number }): string => `${objective}, Poisson ${mean}`;
 
-/** A kernel model fitted to a normal draw at random points; a draw per run, as how hard one is decides much. */
+/** A kernel model fitted to a normal draw at random points. Every run draws a new one, because objectives differ much in difficulty. */
 async function objectiveOf(name: string, repeat: number): Promise<Float64Array> {
   const random = stream("vakili", name, repeat);
   const kernel = squaredExponential({ lengthscale: lengthscales[name] });
@@ -46,17 +46,17 @@ async function objectiveOf(name: string, repeat: number): Promise<Float64Array> 
   return model.moments(Float64Array.from(points.flat())).mean;
 }
 
-/** u of equation 5 at xi = 9, b = 1, delta = 0.01: what BPE-Delay waits for, and a window that (almost) no delay exceeds. */
+/** u of equation 5 at xi = 9, b = 1, delta = 0.01. BPE-Delay waits this long, and almost no delay exceeds this window. */
 const bound = (mean: number): number => (mean === 0 ? 0 : mean + 2 * Math.log((3 * HORIZON) / 0.01));
 
-/** `rewardBound` is B_y of GP-UCB-SDF: the greatest value of the objective in size. */
+/** `rewardBound` is B_y of GP-UCB-SDF: the greatest absolute value of the objective. */
 export interface Problem {
   readonly lengthscale: number;
   readonly mean: number;
   readonly rewardBound: number;
 }
 
-/** A lattice over the square. */
+/** A lattice of 50 x 50 points over the square [-5, 5]^2. */
 export const domain = { points };
 
 const common = ({ lengthscale }: Problem) => ({
@@ -74,7 +74,7 @@ export const algorithms: Record<string, (problem: Problem) => PolicyDescriptor> 
   "GP-BUCB": (problem) => gpBucb(common(problem)),
 };
 
-/** Plays a policy for a problem in one of the settings; window and objective are the run's own. */
+/** Plays a policy in one of the settings. The setting fixes the window; each run draws its own objective. */
 export async function trial(setting: string, repeat: number, policyOf: (problem: Problem) => PolicyDescriptor): Promise<readonly Curve[]> {
   const { objective, mean } = settings.find((each) => nameOf(each) === setting) as (typeof settings)[number];
   const values = await objectiveOf(objective, repeat);

@@ -44,15 +44,15 @@ interface Tuning {
   readonly law: DelayLaw;
   readonly window: number;
   readonly points: readonly (readonly number[])[];
-  /** Of each point, without noise; scaled to 0 .. 1 in the synthetic experiments. */
+  /** Noise-free value of each point. The synthetic experiments scale it to 0 .. 1. */
   readonly values: Float64Array;
   readonly noise: number;
   readonly model: Model;
-  /** Candidates per query, drawn anew each time; default: every point. */
+  /** Number of candidates, drawn anew for each query. Default: every point. */
   readonly sampled?: number;
 }
 
-/** Plays a policy on a finite set of points. The simple regret counts only what has come back by each iteration, as in the paper. */
+/** Plays a policy on a finite set of points. The simple regret counts only feedback that has arrived by each iteration, as in the paper. */
 async function tune(
   tuning: Tuning,
   algorithm: string,
@@ -84,13 +84,13 @@ async function tune(
     },
     delay(round) {
       const delay = law.draw(random.delay);
-      // With a delay of 0 the feedback of iteration t is there at its end.
+      // With a delay of 0 the feedback of iteration t arrives at its end.
       const end = round + delay;
       if (end <= horizon) known[end - 1] = Math.max(known[end - 1], value);
       return delay;
     },
   };
-  // The baselines have no window: only the SDF policies ignore what comes after it.
+  // Only the SDF policies have a window. The baselines use all feedback.
   const regret = play(policy, world, { offset: 1, window: algorithm.endsWith("SDF") ? window : undefined });
   const at = Array.from({ length: horizon }, (_, i) => i + 1);
   let incumbent = Math.min(...values);
@@ -138,7 +138,7 @@ function synthetic(
     algorithms: names,
     figures: [{ metric: "simple regret", x: "iteration", y: "simple regret" }],
     async run({ setting, algorithm, run }) {
-      // Values in 0 .. 1 have a variance of 1/4 at most; the paper does not print the prior's.
+      // Values in 0 .. 1 have a variance of at most 1/4. The paper does not print the prior variance.
       const model = { kernel: squaredExponential({ lengthscale: LENGTHSCALE, variance: 0.25 }), noiseVariance: 1e-4 };
       const values = await objective(run);
       const tuning = { horizon: 150, points: grid, values, noise: 0.01, model, ...settings[setting] };
@@ -150,7 +150,7 @@ function synthetic(
 const twice = (mean: number): { law: DelayLaw; window: number } => ({ law: poisson(mean), window: 2 * mean });
 const bothLaws = { "Poisson 10": twice(10), "fixed 10": { law: fixed(10), window: 20 } };
 
-/** Section 6.2: hyper-parameters of a model tuned over a given grid; validation error is one less the accuracy. */
+/** Section 6.2: tunes a model's hyper-parameters over a given grid. The validation error is one minus the accuracy. */
 function tuningOf(id: string, title: string, dataFile: string): Experiment {
   return {
     id,
@@ -181,7 +181,7 @@ function tuningOf(id: string, title: string, dataFile: string): Experiment {
   };
 }
 
-/** Section 6.3: 50 tasks one after the other, 30 rounds each; the meta-features of the task are the context. */
+/** Section 6.3: 50 tasks one after the other, 30 rounds each. The task's meta-features are the context. */
 const multiTask: Experiment = {
   id: "multi-task",
   title: "Verma 2022, Figure 4 a-b: multi-task contextual SVM tuning, Poisson 3, m = 6, hyper-parameters refitted every 10 queries",
@@ -193,7 +193,7 @@ const multiTask: Experiment = {
   run: (task) => playTasks(task, algorithms[task.algorithm], task.algorithm.endsWith("SDF") ? 6 : undefined),
 };
 
-/** Plays a policy on the tasks one after the other; the model's features are the task's, then the action's. */
+/** Plays a policy on the tasks one after the other. The features are the task's, followed by the action's. */
 export async function playTasks(
   { setting, run, data }: Task,
   policyOf: (model: Model) => PolicyDescriptor,
@@ -208,7 +208,7 @@ export async function playTasks(
       .map((row) => ({ features: features.map((each) => Number(row[each])), accuracy: Number(row.accuracy) })),
   );
   const random = streams("verma multi-task", setting, run);
-  // The order of the tasks is the run's own.
+  // Each run has its own order of the tasks.
   const order = byTask
     .map((task) => ({ task, key: random.candidates() }))
     .sort((a, b) => a.key - b.key)

@@ -9,13 +9,13 @@ const ACTIONS = 10;
 const options = { dimension: DIMENSION, delta: 0.1 } as const;
 
 export const algorithms: Record<string, PolicyDescriptor> = {
-  // As printed, with the norms of equation 3; Algorithm 2 prints those of the O(m) buffer.
+  // As printed, with the norms of equation 3. Algorithm 2 prints the norms of the O(m) buffer.
   "OTFLinUCB printed": otfLinUcb({ ...options, ridge: 1, width: "theory", norms: "exact" }),
   "OTFLinUCB released": otfLinUcb({ ...options, ridge: 1, width: "released" }),
   "OTFLinTS printed": otfLinTs({ ...options, ridge: 1, width: "theory", norms: "exact" }),
   "OTFLinTS printed, buffered": otfLinTs({ ...options, ridge: 1, width: "theory" }),
   "OTFLinTS released": otfLinTs({ ...options, width: "released" }),
-  // What the worker gives a model without a policy: the printed rule, narrowed.
+  // The printed rule with a narrower width: the worker's former default.
   "OTFLinTS narrowed": otfLinTs({ ...options, width: "theory", exploration: 0.25, widthCap: 1 }),
   uniform: uniform(),
 };
@@ -41,7 +41,7 @@ export function world(horizon: number, law: DelayLaw, names: (string | number)[]
   };
 }
 
-/** Plays a policy; the curve of its regret. */
+/** Plays a policy and returns its regret curve. */
 export async function regretOf(descriptor: PolicyDescriptor, window: number, played: World, seed: number): Promise<readonly Curve[]> {
   const { policy } = await Recommender.create({ policy: descriptor, window: { rounds: window }, seed });
   const regret = cumulative(play(policy, played, { offset: 0, window }));
@@ -73,8 +73,8 @@ const wellBehaved: Experiment = {
 };
 
 /**
- * A stand-in for the delays of the Criteo data, which the paper does not print: in units of a hundredth of the logged seconds,
- * a fifth within some rounds (median 5), the rest around thousands (median 3000), so that many fall beyond the window.
+ * Replaces the delays of the Criteo data, which the paper does not print. The unit is a hundredth of the logged seconds. A fifth of
+ * the delays are short (median 5); the rest are long (median 3000), so that many exceed the window.
  */
 export const heavyTail = logNormalMixture([
   { weight: 0.2, mu: Math.log(5), sigma: 1.5 },

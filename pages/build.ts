@@ -1,4 +1,4 @@
-// Bundles the page's script and style into a module of two strings: the worker then serves them inline, under one nonce.
+// Bundles the page's script and style into a module of two strings. The worker serves both inline, under one nonce.
 import { mkdir, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 

@@ -8,7 +8,7 @@ import { Session } from "./shop/session.ts";
 import { Shop } from "./shop/shop.tsx";
 import { type Route, routeOf } from "./ui/route.ts";
 
-/** Where the key is kept: in this tab, until it is closed. */
+/** The session storage entry that holds the secret key until the tab is closed. */
 const KEY = "afterclick.secret-key";
 
 const main = document.querySelector("main") as HTMLElement;
@@ -31,7 +31,7 @@ function useRoute(home: Route["view"]): Route {
   return route;
 }
 
-/** The shop and the dashboard of its model, side by side. */
+/** The demonstration: the shop, and the dashboard of its model. */
 function Demonstration({ publishableKey }: { publishableKey: string }) {
   const route = useRoute("shop");
   const [now, setNow] = useState(Date.now());
@@ -45,7 +45,7 @@ function Demonstration({ publishableKey }: { publishableKey: string }) {
   );
 }
 
-/** The dashboard of a deployed worker, for who has its secret key. */
+/** The dashboard of a deployed worker. It asks for the secret key first. */
 function Console() {
   const route = useRoute("dashboard");
   const [key, setKey] = useState(sessionStorage.getItem(KEY) ?? "");
@@ -63,7 +63,7 @@ function Console() {
   return (
     <>
       <p class="bar key">
-        <span class="quiet">The key stays in this tab until it is closed.</span>
+        <span class="quiet">This tab keeps the key until you close it.</span>
         <button type="button" onClick={() => leave("")}>
           Forget the key
         </button>

@@ -5,7 +5,7 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
 const TIMEOUT_MS = 30_000;
 
-/** The worker's refusal, in its own words. */
+/** An error answer of the worker. The message holds the worker's own detail. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -24,23 +24,23 @@ export interface Call {
   readonly method?: "GET" | "PUT" | "POST";
   readonly key?: string;
   readonly json?: unknown;
-  /** A body whose bytes are signed, instead of `json`. */
+  /** A signed body, sent instead of `json`. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** 1: do not try again, default 8. */
+  /** Most attempts, default 8. */
   readonly attempts?: number;
 }
 
 export interface Answer<Body> {
   readonly body: Body;
-  /** Whether an earlier attempt may have been taken although its answer never came. */
+  /** Whether the worker may have taken an earlier attempt whose answer was lost. */
   readonly resent: boolean;
 }
 
 /**
- * Calls a worker; what failed for want of a connection, or with 429 or 503, is tried again, the same request each time.
+ * Calls a worker. Sends the same request again after a failed connection, a 429 or a 503.
  *
- * @throws {ApiError} for any other refusal. @throws {UnreachableError} if no attempt was answered.
+ * @throws {ApiError} for any other error answer. @throws {UnreachableError} if no attempt was answered.
  */
 export async function call<Body>(base: URL, path: string, options: Call = {}): Promise<Answer<Body>> {
   const { method = "GET", attempts = ATTEMPTS } = options;
@@ -86,7 +86,7 @@ async function detailOf(response: Response): Promise<string> {
   }
 }
 
-/** `fetch` hides why it failed in a cause. */
+/** The reason of a failed `fetch`, which is in the error's cause. */
 function reasonOf(error: Error): string {
   const cause = error.cause as NodeJS.ErrnoException | undefined;
   return cause?.code ?? cause?.message ?? error.message;

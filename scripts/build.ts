@@ -1,4 +1,4 @@
-// Bundles the SDK once per platform, each beside its copy of the core; `asc` has built the core before.
+// Bundles the SDK once per platform, and copies the core beside the bundles. `asc` must have built the core.
 import { execFileSync } from "node:child_process";
 import { copyFile, mkdir } from "node:fs/promises";
 import { build } from "esbuild";

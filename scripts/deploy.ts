@@ -1,4 +1,4 @@
-// Deploys the worker to the Cloudflare account that wrangler is logged in to; npm has built it before.
+// npm run deploy: deploys the worker to the Cloudflare account of wrangler's login. npm builds the worker first.
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,26 +8,26 @@ import { parseArgs, stripVTControlCharacters as plain } from "node:util";
 import { experimental_readRawConfig as readConfig } from "wrangler";
 import { type Cloudflare, DeployError, deploy, type Ran, rehearse, type WranglerConfig } from "./deploy/deployment.ts";
 
-const USAGE = `Usage: npm run deploy [-- --dry-run]
+const USAGE = `Deploys the worker of wrangler.jsonc to Cloudflare. Creates the KV namespace and generates the secrets that are missing; overwrites
+nothing but the worker's code. Run it again to update the code.
 
-Deploys the worker of wrangler.jsonc. Log in first with \`npx wrangler login\`, or set CLOUDFLARE_API_TOKEN.
-It creates the KV namespace and generates the secrets that are missing, and overwrites none; run it again to update the code.
+Usage: npm run deploy [-- --dry-run]
 
-  --dry-run   does what needs no account: bundles the worker, and says what the rest would be
+  --dry-run   bundle the worker and list the other steps; needs no account
 
-Of several accounts CLOUDFLARE_ACCOUNT_ID chooses one.`;
+Log in first with \`npx wrangler login\`, or set CLOUDFLARE_API_TOKEN. If the login has several accounts, set CLOUDFLARE_ACCOUNT_ID.`;
 
 const HEALTH_TIMEOUT_MS = 10_000;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
-/** The real one. Wrangler tells in a file, line by line, what it has deployed. */
+/** Calls the real Cloudflare. Wrangler writes its results to a file of JSON lines in `folder`. */
 function cloudflareWith(folder: string): Cloudflare {
-  const told = join(folder, "wrangler-output.ndjson");
+  const output = join(folder, "wrangler-output.ndjson");
   return {
     async wrangler(args) {
       const env = {
         ...process.env,
-        WRANGLER_OUTPUT_FILE_PATH: told,
+        WRANGLER_OUTPUT_FILE_PATH: output,
         WRANGLER_SEND_METRICS: "false",
         WRANGLER_HIDE_BANNER: "true",
         FORCE_COLOR: "0",
@@ -38,7 +38,7 @@ function cloudflareWith(folder: string): Cloudflare {
           settle({ ok: !error, stdout: plain(stdout), stderr: plain(stderr) }),
         );
       });
-      return { ...ran, deployed: await deployedBy(told) };
+      return { ...ran, deployed: await deployedBy(output) };
     },
     async isHealthy(address) {
       try {

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 
-/** Where `wrangler dev` looks for local secrets. */
+/** The file from which `wrangler dev` reads local secrets. */
 export const DEV_VARS = ".dev.vars";
 
-/** Local secrets of the current directory; none when there is no file. */
+/** Reads the local secrets of the current directory. Empty if there is no file. */
 export async function readDevVars(): Promise<Record<string, string>> {
   try {
     return parseEnv(await readFile(DEV_VARS, "utf8")) as Record<string, string>;
@@ -15,13 +15,13 @@ export async function readDevVars(): Promise<Record<string, string>> {
   }
 }
 
-/** Writes local secrets, readable by their owner alone. */
+/** Writes local secrets to a file that only its owner can read. */
 export async function writeDevVars(vars: Readonly<Record<string, string>>, file = DEV_VARS): Promise<void> {
   const lines = Object.entries(vars).map(([name, value]) => `${name}="${value}"\n`);
   await writeFile(file, lines.join(""), { mode: 0o600 });
 }
 
-/** The four secrets that a worker needs, each made anew. */
+/** Generates the four secrets that a worker needs. */
 export function freshSecrets() {
   return {
     AFTERCLICK_SECRET_KEY: `sk_${randomBytes(24).toString("base64url")}`,

@@ -1,4 +1,4 @@
-// What a policy would have earned on a log of decisions of another one.
+// npm run evaluate: estimates a policy's reward from a log of another policy's decisions.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
@@ -10,21 +10,21 @@ import { type Source, SourceError } from "./evaluate/source.ts";
 import { LogError } from "./replay/open-bandit.ts";
 import { LogMismatch } from "./verify/event-log.ts";
 
-const USAGE = `Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--options JSON] [--as-of TIME] [--split SHARE]
+const USAGE = `Estimates the reward that a policy would have earned, from a log of other decisions and their probabilities.
+
+Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--options JSON] [--as-of TIME] [--split SHARE]
                                   [--draws N] [--seed N] [--json]
 
-Estimates what a policy would have earned, from a log of what others decided and with which chances. EVENTS is a model's log as
-GET /v1/models/:model/events has it, or an Open Bandit csv or csv.gz.
-
+  EVENTS          a model's log from GET /v1/models/:model/events, or an Open Bandit csv or csv.gz
   --policy ID     one of ${policies.map(({ id }) => id).join(", ")}
-  --action ID     instead of a policy: always this action
-  --options JSON  of the policy; its dimension is the log's unless given
-  --as-of TIME    conversions after it are not known yet: ISO 8601 or ms since 1970; by default the end of the log
-  --split SHARE   the oldest share of decisions, from which policy and reward model learn what had come by then; they are
-                  evaluated on the others; default 0.5
-  --draws N       samples among which a policy that samples chooses, default 100
-  --seed N        of the policy's randomness, default 0
-  --json          prints the result as JSON`;
+  --action ID     evaluate the policy that always takes this action
+  --options JSON  options of the policy; its dimension defaults to the log's
+  --as-of TIME    ignore conversions after this time: ISO 8601 or ms since 1970; default: the end of the log
+  --split SHARE   share of decisions, oldest first, that teach the policy and the reward model, with the conversions known by
+                  then; the others are evaluated; default 0.5
+  --draws N       samples per decision of a sampling policy, default 100
+  --seed N        seed of the policy's randomness, default 0
+  --json          print the result as JSON`;
 
 class UsageError extends Error {}
 
@@ -62,9 +62,10 @@ function parseSettings(args: string[]) {
     },
   });
   if (values.help) return void console.log(USAGE);
-  if (positionals.length !== 1) throw new UsageError(`expected one file of EVENTS, got ${positionals.length}`);
+  if (positionals.length !== 1) throw new UsageError(`expected one file EVENTS, got ${positionals.length}`);
   const { policy = "", action, json } = values;
-  if ((policy === "") === (action === undefined)) throw new UsageError("expected one of --policy and --action");
+  if ((policy === "") === (action === undefined))
+    throw new UsageError(`expected one of --policy and --action, got ${action === undefined ? "neither" : "both"}`);
   return {
     file: positionals[0],
     policy,
@@ -83,7 +84,7 @@ function optionsOf(text: string): Record<string, unknown> {
     const options = JSON.parse(text);
     if (options !== null && typeof options === "object" && !Array.isArray(options)) return options;
   } catch {}
-  throw new UsageError(`--options: expected an object as JSON, got ${text}`);
+  throw new UsageError(`--options: expected a JSON object, got ${text}`);
 }
 
 function timeOf(text: string): number {
@@ -105,10 +106,10 @@ async function sourceOf(file: string, asOf: number | undefined): Promise<Source>
   const source = await (/\.csv(\.gz)?$/.test(file) ? banditSource(file, options) : eventSource(texts(), options)).finally(bar.stop);
   if (source.decisions.length > 0) return source;
   const reasons = Array.from(source.leftOut, ([why, count]) => `${count} ${why}`).join(", ");
-  throw new SourceError(`${file} has no decision that can be weighed${reasons && `: ${reasons}`}`);
+  throw new SourceError(`${file}: expected at least one decision that can be evaluated, got none${reasons && `; left out: ${reasons}`}`);
 }
 
-/** The policy with the log's dimension, if it takes one and none is given. */
+/** The policy with its options, and with the log's dimension if it takes one and `options` has none. */
 function descriptorOf(id: string, options: Record<string, unknown>, { dimension }: Source) {
   const factory = policies.find((each) => each.id === id) as PolicyFactory<object> | undefined;
   if (!factory) throw new UsageError(`--policy: expected one of ${policies.map((each) => each.id).join(", ")}, got ${id}`);
@@ -116,17 +117,17 @@ function descriptorOf(id: string, options: Record<string, unknown>, { dimension 
   try {
     return factory({ dimension, ...options });
   } catch {
-    // It takes none, or what is wrong is wrong without it too.
+    // The policy may take no dimension. Any other error occurs again here.
     return factory(options);
   }
 }
 
 function always(action: string, { decisions }: Source) {
-  if (!decisions.some(({ ids }) => ids.includes(action))) throw new UsageError(`--action: ${action} was never among the candidates`);
+  if (!decisions.some(({ ids }) => ids.includes(action))) throw new UsageError(`--action: expected a candidate of the log, got ${action}`);
   return (decision: LoggedDecision): number[] => {
     const { ids } = decision as Source["decisions"][number];
     if (!ids.includes(action))
-      throw new UsageError(`--action: ${action} was not among the candidates of a decision at ${iso(decision.shownAt)}`);
+      throw new UsageError(`--action: expected a candidate of every decision, but ${action} was none at ${iso(decision.shownAt)}`);
     return ids.map((id) => Number(id === action));
   };
 }
@@ -142,12 +143,12 @@ function report(name: string, { leftOut }: Source, evaluation: Evaluation): stri
     `${estimator.padEnd(22)}${shown(value).padStart(10)}    ${shown(low)} to ${shown(high)}`;
   const poor = weights.mean < 0.9 && weights.mean + 2 / Math.sqrt(Math.max(weights.effective, 1)) < 1;
   return [
-    `${name}, on what was shown since ${iso(since)}, as of ${iso(asOf)}`,
-    `  ${whole.format(decisions.learnt)} decisions learnt from, ${whole.format(decisions.evaluated)} evaluated, ${whole.format(decisions.tooYoung)} too young to be weighed`,
+    `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
+    `  ${whole.format(decisions.learnt)} decisions for learning, ${whole.format(decisions.evaluated)} evaluated, ${whole.format(decisions.tooYoung)} too young`,
     ...Array.from(leftOut, ([why, count]) => `  ${whole.format(count)} left out: ${why}`),
-    `  ${percent.format(immature.decisions)} of the evaluated may still convert; ${percent.format(immature.conversions)} of all conversions are expected to be still to come`,
-    `  weights: ${shown(weights.mean)} on average, ${shown(weights.greatest)} at most, worth ${whole.format(Math.round(weights.effective))} decisions of equal weight`,
-    ...(poor ? ["  the log seldom did what the policy would do: IPS misses that part, and the others guess it"] : []),
+    `  ${percent.format(immature.decisions)} of the evaluated decisions may still convert; ${percent.format(immature.conversions)} of all conversions are still expected`,
+    `  weights: mean ${shown(weights.mean)}, maximum ${shown(weights.greatest)}, effective sample size ${whole.format(Math.round(weights.effective))}`,
+    ...(poor ? ["  warning: the log rarely took this policy's actions. IPS misses them, and the other estimators extrapolate"] : []),
     "",
     `${"reward per decision".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,
     row("the log's own policy", logged),
@@ -176,7 +177,7 @@ function barOf(what: string) {
 function explain(error: Error): string {
   if (error instanceof UsageError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS"))
     return `${error.message}\n\n${USAGE}`;
-  if (["ENOENT", "EISDIR", "EACCES"].includes((error as NodeJS.ErrnoException).code ?? "")) return `cannot read the log: ${error.message}`;
+  if (["ENOENT", "EISDIR", "EACCES"].includes((error as NodeJS.ErrnoException).code ?? "")) return `Cannot read the log: ${error.message}`;
   const known = [SourceError, LogError, LogMismatch, UnsupportedError, TypeError, RangeError].some((each) => error instanceof each);
   return known ? error.message : (error.stack ?? error.message);
 }

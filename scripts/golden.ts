@@ -6,7 +6,9 @@ import { casesOf } from "./golden/format.ts";
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { help: { type: "boolean", short: "h" } } });
 if (values.help || positionals.length !== 1) {
-  console.log("npm run golden -- DIR\n\nRuns every .json file of DIR through the built SDK; exit 1 on a failure or an empty DIR.");
+  console.log(
+    "Runs every .json file of DIR through the built SDK. Exit code 1: a case failed, or DIR has no file.\n\nUsage: npm run golden -- DIR",
+  );
   process.exit(values.help ? 0 : 1);
 }
 const count = { passed: 0, failed: 0, skipped: 0 };
@@ -17,14 +19,14 @@ const report = (outcome: keyof typeof count, name: string, detail = ""): void =>
 const files = await readdir(positionals[0]).then(
   (names) => names.filter((name) => name.endsWith(".json")).sort(),
   (error) => {
-    console.error(`cannot read ${positionals[0]}: ${error.message}`);
+    console.error(`Cannot read ${positionals[0]}: ${error.message}`);
     return [];
   },
 );
 for (const file of files) {
   try {
     const cases = casesOf(JSON.parse(await readFile(join(positionals[0], file), "utf8")));
-    if (cases.length === 0) throw new Error("the file has no case");
+    if (cases.length === 0) throw new Error("expected at least one case, got none");
     for (const { name, run } of cases) {
       await run().then(
         (outcome) => report(outcome ?? "passed", `${file} ${name}`, outcome && "this version has no such algorithm"),
@@ -35,6 +37,6 @@ for (const file of files) {
     report("failed", file, (error as Error).message);
   }
 }
-if (files.length === 0) console.error(`no golden file in ${positionals[0]}`);
+if (files.length === 0) console.error(`Expected .json files in ${positionals[0]}, got none.`);
 console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 || files.length === 0 ? 1 : 0;

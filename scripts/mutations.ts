@@ -1,4 +1,4 @@
-// Plants random small errors in the product code, one at a time, and looks whether the tests notice.
+// npm run mutations: plants small random errors in the product code, one at a time, and checks whether the tests fail.
 import { globSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -12,21 +12,20 @@ import { Tree } from "./mutations/tree.ts";
 import { askedToStop } from "./worker-process.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** Mutants that are judged at once. */
+/** Number of mutants tested in parallel. */
 const LANES = 2;
 
-const USAGE = `Usage: npm run mutations [-- --seed N --sample N --only PATH]
+const USAGE = `Plants small random errors in a copy of the product code, one at a time, and runs the tests that reach them. Prints the errors
+that no test noticed, and a table. Takes most of an hour, because it first runs the whole suite twice.
 
-Plants random small errors in the product code, one at a time in a copy of the project, and runs the tests that reach
-the place. First it runs the whole suite twice: as it is, and to see which test reaches what. Takes most of an hour.
+Usage: npm run mutations [-- --seed N --sample N --only PATH]
 
-  --seed N      draws the errors; the same seed draws the same ones from the same code (default 1). Given several times, each
-                seed is judged and reported by itself, and the suite is measured only once
-  --sample N    how many errors, in equal parts from each folder of product code (default 160)
-  --only PATH   errors in files whose path begins like this, such as src/model
+  --seed N      seed of the draw; the same seed draws the same errors from the same code (default 1). Several seeds, each
+                after its own --seed, are judged one by one after a single measurement of the suite
+  --sample N    number of errors per seed, in equal parts from each folder of product code (default 160)
+  --only PATH   draw only from files whose path begins with PATH, such as src/model
 
-Prints the errors that no test noticed, and a table. The exit code is 1 if for any seed less than 88 % were noticed, or
-less than 80 % in one of the folders.`;
+Exit code 1: for some seed the tests noticed fewer than 88 % of the errors, or fewer than 80 % in one folder.`;
 
 class MutationError extends Error {}
 
@@ -54,12 +53,15 @@ async function main(): Promise<boolean> {
   const planted = await plantedIn(ROOT);
   for (const each of equivalents) {
     const same = planted.mutants.filter((mutant) => equivalentOf(mutant) === each).length;
-    if (same !== 1) throw new MutationError(`equivalent.ts: "${each.original}" matches ${same} mutants of ${each.file}, expected one`);
+    if (same !== 1)
+      throw new MutationError(
+        `equivalent.ts: expected "${each.original}" to match one mutant of ${each.file}, got ${same}; update or remove the entry`,
+      );
   }
   const candidates = planted.mutants.filter(({ file }) => file.startsWith(values.only));
-  if (candidates.length === 0) throw new MutationError(`--only: no product code below "${values.only}"`);
+  if (candidates.length === 0) throw new MutationError(`--only: expected a path of product code, got "${values.only}"`);
   const controller = new AbortController();
-  void askedToStop().then(() => controller.abort(new MutationError("it was asked to stop")));
+  void askedToStop().then(() => controller.abort(new MutationError("Stopped by a signal.")));
   const { signal } = controller;
   const trees: Tree[] = [];
   try {
@@ -89,20 +91,20 @@ function progress(format: string): SingleBar {
   return new SingleBar({ format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 30_000, hideCursor: true }, Presets.rect);
 }
 
-/** Runs the suite as it is, and beside it the suite over code that reports what is reached. */
+/** Runs the suite on the plain code and, in parallel, on code that reports the places that each test reaches. */
 async function measure(trees: readonly Tree[], planted: Planted, signal: AbortSignal): Promise<Coverage> {
   const files = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
-  const bar = progress("{bar} {value}/{total} files of tests, as they are and what they reach | {duration_formatted}");
+  const bar = progress("{bar} {value}/{total} test files measured | {duration_formatted}");
   bar.start(files.length, 0);
   const begun = new Set<string>();
   const instrumented = await Tree.copyOf(ROOT, signal);
   try {
-    const options = { bail: false, slowestMs: 60_000, heard: ({ file }: { file: string }) => bar.update(begun.add(file).size) };
+    const options = { bail: false, slowestMs: 60_000, reported: ({ file }: { file: string }) => bar.update(begun.add(file).size) };
     const [plain, reports] = await Promise.all([
       run(trees[0], { files: files.map((file) => [file, null]) }, signal, options),
       measured(instrumented, planted, files, signal),
     ]);
-    if (plain.killer) throw new MutationError(`The suite fails as it is: ${plain.killer}`);
+    if (plain.killer) throw new MutationError(`The suite must pass before errors are planted, but fails: ${plain.killer}`);
     const tests: SuiteTest[] = plain.reports.map(({ file, name, ms }) => ({ file, name, ms }));
     return new Coverage(tests, reports, planted.mutants);
   } finally {
@@ -111,7 +113,7 @@ async function measure(trees: readonly Tree[], planted: Planted, signal: AbortSi
   }
 }
 
-/** Judges a sample of the mutants of each folder, in several trees at once. */
+/** Tests a sample of the mutants of each folder, in several trees in parallel. */
 async function judge(
   trees: readonly Tree[],
   folders: ReadonlyMap<string, readonly Mutant[]>,
@@ -134,7 +136,7 @@ async function judge(
       for (const mutant of mutants) {
         bar.update({ at: `${mutant.file}:${mutant.line}` });
         const verdict = await verdictOn(tree, mutant, coverage, signal);
-        // Nobody can commit an error that does not compile. Another one takes its place.
+        // A mutant that does not compile is replaced by another, because nobody could commit it.
         if (!verdict) continue;
         judged.push(verdict);
         if (verdict.fate !== "killed") console.log(`${verdict.fate}: ${described(mutant)}`);
@@ -163,7 +165,7 @@ async function verdictOn(tree: Tree, mutant: Mutant, coverage: Coverage, signal:
   });
 }
 
-/** A mutant in three lines. */
+/** Describes a mutant in three lines. */
 function described({ file, line, operator, original, replacement }: Mutant): string {
   const oneLine = (text: string): string => {
     const all = text.replace(/\s+/g, " ");
@@ -183,7 +185,7 @@ function scoresOf(judged: readonly Judged[]): Score[] {
 try {
   process.exit((await main()) ? 0 : 1);
 } catch (error) {
-  const told = error instanceof MutationError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS");
-  console.error(told ? (error as Error).message : error);
+  const known = error instanceof MutationError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS");
+  console.error(known ? (error as Error).message : error);
   process.exit(1);
 }

@@ -1,4 +1,4 @@
-// Writes the worker's description, which the worker then serves at /openapi.json.
+// Writes the OpenAPI document that the worker serves at /openapi.json.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { document } from "../worker/openapi/document.ts";
 

@@ -1,5 +1,5 @@
-// Makes the published package in build/package, after `npm run build`. It adds a core for linear policies, the worker as a library
-// and its typed client, and it writes a package.json without what only the repository needs.
+// Builds the published package in build/package, after `npm run build`: a core for linear policies, the mountable worker, its typed
+// client, and a package.json without the parts that only the repository needs.
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -21,14 +21,14 @@ await build({
   platform: "neutral",
   mainFields: ["module", "main"],
   conditions: ["workerd"],
-  // Those that a mounting worker has itself: one copy each.
+  // The host worker has these packages itself, so that each exists once.
   external: ["afterclick", "cloudflare:workers", "hono", "hono/*", "valibot"],
   logLevel: "warning",
 });
 
 run("typescript/bin/tsc", "-p", "worker/tsconfig.types.json");
 
-// Inferred types name the SDK's declarations by their place on this disk.
+// Inferred types name the SDK's declarations by their path on this disk. The package's name replaces it.
 for (const name of await readdir("build/types/worker", { recursive: true })) {
   if (!name.endsWith(".d.ts")) continue;
   const text = await readFile(join("build/types/worker", name), "utf8");

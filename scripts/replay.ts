@@ -1,4 +1,4 @@
-// Sends an Open Bandit log through a running worker: what would the model have chosen, and is any conversion lost?
+// npm run replay: sends an Open Bandit log through a running worker, compares choices, and checks that no conversion is lost.
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,23 +21,23 @@ import { conversionDelay, type Plan } from "./replay/plan.ts";
 import { Sender } from "./replay/sender.ts";
 import { type Counters, Tally } from "./replay/tally.ts";
 
-const USAGE = `Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--window-ms MS] [--model NAME]
+const USAGE = `Sends an Open Bandit csv or csv.gz through a running worker, into its own model, and checks that no conversion is lost.
 
-Sends an Open Bandit csv or csv.gz through a running worker, into a model of its own.
+Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--window-ms MS] [--model NAME]
 
-  --url URL           the worker's address, default http://127.0.0.1:8787
+  --url URL           URL of the worker, default http://127.0.0.1:8787
   --conversions RATE  share of rows that convert besides the clicked ones, default 0.1
-  --seed N            draws the conversions and their delays, default 1
-  --window-ms MS      how long a conversion counts, default 30000
-  --model NAME        default replay- and the file's name
+  --seed N            seed of conversions and delays, default 1
+  --window-ms MS      attribution window in ms, default 30000
+  --model NAME        name of the model, default "replay-" and the file's name
 
-Keys come from AFTERCLICK_SECRET_KEY and AFTERCLICK_WEBHOOK_SECRET, or from .dev.vars here.
-The last line is JSON: { served, delivered, joined, duplicate, late, lost }; the exit code is 1 if any conversion is lost.`;
+Reads AFTERCLICK_SECRET_KEY and AFTERCLICK_WEBHOOK_SECRET from the environment or from .dev.vars in this folder.
+The last line is JSON: { served, delivered, joined, duplicate, late, lost }. Exit code 1: a conversion was lost.`;
 
 const CONCURRENCY = 16;
 const REGISTERED_AT_ONCE = 100;
 const SETTLE_EVERY_MS = 5_000;
-/** The worker folds its journal in when a window has been closed for 5 minutes. */
+/** The learner takes conversions from the KV journal 5 minutes after a window has ended. */
 const JOURNAL_GRACE_MS = 6 * 60_000;
 
 class UsageError extends Error {}
@@ -57,7 +57,7 @@ interface Session extends Settings {
   readonly secretKey: string;
   readonly log: Log;
   readonly catalogue: Catalogue;
-  /** Makes the ids of this run its own. */
+  /** Makes the ids of this run unique. */
   readonly run: string;
 }
 
@@ -68,7 +68,8 @@ async function main(args: string[]): Promise<boolean> {
   const stored = await readDevVars();
   const secretKey = keyNamed("AFTERCLICK_SECRET_KEY", stored);
   const webhookSecret = keyNamed("AFTERCLICK_WEBHOOK_SECRET", stored);
-  if (!/^whsec_[A-Za-z0-9+/]+=*$/.test(webhookSecret)) throw new UsageError("AFTERCLICK_WEBHOOK_SECRET: expected whsec_ and base64");
+  if (!/^whsec_[A-Za-z0-9+/]+=*$/.test(webhookSecret))
+    throw new UsageError('AFTERCLICK_WEBHOOK_SECRET: expected whsec_ and base64; "npm start" makes one for a local worker');
   const log = await inspectLog(file);
   const session = { ...settings, secretKey, log, catalogue: await readCatalogue(log, itemFileOf(file)), run: Date.now().toString(36) };
 
@@ -76,7 +77,7 @@ async function main(args: string[]): Promise<boolean> {
   await configure(session);
   const before = await countsOf(session);
   console.log(
-    `${basename(file)}: ${log.rows} rows, ${log.items.length} items, into model ${model} (${before.impressions} impressions known before)`,
+    `${basename(file)}: ${log.rows} rows, ${log.items.length} items, into model ${model} (${before.impressions} earlier impressions)`,
   );
   const tally = new Tally();
   const sender = new Sender({ base, secret: webhookSecret, run: session.run, plan, tally });
@@ -115,7 +116,7 @@ function parseSettings(args: string[]): Settings | undefined {
   }
   const [file] = positionals;
   if (positionals.length !== 1) throw new UsageError(`expected one FILE, got ${positionals.length}`);
-  if (!URL.canParse(values.url)) throw new UsageError(`--url: expected an address, got ${values.url}`);
+  if (!URL.canParse(values.url)) throw new UsageError(`--url: expected a URL, got ${values.url}`);
   return {
     file,
     base: new URL(values.url),
@@ -137,10 +138,10 @@ function numberIn(option: string, text: string, min: number, max: number): numbe
 function keyNamed(name: string, stored: Readonly<Record<string, string>>): string {
   const key = process.env[name] || stored[name];
   if (key) return key;
-  throw new UsageError(`${name} is neither in the environment nor in .dev.vars; "npm start" makes one for a local worker`);
+  throw new UsageError(`${name}: expected in the environment or in .dev.vars, got none; "npm start" makes one for a local worker`);
 }
 
-/** The same configuration again changes nothing: a second run goes on from what the first has learnt. */
+/** Creates the model. The same configuration changes nothing, so a second run continues with the model's state. */
 async function configure({ base, model, secretKey: key, plan, catalogue }: Session): Promise<void> {
   const { actions, encoder } = catalogue;
   await call(base, `/v1/models/${model}`, { method: "PUT", key, json: { window: { ms: plan.windowMs }, serving: "learner", encoder } });
@@ -151,7 +152,7 @@ async function countsOf({ base, model, secretKey: key }: Session): Promise<Count
   return (await call<{ counts: Counts }>(base, `/v1/models/${model}`, { key })).body.counts;
 }
 
-/** Recommends for each row, then registers what the shop had shown, and schedules the conversions. */
+/** Requests a recommendation for each row, registers the logged impression, and schedules the conversions. */
 async function serve(session: Session, comparison: Comparison, sender: Sender, bar: SingleBar): Promise<void> {
   const { base, model, secretKey: key } = session;
   const served = Readable.from(readLog(session.file)).map(
@@ -190,11 +191,11 @@ async function register({ base, model, secretKey: key, run, plan }: Session, row
   });
 }
 
-/** Waits for what only the worker's journal had: the learner takes it from there when it closes the window. */
+/** Waits for conversions that were only in the KV journal. The learner takes them when it closes their bucket. */
 async function settle({ base, secretKey: key, plan }: Session, tally: Tally): Promise<void> {
   let waiting = tally.accepted;
   const deadline = Date.now() + plan.windowMs + JOURNAL_GRACE_MS;
-  if (waiting.length > 0) console.error(`waiting until the worker has taken ${waiting.length} conversions from its journal`);
+  if (waiting.length > 0) console.error(`Waiting until the learner has taken ${waiting.length} conversions from the KV journal.`);
   while (waiting.length > 0) {
     const expired = Date.now() > deadline;
     const open = [];
@@ -211,7 +212,7 @@ async function settle({ base, secretKey: key, plan }: Session, tally: Tally): Pr
 
 function startBar(rows: number, progress: () => object): SingleBar {
   const format =
-    "{bar} {percentage}% | {value}/{total} rows served | {delivered} conversions delivered, {waiting} to come | {duration_formatted}";
+    "{bar} {percentage}% | {value}/{total} rows served | {delivered} conversions delivered, {waiting} waiting | {duration_formatted}";
   const bar = new SingleBar({ format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, hideCursor: true }, Presets.rect);
   bar.start(rows, 0, progress());
   const refresh = setInterval(() => bar.update(progress()), 200);
@@ -220,7 +221,7 @@ function startBar(rows: number, progress: () => object): SingleBar {
 }
 
 function explain(error: Error): string {
-  if (error instanceof ApiError && error.status === 401) return `${error.message}; are the AFTERCLICK_ keys those of this worker?`;
+  if (error instanceof ApiError && error.status === 401) return `${error.message}. Use the AFTERCLICK_ keys of this worker.`;
   if (error instanceof UsageError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS"))
     return `${error.message}\n\n${USAGE}`;
   if (error instanceof LogError || error instanceof ApiError || error instanceof UnreachableError) return error.message;

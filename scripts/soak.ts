@@ -1,4 +1,4 @@
-// A shop and its recommender with a bad network between them, and a worker that is killed: is anything lost, or counted twice?
+// npm run soak: runs a worker behind a bad network, kills it repeatedly, and checks that nothing is lost or counted twice.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,17 +23,16 @@ const KILLS = 5;
 const LOOKUPS_AT_ONCE = 16;
 const LONGEST_MS = 15 * 60_000;
 
-const USAGE = `Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N]
+const USAGE = `Checks that a worker loses nothing and counts nothing twice. Starts its own worker, sends it recommendations and signed
+conversions through a proxy that cuts connections, delays requests and repeats webhooks, and kills the worker ${KILLS} times.
 
-Starts a worker of its own; sends it recommendations and signed conversions through a proxy that cuts connections, delays
-requests and sends webhooks twice; kills and restarts it ${KILLS} times meanwhile; and checks by its public API that nothing was
-lost or counted twice.
+Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N]
 
-  --recommendations N   default 20000
-  --conversions N       how many of them convert, default 2000: in time or late, some restated, retracted or sent again
-  --seed N              draws conversions and faults, default 1
+  --recommendations N   number of recommendations, default 20000
+  --conversions N       number of them that convert, default 2000: in time or late, some restated, retracted or repeated
+  --seed N              seed of conversions and faults, default 1
 
-The last line is JSON; the exit code is 1 if a promise was broken, and standard error says which. It takes ${LONGEST_MS / 60_000} minutes at most.`;
+The last line is JSON. Exit code 1: a check failed, and standard error says which. Takes at most ${LONGEST_MS / 60_000} minutes.`;
 
 class UsageError extends Error {}
 class StoppedError extends Error {}
@@ -43,7 +42,7 @@ interface Session {
   readonly victim: Victim;
   readonly traffic: Traffic;
   readonly proxy: ChaosProxy;
-  /** The worker itself, past the proxy. */
+  /** URL of the worker itself, without the proxy. */
   readonly base: URL;
   readonly key: string;
   readonly signal: AbortSignal;
@@ -75,10 +74,12 @@ async function main(args: string[]): Promise<boolean> {
   }
 }
 
-/** @throws {StoppedError} when it was asked to stop, or takes too long. */
+/** @throws {StoppedError} on a signal, or after LONGEST_MS. */
 async function stopped(signal: AbortSignal): Promise<never> {
-  const late = sleep(LONGEST_MS, undefined, { signal, ref: false }).then(() => `it did not end within ${LONGEST_MS / 60_000} minutes`);
-  throw new StoppedError(await Promise.race([late, askedToStop().then(() => "it was asked to stop")]));
+  const late = sleep(LONGEST_MS, undefined, { signal, ref: false }).then(
+    () => `The soak did not end within ${LONGEST_MS / 60_000} minutes. Try fewer recommendations.`,
+  );
+  throw new StoppedError(await Promise.race([late, askedToStop().then(() => "Stopped by a signal.")]));
 }
 
 function parsePlan(args: string[]): Plan | undefined {
@@ -117,19 +118,19 @@ async function soak(session: Session): Promise<boolean> {
   const bar = startBar(session);
   try {
     await Promise.all([traffic.run(), killMeanwhile(session)]);
-    bar.update({ phase: "waiting until all books are closed" });
+    bar.update({ phase: "waiting until all buckets are closed" });
     await sleep(closesAt(traffic.lastShownAt, TIMING) + CLOSED_WITHIN_MS - Date.now(), undefined, { signal: session.signal });
     await traffic.runBelated();
     await proxy.echoed();
     bar.update({ phase: "checking" });
     const evidence = await gather(session);
     bar.stop();
-    const broken = [...traffic.failures, ...breaches(evidence)];
-    for (const sentence of broken) console.error(`broken: ${sentence}`);
+    const failures = [...traffic.failures, ...breaches(evidence)];
+    for (const sentence of failures) console.error(`failed: ${sentence}`);
     const faults = { kills: victim.kills.length, ...proxy.counts };
     const { recommendations, conversions } = plan;
-    console.log(JSON.stringify({ recommendations, conversions, ...tally(evidence), ...faults, ok: broken.length === 0 }));
-    return broken.length === 0;
+    console.log(JSON.stringify({ recommendations, conversions, ...tally(evidence), ...faults, ok: failures.length === 0 }));
+    return failures.length === 0;
   } finally {
     bar.stop();
   }
@@ -143,7 +144,7 @@ async function createModel({ base, key }: Session): Promise<void> {
   await call(base, `/v1/models/${MODEL}/actions`, { method: "PUT", key, json: { actions } });
 }
 
-/** Kills the worker whenever another part of the recommendations has been answered. */
+/** Kills the worker after equal parts of the recommendations have been answered. */
 async function killMeanwhile({ plan, traffic, victim, signal }: Session): Promise<void> {
   for (let kill = 1; kill <= KILLS; kill++) {
     while (traffic.answered.size < (kill * plan.recommendations) / (KILLS + 1)) await sleep(20, undefined, { signal });
@@ -152,7 +153,7 @@ async function killMeanwhile({ plan, traffic, victim, signal }: Session): Promis
   }
 }
 
-/** What there is to judge by, all of it from the public API. */
+/** Collects the evidence from the public API. */
 async function gather({ base, key, traffic, victim }: Session): Promise<Evidence> {
   const model = `/v1/models/${MODEL}`;
   const { body } = await call<LearntConfig & Pick<Evidence, "counts" | "digest">>(base, model, { key });
@@ -165,7 +166,7 @@ async function gather({ base, key, traffic, victim }: Session): Promise<Evidence
   const impressions = lines.filter((line): line is LoggedImpression => line.type === "impression");
   const conversions = lines.filter((line): line is LoggedConversion => line.type === "conversion");
   const registered = new Set(impressions.map(({ id }) => id));
-  // All that are missing in the log, and all that something was reported of.
+  // Impressions that the log lacks, and impressions with reported conversions.
   const asked = new Set(traffic.accepted.map(({ impression }) => impression));
   for (const id of traffic.answered.keys()) if (!registered.has(id)) asked.add(id);
   return {
@@ -175,7 +176,7 @@ async function gather({ base, key, traffic, victim }: Session): Promise<Evidence
     kills: victim.kills,
     impressions,
     conversions,
-    told: await rewardsOf(
+    answeredRewards: await rewardsOf(
       Array.from(asked, (id) => [id, traffic.ids.get(id) as string]),
       { base, key },
     ),
@@ -185,21 +186,24 @@ async function gather({ base, key, traffic, victim }: Session): Promise<Evidence
   };
 }
 
-/** Rewards of those impressions that the worker knows. @param asked pairs of UUID and id. */
-async function rewardsOf(asked: (readonly [string, string])[], { base, key }: Pick<Session, "base" | "key">): Promise<Evidence["told"]> {
-  const told = new Map<string, number | null>();
+/** Asks the worker for rewards. Omits impressions that it does not know. @param asked pairs of UUID and id. */
+async function rewardsOf(
+  asked: (readonly [string, string])[],
+  { base, key }: Pick<Session, "base" | "key">,
+): Promise<Evidence["answeredRewards"]> {
+  const rewards = new Map<string, number | null>();
   const look = async () => {
     for (let next = asked.pop(); next; next = asked.pop()) {
       const [uuid, id] = next;
       try {
-        told.set(uuid, (await call<{ reward: number | null }>(base, `/v1/impressions/${id}`, { key })).body.reward);
+        rewards.set(uuid, (await call<{ reward: number | null }>(base, `/v1/impressions/${id}`, { key })).body.reward);
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 404) throw error;
       }
     }
   };
   await Promise.all(Array.from({ length: LOOKUPS_AT_ONCE }, look));
-  return told;
+  return rewards;
 }
 
 function startBar({ plan, traffic, victim }: Session): SingleBar {

@@ -1,4 +1,4 @@
-// Starts the worker on this machine, with local KV and Durable Objects, and sets up the demonstration shop.
+// npm start: starts the worker on this machine, with local KV and Durable Objects, and sets up the demonstration shop.
 import { parseArgs } from "node:util";
 import { SHOP_MODEL, shopActions, shopModel } from "../pages/shop/assortment.ts";
 import { ApiError, call, UnreachableError } from "./api.ts";
@@ -8,16 +8,16 @@ import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./w
 const DEFAULT_PORT = 8787;
 const STATE = ".wrangler/state";
 
-const USAGE = `Usage: npm start [-- --port N]
+const USAGE = `Starts the worker on this machine with a demonstration shop, and prints the URLs of its pages. Ctrl-C stops it.
 
-Starts the worker locally and prints the address of its page. Ctrl-C stops it.
+Usage: npm start [-- --port N]
 
-  --port N   default PORT, then ${DEFAULT_PORT} or, if that is taken, a free one
+  --port N   port; default: the variable PORT, then ${DEFAULT_PORT}, or a free port if ${DEFAULT_PORT} is in use
 
-Secrets are kept in ${DEV_VARS} and made on the first run; those in the environment win.
-What the worker learns is kept in ${STATE}; remove it to start from nothing.`;
+The first run writes secrets to ${DEV_VARS}. Values in the environment take precedence.
+The worker keeps its state in ${STATE}. Remove this folder to start from nothing.`;
 
-/** The environment's values first, then those of the last run, then fresh ones. */
+/** Takes secrets from the environment, then from the last run, and generates the rest. */
 async function prepareSecrets(): Promise<Record<string, string>> {
   const stored = await readDevVars();
   const fresh: Record<string, string> = { ...freshSecrets(), AFTERCLICK_DEMO: "true" };
@@ -27,17 +27,20 @@ async function prepareSecrets(): Promise<Record<string, string>> {
   return vars;
 }
 
-/** A port that somebody asked for is taken as it is, or refused; the default one gives way. */
+/** Chooses the port. A requested port must be free. If the default port is in use, a free one replaces it. */
 async function choosePort(asked: string | undefined): Promise<number> {
   if (asked === undefined) {
     if (await isFree(DEFAULT_PORT)) return DEFAULT_PORT;
     const port = await anyFreePort();
-    console.log(`Port ${DEFAULT_PORT} is taken; using ${port} instead.`);
+    console.log(`Port ${DEFAULT_PORT} is in use; using ${port} instead.`);
     return port;
   }
   const port = Number(asked);
-  if (!/^\d+$/.test(asked) || port < 1 || port > 65_535) throw new StartError(`port: expected a number from 1 to 65535, got ${asked}`);
-  if (!(await isFree(port))) throw new StartError(`port ${port} is taken; stop what listens there, or choose another with --port`);
+  if (!/^\d+$/.test(asked) || port < 1 || port > 65_535) throw new StartError(`--port: expected a number from 1 to 65535, got ${asked}`);
+  if (!(await isFree(port)))
+    throw new StartError(
+      `--port: expected a free port, but ${port} is in use; stop the process that listens there, or choose another port`,
+    );
   return port;
 }
 
@@ -47,7 +50,7 @@ async function setUpShop(base: URL, key: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
     throw new StartError(
-      `the demonstration model in ${STATE} has another configuration: ${error.message}\nRemove ${STATE} to start from nothing.`,
+      `The demonstration model in ${STATE} has another configuration: ${error.message}\nRemove ${STATE} to start from nothing.`,
     );
   }
   await call(base, `/v1/models/${SHOP_MODEL}/actions`, { method: "PUT", key, json: { actions: shopActions } });
@@ -81,12 +84,12 @@ async function main(): Promise<void> {
 
 function announce(base: URL): void {
   console.log(`
-  The shop       ${base.origin}/
-  A playground   ${base.origin}/playground/
-  Its keys       ${DEV_VARS}
-  Its state      ${STATE}
+  Shop         ${base.origin}/
+  Playground   ${base.origin}/playground/
+  Keys         ${DEV_VARS}
+  State        ${STATE}
 
-  Ctrl-C stops the worker; what it has learnt stays.
+  Ctrl-C stops the worker. Its state stays.
 `);
 }
 

@@ -1,4 +1,4 @@
-// Makes every decision of an exported log again, and learns again what it says was learnt.
+// npm run verify: replays an exported log, and compares every decision and every digest.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
@@ -6,13 +6,12 @@ import { Presets, SingleBar } from "cli-progress";
 import { LogMismatch } from "./verify/event-log.ts";
 import { verify } from "./verify/verification.ts";
 
-const USAGE = `Usage: npm run verify -- EVENTS
+const USAGE = `Verifies a model's log. Replays it through the same core and compares decisions, probabilities, digests and outcomes bit for bit,
+and every line with its receipt. Exit code 1: names the first event that differs.
 
-Replays a model's log, as GET /v1/models/:model/events has it, through the same core: every decision and its probability, every
-digest of what was learnt, and what each impression came to must come out bit for bit, and each line must be what its receipt is
-of. Names the first event that is not; the exit code is then 1.
+Usage: npm run verify -- EVENTS
 
-The log has to be whole: nothing of it forgotten (the model's retention) or erased.`;
+  EVENTS   a complete log from GET /v1/models/:model/events; retention and erasure must not have removed lines`;
 
 async function verified(file: string): Promise<string> {
   const texts = () => createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
@@ -27,23 +26,23 @@ async function verified(file: string): Promise<string> {
   }).finally(() => bar.stop());
   const { decisions, elsewhere, conversions, digests } = tally;
   return [
-    `${lines} events of model ${head.model}, up to event ${last}: all as they come out again`,
+    `${lines} events of model ${head.model}, up to event ${last}: all verified`,
     `  ${decisions} decisions with their probabilities, ${conversions} conversions, ${digests} digests`,
-    ...(elsewhere > 0 ? [`  ${elsewhere} impressions were decided elsewhere: they were learnt as the log says, no more can be shown`] : []),
+    ...(elsewhere > 0 ? [`  ${elsewhere} impressions were decided elsewhere: only their learning is verified`] : []),
   ].join("\n");
 }
 
 function explain(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof LogMismatch) return `not verified: ${error.message}`;
-  if (code === "ENOENT" || code === "EISDIR" || code === "EACCES") return `cannot read the log: ${error.message}`;
+  if (error instanceof LogMismatch) return `Not verified: ${error.message}`;
+  if (code === "ENOENT" || code === "EISDIR" || code === "EACCES") return `Cannot read the log: ${error.message}`;
   return code?.startsWith("ERR_PARSE_ARGS") ? `${error.message}\n\n${USAGE}` : (error.stack ?? error.message);
 }
 
 try {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: { help: { type: "boolean", short: "h", default: false } } });
   if (!values.help && positionals.length !== 1)
-    throw Object.assign(new Error("expected one file of EVENTS"), { code: "ERR_PARSE_ARGS_COUNT" });
+    throw Object.assign(new Error(`expected one file EVENTS, got ${positionals.length}`), { code: "ERR_PARSE_ARGS_COUNT" });
   console.log(values.help ? USAGE : await verified(positionals[0]));
 } catch (error) {
   console.error(explain(error as Error));

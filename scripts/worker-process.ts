@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { call, UnreachableError } from "./api.ts";
 
-/** Local workers listen here, so that nobody else reaches them. */
+/** Local workers listen on the loopback interface, so that other machines cannot reach them. */
 export const HOST = "127.0.0.1";
 
 const READY_WITHIN_MS = 60_000;
@@ -16,19 +16,19 @@ export class StartError extends Error {}
 
 export interface WorkerOptions {
   readonly port: number;
-  /** Folder of its KV and Durable Objects. */
+  /** Folder of the local KV and Durable Objects. */
   readonly state: string;
-  /** File of its secrets in place of .dev.vars. */
+  /** File of secrets, instead of .dev.vars. */
   readonly secretsFile?: string;
-  /** What it says on this script's output; default "warn". */
+  /** Level of wrangler's messages on this script's output, default "warn". */
   readonly logLevel?: "warn" | "error";
 }
 
-/** A worker on this machine: wrangler and the runtime it starts, with local KV and Durable Objects. */
+/** A worker on this machine: wrangler and its runtime, with local KV and Durable Objects. */
 export class WorkerProcess {
   readonly base: URL;
   readonly #process: ChildProcess;
-  /** However this script ends, nothing that it started stays behind. */
+  /** Kills the worker when this script ends, however it ends. */
   readonly #killAtExit = () => this.#signal("SIGKILL");
 
   constructor({ port, state, secretsFile, logLevel = "warn" }: WorkerOptions) {
@@ -37,12 +37,12 @@ export class WorkerProcess {
     const files = ["--persist-to", state, ...(secretsFile ? ["--env-file", secretsFile] : [])];
     const quiet = ["--log-level", logLevel, "--show-interactive-dev-session=false"];
     this.#process = spawn(process.execPath, [fileURLToPath(import.meta.resolve("wrangler")), "dev", ...files, ...address, ...quiet], {
-      // Its own process group: Ctrl-C reaches it through us alone, and everything it started ends with it.
+      // Leads its own process group, so that Ctrl-C reaches only this script, which then ends the whole group.
       detached: true,
       stdio: ["ignore", "inherit", "inherit"],
       env: {
         ...process.env,
-        // Without these it asks Cloudflare for updates, sends metrics and fetches a sample request's properties.
+        // Without these variables wrangler asks Cloudflare for updates, sends metrics and fetches a sample request's properties.
         WRANGLER_HIDE_BANNER: "true",
         WRANGLER_SEND_METRICS: "false",
         CLOUDFLARE_CF_FETCH_ENABLED: "false",
@@ -52,7 +52,7 @@ export class WorkerProcess {
     this.#process.once("exit", () => process.off("exit", this.#killAtExit));
   }
 
-  /** Resolves when it answers. @throws {StartError} if it does not within a minute. */
+  /** Resolves when the worker answers. @throws {StartError} if it does not within a minute. */
   async healthy(): Promise<void> {
     const deadline = Date.now() + READY_WITHIN_MS;
     while (Date.now() < deadline) {
@@ -64,21 +64,21 @@ export class WorkerProcess {
       }
       await sleep(100);
     }
-    throw new StartError(`the worker did not answer within ${READY_WITHIN_MS / 1000} seconds`);
+    throw new StartError(`The worker did not answer within ${READY_WITHIN_MS / 1000} seconds. Look at wrangler's messages above.`);
   }
 
   /** Never resolves. @throws {StartError} when wrangler ends. */
   async died(): Promise<never> {
     const [code, signal] = this.#running ? await once(this.#process, "exit") : [this.#process.exitCode, this.#process.signalCode];
-    throw new StartError(`wrangler ended unexpectedly, by ${signal ?? `code ${code}`}`);
+    throw new StartError(`Wrangler ended unexpectedly with ${signal ?? `code ${code}`}. Look at its messages above.`);
   }
 
-  /** Ends it in good order or, if that takes long, at once. */
+  /** Asks the worker to end, and kills it if it takes longer than STOPPED_WITHIN_MS. */
   async stop(): Promise<void> {
     await this.#end("SIGTERM");
   }
 
-  /** Ends it at once, as a crash does: nothing is finished or written any more. */
+  /** Kills the worker at once, like a crash: it finishes and writes nothing. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
   }
@@ -92,7 +92,7 @@ export class WorkerProcess {
     clearTimeout(timer);
   }
 
-  /** To wrangler and to the runtime that it started. */
+  /** Sends a signal to wrangler and its runtime. */
   #signal(signal: NodeJS.Signals): void {
     const { pid } = this.#process;
     if (pid !== undefined && this.#running) process.kill(-pid, signal);
@@ -125,13 +125,13 @@ export async function anyFreePort(): Promise<number> {
   return port;
 }
 
-/** Resolves when whoever started this script wants it to end. */
+/** Resolves when this script is asked to end, by a signal or by the end of its parent. */
 export async function askedToStop(): Promise<void> {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"].map((signal) => once(process, signal));
   await Promise.race(process.env.npm_lifecycle_event ? [...signals, orphaned()] : signals);
 }
 
-/** npm passes a signal on to the shell that runs a script, and that shell ends without passing it on. */
+/** Resolves when the parent process ends. npm signals the shell that runs the script, and the shell ends without passing the signal on. */
 async function orphaned(): Promise<void> {
   const parent = process.ppid;
   while (process.ppid === parent) await sleep(PARENT_EVERY_MS, undefined, { ref: false });

@@ -1,7 +1,7 @@
 import { type RandomLogNormal, randomGeometric, randomLogNormal, randomPoisson } from "d3-random";
 import { cumulative, type Stream } from "./stream.ts";
 
-/** Distribution of the delay of feedback, in rounds. `Infinity` means that it never comes. */
+/** Distribution of the delay of feedback, in rounds. `Infinity` means that the feedback never comes. */
 export interface DelayLaw {
   readonly name: string;
   draw(random: Stream): number;
@@ -11,7 +11,7 @@ export interface DelayLaw {
   cdf(m: number): number;
 }
 
-/** A constant delay; without any feedback if it is infinite. */
+/** A constant delay. If it is infinite, feedback never comes. */
 export function fixed(delay: number): DelayLaw {
   return {
     name: delay === Number.POSITIVE_INFINITY ? "never" : `fixed ${delay}`,

@@ -11,7 +11,7 @@ export interface Stream {
   below(count: number): number;
 }
 
-/** A stream seeded by its names: the same in every process and on every machine. */
+/** A stream seeded by its names. The same names give the same stream in every process and on every machine. */
 export function stream(...names: (string | number)[]): Stream {
   let seed = 2166136261;
   for (const character of names.join("\u0000")) seed = Math.imul(seed ^ (character.codePointAt(0) as number), 16777619);
@@ -20,7 +20,7 @@ export function stream(...names: (string | number)[]): Stream {
   return Object.assign(uniform, { normal: randomNormal.source(uniform)(), below: (count: number) => Math.floor(uniform() * count) });
 }
 
-/** A random order of the items (Fisher and Yates). */
+/** The items in random order (Fisher-Yates). */
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const copy = [...items];
   for (let i = copy.length - 1; i > 0; i--) {
@@ -30,7 +30,7 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   return copy;
 }
 
-/** Running sums. */
+/** Cumulative sums. */
 export function cumulative(values: ArrayLike<number>): Float64Array {
   const sums = Float64Array.from(values);
   for (let i = 1; i < sums.length; i++) sums[i] += sums[i - 1];

@@ -1,6 +1,6 @@
 import type { AppendedImpression, Candidate, Choice, Policy } from "afterclick";
 
-/** The part of a choice that a world needs: the index and, in a policy's own domain, the point. */
+/** The part of a choice that a world needs: the index, and the point if the policy has its own domain. */
 export type Taken = Pick<Choice, "index" | "features">;
 
 /** A simulated problem: candidates, rewards and delays. */
@@ -8,16 +8,16 @@ export interface World {
   readonly horizon: number;
   /** Absent for a policy with its own domain. */
   candidates?(round: number): readonly Candidate[];
-  /** A given first choice, instead of the policy's. */
+  /** The choice of the first round, made instead of the policy's. */
   readonly first?: Taken;
   /** The observed reward, noise included. */
   reward(round: number, choice: Taken): number;
-  /** Expected loss against the best choice of the round. */
+  /** Expected reward lost, compared with the best choice of the round. */
   regret(round: number, choice: Taken): number;
   delay(round: number): number;
 }
 
-/** The same world without negative feedback, as in a shop: a reward of 0 is never reported. */
+/** The same world without negative feedback, as in a shop: rewards of 0 are never reported. */
 export function converting(world: World): World {
   let converted = false;
   return {
@@ -34,13 +34,13 @@ export function converting(world: World): World {
   };
 }
 
-/** A paper's convention: the choice of round s + D + 1 - offset knows the feedback of round s with delay D, iff D <= window. */
+/** A paper's convention: feedback of round s with delay D is known to the choice of round s + D + 1 - offset, iff D <= window. */
 export interface Timing {
   readonly offset: 0 | 1;
   readonly window?: number;
 }
 
-/** Plays a policy in a world and returns the regret of each round. Rewards of 0 are fed back like all others. */
+/** Plays a policy in a world and returns the regret of each round. Rewards of 0 arrive like all others. */
 export function play(policy: Policy, world: World, { offset, window = Number.POSITIVE_INFINITY }: Timing): Float64Array {
   const regret = new Float64Array(world.horizon);
   const due: { impression: AppendedImpression; reward: number }[][] = [];

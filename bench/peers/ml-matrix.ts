@@ -2,8 +2,8 @@ import { inverse, Matrix } from "ml-matrix";
 import type { ScoringInputs } from "../inputs.ts";
 
 /**
- * Means and norms of the candidates, as one would write it with ml-matrix: a product with the inverse of V, which is three
- * times as fast there as solving by its Cholesky factor.
+ * Means and norms of the candidates, in the usual style of ml-matrix. A product with the inverse of V is three times as fast there as
+ * solving with its Cholesky factor.
  */
 export function mlMatrixScoring({ d, k, n, shown, rewards, candidates }: ScoringInputs): () => Float64Array {
   const features = Matrix.from1DArray(n, d, Array.from(shown));

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 
-// What a worker costs that decides nothing: it parses the same request and answers as many bytes.
+// A worker that makes no decision: it parses the same request and answers as many bytes.
 
 const answer = {
   model: "bench",

@@ -1,4 +1,4 @@
-// A KV namespace as the runtime speaks to it, in memory: GET, PUT and DELETE of a key, GET of the root for a list.
+// A KV namespace in memory, with the runtime's HTTP protocol: GET, PUT and DELETE of a key, GET of the root for a list.
 
 interface Entry {
   readonly value: ArrayBuffer;

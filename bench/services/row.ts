@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { Hono } from "hono";
 
-// What a decision by a learner costs at least: parse the request, have a Durable Object write one row, answer.
+// The least work of a decision by a learner: parse the request, write one row in a Durable Object, answer.
 
 export class Writer extends DurableObject {
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {

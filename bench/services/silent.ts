@@ -4,7 +4,7 @@ import type { Learner } from "../../worker/learner/learner.ts";
 
 export { Learner } from "../../worker/learner/learner.ts";
 
-// The worker with a learner that registrations never reach: what remains is the cost of deciding.
+// The worker without registrations at its learner. This leaves the cost of deciding.
 
 const answer = { value: { newest: 0 } };
 let silent: Environment | undefined;

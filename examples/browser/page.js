@@ -1,4 +1,4 @@
-// Decides in the page, and learns from what is opened.
+// Recommends articles in the page, and learns from the ones that the visitor opens.
 import { delayLinTs, encoder, Recommender } from "afterclick";
 
 const articles = [
@@ -34,7 +34,7 @@ function show() {
       const button = document.createElement("button");
       button.textContent = id;
       button.addEventListener("click", () => {
-        // Opened twice is opened once: the impression's id says so.
+        // The same event id twice counts once.
         recommender.convert({ impressionId, reward: 1, at: Date.now(), eventId: "opened" });
         say();
       });

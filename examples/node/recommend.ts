@@ -1,4 +1,4 @@
-// Decides in a process, learns from conversions that come days later, and keeps its state in a file.
+// Recommends in a process, learns from conversions that come days later, and keeps its state in a file.
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const products = [
   { id: "hat", brand: "Umbra" },
   { id: "scarf", brand: "Lana" },
 ];
-// What nobody knows: who likes what.
+// The visitors' true preferences. The recommender does not see them.
 const favourite: Record<string, string> = { PT: "hat", NO: "boots", IT: "scarf" };
 
 const folder = await mkdtemp(join(tmpdir(), "afterclick-"));
@@ -27,7 +27,7 @@ let right = 0;
 const orders: { readonly impressionId: string; readonly at: number }[] = [];
 for (let visit = 1; visit <= 900; visit++) {
   now += DAY / 60;
-  // Orders that have come in meanwhile: three days after the product was shown.
+  // Orders arrive three days after the product was shown.
   while (orders.length > 0 && orders[0].at <= now) recommender.convert({ ...orders.shift()!, reward: 1 });
 
   const country = Object.keys(favourite)[visit % 3];
@@ -38,11 +38,11 @@ for (let visit = 1; visit <= 900; visit++) {
 
   if (visit > 600 && liked) right++;
   if (visit === 600) {
-    // As at a restart: whoever restores the bytes goes on with identical decisions.
+    // Simulates a restart: the restored recommender makes identical decisions.
     await writeFile(file, recommender.snapshot());
     recommender = await Recommender.restore(await readFile(file), { policies: [delayLinTs] });
   }
 }
 await rm(folder, { recursive: true });
-console.log(`Of the last 300 visitors ${right} were shown their favourite; by chance it would be 100.`);
+console.log(`${right} of the last 300 visitors were shown their favourite; random choice would give 100.`);
 console.log(`${recommender.counts().pending} impressions are still pending.`);

@@ -1,4 +1,4 @@
-// Tells a worker that an impression converted: signed, and sent again until it is taken. It counts once, however often it comes.
+// Reports a conversion to a worker with a signed webhook. Retries until the worker accepts it; the conversion counts once.
 //
 //   AFTERCLICK_URL=https://... AFTERCLICK_WEBHOOK_SECRET=whsec_... node examples/webhook/send.ts IMPRESSION_ID ORDER PLACED_AT
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,14 +7,16 @@ import { Webhook } from "standardwebhooks";
 const { AFTERCLICK_URL = "http://localhost:8787", AFTERCLICK_WEBHOOK_SECRET } = process.env;
 const [impressionId, order, placedAt] = process.argv.slice(2);
 if (!placedAt || !AFTERCLICK_WEBHOOK_SECRET) {
-  console.error("Usage: AFTERCLICK_WEBHOOK_SECRET=whsec_... node examples/webhook/send.ts IMPRESSION_ID ORDER PLACED_AT");
+  console.error(
+    "Reports a conversion to a worker. Usage: AFTERCLICK_WEBHOOK_SECRET=whsec_... node examples/webhook/send.ts IMPRESSION_ID ORDER PLACED_AT",
+  );
   process.exit(2);
 }
 
-/** Between attempts, in ms: a shop would go on for days, from a queue. */
+/** Pauses before the attempts, in ms. A shop would retry for days, from a queue. */
 const PAUSES = [0, 500, 2000, 8000];
 
-// What is sent again is the same event: its id and its time come from the order, not from when it is sent.
+// Event id and time come from the order, so every attempt sends the same event.
 const id = `order-${order}`;
 const body = JSON.stringify({ type: "conversion", timestamp: placedAt, data: { impressionId, reward: 1 } });
 
@@ -33,7 +35,7 @@ for (const pause of PAUSES) {
     console.log(conversions[0].status);
     process.exit(0);
   }
-  // What is refused will be refused again; only what was not reached, or is busy, is worth another attempt.
+  // Retries only if the worker was unreachable or busy. It would refuse a refused event again.
   const refused = response && response.status < 500 && response.status !== 429;
   console.error(response ? `${response.status}: ${await response.text()}` : "the worker does not answer");
   if (refused) break;

@@ -20,7 +20,7 @@ function Models({ models, chosen }: { models: readonly ModelSummary[]; chosen: s
       <section>
         <Empty title="No model yet">
           Create one with PUT /v1/models/MODEL and <code>{'{ "window": { "ms": 604800000 } }'}</code>, then give it a catalogue with PUT
-          /v1/models/MODEL/actions. It will appear here.
+          /v1/models/MODEL/actions. The model then appears here.
         </Empty>
       </section>
     );
@@ -37,27 +37,27 @@ function Models({ models, chosen }: { models: readonly ModelSummary[]; chosen: s
 }
 
 function Choose() {
-  return <Empty title="Why an impression was shown">Choose one of the newest, or paste the id of any.</Empty>;
+  return <Empty title="Why an impression was shown">Choose one of the newest impressions, or paste an impression id.</Empty>;
 }
 
 function Unknown() {
   return (
     <Empty title="No such impression">
-      This worker does not know it: it may be another worker's, too old to be kept, or cut off when it was copied.
+      This worker does not know this id. It may belong to another worker, be older than the log, or be cut off.
     </Empty>
   );
 }
 
 type Shown = { metrics: Metrics; explanation: Explanation | null | undefined; impression: string | undefined; children?: Child };
 
-/** What becomes of one model's impressions, and how well it does. */
+/** One model's counts, rates, delays and newest impressions. */
 function Model({ metrics, explanation, impression, children }: Shown) {
   const { model, policy, serving, windowMs, now } = metrics;
   return (
     <div class="columns">
       <p class="about">
-        <b>{model}</b> chooses by {policy}, served by {serving === "edge" ? "copies at the edge" : "its learner"}; a conversion counts for{" "}
-        {duration(windowMs)}. As of {moment(now, true)}.
+        <b>{model}</b>: policy {policy}, served {serving === "edge" ? "at the edge" : "by its learner"}, window {duration(windowMs)}. As of{" "}
+        {moment(now, true)}.
       </p>
       <Alarm metrics={metrics} />
       <Figures metrics={metrics} />
@@ -88,9 +88,9 @@ function Model({ metrics, explanation, impression, children }: Shown) {
 }
 
 /**
- * The dashboard of the model that the route names, or of the first.
- * @param props.refused is called if the source's key is not taken.
- * @param props.children stand below the model's counts.
+ * The dashboard of the model that the route names. Without a name it shows the first model.
+ * @param props.refused is called when the worker refuses the source's key.
+ * @param props.children appear below the model's counts.
  */
 export function Dashboard(props: { source: Source; route: Route; refused?: () => void; children?: Child }) {
   const { source, route, refused, children } = props;

@@ -6,14 +6,14 @@ import { decimal, duration, percent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
-/** Where a label may stand, on an axis of powers. */
+/** Possible labels of the logarithmic axis, in milliseconds. */
 const ticks = [1, 10, 100, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
-/** Room for a label, in CSS pixels. */
+/** Width of a label, in CSS pixels. */
 const LABEL_PX = 48;
-/** Height in shares: above the curve there is room for what is under the pointer. */
+/** Top of the y axis, as a share. The space above 1 holds the text about the point under the pointer. */
 const ROOM = 1.25;
 
-/** Those labels between two delays that do not meet. */
+/** The labels between two delays, without those that would overlap. */
 function labelled(chart: uPlot, from: number, to: number): number[] {
   const kept: number[] = [];
   let end = Number.NEGATIVE_INFINITY;
@@ -26,7 +26,7 @@ function labelled(chart: uPlot, from: number, to: number): number[] {
   return kept;
 }
 
-/** Marks the window that would catch 95 %. */
+/** Draws a dashed line at the window that would catch 95 % of conversions. */
 function markWindow(chart: uPlot, windowMs: number): void {
   const { ctx, bbox } = chart;
   const x = Math.round(chart.valToPos(windowMs, "x", true));
@@ -61,15 +61,15 @@ function plotOf(window95Ms: () => number): ReturnType<ChartProps["plot"]> {
 
 function summaryOf({ delay, windowMs, now }: { delay: Delay; windowMs: number; now: number }): string {
   const { conversions, impressions, window95Ms, silence } = delay;
-  const longer = window95Ms > 0.9 * windowMs ? " A longer one may catch more." : "";
+  const longer = window95Ms > 0.9 * windowMs ? " A longer window may catch more." : "";
   return (
     `95 % of conversions come within ${duration(window95Ms)}; the window is ${duration(windowMs)}.${longer} ` +
     `Estimated from ${whole(impressions)} impressions and ${whole(conversions)} conversions. ` +
-    `The last one arrived ${duration(Math.max(0, now - silence.since))} ago; ${decimal(Number(silence.expected.toFixed(1)))} should have come since.`
+    `The last one arrived ${duration(Math.max(0, now - silence.since))} ago; ${decimal(Number(silence.expected.toFixed(1)))} were expected since.`
   );
 }
 
-function told({
+function cellsOf({
   delayMs,
   probability,
   low,
@@ -88,7 +88,7 @@ function Figure({ name, value, title }: { name: string; value: string; title: st
   );
 }
 
-/** How late conversions come, as far as it is known, and what follows from that for the rate. */
+/** The estimated delay distribution, and the conversion rate corrected for pending impressions. */
 export function DelayOf({ metrics: { delay, windowMs, now } }: { metrics: Metrics }) {
   const points = delay?.distribution ?? [];
   const data = useMemo(
@@ -101,13 +101,13 @@ export function DelayOf({ metrics: { delay, windowMs, now } }: { metrics: Metric
       ] as uPlot.AlignedData,
     [delay],
   );
-  // The chart reads it whenever it draws, and it is made only once.
+  // The chart is created once and reads this reference on every draw.
   const window95Ms = useRef(0);
   window95Ms.current = delay?.window95Ms ?? 0;
   if (!delay) {
     return (
       <Empty title="How late conversions come">
-        Once the first has come, this says how many are still to come, and how long a window has to be.
+        After the first conversion, this chart shows how many are still to come and which window would catch them.
       </Empty>
     );
   }
@@ -118,59 +118,57 @@ export function DelayOf({ metrics: { delay, windowMs, now } }: { metrics: Metric
         title="How late conversions come"
         summary={summaryOf({ delay, windowMs, now })}
         legend={[
-          { mark: "policy", name: "share that has come" },
+          { mark: "policy", name: "share that has arrived" },
           { mark: "band", name: "95 % band" },
           { mark: "uniform", name: "window for 95 %" },
         ]}
         plot={() => plotOf(() => window95Ms.current ?? 0)}
         data={data}
         describe={(index) => {
-          const [within, come, band, still] = told(points[index]);
-          return `Within ${within}: ${come} (${band}). Not converted by then: ${still} still do`;
+          const [within, arrived, band, still] = cellsOf(points[index]);
+          return `Within ${within}: ${arrived} arrived (${band}). Not converted by then: ${still} still will`;
         }}
-        table={() => ({ columns: ["Within", "Have come", "95 % band", "Still convert"], rows: points.map(told) })}
+        table={() => ({ columns: ["Within", "Arrived", "95 % band", "Still convert"], rows: points.map(cellsOf) })}
       />
       <dl>
-        <Figure name="converted so far" value={percent(delay.rateSoFar)} title="Of all impressions that the log holds" />
-        <Figure name="once all had their time" value={percent(delay.rate)} title="Corrected for the conversions that are still to come" />
-        <Figure name="still to come" value={whole(delay.toCome)} title="Conversions of what is pending" />
+        <Figure name="converted so far" value={percent(delay.rateSoFar)} title="Share of all impressions in the log" />
+        <Figure name="once all windows end" value={percent(delay.rate)} title="Corrected for the conversions that are still to come" />
+        <Figure name="still to come" value={whole(delay.toCome)} title="Expected conversions of pending impressions" />
         <Figure
           name="window for 95 %"
           value={`${duration(delay.window95Ms)} of ${duration(windowMs)}`}
-          title="Of the conversions that come within the window"
+          title="Window that catches 95 % of the conversions that the present window catches"
         />
       </dl>
     </>
   );
 }
 
-/** Says that conversions have stopped coming, though they should have come, and what to look at. */
+/** Alerts that expected conversions have stopped, and lists what to check. */
 export function Alarm({ metrics: { delay, model, now } }: { metrics: Metrics }) {
   if (!delay?.silence.alarm) return null;
   const { since, expected, chance } = delay.silence;
   return (
     <section class="wide alarm">
-      {/* What changes with each look stands outside: it would be read aloud again and again. */}
-      <h2 role="alert">Conversions of {model} no longer get through</h2>
+      {/* Changing numbers stay outside the alert: a screen reader would repeat them at every refresh. */}
+      <h2 role="alert">Conversions of {model} have stopped</h2>
       <p>
-        None has arrived for {duration(now - since)}, though about {whole(expected)} should have: by chance alone that happens once in{" "}
-        {whole(Number((1 / Math.max(chance, 1e-9)).toPrecision(1)))} times. Either nobody can buy any more, or the shop's reports do not get
-        here:
+        None has arrived for {duration(now - since)}, though about {whole(expected)} were expected. By chance alone this happens once in{" "}
+        {whole(Number((1 / Math.max(chance, 1e-9)).toPrecision(1)))} times. Either visitors can no longer buy, or the shop's webhooks do not
+        arrive. Check:
       </p>
       <ul>
-        <li>Can a visitor still buy? Try it yourself, to the end.</li>
+        <li>Can a visitor still buy? Place a test order.</li>
         <li>
-          Does the shop still send to POST /v1/conversions? Its queue or its log of webhooks tells, and what it was answered. If it sends in
-          batches, this may just be the time between two.
+          Does the shop still send to POST /v1/conversions? Look at its webhook queue or log, and at the answers it got. If it sends in
+          batches, the next batch may simply not be due yet.
         </li>
         <li>
-          If that was 401, its secret is not in AFTERCLICK_WEBHOOK_SECRET, or its clock is more than five minutes off; or the impression id
-          is not one of this worker.
+          Does the worker answer 401? Then the shop's secret is not in AFTERCLICK_WEBHOOK_SECRET, its clock is more than five minutes off,
+          or the impression id was not signed by this worker.
         </li>
-        <li>If it was 202, look at the status of each item: refused and unknown ones do not count.</li>
-        <li>
-          Does the shop still hand the impression id, or the key, from where the recommendation is shown to where it reports the purchase?
-        </li>
+        <li>Does it answer 202? Then look at the status of each item: refused and unknown items do not count.</li>
+        <li>Does the shop still pass the impression id or the join key from the page that shows the recommendation to the webhook?</li>
       </ul>
     </section>
   );

@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 
-/** Stands where there is nothing to draw, and says what would change that. */
+/** Replaces a chart that has no data yet, and says how to get some. */
 export function Empty({ title, children }: { title: string; children?: Child }) {
   return (
     <div class="empty">

@@ -4,19 +4,19 @@ import { column, decimal, duration, moment, whole } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
 import { scaleOf } from "./scale.ts";
 
-/** Candidates that are listed; the one that was shown always is. */
+/** Most candidates listed. The shown one is always listed. */
 const LISTED = 12;
 
-/** Why this one, in a sentence or two. */
+/** One or two sentences that say why this action was shown. */
 function reasonsOf({ arm, decision, modelVersion }: Explanation): string {
-  if (!decision) return "It was shown by other means and registered here, so there is no decision to explain.";
+  if (!decision) return "Another system chose it and registered it here, so there is no decision to explain.";
   const { place, candidates, probability, mean, width, score } = decision;
-  const among = candidates === null ? "in a domain of its own" : `among ${whole(candidates)} candidate${candidates === 1 ? "" : "s"}`;
+  const among = candidates === null ? "in its own domain" : `among ${whole(candidates)} candidate${candidates === 1 ? "" : "s"}`;
   const odds = probability === undefined ? "" : ` Its chance of place ${place + 1} was ${decimal(100 * probability)} %.`;
   const why = {
-    policy: `The policy put it in place ${place + 1} ${among}: it scored ${decimal(score)}, by a mean of ${decimal(mean)} and a width of ${decimal(width)}.`,
-    holdout: `It was drawn uniformly ${among}, as a control for the policy.`,
-    default: "It is the default action, shown because the policy was not to decide.",
+    policy: `The policy put it in place ${place + 1} ${among}: score ${decimal(score)}, mean ${decimal(mean)}, width ${decimal(width)}.`,
+    holdout: `It was drawn uniformly ${among} for the holdout.`,
+    default: "It is the default action: the request did not let the policy decide.",
   }[arm];
   return `${why}${odds} Model version ${whole(modelVersion)}.`;
 }
@@ -67,7 +67,7 @@ function Legend({ left }: { left: number }) {
         <i class="band" /> width
       </li>
       <li>
-        <i class="score" /> score, by which it would be ranked
+        <i class="score" /> score, which sets the rank
       </li>
       {left > 0 && <li>{whole(left)} more scored less</li>}
     </ul>
@@ -81,7 +81,7 @@ function Candidates({ explanation }: { explanation: Explanation }) {
   const write = column(values);
   return (
     <>
-      <h3 id="candidates">What the model expects now, in the same context</h3>
+      <h3 id="candidates">Candidates now, in the same context</h3>
       <table class="candidates" aria-labelledby="candidates">
         <thead>
           <tr>
@@ -131,7 +131,7 @@ function Conversions({ conversions, shownAt }: { conversions: readonly Explanati
     <table class="numbers">
       <thead>
         <tr>
-          <th scope="col">Came</th>
+          <th scope="col">Arrived</th>
           <th scope="col">Goal</th>
           <th scope="col">Reward</th>
           <th scope="col">Status</th>
@@ -153,11 +153,11 @@ function Conversions({ conversions, shownAt }: { conversions: readonly Explanati
   );
 }
 
-/** One impression: what was shown instead of what, why, and what has come of it since. */
+/** One impression: the shown action, its competitors, the reason for the choice, and its conversions. */
 export function ExplanationOf({ explanation, now }: { explanation: Explanation; now: number }) {
   const { model, action, status, shownAt, windowEndsAt, conversions, candidates, reward, decision } = explanation;
   const heading = useRef<HTMLHeadingElement>(null);
-  // Whoever asked for it hears and sees it at once.
+  // Screen readers announce the focused heading, and the browser scrolls to it.
   useEffect(() => heading.current?.focus(), []);
   const shadows = Object.entries(decision?.shadows ?? {});
   const left = status === "pending" && windowEndsAt > now ? `, ${duration(windowEndsAt - now)} left` : "";
@@ -176,16 +176,14 @@ export function ExplanationOf({ explanation, now }: { explanation: Explanation; 
       </p>
       <p>{reasonsOf(explanation)}</p>
       {shadows.length > 0 && (
-        <p class="quiet">
-          Beside it, without a say, {shadows.map(([name, shadowed]) => `${name} would have shown ${shadowed}`).join(", ")}.
-        </p>
+        <p class="quiet">Shadow policies: {shadows.map(([name, shadowed]) => `${name} would have shown ${shadowed}`).join(", ")}.</p>
       )}
       {candidates && candidates.length > 0 && <Candidates explanation={explanation} />}
-      <h3>What has come since</h3>
+      <h3>Conversions</h3>
       {conversions.length > 0 ? (
         <Conversions conversions={conversions} shownAt={shownAt} />
       ) : (
-        <p class="quiet">{left ? "Nothing yet; a conversion may still come." : "Nothing."}</p>
+        <p class="quiet">{left ? "None yet. One may still arrive." : "None."}</p>
       )}
     </section>
   );

@@ -6,7 +6,7 @@ const groups: readonly { readonly title: string; readonly names: readonly (keyof
   { title: "Conversion events", names: ["applied", "duplicate", "late", "conflict", "orphan"] },
 ];
 
-/** A model's counts, and how far behind what is served is. */
+/** A model's counts, the lag of its registrations, and the age of its snapshot. */
 export function Figures({ metrics }: { metrics: Metrics }) {
   const { counts, snapshot, lagMs } = metrics;
   return (
@@ -29,7 +29,7 @@ export function Figures({ metrics }: { metrics: Metrics }) {
         <dl>
           <div>
             <dt>lag</dt>
-            <dd title="From being shown to being registered, of the newest impression">{lagMs === null ? "–" : duration(lagMs)}</dd>
+            <dd title="Time between showing and registering the newest impression">{lagMs === null ? "–" : duration(lagMs)}</dd>
           </div>
           <div>
             <dt>snapshot</dt>

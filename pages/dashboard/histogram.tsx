@@ -5,10 +5,10 @@ import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx"
 import { duration, percent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 
-/** Room for a label below the bars, in CSS pixels. */
+/** Width of a label below the bars, in CSS pixels. */
 const LABEL_PX = 56;
 
-/** Without the empty bars at either end. */
+/** The bars without the empty ones at either end. */
 function trimmed(bars: readonly Bar[]): readonly Bar[] {
   const filled = ({ count }: Bar): boolean => count > 0;
   return bars.slice(Math.max(0, bars.findIndex(filled)), bars.findLastIndex(filled) + 1);
@@ -18,13 +18,13 @@ function spanOf({ fromMs, toMs }: Bar): string {
   return toMs === null ? `${duration(fromMs)} or more` : `${duration(fromMs)} to ${duration(toMs)}`;
 }
 
-/** What stands between the bars: where each begins, and where the last one ends, if it does. */
+/** Labels between the bars: the start of each, and the end of the last. The label is empty if the last bar is open-ended. */
 function edgesOf(bars: readonly Bar[]): readonly string[] {
   const end = bars.at(-1)?.toMs ?? null;
   return [...bars.map(({ fromMs }) => duration(fromMs)), end === null ? "" : duration(end)];
 }
 
-/** Bars of equal width, whatever their span: they stand at 0, 1, 2 and so on, and labels stand between them. */
+/** Draws bars of equal width at 0, 1, 2 and so on, whatever their span, with labels between them. */
 function plotOf(edges: () => readonly string[], mark: string): ReturnType<ChartProps["plot"]> {
   return {
     scales: { x: { time: false, range: () => [-0.5, edges().length - 1.5] }, y: { range: (_, __, most) => [0, Math.max(4, 1.1 * most)] } },
@@ -50,21 +50,22 @@ function plotOf(edges: () => readonly string[], mark: string): ReturnType<ChartP
   };
 }
 
-/** How many there are of each age or delay. */
+/** A histogram of ages or delays. */
 function Histogram(props: {
   readonly id: string;
   readonly title: string;
-  /** Names the colour. */
+  /** Name of the CSS custom property that holds the colour. */
   readonly mark: string;
-  /** What is counted, and what each bar says of it. */
+  /** Plural noun for the counted things: "conversions". */
   readonly unit: string;
+  /** Words that follow a duration: "old". */
   readonly trait: string;
   readonly bars: readonly Bar[];
   readonly empty: string;
 }) {
   const { id, title, mark, unit, trait, bars, empty } = props;
   const data = useMemo(() => [bars.map((_, i) => i), bars.map(({ count }) => count)] as uPlot.AlignedData, [bars]);
-  // The chart reads its labels whenever it draws, and it is made only once.
+  // The chart is created once and reads this reference on every draw.
   const edges = useRef<readonly string[]>([]);
   edges.current = edgesOf(bars);
   const total = bars.reduce((sum, { count }) => sum + count, 0);
@@ -86,7 +87,7 @@ function Histogram(props: {
   );
 }
 
-/** Pending impressions by age: the further right, the sooner they expire. */
+/** Pending impressions by age. The oldest, on the right, expire first. */
 export function Ages({ metrics }: { metrics: Metrics }) {
   return (
     <Histogram
@@ -96,12 +97,12 @@ export function Ages({ metrics }: { metrics: Metrics }) {
       unit="pending"
       trait="old"
       bars={metrics.pendingByAge}
-      empty="Nothing is pending. Whatever is recommended waits here for its conversion until its window ends."
+      empty="No impression is pending. An impression stays pending until it converts or its window ends."
     />
   );
 }
 
-/** How late conversions come. */
+/** Conversions by delay. */
 export function Delays({ metrics }: { metrics: Metrics }) {
   const bars = useMemo(() => trimmed(metrics.delays), [metrics]);
   return (
@@ -110,9 +111,9 @@ export function Delays({ metrics }: { metrics: Metrics }) {
       title="Delays of conversions"
       mark="accent"
       unit="conversions"
-      trait="after being shown"
+      trait="after the impression"
       bars={bars}
-      empty="No conversion has come yet. They are reported by signed webhooks to POST /v1/conversions."
+      empty="No conversion yet. Report conversions with signed webhooks to POST /v1/conversions."
     />
   );
 }

@@ -14,15 +14,15 @@ function Mean({ name, arm }: { name: string; arm: Lift["policy"] }) {
   );
 }
 
-/** How much better the policy does than choosing uniformly, and how sure that is. */
+/** The policy's mean reward minus the holdout's, with its 95 % interval. */
 export function LiftOf({ metrics: { model, lift, buckets } }: { metrics: Metrics }) {
   if (!lift) {
     const held = buckets.some(({ arm }) => arm === "holdout");
     return (
       <Empty title="Lift over the holdout">
         {held
-          ? "It needs impressions of both arms whose books are closed: their window, and the time for late deliveries, must have passed."
-          : `There is nothing to compare with. Give the model a holdout, a share of impressions that are chosen at random: PUT /v1/models/${model} with holdout: 0.1.`}
+          ? "The lift needs closed buckets of both the policy and the holdout. A bucket closes when its window and the time for late deliveries have passed."
+          : `This model has no holdout. Set one with PUT /v1/models/${model} and holdout: 0.1. A tenth of impressions is then chosen at random.`}
       </Empty>
     );
   }
@@ -30,10 +30,10 @@ export function LiftOf({ metrics: { model, lift, buckets } }: { metrics: Metrics
   const [low, high] = interval;
   const verdict =
     low > 0
-      ? "The policy does better than chance."
+      ? "The policy is better than random choice."
       : high < 0
-        ? "The policy does worse than chance."
-        : "Not decided yet: the interval holds zero.";
+        ? "The policy is worse than random choice."
+        : "No clear difference yet: the interval contains zero.";
   const { place } = scaleOf([0, low, high]);
   const zero = { "--zero": place(0) };
   return (

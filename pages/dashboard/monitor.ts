@@ -4,7 +4,7 @@ import type { Source } from "./source.ts";
 
 const REFRESH_MS = 2000;
 
-/** What a dashboard shows of one model and of one of its impressions, kept fresh while somebody looks. */
+/** The data of a dashboard: one model and one of its impressions. It is refreshed only while the page is visible. */
 export class Monitor {
   readonly #source: Source;
   readonly #changed: () => void;
@@ -13,23 +13,23 @@ export class Monitor {
   #model: string | undefined;
   #impression: string | undefined;
 
-  /** All models, where there may be several. */
+  /** Undefined if the source has only one model. */
   models?: readonly ModelSummary[];
   metrics?: Metrics;
-  /** Null: the worker knows no such impression. */
+  /** Null if the worker does not know the impression. */
   explanation?: Explanation | null;
-  /** Why what is shown is not fresh; empty if it is. */
+  /** The reason why the data are out of date; empty if they are not. */
   problem = "";
-  /** Whether the worker does not take the key. */
+  /** Whether the worker refused the key. */
   refused = false;
 
-  /** @param changed is called whenever there is something new to draw. */
+  /** @param changed is called whenever the page must be drawn again. */
   constructor(source: Source, changed: () => void) {
     this.#source = source;
     this.#changed = changed;
   }
 
-  /** Reads now, and again every two seconds while the page is visible; returns what ends it. */
+  /** Reads now, and again every two seconds while the page is visible. Returns a function that stops this. */
   start(): () => void {
     const read = () => void this.#read();
     const timer = setInterval(read, REFRESH_MS);
@@ -42,7 +42,7 @@ export class Monitor {
     };
   }
 
-  /** Turns to a model, by default the first, and to an impression of it. */
+  /** Switches to a model, by default the first, and to one of its impressions. */
   show(model: string | undefined, impression: string | undefined): void {
     if (model !== this.#model) this.metrics = undefined;
     if (impression !== this.#impression) this.explanation = undefined;
@@ -65,7 +65,7 @@ export class Monitor {
       }
     } catch (error) {
       this.refused = error instanceof Refusal && error.status === 401;
-      if (!stale()) this.problem = `Not up to date: ${reasonOf(error)}. Trying again every ${REFRESH_MS / 1000} seconds.`;
+      if (!stale()) this.problem = `Not up to date: ${reasonOf(error)}. Retrying every ${REFRESH_MS / 1000} seconds.`;
     }
     this.#reading = false;
     if (this.#stopped) return;

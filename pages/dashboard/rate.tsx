@@ -5,14 +5,14 @@ import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx"
 import { decimal, duration, moment, percent, tick, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 
-/** Empty buckets in a row that a line still bridges. */
+/** A line crosses a gap of at most this many empty buckets. */
 const BRIDGED = 2;
 
 const colours: Readonly<Record<Assignment, string>> = { policy: "var(--accent)", holdout: "var(--holdout)", default: "var(--quiet)" };
 const names: Readonly<Record<Assignment, string>> = { policy: "policy", holdout: "holdout, uniform", default: "default action" };
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
-/** How far ticks may stand apart. */
+/** Possible distances between ticks, in milliseconds. */
 const steps = [
   ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * SECOND),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE),
@@ -20,7 +20,7 @@ const steps = [
   ...[1, 2, 7, 14, 28, 91, 182, 364].map((days) => days * DAY),
 ];
 
-/** Buckets side by side: for each moment at which one begins, one per arm. */
+/** The buckets that start at one moment, by assignment. */
 interface Row {
   readonly start: number;
   readonly buckets: Partial<Record<Assignment, Bucket>>;
@@ -32,7 +32,7 @@ function rowsOf({ buckets, bucketMs }: Metrics): Row[] {
     const last = rows.at(-1);
     if (last?.start === bucket.start) last.buckets[bucket.arm] = bucket;
     else {
-      // Where nothing was shown for long, there is no rate, and the line stops.
+      // An empty row breaks the line where no impression was shown for long.
       if (last && bucket.start > last.start + (BRIDGED + 1) * bucketMs) rows.push({ start: last.start + bucketMs, buckets: {} });
       rows.push({ start: bucket.start, buckets: { [bucket.arm]: bucket } });
     }
@@ -42,21 +42,21 @@ function rowsOf({ buckets, bucketMs }: Metrics): Row[] {
 
 const rateOf = ({ converted, impressions }: Bucket): number => (impressions > 0 ? converted / impressions : 0);
 
-/** Per arm a line of closed buckets, and one of open ones that starts where the closed one ends. */
+/** Two lines for an assignment: one of closed buckets, and one of open buckets that starts where the first ends. */
 function lines(rows: readonly Row[], arm: Assignment): [closed: (number | null | undefined)[], open: (number | null | undefined)[]] {
   const firstOpen = rows.findIndex(({ buckets }) => buckets[arm]?.closed === false);
   const joint = firstOpen < 0 ? rows.length : rows.findLastIndex(({ buckets }, i) => i < firstOpen && buckets[arm] !== undefined);
   const line = (shown: (index: number, bucket: Bucket) => boolean) =>
     rows.map(({ buckets }, index) => {
       const bucket = buckets[arm];
-      // To the plot, null breaks a line and undefined does not.
+      // In uPlot, null breaks a line and undefined does not.
       if (!bucket) return Object.keys(buckets).length === 0 ? null : undefined;
       return shown(index, bucket) ? rateOf(bucket) : null;
     });
   return [line((_, { closed }) => closed), line((index, { closed }) => !closed || index === joint)];
 }
 
-/** Shades where books are open: from the first place at which an open line goes on without its closed one. */
+/** Shades the open buckets: from the first place where an open line continues without its closed one. */
 function shade(chart: uPlot): void {
   const [starts, ...pairs] = chart.data;
   const from = starts.findIndex((_, i) => pairs.some((line, of) => of % 2 === 1 && line[i] != null && pairs[of - 1][i] == null));
@@ -80,7 +80,7 @@ function plotOf(arms: readonly Assignment[], bucketMs: number): ReturnType<Chart
     ms: 1,
     scales: {
       x: { time: true, range: (_, from, to) => [from, Math.max(to, from + bucketMs)] },
-      // Never so close that a rate of a hundredth looks great.
+      // At least 2 %, so that a rate of 1 % does not fill the chart.
       y: { range: (_, __, most) => [0, Math.min(1, Math.max(0.02, 1.15 * most))] },
     },
     series: [{}, ...arms.flatMap((arm) => [line(arm), line(arm, [4, 4])])],
@@ -98,7 +98,7 @@ function plotOf(arms: readonly Assignment[], bucketMs: number): ReturnType<Chart
 
 function tableOf(rows: readonly Row[], precise: boolean): ReturnType<ChartProps["table"]> {
   return {
-    columns: ["Shown from", "Arm", "Converted", "Rate", "Books"],
+    columns: ["Shown from", "Assignment", "Converted", "Rate", "Bucket"],
     rows: rows
       .toReversed()
       .flatMap(({ start, buckets }) =>
@@ -121,11 +121,11 @@ function summaryOf({ buckets, bucketMs }: Metrics): string {
   const [closed, open] = [sum(buckets.filter((each) => each.closed)), sum(buckets.filter((each) => !each.closed))];
   const share = ({ impressions, converted }: typeof open) => `${percent(converted / impressions)} of ${whole(impressions)}`;
   const settled = closed.impressions > 0 ? `${share(closed)} impressions converted, in ${duration(bucketMs)} buckets.` : "";
-  const unsettled = open.impressions > 0 ? `Where it is shaded, ${share(open)} so far: that can still rise.` : "";
+  const unsettled = open.impressions > 0 ? `In the shaded buckets ${share(open)} so far; this can still rise.` : "";
   return `${settled} ${unsettled}`.trim();
 }
 
-/** Share of impressions that converted, by when they were shown and how they were chosen. */
+/** Share of impressions that converted, by time shown and by assignment. */
 export function Rate({ metrics }: { metrics: Metrics }) {
   const rows = useMemo(() => rowsOf(metrics), [metrics]);
   const arms = (["policy", "holdout", "default"] as const).filter((arm) => rows.some(({ buckets }) => buckets[arm]));
@@ -136,14 +136,13 @@ export function Rate({ metrics }: { metrics: Metrics }) {
   if (rows.length === 0) {
     return (
       <Empty title="Conversion rate">
-        Nothing has been shown yet. Ask for recommendations with POST /v1/models/{metrics.model}/recommendations, and the first bucket
-        appears here.
+        No impression yet. Ask for recommendations with POST /v1/models/{metrics.model}/recommendations. The first bucket then appears here.
       </Empty>
     );
   }
   const someOpen = metrics.buckets.some(({ closed }) => !closed);
   const precise = metrics.bucketMs < 60_000;
-  const told = ({ buckets }: Row) =>
+  const ratesOf = ({ buckets }: Row) =>
     arms.flatMap((arm) => {
       const bucket = buckets[arm];
       if (!bucket) return [];
@@ -161,7 +160,7 @@ export function Rate({ metrics }: { metrics: Metrics }) {
       ]}
       plot={() => plotOf(arms, metrics.bucketMs)}
       data={data}
-      describe={(index) => `${moment(rows[index].start, precise)}: ${told(rows[index]).join("; ") || "nothing shown"}`}
+      describe={(index) => `${moment(rows[index].start, precise)}: ${ratesOf(rows[index]).join("; ") || "no impression"}`}
       table={() => tableOf(rows, precise)}
     />
   );

@@ -6,14 +6,14 @@ import { Empty } from "./empty.tsx";
 
 const LISTED = 10;
 
-/** Which impression to explain: one of the newest, or any by its id. */
+/** Lets the reader choose an impression to explain: one of the newest, or any by its id. */
 export function Recents({ metrics, chosen }: { metrics: Metrics; chosen: string | undefined }) {
   const [pasted, paste] = useState("");
   const { recent, model, now } = metrics;
   if (recent.length === 0)
     return (
       <section>
-        <Empty title="Newest impressions">There are none yet.</Empty>
+        <Empty title="Newest impressions">None yet.</Empty>
       </section>
     );
   return (
@@ -38,7 +38,7 @@ export function Recents({ metrics, chosen }: { metrics: Metrics; chosen: string 
           if (pasted.trim() !== "") location.hash = linkTo(model, pasted.trim());
         }}
       >
-        <label for="pasted">Or explain the impression with the id</label>
+        <label for="pasted">Explain an impression by id</label>
         <div class="field">
           <input
             id="pasted"

@@ -20,11 +20,11 @@ function plot(): ReturnType<ChartProps["plot"]> {
   };
 }
 
-/** What the simulated visitors would have bought, had they always been shown their favourite first. */
+/** Expected purchases lost because the first product shown was not the visitor's favourite. */
 export function Regret({ session }: { session: Session }) {
   const { regrets } = session;
   const visits = regrets.length;
-  // The last one stands for all: the list only grows.
+  // The list only grows, so its length is enough to detect a change.
   const data = useMemo(
     () =>
       [
@@ -41,7 +41,7 @@ export function Regret({ session }: { session: Session }) {
         <Chart
           id="regret"
           title="Purchases missed"
-          summary={`After ${whole(visits)} simulated visits the model has missed ${decimal(last.model)} purchases by not showing each visitor's favourite first; a random product would have missed ${decimal(last.uniform)}.`}
+          summary={`After ${whole(visits)} simulated visits the model has missed ${decimal(last.model)} purchases; a random product would have missed ${decimal(last.uniform)}. A purchase is missed when the first product is not the visitor's favourite.`}
           legend={[
             { mark: "policy", name: "this model" },
             { mark: "uniform", name: "a random product" },
@@ -60,11 +60,11 @@ export function Regret({ session }: { session: Session }) {
         />
       ) : (
         <Empty title="Purchases missed">
-          How many purchases are missed because the first product shown is not the visitor's favourite. Simulate visitors to see it.
+          Purchases lost because the first product shown is not the visitor's favourite. Simulate visitors to fill this chart.
         </Empty>
       )}
       <button type="button" class="primary" disabled={session.visitorsLeft > 0} onClick={() => void session.simulate(VISITORS)}>
-        {session.visitorsLeft > 0 ? `${session.visitorsLeft} visitors to come` : `Simulate ${VISITORS} visitors`}
+        {session.visitorsLeft > 0 ? `${session.visitorsLeft} visitors left` : `Simulate ${VISITORS} visitors`}
       </button>
     </section>
   );

@@ -1,4 +1,4 @@
-/** Places values on a line that holds all of them, with a little room at either end, as CSS percentages. */
+/** Maps values to CSS percentages of a line that spans all of them, with a margin of 4 % at either end. */
 export function scaleOf(values: readonly number[]): {
   readonly most: number;
   readonly place: (value: number) => string;

@@ -2,12 +2,12 @@ import { useState } from "hono/jsx/dom";
 import { Refusal, reasonOf } from "../ui/call.ts";
 import { keyedSource } from "./source.ts";
 
-/** A key that no header can carry is never sent. */
+/** The browser refuses to send characters outside printable ASCII in a header, so such a key is wrong too. */
 function isWrong(key: string, error: unknown): boolean {
   return /[^\x20-\x7e]/.test(key) || (error instanceof Refusal && error.status === 401);
 }
 
-/** Asks for the secret key, and hands on one that the worker takes. */
+/** Asks for the secret key, and calls `enter` with one that the worker accepts. */
 export function SignIn({ enter, problem }: { enter: (key: string) => void; problem: string }) {
   const [key, setKey] = useState("");
   const [refusal, refuse] = useState(problem);
@@ -48,10 +48,10 @@ export function SignIn({ enter, problem }: { enter: (key: string) => void; probl
         {refusal}
       </p>
       <p id="key-hint" class="quiet">
-        The value of <code>AFTERCLICK_SECRET_KEY</code>. It stays in this tab until it is closed, and is sent to this worker only.
+        The value of <code>AFTERCLICK_SECRET_KEY</code>. This tab keeps it until you close it, and sends it to this worker only.
       </p>
     </section>
   );
 }
 
-export const WRONG_KEY = "The worker does not take this key. It needs the secret key; the publishable one is not enough.";
+export const WRONG_KEY = "The worker refused this key. Enter the secret key; the publishable key is not enough.";

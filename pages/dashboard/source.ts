@@ -1,15 +1,15 @@
 import type { Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
 import { call } from "../ui/call.ts";
 
-/** Where a dashboard reads from. */
+/** The API that a dashboard reads. */
 export interface Source {
-  /** Null: there is one model, and it is known. */
+  /** Null if the only model is known beforehand. */
   readonly models: (() => Promise<readonly ModelSummary[]>) | null;
   metrics(model: string): Promise<Metrics>;
   explain(impression: string): Promise<Explanation>;
 }
 
-/** The demonstration's own backend, which holds the secret key. */
+/** The demonstration's backend, which holds the secret key. */
 export const demoSource: Source = {
   models: null,
   metrics: () => call("/demo/metrics"),

@@ -1,5 +1,5 @@
-// npm run playground -- [--out DIR]: builds the playground as files for any static host; every address in them is relative.
-// Without --out it goes where the worker serves it from.
+// npm run playground -- [--out DIR]: builds the playground as static files for any host. All their URLs are relative.
+// Without --out the files go to the folder that the worker serves.
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -8,7 +8,7 @@ import { build } from "esbuild";
 const here = "pages/playground";
 const served = "build/public/playground";
 
-/** The page may run its own scripts and compile its own WebAssembly, and ask nobody else for anything. */
+/** The page may run its own scripts and compile its own WebAssembly. It may load nothing from another origin. */
 const policy = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",
@@ -19,7 +19,7 @@ const policy = [
 
 const { values } = parseArgs({ options: { out: { type: "string", default: served } } });
 const ours = values.out === served;
-// Files of others that may be there stay: only what was built here before is replaced.
+// Deletes only the default folder: a folder named with --out may hold other files.
 if (ours) await rm(served, { recursive: true, force: true });
 await mkdir(values.out, { recursive: true });
 await build({
@@ -44,7 +44,7 @@ await writeFile(join(values.out, "index.html"), page);
 await copyFile(join(here, "icon.svg"), join(values.out, "icon.svg"));
 await copyFile("dist/core.wasm", join(values.out, "core.wasm"));
 if (ours) {
-  // What a meta element cannot say, and what the Web Worker is held to.
+  // A meta element cannot set frame-ancestors, nor the policy of the Web Worker. These headers do.
   const headers = [
     `Content-Security-Policy: ${policy}; frame-ancestors 'none'`,
     "X-Content-Type-Options: nosniff",

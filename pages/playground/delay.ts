@@ -1,15 +1,15 @@
 import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../../simulation/delay-law.ts";
 
-/** A delay law as one picks it. */
+/** A delay law that the reader can choose. */
 export interface DelayChoice {
   readonly name: string;
-  /** What the typical delay is of this law; absent where there is none to set. */
+  /** The statistic that `law` takes. Absent if the law has no parameter. */
   readonly typical?: "mean" | "median";
-  /** `typical` in rounds. */
+  /** @param typical the mean or median delay, in rounds. */
   law(typical: number): DelayLaw;
 }
 
-/** Half of a tail so heavy that it has no mean: P(delay >= x) = sqrt(typical / (4 x)), from typical / 4 rounds up. */
+/** A Pareto law without a mean: P(delay >= x) = sqrt(median / (4 x)) from median / 4 rounds up. */
 function heavyTail(median: number): DelayLaw {
   const least = median / 4;
   const cdf = (m: number): number => Math.max(0, 1 - Math.sqrt(least / (Math.floor(m) + 1)));
@@ -24,7 +24,7 @@ function heavyTail(median: number): DelayLaw {
   };
 }
 
-/** By how they stand in an address. Logarithms differ between hosts in their last bit, which whole rounds all but never show. */
+/** Delay laws by their name in the URL. Hosts differ in the last bit of logarithms, but delays are whole rounds, so this almost never shows. */
 export const delays = {
   geometric: { name: "Geometric", typical: "mean", law: geometric },
   uniform: { name: "Uniform", typical: "mean", law: uniformDelay },

@@ -6,10 +6,10 @@ import { type Estimate, Player } from "./player.ts";
 import { type Problem, problemOf } from "./problem.ts";
 import type { Settings } from "./settings.ts";
 
-/** Places along the axis of a chart. */
+/** Sampled rounds of a chart, at most about this many. */
 const SAMPLES = 300;
 
-/** One policy so far: a number per sampled round, or per place. */
+/** One policy's results so far. `choices` and `estimate` have one number per place; the others have one per sampled round. */
 export interface PlayerReport {
   readonly name: string;
   readonly regret: readonly number[];
@@ -18,15 +18,15 @@ export interface PlayerReport {
   readonly late: readonly number[];
   readonly choices: Uint32Array;
   readonly estimate: Estimate | null;
-  /** Of all that it has learnt. */
+  /** Digest of the policy's state. */
   readonly digest: string;
 }
 
-/** A match so far. */
+/** The results of a match so far. */
 export interface MatchReport {
   readonly round: number;
   readonly rounds: number;
-  /** The rounds after which numbers were taken. */
+  /** The rounds after which the numbers were taken. */
   readonly sampled: readonly number[];
   readonly truth: readonly number[];
   readonly players: readonly PlayerReport[];
@@ -41,7 +41,7 @@ interface Seat {
   readonly late: number[];
 }
 
-/** Policies side by side on one problem: the same candidates, the same luck and the same delays for each of them. */
+/** Several policies on one problem. All get the same candidates, the same random outcomes and the same delays. */
 export class Match {
   #round = 0;
   readonly #settings: Settings;
@@ -51,7 +51,7 @@ export class Match {
   readonly #lots: Stream;
   readonly #delays: Stream;
   readonly #sampled: number[] = [];
-  /** By the round after which they come: rounds of impressions. */
+  /** Rounds of impressions, by the round at whose end their outcomes arrive. */
   readonly #due = new Map<number, number[]>();
 
   private constructor(settings: Settings, problem: Problem, seats: readonly Seat[]) {
@@ -80,7 +80,7 @@ export class Match {
     return this.#round === this.#settings.rounds;
   }
 
-  /** Plays a round: everyone chooses, then comes what is due. */
+  /** Plays a round: every policy chooses, then the due outcomes arrive. */
   step(): void {
     const { rounds } = this.#settings;
     const round = ++this.#round;

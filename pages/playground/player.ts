@@ -6,7 +6,7 @@ export interface PlayerOptions {
   /** In rounds. */
   readonly window: number;
   readonly seed: number;
-  /** Told of an impression only when its window has closed. */
+  /** The policy learns impression and outcome only when the window has closed. */
   readonly waits: boolean;
   readonly problem: Problem;
 }
@@ -14,7 +14,7 @@ export interface PlayerOptions {
 interface Shown {
   readonly features: Float64Array;
   readonly reward: number;
-  /** Inside its window, and nothing known of it. */
+  /** Inside its window, with an unknown outcome. */
   pending: boolean;
 }
 
@@ -24,16 +24,16 @@ export interface Estimate {
   readonly deviation: Float64Array;
 }
 
-/** One policy at play, and what came of its choices. */
+/** One policy in a match, and the results of its choices. */
 export class Player {
-  /** Expected reward missed so far against the best choice of each round. */
+  /** Expected reward lost so far, compared with the best choice of each round. */
   regret = 0;
-  /** Conversions, or all outcomes where failures are reported, that came in the window, and after it. */
+  /** Outcomes that arrived inside the window, and after it. Outcomes are conversions; failures too if the problem reports them. */
   counted = 0;
   late = 0;
   /** How often each place was chosen. */
   readonly choices: Uint32Array;
-  /** Impressions inside their window of which nothing is known. */
+  /** Impressions inside their window with an unknown outcome. */
   pending = 0;
   readonly #options: PlayerOptions;
   readonly #recommender: Recommender;
@@ -50,12 +50,12 @@ export class Player {
     return new Player(await Recommender.create({ policy, window: { rounds: window }, seed }), options);
   }
 
-  /** Digest of all that it has learnt. */
+  /** Digest of the recommender's state. */
   get digest(): string {
     return this.#recommender.digest();
   }
 
-  /** Chooses; the choice converts iff `lot`, uniform on [0, 1), is below its rate. */
+  /** Chooses a candidate. It converts iff `lot`, uniform on [0, 1), is below its rate. */
   decide(round: number, scene: Scene, lot: number): void {
     const { points, rates } = scene;
     const { policy } = this.#recommender;
@@ -71,14 +71,14 @@ export class Player {
     this.#close(round - this.#options.window - 1 + policy.delayOffset);
   }
 
-  /** A policy with its own domain is given no candidates, and one that looks at no features only so many. */
+  /** The candidates in the form that the policy takes: none for a policy with its own domain, empty ones for a policy without features. */
   #among({ points, rates }: Scene): Pick<RecommendRequest, "points" | "candidates"> {
     const { hasDomain, dimension } = this.#recommender.policy;
     if (hasDomain) return {};
     return dimension === 0 ? { candidates: Array.from(rates, () => ({})) } : { points };
   }
 
-  /** What came of the impression of round `shown` comes in. */
+  /** Takes the outcome of the impression of round `shown`. */
   arrive(shown: number): void {
     const impression = this.#shown.get(shown) as Shown;
     const { reward } = impression;
@@ -97,7 +97,7 @@ export class Player {
     impression.pending = false;
   }
 
-  /** The window of the impression of round `shown` has closed. */
+  /** Closes the window of the impression of round `shown`. */
   #close(shown: number): void {
     const impression = this.#shown.get(shown);
     if (!impression) return;
@@ -109,7 +109,7 @@ export class Player {
     if (inTime) this.#recommender.convert({ impressionId, reward: impression.reward });
   }
 
-  /** What it expects at the problem's points; null for a policy without a posterior. */
+  /** The posterior at the problem's points. Null for a policy without a posterior. */
   estimate(): Estimate | null {
     try {
       const { mean, variance } = this.#recommender.policy.predict(this.#options.problem.points);

@@ -1,10 +1,10 @@
-// What there is to choose, and how good it is. Each round's draws come from the seed alone, never from what was chosen.
+// The two problems: candidates and their expected rewards. All draws depend on the seed alone, never on the choices.
 import { gaussianProcess, squaredExponential } from "afterclick";
 import { type Stream, stream } from "../../simulation/stream.ts";
 
 export type ProblemId = "linear" | "curve";
 
-/** One round, as every policy finds it. */
+/** One round's candidates. They are the same for every policy. */
 export interface Scene {
   /** Features of the candidates: k x d, row-major. */
   readonly points: Float64Array;
@@ -13,12 +13,12 @@ export interface Scene {
 }
 
 export interface Problem {
-  /** Points at which a posterior is asked, and what it would say if it knew. */
+  /** Points at which posteriors are evaluated, and the true expected reward at each. */
   readonly points: readonly (readonly number[])[];
   readonly truth: readonly number[];
-  /** Whether what does not convert is reported too; otherwise silence is all there is. */
+  /** Whether failures are reported. If not, an impression without conversion stays silent. */
   readonly reportsFailures: boolean;
-  /** Over how many places choices are counted, and at which of them this one is. */
+  /** Number of places for which choices are counted; `place` maps a choice to one of them. */
   readonly places: number;
   place(scene: Scene, index: number): number;
   scene(): Scene;
@@ -28,7 +28,7 @@ export interface Problem {
 export const DIMENSION = 5;
 const CANDIDATES = 10;
 
-/** Fills the row with a direction: uniform on [0, 1) in each coordinate, then of length 1. */
+/** Fills the row with a unit vector: coordinates uniform on [0, 1), then normalised. */
 function direct(row: Float64Array, random: Stream): void {
   let squares = 0;
   for (let j = 0; j < DIMENSION; j++) {
@@ -73,12 +73,12 @@ function linear(seed: number): Problem {
   };
 }
 
-/** Of the curve: how far apart its points lie, and how fast it bends. */
+/** The curve: number of intervals between its points, and the lengthscale of its kernel. */
 const INTERVALS = 50;
 export const LENGTHSCALE = 0.1;
 export const grid: readonly (readonly number[])[] = Array.from({ length: INTERVALS + 1 }, (_, i) => [i / INTERVALS]);
 
-/** Nearly normal, and without a logarithm, which hosts round differently: a seed draws the same curve everywhere. */
+/** An approximately normal draw. It avoids logarithms, which hosts round differently, so a seed draws the same curve everywhere. */
 const nearlyNormal = (random: Stream): number => Array.from({ length: 12 }, () => random()).reduce((sum, each) => sum + each, -6);
 
 /** 51 points of an interval, whose chance to succeed is drawn from a Gaussian process. Choices are counted by point. */

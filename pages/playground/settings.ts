@@ -1,14 +1,14 @@
-// All that a run depends on, and how it stands in an address.
+// The settings of a match, and their form in the URL's query.
 import { contenders } from "./contender.ts";
 import { type DelayId, delays } from "./delay.ts";
 import type { ProblemId } from "./problem.ts";
 
 export interface Settings {
   readonly problem: ProblemId;
-  /** Names of contenders, in the order of their columns. */
+  /** Names of contenders, in the order of their lines and columns. */
   readonly policies: readonly string[];
   readonly delay: DelayId;
-  /** Its mean or median, in rounds. */
+  /** Mean or median of the delay, in rounds. */
   readonly typical: number;
   /** In rounds. */
   readonly window: number;
@@ -17,7 +17,7 @@ export interface Settings {
   readonly pace: "fast" | "slow";
 }
 
-/** More would not be told apart, by colour or by eye. */
+/** More lines would be hard to tell apart. */
 export const MOST_POLICIES = 5;
 
 /** Least and greatest value of each number. */
@@ -30,7 +30,7 @@ export const ranges = {
 
 const pace = { fast: true, slow: true };
 
-/** What each problem starts with. */
+/** Initial settings of each problem. */
 export const defaults: Readonly<Record<ProblemId, Settings>> = {
   linear: {
     problem: "linear",
@@ -54,12 +54,12 @@ export const defaults: Readonly<Record<ProblemId, Settings>> = {
   },
 };
 
-/** Reads a name of a table, or a list of them. */
+/** Whether the table has this name. */
 function named(table: object, value: string): boolean {
   return Object.hasOwn(table, value);
 }
 
-/** Takes `value` if it is good, and otherwise says why not. */
+/** Parses `value`. Returns an error text that starts with the setting's name if the value is invalid. */
 function read<Name extends keyof Settings>(name: Name, value: string, base: Settings): Settings[Name] | string {
   const oneOf = (table: object): string => (named(table, value) ? "" : `one of ${Object.keys(table).join(", ")}`);
   const expected = ((): string => {
@@ -78,36 +78,35 @@ function read<Name extends keyof Settings>(name: Name, value: string, base: Sett
 function listProblem(problem: ProblemId, names: readonly string[]): string {
   const table = contenders[problem];
   const good = names.length <= MOST_POLICIES && new Set(names).size === names.length && names.every((name) => named(table, name));
-  return good ? "" : `1 to ${MOST_POLICIES} different ones of ${Object.keys(table).join(", ")}`;
+  return good ? "" : `1 to ${MOST_POLICIES} different names of ${Object.keys(table).join(", ")}`;
 }
 
 /**
- * Settings as the query of an address states them. What is missing has its default; what is wrong is not taken, and named in
- * `problems`.
+ * Parses the query of a URL. Missing and invalid settings get their defaults. `problems` has one text per invalid setting.
  */
 export function settingsOf(query: string): { readonly settings: Settings; readonly problems: readonly string[] } {
   const given = new URLSearchParams(query);
   const problems: string[] = [];
   const take = (settings: Settings, name: keyof Settings, value: string): Settings => {
     const taken = read(name, value, settings);
-    // Only what is wrong is told in a text that names it.
+    // No valid value starts with the setting's name and a colon.
     if (typeof taken !== "string" || !taken.startsWith(`${name}: `)) return { ...settings, [name]: taken };
     problems.push(taken);
     return settings;
   };
-  // The problem first: on it depends which policies there are.
+  // The problem comes first, because it decides which policies exist.
   let settings = defaults.linear;
   const problem = given.get("problem");
   if (problem !== null) settings = defaults[take(settings, "problem", problem).problem];
   for (const [name, value] of given) {
     if (name === "problem") continue;
     if (named(settings, name)) settings = take(settings, name as keyof Settings, value);
-    else problems.push(`${name.slice(0, 60)}: there is no such setting`);
+    else problems.push(`${name.slice(0, 60)}: unknown setting`);
   }
   return { settings, problems };
 }
 
-/** The query of the address that plays these settings again: all of them, so that later defaults change nothing. */
+/** The query that repeats these settings. It states all of them, so that later defaults change nothing. */
 export function queryOf(settings: Settings): string {
   return `?${Object.entries(settings)
     .map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(",") : value}`)

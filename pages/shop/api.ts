@@ -13,7 +13,7 @@ export interface Estimate {
   readonly width: number;
 }
 
-/** What the model knows now. */
+/** The model's counts and estimates now. */
 export interface Knowledge {
   readonly counts: { readonly impressions: number; readonly pending: number; readonly converted: number; readonly expired: number };
   readonly estimates: readonly Estimate[];
@@ -24,19 +24,19 @@ function post<Body>(path: string, json: unknown, headers: Record<string, string>
   return call(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(json) });
 }
 
-/** Asks the model as any shop's page would: with the publishable key, nothing else. */
+/** Asks for recommendations with the publishable key alone, as any shop's page would. */
 export function recommend(key: string, profile: string, limit: number) {
   const path = `/v1/models/${SHOP_MODEL}/recommendations`;
   const headers = { authorization: `Bearer ${key}` };
   return post<{ windowEndsAt: number; actions: readonly Recommended[] }>(path, { context: contextOf(profile), limit }, headers);
 }
 
-/** Tells the shop's backend of purchases; it reports them with a signed webhook. */
+/** Sends purchases to the shop's backend, which reports them with a signed webhook. */
 export function purchase(impressionIds: readonly string[]) {
   return post<{ conversions: readonly { readonly impressionId: string; readonly status: string }[] }>("/demo/purchases", { impressionIds });
 }
 
-/** Asks the shop's backend, which holds the secret key, what the model knows. */
+/** Reads counts and estimates through the shop's backend, which holds the secret key. */
 export function readKnowledge(profile: string, impressionIds: readonly string[]) {
   const query = new URLSearchParams([["profile", profile], ...impressionIds.map((id) => ["impression", id])]);
   return call<Knowledge>(`/demo/knowledge?${query}`);

@@ -1,9 +1,9 @@
-// The demonstration shop: what it sells, and to whom. Plain data, read by the page, its backend and `npm start`.
+// The demonstration shop's products and visitors. Plain data for the page, its backend and `npm start`.
 
-/** The model that the shop asks. */
+/** Name of the shop's model. */
 export const SHOP_MODEL = "demo";
 
-/** How long a purchase counts; short, so that one can watch impressions expire. */
+/** Attribution window. It is short, so that a reader can watch impressions expire. */
 export const SHOP_WINDOW_MS = 120_000;
 
 export interface Product {
@@ -24,28 +24,28 @@ export const products: readonly Product[] = [
   { id: "record", name: "Vinyl record", kind: "music", price: 24 },
 ];
 
-/** A kind of visitor. The model is told the id; the tastes it has to find out. */
+/** A kind of visitor. The model sees the id and has to learn the tastes. */
 export interface Profile {
   readonly id: string;
   readonly name: string;
-  /** Chance that a simulated visitor who is shown a product buys it, by product id. */
+  /** Probability that a simulated visitor buys a shown product, by product id. */
   readonly tastes: Readonly<Record<string, number>>;
 }
 
-const nobody = { tent: 0.04, mug: 0.08, lamp: 0.05, plant: 0.06, kettlebell: 0.04, skateboard: 0.03, headphones: 0.06, record: 0.05 };
+const indifferent = { tent: 0.04, mug: 0.08, lamp: 0.05, plant: 0.06, kettlebell: 0.04, skateboard: 0.03, headphones: 0.06, record: 0.05 };
 
 export const profiles: readonly Profile[] = [
-  { id: "mira", name: "Mira", tastes: { ...nobody, tent: 0.55, mug: 0.7, plant: 0.2 } },
-  { id: "jonas", name: "Jonas", tastes: { ...nobody, headphones: 0.6, record: 0.75, lamp: 0.25 } },
-  { id: "aiko", name: "Aiko", tastes: { ...nobody, kettlebell: 0.65, skateboard: 0.5, headphones: 0.25 } },
-  { id: "sam", name: "Sam", tastes: { ...nobody, lamp: 0.6, plant: 0.7, mug: 0.3 } },
+  { id: "mira", name: "Mira", tastes: { ...indifferent, tent: 0.55, mug: 0.7, plant: 0.2 } },
+  { id: "jonas", name: "Jonas", tastes: { ...indifferent, headphones: 0.6, record: 0.75, lamp: 0.25 } },
+  { id: "aiko", name: "Aiko", tastes: { ...indifferent, kettlebell: 0.65, skateboard: 0.5, headphones: 0.25 } },
+  { id: "sam", name: "Sam", tastes: { ...indifferent, lamp: 0.6, plant: 0.7, mug: 0.3 } },
 ];
 
 /** Body of `PUT /v1/models/demo`. */
 export const shopModel = {
   window: { ms: SHOP_WINDOW_MS },
   serving: "learner",
-  // For every tenth visit the products are drawn at random: what the dashboard holds the policy against.
+  // In a tenth of visits the products are drawn at random. The dashboard compares the policy with these.
   holdout: 0.1,
   encoder: {
     dimension: 256,
@@ -56,10 +56,10 @@ export const shopModel = {
   },
 };
 
-/** What the catalogue of that model holds. */
+/** The catalogue of that model. */
 export const shopActions = products.map(({ id, kind }) => ({ id, features: { kind } }));
 
-/** What the shop tells the model of a visitor. */
+/** The context features of a visitor. */
 export function contextOf(profile: string): { readonly profile: string } {
   return { profile };
 }

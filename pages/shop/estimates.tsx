@@ -45,13 +45,13 @@ function Row({ session, product, revealed }: { session: Session; product: string
   );
 }
 
-/** What the model expects of the visitor, product by product, now and before the last action. */
+/** The model's estimate of each product's rate for the visitor, now and before the last action. */
 export function Estimates({ session }: { session: Session }) {
   const [revealed, reveal] = useState(false);
   return (
     <section aria-labelledby="estimates">
-      <h2 id="estimates">What the model expects of {profileOf(session.profile).name}</h2>
-      <p class="quiet">Chance that a product is bought, once it is shown</p>
+      <h2 id="estimates">Expected purchase rates for {profileOf(session.profile).name}</h2>
+      <p class="quiet">Probability that a shown product is bought</p>
       <table aria-labelledby="estimates">
         <thead class="unseen">
           <tr>

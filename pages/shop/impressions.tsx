@@ -3,7 +3,7 @@ import { productOf, profileOf, story } from "./story.ts";
 
 const whole = new Intl.NumberFormat("en");
 
-/** How many impressions the model has, and what becomes of those that this page has shown. */
+/** The model's counts, and the state of the impressions that this page has shown. */
 export function Impressions({ session, now }: { session: Session; now: number }) {
   const { counts, shown } = session;
   return (
@@ -25,7 +25,7 @@ export function Impressions({ session, now }: { session: Session; now: number })
             <i key={impressionId} data-status={status} />
           ))}
         </p>
-        <p class="quiet">Every product shown is an impression. Half-filled ones are bought, and their webhook is still to come.</p>
+        <p class="quiet">Every product shown is an impression. A half-filled one is bought and waits for its webhook.</p>
       </div>
       <ol class="recent">
         {session.recent().map((each) => (

@@ -3,7 +3,7 @@ import { type Profile, profiles } from "./assortment.ts";
 
 export type ShownStatus = "pending" | "bought" | "converted" | "expired" | "late" | "refused";
 
-/** A product that somebody was shown: an impression. */
+/** A shown product: one impression. */
 export interface Shown {
   readonly impressionId: string;
   readonly product: string;
@@ -11,22 +11,22 @@ export interface Shown {
   readonly shownAt: number;
   readonly windowEndsAt: number;
   status: ShownStatus;
-  /** When its purchase is reported, if it is bought. */
+  /** Time at which the purchase is reported. Set once the product is bought. */
   reportAt?: number;
-  /** When it left the state of pending. */
+  /** Time at which the status became final. */
   settledAt?: number;
 }
 
 /**
- * Expected purchases missed so far because the first product shown was not the visitor's favourite:
- * by the model, and by a product drawn uniformly for the same visitors.
+ * Expected purchases lost so far because the first product shown was not the visitor's favourite:
+ * under the model, and under a uniform draw for the same visitors.
  */
 export interface Regret {
   readonly model: number;
   readonly uniform: number;
 }
 
-/** What the worker's answer to a purchase means for its impression; any other is a refusal. */
+/** Impression status by the worker's answer to the purchase. Any other answer means refused. */
 const outcomes: Readonly<Record<string, ShownStatus>> = {
   applied: "converted",
   accepted: "converted",
@@ -45,7 +45,7 @@ const LONGEST_DELAY_MS = 20_000;
 const REMEMBERED = 300;
 const LISTED = 6;
 
-/** What one page has shown and sold, and what the model made of it. */
+/** The state of the shop page: shown products, purchases, and the model's estimates. */
 export class Session {
   readonly #key: string;
   readonly #changed: () => void;
@@ -56,20 +56,20 @@ export class Session {
 
   profile = profiles[0].id;
   delayMs = 10_000;
-  /** What is on the shop's shelf now, best first. */
+  /** The products on the shelf, best first. */
   shelf: readonly Shown[] = [];
   /** Newest last. */
   shown: readonly Shown[] = [];
   counts?: Knowledge["counts"];
   estimates: readonly Estimate[] = [];
-  /** The means as they stood before the last action. */
+  /** Means before the last action, by product id. */
   before: ReadonlyMap<string, number> = new Map();
   visitorsLeft = 0;
-  /** After each simulated visit: the purchases missed so far. */
+  /** Regret after each simulated visit. */
   regrets: readonly Regret[] = [];
   problem = "";
 
-  /** @param changed is called whenever there is something new to draw. */
+  /** @param changed is called whenever the page must be drawn again. */
   constructor(key: string, changed: () => void) {
     this.#key = key;
     this.#changed = changed;
@@ -91,17 +91,17 @@ export class Session {
     this.#changed();
   }
 
-  /** The visitor comes again: new recommendations. */
+  /** Starts a new visit with new recommendations. */
   async visit(): Promise<void> {
     const visit = ++this.#visit;
     const shelf = await this.#recommend(this.profile);
-    // Of two visits at once the later one stands.
+    // If two visits overlap, the later one wins.
     if (shelf && visit === this.#visit) this.shelf = shelf;
     await this.#refresh();
     this.#changed();
   }
 
-  /** The visitor buys now; the purchase is reported after the chosen delay. */
+  /** Buys a product now. The purchase is reported after the chosen delay. */
   buy(shown: Shown): void {
     if (shown.status !== "pending") return;
     this.#remember();
@@ -110,7 +110,7 @@ export class Session {
     this.#changed();
   }
 
-  /** Visitors of all kinds come, look and buy by their tastes. */
+  /** Simulates visitors of random kinds, who buy by their tastes. */
   async simulate(visitors: number): Promise<void> {
     if (this.visitorsLeft > 0) return;
     this.#remember();
@@ -143,7 +143,7 @@ export class Session {
       ({ impressionId, id }): Shown => ({ impressionId, product: id, profile, shownAt, windowEndsAt, status: "pending" }),
     );
     const all = [...this.shown, ...shown];
-    // What is bought is remembered until it is reported.
+    // Bought products stay until they are reported.
     this.shown = all.filter(({ status }, i) => status === "bought" || i >= all.length - REMEMBERED);
     return shown;
   }
@@ -156,7 +156,7 @@ export class Session {
     if (!this.#sending) await this.#report(now);
   }
 
-  /** Reports the purchases that are due, in one webhook; what was not taken is reported again. */
+  /** Reports the due purchases in one webhook. A failed webhook is sent again later. */
   async #report(now: number): Promise<void> {
     const due = this.shown.filter(({ status, reportAt = Number.POSITIVE_INFINITY }) => status === "bought" && reportAt <= now);
     if (due.length === 0) return;
@@ -178,7 +178,7 @@ export class Session {
     const visible = new Map([...this.shelf, ...this.recent()].map((shown) => [shown.impressionId, shown]));
     const knowledge = await this.#attempt(readKnowledge(profile, [...visible.keys()]));
     this.#refreshing = false;
-    // Somebody else may be visiting by now: then the next tick asks again.
+    // The visitor may have changed meanwhile. Then the next tick asks again.
     if (profile !== this.profile) this.#lastRefresh = 0;
     if (!knowledge || profile !== this.profile) return;
     this.counts = knowledge.counts;
@@ -195,7 +195,7 @@ export class Session {
     this.before = new Map(this.estimates.map(({ id, mean }) => [id, mean]));
   }
 
-  /** The last impressions with which something happened, newest first. */
+  /** The impressions whose status changed last, newest first. */
   recent(): Shown[] {
     const at = ({ shownAt, settledAt = shownAt }: Shown): number => settledAt;
     return this.shown.toSorted((a, b) => at(b) - at(a)).slice(0, LISTED);
@@ -207,7 +207,7 @@ export class Session {
       this.problem = "";
       return result;
     } catch (error) {
-      this.problem = error instanceof TypeError ? "The worker does not answer; trying again." : (error as Error).message;
+      this.problem = error instanceof TypeError ? "The worker does not answer. Retrying." : (error as Error).message;
       return undefined;
     }
   }

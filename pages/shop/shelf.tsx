@@ -3,7 +3,7 @@ import { profiles } from "./assortment.ts";
 import type { Session, Shown } from "./session.ts";
 import { productOf, profileOf, story } from "./story.ts";
 
-/** Simulated visitors that come at a time. */
+/** Visitors of one simulation. */
 export const VISITORS = 50;
 const delays = [
   { label: "at once", value: 0 },
@@ -56,14 +56,14 @@ function Card({ session, shown, now }: { session: Session; shown: Shown; now: nu
   );
 }
 
-/** Who visits, what is recommended to them, and what they do. */
+/** Choice of the visitor, the recommended products, and the buttons. */
 export function Shelf({ session, now }: { session: Session; now: number }) {
   const { visitorsLeft } = session;
   return (
     <section aria-labelledby="shelf">
       <Choice
         name="profile"
-        legend="Who is visiting"
+        legend="Visitor"
         options={profiles.map(({ id, name }) => ({ label: name, value: id }))}
         chosen={session.profile}
         choose={(profile) => void session.choose(profile)}
@@ -76,7 +76,7 @@ export function Shelf({ session, now }: { session: Session; now: number }) {
       </ul>
       <Choice
         name="delay"
-        legend="A purchase is reported"
+        legend="Purchase reported"
         options={delays}
         chosen={session.delayMs}
         choose={(delayMs) => session.chooseDelay(delayMs)}
@@ -86,7 +86,7 @@ export function Shelf({ session, now }: { session: Session; now: number }) {
           Next visit
         </button>
         <button type="button" class="primary" disabled={visitorsLeft > 0} onClick={() => void session.simulate(VISITORS)}>
-          {visitorsLeft > 0 ? `${visitorsLeft} visitors to come` : `Simulate ${VISITORS} visitors`}
+          {visitorsLeft > 0 ? `${visitorsLeft} visitors left` : `Simulate ${VISITORS} visitors`}
         </button>
       </p>
     </section>

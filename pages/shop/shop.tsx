@@ -4,7 +4,7 @@ import { Impressions } from "./impressions.tsx";
 import type { Session } from "./session.ts";
 import { Shelf } from "./shelf.tsx";
 
-/** The demonstration shop: who visits, what the model expects of them, and what becomes of what it shows. */
+/** The demonstration shop: shelf, estimates and impressions. */
 export function Shop({ session, now }: { session: Session; now: number }) {
   return (
     <>
@@ -17,9 +17,9 @@ export function Shop({ session, now }: { session: Session; now: number }) {
         <Impressions session={session} now={now} />
       </div>
       <footer>
-        The page asks for recommendations with the publishable key; the shop's backend reports purchases as signed webhooks. An impression
-        is pending until its purchase is reported, and expires after {SHOP_WINDOW_MS / 60_000} minutes without one. The model does not wait
-        for that: it counts every impression for as much as should have come of it by now, which it learns from the purchases so far.
+        The page asks for recommendations with the publishable key. The shop's backend reports purchases with signed webhooks. An impression
+        is pending until its purchase is reported, and expires after {SHOP_WINDOW_MS / 60_000} minutes without one. The model does not wait:
+        it learns the delay of purchases, and counts each pending impression by the share of purchases that should have arrived by now.
       </footer>
     </>
   );

@@ -14,7 +14,7 @@ function clock(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
-/** What has become of an impression, in words. */
+/** The status of an impression, as a phrase. */
 export function story({ status, shownAt, windowEndsAt, reportAt = 0, settledAt = 0 }: Shown, now: number): string {
   if (status === "bought") return now < reportAt ? `bought, webhook in ${clock(reportAt - now)}` : "bought, webhook on its way";
   if (status === "converted") return `converted after ${clock(settledAt - shownAt)}`;

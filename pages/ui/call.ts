@@ -1,4 +1,4 @@
-/** A refusal by the worker, with the detail of its problem. */
+/** An error answer of the worker. The message is the `detail` of its problem document. */
 export class Refusal extends Error {
   readonly status: number;
 
@@ -8,7 +8,7 @@ export class Refusal extends Error {
   }
 }
 
-/** @throws {Refusal} with the worker's reason. @throws {TypeError} if it does not answer. */
+/** Fetches JSON. @throws {Refusal} if the worker answers with an error. @throws {TypeError} if the worker does not answer. */
 export async function call<Body>(path: string, init: RequestInit = {}): Promise<Body> {
   const response = await fetch(path, init);
   if (response.ok) return (await response.json()) as Body;
@@ -17,7 +17,7 @@ export async function call<Body>(path: string, init: RequestInit = {}): Promise<
   throw new Refusal(response.status, detail ?? `the worker answered ${response.status}`);
 }
 
-/** The reason of a failed call, for the reader of the page. */
+/** The reason of a failed call, as a clause for the page. */
 export function reasonOf(error: unknown): string {
   return error instanceof Refusal ? error.message : "the worker does not answer";
 }

@@ -1,28 +1,28 @@
 import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
 import uPlot from "uplot";
 
-/** What a chart shows, in words and numbers as well as lines. */
+/** A chart as a drawing, as text and as a table. */
 export interface ChartProps {
   readonly id: string;
   readonly title: string;
-  /** What there is to see, in a sentence. */
+  /** One sentence that states the result. */
   readonly summary: string;
-  /** One colour and name per line. */
+  /** One entry per line: the class of its mark, and its name. */
   readonly legend?: readonly { readonly mark: string; readonly name: string }[];
-  /** Series, scales and axes; read when the chart first appears. */
+  /** Series, scales and axes. Called once, when the chart first appears. */
   readonly plot: () => Omit<uPlot.Options, "width" | "height">;
   readonly data: uPlot.AlignedData;
-  /** What is at a place along x, in a line. */
+  /** One line of text about the point at an index. */
   readonly describe: (index: number) => string;
-  /** The same numbers as a table, newest or first row first. */
+  /** The same numbers as a table. */
   readonly table: () => { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
 }
 
 const FONT = "12px system-ui, sans-serif";
 
-/** A CSS colour as a canvas takes it, in the present colour scheme. */
+/** Resolves a CSS colour for a canvas, in the present colour scheme. */
 export function colour(chart: uPlot, css: string): string {
-  // A custom property is handed out as it was written; only a real property is worked out.
+  // getComputedStyle resolves only real properties; it returns a custom property as written.
   chart.root.style.color = css;
   return getComputedStyle(chart.root).color;
 }
@@ -74,15 +74,15 @@ function Table({ table }: Pick<ChartProps, "table">) {
   );
 }
 
-/** The same for every chart: no title or legend of its own, no zoom by dragging. */
+/** Options of every chart. The component draws title and legend, so uPlot does not. Dragging does not zoom. */
 const fixed = {
-  // To the right there is room for half a label.
+  // The right padding holds half a label.
   padding: [8, 24, 0, 0],
   legend: { show: false },
   cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
 } satisfies Partial<uPlot.Options>;
 
-/** Draws in a place of the page and keeps up with its size, its data and the colour scheme; also says where the pointer is. */
+/** Draws in an element and redraws when its size, the data or the colour scheme change. Returns the index under the pointer too. */
 function useDrawing({ plot, data }: Pick<ChartProps, "plot" | "data">) {
   const place = useRef<HTMLDivElement>(null);
   const drawn = useRef<uPlot | null>(null);
@@ -90,7 +90,7 @@ function useDrawing({ plot, data }: Pick<ChartProps, "plot" | "data">) {
   latest.current = data;
   const [pointed, point] = useState<number | null>(null);
 
-  // Layout effects, here as elsewhere in the page: a mere effect runs twice if the component is drawn again before it ran.
+  // Layout effects, here as elsewhere in the page: hono/jsx runs a plain effect twice if the component is drawn again before it ran.
   useLayoutEffect(() => {
     const element = place.current as HTMLDivElement;
     const make = (): uPlot => {
@@ -98,7 +98,7 @@ function useDrawing({ plot, data }: Pick<ChartProps, "plot" | "data">) {
       const hooks = { ...options.hooks, setCursor: [({ cursor }: uPlot) => point(cursor.idx ?? null)] };
       return new uPlot({ ...fixed, ...options, hooks, ...sizeOf(element) }, latest.current as uPlot.AlignedData, element);
     };
-    // It is told of the first size too, once there is one.
+    // The observer also reports the first size, as soon as there is one.
     const sized = new ResizeObserver(() => {
       if (drawn.current) drawn.current.setSize(sizeOf(element));
       else drawn.current = make();
@@ -117,7 +117,7 @@ function useDrawing({ plot, data }: Pick<ChartProps, "plot" | "data">) {
   return { place, pointed };
 }
 
-/** A drawing that fills its place, with its summary, what is under the pointer, and its numbers as a table. */
+/** A drawing with its summary, a text about the point under the pointer, and a table of its numbers. */
 export function Chart(props: ChartProps) {
   const { id, title, summary, legend = [], data, describe, table } = props;
   const { place, pointed } = useDrawing(props);

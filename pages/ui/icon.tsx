@@ -1,4 +1,4 @@
-/** Line drawings on a field of 48 x 48. */
+/** SVG paths of line drawings, in a view box of 48 x 48. */
 const paths: Readonly<Record<string, string>> = {
   tent: "M24 9 5 39h38L24 9Zm0 13-10 17m10-17 10 17",
   mug: "M10 16h24v16a6 6 0 0 1-6 6H16a6 6 0 0 1-6-6V16Zm24 4h3a5 5 0 0 1 0 11h-3M18 11c-2-2 2-3 0-5m8 5c-2-2 2-3 0-5",

@@ -1,18 +1,18 @@
-/** What the page shows, as its address says after the `#`: `shop`, `dashboard`, `dashboard/MODEL`, `dashboard/MODEL/IMPRESSION`. */
+/** The fragment of the page's URL: `shop`, `dashboard`, `dashboard/MODEL` or `dashboard/MODEL/IMPRESSION`. */
 export interface Route {
   readonly view: "shop" | "dashboard";
   readonly model?: string;
   readonly impression?: string;
 }
 
-/** Reads an address; without one that it knows, it is `home`. */
+/** Parses a fragment. An unknown one means `home`. */
 export function routeOf(hash: string, home: Route["view"]): Route {
   const [view, model, impression] = hash.replace(/^#/, "").split("/").map(decoded);
   if (view !== "shop" && view !== "dashboard") return { view: home };
   return view === "shop" ? { view } : { view, model: model || undefined, impression: impression || undefined };
 }
 
-/** The address of a model's dashboard, or of one impression in it. */
+/** The fragment of a model's dashboard, or of one of its impressions. */
 export function linkTo(model: string, impression?: string): string {
   return `#${["dashboard", model, ...(impression === undefined ? [] : [impression])].map(encodeURIComponent).join("/")}`;
 }

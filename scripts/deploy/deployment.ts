@@ -3,30 +3,30 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freshSecrets } from "../dev-vars.ts";
 
-/** Marks the KV namespace of local runs; a deployed worker has one of its account. */
+/** Id of the KV namespace in local runs. A deployment replaces it with a namespace of the account. */
 export const LOCAL_NAMESPACE = "events";
 
 const HEALTHY_WITHIN_MS = 120_000;
 const RETRY_MS = 2000;
 
-/** What prevents a deployment, and what to do about it. */
+/** A failed deployment. The message says what to do. */
 export class DeployError extends Error {
   override readonly name = "DeployError";
 }
 
-/** What a run of wrangler came to. */
+/** The result of a wrangler command. */
 export interface Ran {
   readonly ok: boolean;
   readonly stdout: string;
   readonly stderr: string;
-  /** Of a deployment: where it is now, and how large. */
+  /** Addresses and size of the worker, after a deployment. */
   readonly deployed?: { readonly targets?: readonly string[]; readonly bundle_size?: { readonly gzip_bytes: number } };
 }
 
-/** All that a deployment does outside this machine. */
+/** The remote operations of a deployment. */
 export interface Cloudflare {
   wrangler(args: readonly string[]): Promise<Ran>;
-  /** Whether a worker answers at an address. */
+  /** Whether a worker answers at the address. */
   isHealthy(address: URL): Promise<boolean>;
 }
 
@@ -40,21 +40,21 @@ export interface WranglerConfig {
 
 export interface DeploymentOptions {
   readonly cloudflare: Cloudflare;
-  /** That of wrangler.jsonc. */
+  /** The configuration in wrangler.jsonc. */
   readonly config: WranglerConfig;
-  /** A folder for nobody else's eyes; whoever made it removes it. */
+  /** A private folder, which holds secrets. The caller removes it. */
   readonly folder: string;
   readonly print: (line: string) => void;
-  /** Chosen among several accounts. */
+  /** The account to use, if the login has several. */
   readonly accountId?: string;
-  /** How long a new address may take to answer, in ms. */
+  /** Time that a new address has to answer, in ms. */
   readonly healthyWithinMs?: number;
 }
 
 /**
- * Deploys the worker: makes what it misses in the account, and changes nothing that is there but the worker's code.
+ * Deploys the worker. Creates missing resources in the account, and overwrites nothing but the worker's code.
  *
- * @throws {DeployError} saying what to do: not logged in, several accounts, wrangler's refusal, or no answer from the worker.
+ * @throws {DeployError} if there is no login or no single account, if wrangler fails, or if the worker does not answer.
  */
 export async function deploy({
   cloudflare,
@@ -72,18 +72,20 @@ export async function deploy({
 
   print(`Deploying ${config.name}.`);
   const { deployed } = await run(cloudflare, ["deploy", "--config", file, "--keep-vars", "--secrets-file", secretsFile]);
-  // At once: whatever goes wrong from here on, nobody can read them again.
+  // Printed at once, because nobody can read the secrets later, even if a following step fails.
   if (Object.keys(secrets).length > 0) print(shownOnce(secrets));
   const address = addressOf(deployed?.targets ?? []);
   if (!address)
-    throw new DeployError("The worker is deployed, but has no address: add a route or a workers.dev subdomain, then deploy again.");
+    throw new DeployError("The worker is deployed, but has no address. Add a route or a workers.dev subdomain, then deploy again.");
   if (!(await healthy(cloudflare, address, healthyWithinMs))) {
-    throw new DeployError(`The worker is deployed, but ${address}healthz does not answer yet; a new subdomain can take some minutes.`);
+    throw new DeployError(
+      `The worker is deployed, but ${address}healthz does not answer yet. A new subdomain can take some minutes: open it later.`,
+    );
   }
   print(farewell(address));
 }
 
-/** Does all of it that needs no account, and says what the rest would be. */
+/** Bundles the worker and lists the steps that need an account. */
 export async function rehearse({ cloudflare, config, folder, print }: DeploymentOptions): Promise<void> {
   const file = await writeConfig(folder, config);
   const { deployed } = await run(cloudflare, ["deploy", "--config", file, "--dry-run", "--outdir", join(folder, "bundle")]);
@@ -93,8 +95,8 @@ export async function rehearse({ cloudflare, config, folder, print }: Deployment
 
 With an account, a deployment
   - looks for the KV namespace${made.length > 0 ? ` ${made.join(", ")}, and creates it if there is none` : "s that wrangler.jsonc names"};
-  - generates those of the four secrets that the worker does not have, and shows them once;
-  - uploads the bundle, and asks the worker how it is.
+  - generates the secrets that the worker lacks (of four), and shows them once;
+  - uploads the bundle, and checks that the worker answers.
 
 Nothing was deployed.`);
 }
@@ -104,26 +106,31 @@ async function account(cloudflare: Cloudflare, chosen: string | undefined): Prom
   if (!ran.ok && !ran.stdout.includes('"loggedIn":false')) throw refused("whoami", ran);
   if (!ran.ok) {
     throw new DeployError(
-      "Not logged in to Cloudflare. Run `npx wrangler login`; where there is no browser, set CLOUDFLARE_API_TOKEN to a token made\n" +
-        'from the template "Edit Cloudflare Workers".',
+      "Not logged in to Cloudflare. Run `npx wrangler login`. Without a browser, set CLOUDFLARE_API_TOKEN to a token made from\n" +
+        'the template "Edit Cloudflare Workers".',
     );
   }
   const { accounts } = JSON.parse(ran.stdout) as { accounts: { id: string; name: string }[] };
   const [only, ...others] = chosen ? accounts.filter(({ id }) => id === chosen) : accounts;
   const list = accounts.map(({ id, name }) => `\n  ${id}  ${name}`).join("");
-  if (!only) throw new DeployError(chosen ? `The login has no account ${chosen}; it has:${list}` : "The login has no account.");
-  if (others.length > 0) throw new DeployError(`Several accounts: set CLOUDFLARE_ACCOUNT_ID to one of${list}`);
+  if (!only)
+    throw new DeployError(
+      chosen
+        ? `The login has no account ${chosen}. Set CLOUDFLARE_ACCOUNT_ID to one of${list}`
+        : "The login has no account. Create one at dash.cloudflare.com.",
+    );
+  if (others.length > 0) throw new DeployError(`The login has several accounts. Set CLOUDFLARE_ACCOUNT_ID to one of${list}`);
   return `${only.name} (${only.id})`;
 }
 
-/** The configuration with a namespace of the account in each place of a local one: found by its title, or created. */
+/** Replaces local namespaces in the configuration by one of the account, found by its title or created. */
 async function withNamespaces(cloudflare: Cloudflare, config: WranglerConfig, print: (line: string) => void): Promise<WranglerConfig> {
   if (config.kv_namespaces.every(({ id }) => id !== LOCAL_NAMESPACE)) return config;
   const title = titleOf(config);
   const found = await namespaceId(cloudflare, title);
   if (found === undefined) await run(cloudflare, ["kv", "namespace", "create", title]);
   const id = found ?? (await namespaceId(cloudflare, title));
-  if (id === undefined) throw new DeployError(`The KV namespace ${title} was created, but is not listed yet: try again.`);
+  if (id === undefined) throw new DeployError(`The KV namespace ${title} was created, but is not listed yet. Run the command again.`);
   print(`KV namespace: ${title} (${id})${found === undefined ? ", created" : ""}`);
   return {
     ...config,
@@ -140,7 +147,7 @@ async function namespaceId(cloudflare: Cloudflare, title: string): Promise<strin
   return (JSON.parse(stdout) as { id: string; title: string }[]).find((namespace) => namespace.title === title)?.id;
 }
 
-/** Fresh values of those that the worker does not have; all of them, if there is no such worker yet. */
+/** New values for the secrets that the worker lacks. A worker that does not exist yet lacks all. */
 async function missingSecrets(cloudflare: Cloudflare, name: string): Promise<Record<string, string>> {
   const listed = await cloudflare.wrangler(["secret", "list", "--name", name]);
   if (!listed.ok && !/Worker "[^"]*" not found/.test(listed.stderr)) throw refused("secret list", listed);
@@ -150,7 +157,7 @@ async function missingSecrets(cloudflare: Cloudflare, name: string): Promise<Rec
 
 async function writeConfig(folder: string, config: WranglerConfig): Promise<string> {
   const file = join(folder, "wrangler.json");
-  // The file lies elsewhere than the one it comes from.
+  // Paths become absolute, because the file is in another folder than wrangler.jsonc.
   const assets = config.assets && { ...config.assets, directory: resolve(config.assets.directory) };
   await writeFile(file, JSON.stringify({ ...config, $schema: undefined, main: resolve(config.main), assets }));
   return file;
@@ -166,7 +173,7 @@ function refused(command: string, { stdout, stderr }: Ran): DeployError {
   return new DeployError(`wrangler ${command} failed:\n${(stderr.trim() || stdout).trim()}`);
 }
 
-/** The first target that is a host: a workers.dev address comes with its protocol, a custom domain without. */
+/** The first target that is a host. Wrangler states workers.dev addresses with a protocol and custom domains without. */
 function addressOf(targets: readonly string[]): URL | null {
   const domain = targets.find((target) => target.includes("(custom domain"))?.split(" ")[0];
   return URL.parse(targets.find((target) => target.startsWith("https://")) ?? `https://${domain ?? ""}`);
@@ -183,15 +190,15 @@ async function healthy(cloudflare: Cloudflare, address: URL, withinMs: number): 
 
 function shownOnce(secrets: Readonly<Record<string, string>>): string {
   const lines = Object.entries(secrets).map(([name, value]) => `  ${name}='${value}'`);
-  return `\nSecrets made for it. Keep them: they are not shown again, and Cloudflare does not tell them.\n\n${lines.join("\n")}\n`;
+  return `\nNew secrets. Save them now: neither this command nor Cloudflare shows them again.\n\n${lines.join("\n")}\n`;
 }
 
 function farewell(address: URL): string {
-  return `It answers. The dashboard, for who has the secret key:
+  return `The worker answers. Its dashboard asks for the secret key:
 
   ${address}
 
-A first model:
+Create a first model:
 
   curl -X PUT ${address}v1/models/shop -H "Authorization: Bearer $AFTERCLICK_SECRET_KEY" \\
     -H 'Content-Type: application/json' -d '{ "window": { "ms": 604800000 } }'

@@ -3,8 +3,8 @@ import { inspectLog, itemFileOf, LogError, readCatalogue, readLog } from "../rep
 import type { Source, SourceOptions } from "./source.ts";
 
 /**
- * An Open Bandit csv: one decision per row, of whatever position, with the propensity and the time of its row. A click comes
- * at once.
+ * Reads an Open Bandit csv. Each row is one decision, whatever its position, with its propensity and time. A click converts
+ * immediately.
  * @throws {LogError} if the file has no propensities or no times.
  */
 export async function banditSource(file: string, { progress }: SourceOptions): Promise<Source> {
@@ -15,15 +15,13 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
   const decisions: Source["decisions"][number][] = [];
   for await (const { index: row, item, clicked, context, shownAt, probability } of readLog(file)) {
     if (shownAt === undefined || probability === undefined) {
-      throw new LogError(
-        `${file}, row ${row + 1}: expected a timestamp and a propensity_score, without which there is nothing to weigh by`,
-      );
+      throw new LogError(`${file}, row ${row + 1}: expected a timestamp and a propensity_score, got none; use a log that has both`);
     }
     decisions.push({
       ids,
       shownAt,
       count: ids.length,
-      // Only while it is looked at: all of them together would not fit into memory.
+      // Computed on access, because the matrices of all decisions would not fit into memory.
       get points() {
         return pointsIn(context);
       },

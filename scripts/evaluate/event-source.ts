@@ -5,7 +5,7 @@ import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, SourceError, type SourceOptions } from "./source.ts";
 
-/** What decisions of a version were made with, from that event on. */
+/** Configuration and catalogue from event `since` on. */
 interface Setting {
   readonly since: number;
   readonly config: ModelConfig;
@@ -14,9 +14,9 @@ interface Setting {
 }
 
 /**
- * The log of a model as its worker exports it: of each list the first place, which alone has the chance that a policy knows.
- * @throws {SourceError} if it does not say what there was to choose among.
- * @throws {LogMismatch} at a line that is none.
+ * Reads the log of a model as its worker exports it. Only the first place of each list counts, because only its probability is known.
+ * @throws {SourceError} if the log has no configuration, so that the candidates are unknown.
+ * @throws {LogMismatch} at a malformed line.
  */
 export async function eventSource(texts: Texts, { progress, asOf }: SourceOptions): Promise<Source> {
   const settings: Setting[] = [];
@@ -31,7 +31,7 @@ export async function eventSource(texts: Texts, { progress, asOf }: SourceOption
     else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
   }
   const last = settings.at(-1);
-  if (!last) throw new SourceError("the log does not say what there was to choose among: its worker is of a version before receipts");
+  if (!last) throw new SourceError("expected a log with the model's configuration, got none: export the log again from an updated worker");
   const leftOut = new Map<string, number>();
   const decisions = impressions.flatMap((line) => {
     const why = unusable(line);
@@ -54,12 +54,12 @@ function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark"
   }
 }
 
-/** Why an impression says nothing about a policy; undefined if it does. */
+/** The reason why an impression cannot be used. Undefined if it can. */
 function unusable({ state, arm, decision }: ImpressionLine): string | undefined {
   if (state !== "live") return "never shown, or rolled back";
   if (decision?.probability === undefined) return "without a probability";
-  if (decision.candidates === null) return "decided elsewhere, or in a domain of the policy's own";
-  if (arm === "default") return "nothing to choose among";
+  if (decision.candidates === null) return "decided elsewhere, or in the policy's own domain";
+  if (arm === "default") return "the default action, without a choice";
   return decision.place > 0 ? "below the first place of a list" : undefined;
 }
 
@@ -71,14 +71,14 @@ function decisionOf(
 ): Source["decisions"][number] {
   const { catalogue, featurize, config } = settings.findLast(({ since }) => since <= version) ?? settings[0];
   const { probability = 0, asked = {} } = decision ?? {};
-  // The catalogue itself where it is all of it: its features are then prepared once.
+  // The whole catalogue is passed as it is, because its features are prepared only once.
   const { actions } = asked.actions || asked.exclude ? catalogue.candidates(asked.actions, asked.exclude ?? []) : catalogue;
   const ids = actions.map(({ id }) => id);
   return {
     ids,
     shownAt,
     count: ids.length,
-    // Only while it is looked at: all of them together would not fit into memory.
+    // Computed on access, because the matrices of all decisions would not fit into memory.
     get points() {
       return featurize.matrix(context ?? undefined, actions);
     },
@@ -88,7 +88,7 @@ function decisionOf(
   };
 }
 
-/** What each goal came to by a time, and when it was reached first. */
+/** The converted goals of an impression at a time, each with its reward and its first report. */
 function outcomesOf(conversions: readonly ConversionLine[], { goals }: ModelConfig, asOf: number): { at: number; reward: number }[] {
   const ofGoals = Map.groupBy(counting(conversions.filter(({ at }) => at <= asOf)), ({ goal }) => goal);
   return Array.from(ofGoals.values(), (events) => {
@@ -97,7 +97,7 @@ function outcomesOf(conversions: readonly ConversionLine[], { goals }: ModelConf
   }).flat();
 }
 
-/** Of a single goal's reward. */
+/** Range of a single goal's weighted reward. */
 function rangeOf({ reward: { min, max }, goals }: ModelConfig): Source["reward"] {
   const weights = goals ? Object.values(goals).map(({ weight }) => weight) : [1];
   const ends = weights.flatMap((weight) => [weight * min, weight * max]);

@@ -33,7 +33,7 @@ export function improvementCases({ h, ei, ei_scaled: scaled }: Json): Case[] {
 
 interface Batch {
   readonly index: number;
-  /** The choice with which it began. */
+  /** First choice of the batch. */
   readonly first: Choice;
   length: number;
   feedback: number;
@@ -82,7 +82,7 @@ async function policyOf(file: Json, result: Json): Promise<Policy> {
     kernel: kernelOf(file.kernel),
     noiseVariance: file.lam,
     delta: file.delta,
-    // Batches of one evaluation are what a threshold of 1 means.
+    // A threshold of 1 makes batches of one evaluation.
     threshold: result.sequential ? 1 : result.C,
     batchRule: result.rule,
   };
@@ -92,14 +92,14 @@ async function policyOf(file: Json, result: Json): Promise<Policy> {
   return (await Recommender.create({ policy, window: "none" })).policy;
 }
 
-/** Plays T evaluations, the feedback of a batch being known when it is over. */
+/** Plays T evaluations. The feedback of a batch arrives at its end. */
 async function play(file: Json, result: Json): Promise<{ batches: Batch[]; last: number }> {
   const policy = await policyOf(file, result);
   const batches: Batch[] = [];
   let waiting: { impression: AppendedImpression; reward: number }[] = [];
   for (let e = 0; e < file.T; e++) {
     let [choice] = policy.choose({ round: e + 1 });
-    // Within a batch a choice keeps the numbers by which it was made.
+    // Mean and width stay the same within a batch, so a change starts a new batch.
     if (choice.width !== batches.at(-1)?.first.width || choice.mean !== batches.at(-1)?.first.mean) {
       for (const outcome of waiting) policy.observe(outcome);
       waiting = [];

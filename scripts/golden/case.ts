@@ -1,23 +1,23 @@
-// What the golden cases of all papers are made of.
+// Building blocks of the golden cases.
 import { additiveMatern32, type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "afterclick";
 
-// The files are data of known shapes; a shape that does not fit shows as a failed case.
+// The files have known shapes. A file with another shape makes its cases fail.
 // biome-ignore lint/suspicious/noExplicitAny: JSON
 export type Json = any;
-/** Throws on a difference. "skipped" means that this version has no such algorithm. */
+/** `run` throws on a difference. "skipped" means that this version lacks the algorithm. */
 export type Case = { name: string; run: () => Promise<"skipped" | undefined> };
 
 export function close(what: string, got: ArrayLike<number> | number, expected: number[] | number, absolute: number, relative = 0): void {
   const a = typeof got === "number" ? [got] : got;
   const b = typeof expected === "number" ? [expected] : expected.flat();
-  if (a.length !== b.length) throw new Error(`${what}: ${a.length} values, expected ${b.length}`);
+  if (a.length !== b.length) throw new Error(`${what}: expected ${b.length} values, got ${a.length}`);
   for (let i = 0; i < b.length; i++) {
-    if (!(Math.abs(a[i] - b[i]) <= absolute + relative * Math.abs(b[i]))) throw new Error(`${what}[${i}]: ${a[i]}, expected ${b[i]}`);
+    if (!(Math.abs(a[i] - b[i]) <= absolute + relative * Math.abs(b[i]))) throw new Error(`${what}[${i}]: expected ${b[i]}, got ${a[i]}`);
   }
 }
 
 export function equal(what: string, got: unknown, expected: unknown): void {
-  if (got !== expected) throw new Error(`${what}: ${got}, expected ${expected}`);
+  if (got !== expected) throw new Error(`${what}: expected ${expected}, got ${got}`);
 }
 
 const kernels: Record<string, (options: Json) => Kernel> = {

@@ -1,4 +1,4 @@
-// Delay-aware linear policies: what they predict after a history of impressions and conversions.
+// Golden cases of the delay-aware linear policies: their predictions after a history of impressions and conversions.
 import { type AppendedImpression, delayLinTs, delayLinUcb, type PolicyDescriptor, Recommender } from "afterclick";
 import { type Case, close, type Json } from "./case.ts";
 

@@ -1,4 +1,4 @@
-// Delay laws: these are part of the experiments, not of the SDK.
+// Golden cases of the delay laws. These belong to the simulation, not to the SDK.
 import { type DelayLaw, geometric, poisson } from "../../simulation/delay-law.ts";
 import { type Case, close, type Json } from "./case.ts";
 

@@ -1,4 +1,4 @@
-// The cases of a golden file, whatever its shape: kernels, posteriors, and policies of Vernade et al. and Verma et al. stand here.
+// Finds the cases of a golden file by its shape. This file holds the cases of kernels, posteriors, Vernade et al. and Verma et al.
 import {
   type AppendedImpression,
   type Candidate,
@@ -50,12 +50,12 @@ function posteriorCases({ cases }: Json): Case[] {
       });
       checkPosterior(posterior, c, c.suggested_abs_tol);
       close("cov", posterior.covariance(flat(c.Xs)), c.cov, c.suggested_abs_tol);
-      // The log-determinant and the likelihood are sums over n rows, some divided by the noise.
+      // Log-determinant and likelihood are sums over n rows, so their errors grow with n.
       const scale = c.suggested_abs_tol * (1 + c.X.length);
       close("log marginal likelihood", posterior.logMarginalLikelihood(), c.log_marginal_likelihood, scale, c.suggested_abs_tol);
       close("information gain", posterior.informationGain(), c.information_gain, scale, c.suggested_abs_tol);
       close("logdet", 2 * posterior.informationGain(), c.logdet_I_plus_K_over_lam, 2 * scale, c.suggested_abs_tol);
-      // tr K (K + lam I)^-1: of each row the variance that is left, in units of the noise.
+      // tr K (K + lam I)^-1 is the sum over rows of posterior variance / noise variance.
       const left = c.X.length > 0 ? Array.from(posterior.moments(flat(c.X)).deviation) : [];
       const dimension = left.reduce((sum, deviation) => sum + deviation ** 2 / c.lam, 0);
       close("effective dimension", dimension, c.effective_dimension, scale / Math.min(c.lam, 1));
@@ -121,7 +121,7 @@ async function running(id: string, options: object, rounds: number): Promise<Pol
   return (await Recommender.create({ policy: factory(options), window: { rounds } })).policy;
 }
 
-/** Plays a fixed schedule: `play` chooses for round t; `arrivals(t)` are the rounds whose feedback is new to round t. */
+/** Returns a function of round t that lists the rounds whose feedback is new to round t. */
 function feedback(delays: number[], window: number, offset: 0 | 1): (t: number) => number[] {
   const rounds = delays.map((delay, i) => ({ s: i + 1, first: i + 1 + Math.max(delay + 1 - offset, 1), counts: delay <= window }));
   return (t) => rounds.filter(({ first, counts }) => counts && first === t).map(({ s }) => s);
@@ -162,7 +162,7 @@ function otfCases(file: Json): Case[] {
   return [...cases, ...bounds.map(boundCase)];
 }
 
-/** The state behind a choice, from what the research loop shows of it: the estimate at the axes, the multiplier as bonus over norm. */
+/** Compares the state behind a choice: the estimate as predictions at the axes, the multiplier as bonus over norm. */
 function checkOtf(policy: Policy, state: Json, { score, width, features, d, factor, released }: Json): void {
   const axes = Array.from({ length: d }, (_, i) => Array.from({ length: d }, (_, j) => Number(i === j)));
   close(`theta of round ${state.t}`, policy.predict(axes).mean, state.theta, 1e-10, 1e-9);
@@ -187,11 +187,11 @@ function boundCase({ t, d, lam, delta, f }: Json): Case {
   };
 }
 
-/** Throws if there are states of rounds that are not played, or twice of one: they would be compared with nothing. */
+/** Throws if a state belongs to a round that is not played, or if a round has two states. Such states would never be compared. */
 function checkRounds(states: Json[] | undefined, first: number, last: number): void {
   for (const { t } of states ?? []) {
     if (t < first || t > last || states?.filter((other) => other.t === t).length !== 1)
-      throw new Error(`a state of round ${t}, expected one`);
+      throw new Error(`expected one state per round ${first} to ${last}, got another of round ${t}`);
   }
 }
 
@@ -209,7 +209,7 @@ const SDF_IDS: Record<string, string> = {
 
 function sdfCases(file: Json): Case[] {
   const { kernel, lam, beta = 1, By = 1, eps, delays, z, first } = file;
-  // One context per query, or one without features for all; the reward of a candidate is g[context][candidate].
+  // One context per query, or one context without features. The reward of a candidate is g[context][candidate].
   const { contexts = [[]], context_order: order = delays.map(() => 0), g = [file.f] } = file;
   const points = (context: number): number[][] =>
     (file.candidates ?? file.actions).map((each: number | number[]) => [...contexts[context], ...row(each)]);
@@ -243,7 +243,7 @@ function sdfCases(file: Json): Case[] {
   }));
 }
 
-/** Returns what the best score has over the second. */
+/** Compares a round with the file. Returns the gap between the best score and the second. */
 function checkSdf(policy: Policy, result: Json, candidates: { features: number[] }[], t: number, normals?: number[]): number {
   const ranking = policy.choose({ candidates, round: t, limit: candidates.length, normals });
   equal(`choice of round ${t}`, ranking[0].index, result.choices[t - 1]);
@@ -261,7 +261,7 @@ function checkSdf(policy: Policy, result: Json, candidates: { features: number[]
   return top.score - ranking[1].score;
 }
 
-/** A file's cases, told by its shape. */
+/** The cases of a file, by its shape. */
 export function casesOf(file: Json): Case[] {
   const sample = file.cases?.[0];
   if (sample?.K && sample.points) return kernelCases(file);
@@ -277,5 +277,5 @@ export function casesOf(file: Json): Case[] {
   if (file.results?.[0]?.batches) return miniCases(file);
   if (sample?.grid_points_per_axis) return zoomingCases(file);
   if (sample?.ball_per_round) return dlppCases(file);
-  throw new Error("this is no golden format that the runner knows");
+  throw new Error("expected a known golden format; scripts/golden/format.ts lists them");
 }

@@ -12,17 +12,17 @@ function expected([x, y]: ArrayLike<number> & Iterable<number>): number {
 
 const unitBox = (dimension: number) => ({ box: Array.from({ length: dimension }, (): [number, number] => [0, 1]) });
 
-/** What looks on while a case is played. */
+/** Checks that run while a case is played. */
 interface Check {
   chosen(t: number, choice: Choice): void;
   appended(t: number, choice: Choice): void;
-  /** The reward of round s came after round t. */
+  /** Called when the reward of round s arrives after round t. */
   observed?(t: number, s: number): void;
-  /** All rewards that came after round t were observed. */
+  /** Called after all rewards of round t have been observed. */
   delivered?(t: number): void;
 }
 
-/** Both files deliver the reward of round s, with delay D, after round s + D: to Zooming as the beginning of the next. */
+/** Plays a case. In both files the reward of round s with delay D arrives after round s + D. Zooming's events count it in the next round. */
 async function play({ T, delays, noise, unif }: Json, descriptor: PolicyDescriptor, check: (policy: Policy) => Check): Promise<void> {
   const { policy } = await Recommender.create({ policy: descriptor, window: "none" });
   const checks = check(policy);
@@ -62,7 +62,7 @@ interface ArmState {
   cached: number;
 }
 
-/** Follows the arms from the sums that the policy shows, and compares what happens to them with the file's events. */
+/** Derives events from changes of the policy's sums and compares them with the file's events. */
 class ZoomingCheck implements Check {
   readonly #policy: Policy;
   readonly #case: Json;
@@ -116,7 +116,7 @@ class ZoomingCheck implements Check {
     const before = this.#before.get(place) as ArmState;
     this.#before = this.#arms();
     const after = this.#before.get(place) as ArmState;
-    // What comes after the last round is in no event.
+    // The file has no events after the last round.
     if (t < this.#case.T) this.#expectEvent(t + 1, after.cached > before.cached ? "C" : "U", this.#chosen[s - 1], s);
   }
 
@@ -162,7 +162,7 @@ interface BallState {
   sum: number;
 }
 
-/** Follows the balls of each phase from the sums that the policy shows. */
+/** Compares the balls of each phase, read from the policy's sums, with the file. */
 class DlppCheck implements Check {
   readonly #policy: Policy;
   readonly #case: Json;
@@ -186,7 +186,7 @@ class DlppCheck implements Check {
   }
 
   chosen(t: number, { index, width }: Choice): void {
-    // Until the first append the policy shows one ball without rewards.
+    // Before the first append the policy's sums show one ball without rewards.
     const { phase, balls } = this.#look();
     const { vm } = this.#case.phases[phase - 1];
     if (phase === this.#case.phase_per_round[t - 1])
@@ -233,7 +233,7 @@ class DlppCheck implements Check {
     );
   }
 
-  /** Keeps how near any ball was to the pruning threshold. */
+  /** Keeps the smallest distance of a ball to the pruning threshold. */
   #measure(phase: number, balls: BallState[]): void {
     const means = balls.map(({ sum, observed }) => sum / observed);
     for (const mean of means) {
@@ -242,7 +242,7 @@ class DlppCheck implements Check {
     }
   }
 
-  /** The children of a ball are next to each other, and their middle is its centre. */
+  /** Finds the parents of the balls. Children of one ball are adjacent, and the middle of their corners is its centre. */
   #checkSurvivors(phase: number, children: BallState[]): void {
     const families = 2 ** this.#case.dim;
     const survivors: number[] = [];

@@ -1,4 +1,4 @@
-// Golden cases of Vakili et al. 2023: lengths of rounds, and what BPE and BPE-Delay query and keep.
+// Golden cases of Vakili et al. 2023: lengths of rounds, and the queries and survivors of BPE and BPE-Delay.
 import { type AppendedImpression, bpe, bpeDelay, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
 import { type Case, close, equal, type Json, kernelOf } from "./case.ts";
 
@@ -6,7 +6,7 @@ async function running(policy: PolicyDescriptor): Promise<Policy> {
   return (await Recommender.create({ policy, window: "none" })).policy;
 }
 
-/** How many impressions had each slot, which is the number of their round. */
+/** Number of impressions per slot. The slot is the number of the round. */
 function lengthsOf(slots: readonly number[]): number[] {
   const lengths: number[] = [];
   for (const slot of slots) lengths[slot - 1] = (lengths[slot - 1] ?? 0) + 1;
@@ -25,7 +25,7 @@ function lengthCase({ T, E_tau: expectedDelay, delta, xi, b, t_cut_to_T: expecte
   };
 }
 
-/** Plays a run; `ended` is told t, and how much feedback of the present round is in. */
+/** Plays a run. Calls `ended` after each t with the number of rewards of the present round that have arrived. */
 async function play(run: Json, policy: Policy, choices: number[], ended: (t: number, seen: number) => void): Promise<number[]> {
   const due: { impression: AppendedImpression; reward: number }[][] = [];
   const slots: number[] = [];
@@ -37,7 +37,7 @@ async function play(run: Json, policy: Policy, choices: number[], ended: (t: num
     if (t > 1 && impression.slot > (slots.at(-1) as number)) equal("order of rounds", impression.slot, (slots.at(-1) as number) + 1);
     if (impression.slot !== slots.at(-1)) seen = 0;
     slots.push(impression.slot);
-    // With k + tau = n the feedback comes at the very end of its round.
+    // If k + tau = n, the feedback arrives at the very end of its round.
     const known = t + run.tau[t - 1];
     due[known] = [...(due[known] ?? []), { impression, reward: run.f[index] + run.eps[t - 1] }];
     for (const outcome of due[t] ?? []) {
@@ -49,7 +49,7 @@ async function play(run: Json, policy: Policy, choices: number[], ended: (t: num
   return slots;
 }
 
-/** The survivors of a round, by the posterior of what has arrived: those that the next round may query. */
+/** Checks the survivors of a round: the points that the next round may query, by the posterior of arrived feedback. */
 function checkRound(policy: Policy, run: Json, before: number[], round: Json): void {
   const { mean, variance } = policy.predict(before.map((place) => run.points[place]));
   const lower = mean.map((each, i) => each - run.width * Math.sqrt(variance[i]));
@@ -75,7 +75,7 @@ function runCase(run: Json, name: "bpe" | "bpe_delay"): Case {
         horizon: run.T,
         beta: run.width,
       };
-      // The file's first round of 47 = ceil(16 + u) is that of a mean delay of 8.
+      // The file's first round has 47 = ceil(16 + u) queries, which is the length at a mean delay of 8.
       const policy = await running(name === "bpe" ? bpe(options) : bpeDelay({ ...options, expectedDelay: 8 }));
       const ends = lengths.map((_: number, r: number) => lengths.slice(0, r + 1).reduce((sum: number, each: number) => sum + each, 0));
       const slots = await play(run, policy, choices, (t, seen) => {
@@ -87,7 +87,7 @@ function runCase(run: Json, name: "bpe" | "bpe_delay"): Case {
         checkRound(policy, run, r === 0 ? run.points.map((_: Json, i: number) => i) : rounds[r - 1].survivors, rounds[r]);
       });
       close("lengths", lengthsOf(slots), lengths, 0);
-      // Without delay a round is as long as q, but for the last, which is cut to what is left.
+      // Without delay the length of a round is q, except the last, which ends with the run.
       if (name === "bpe") close("q", lengths.slice(0, -1), q.slice(0, lengths.length - 1), 0);
     },
   };

@@ -4,7 +4,7 @@ import type { Report, Selection } from "./selection.ts";
 import { run, type SuiteTest } from "./suite.ts";
 import type { Tree } from "./tree.ts";
 
-/** Tests that run product code in other processes, which report no places. They are selected by the mutated file instead. */
+/** Tests that run product code in other processes, which report no places. The mutated file selects these tests. */
 const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
   [/^pages\//, /^test\/browser\/(shop|dashboard|playground)/],
   [/^(publication|local)\//, /^test\/browser\/local/],

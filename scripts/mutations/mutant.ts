@@ -18,7 +18,7 @@ export interface Mutant {
   readonly place: string;
 }
 
-/** All mutants, and the text of each file with a report of every place that is reached. */
+/** All mutants, and each file's text with code that reports reached places. */
 export interface Planted {
   readonly mutants: readonly Mutant[];
   readonly instrumented: ReadonlyMap<string, string>;
@@ -27,7 +27,7 @@ export interface Planted {
 export const FOLDERS: readonly string[] = ["assembly", "src", "publication", "local", "worker", "pages"];
 const LEFT_OUT = /__tests__|\.d\.ts$|\/build\.ts$/;
 
-/** Small errors in SQL, which the instrumenter sees as text. */
+/** Small errors in SQL. The instrumenter treats SQL as text. */
 const SQL = /\b(SELECT|INSERT|UPDATE|DELETE|WHERE)\b|= (max|min)\(/;
 const SQL_ERRORS: readonly [pattern: RegExp, replacement: string][] = [
   [/<=/g, "<"],
@@ -67,7 +67,7 @@ export async function plantedIn(root: string): Promise<Planted> {
   return { mutants, instrumented: new Map(planted.files.map(({ name, content }) => [name, content])) };
 }
 
-/** AssemblyScript as TypeScript that Babel reads: its decorators on functions become comments of the same length. */
+/** Makes AssemblyScript parseable for Babel: decorators of functions become comments of the same length. */
 function parseable(name: string, text: string): string {
   if (!name.startsWith("assembly/")) return text;
   return text.replace(/(?<=^[ \t]*)@\w+/gm, (decorator) => `/*${"-".repeat(decorator.length - 4)}*/`);

@@ -5,7 +5,7 @@ import { exitCodeOf } from "./process-group.ts";
 import { type Report, SELECTION, type Selection } from "./selection.ts";
 import type { Tree } from "./tree.ts";
 
-/** A test of the suite, and how long it took in the tree as it is. */
+/** A test of the suite, with its duration on the plain code. */
 export interface SuiteTest {
   readonly file: string;
   readonly name: string;
@@ -28,7 +28,7 @@ export async function run(
   tree: Tree,
   selection: Selection,
   signal: AbortSignal,
-  { bail, slowestMs, heard }: { readonly bail: boolean; readonly slowestMs: number; heard?(report: Report): void },
+  { bail, slowestMs, reported }: { readonly bail: boolean; readonly slowestMs: number; reported?(report: Report): void },
 ): Promise<Verdict> {
   signal.throwIfAborted();
   const list = join(tree.root, "selection.json");
@@ -40,13 +40,13 @@ export async function run(
     cwd: tree.root,
     env,
     stdio: ["ignore", "ignore", "ignore", "ipc"],
-    // A process group of its own, so that the runtimes that it starts end with it.
+    // Leads its own process group, so that the runtimes it starts end with it.
     detached: true,
   });
   const reports: Report[] = [];
   child.on("message", (report: Report) => {
     reports.push(report);
-    heard?.(report);
+    reported?.(report);
   });
   const code = await exitCodeOf(child, SILENCE_MS + SLOWER * slowestMs, signal);
   const failed = reports.find((report) => report.failed);

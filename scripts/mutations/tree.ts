@@ -39,7 +39,7 @@ export class Tree {
     return writeFile(join(this.root, file), text);
   }
 
-  /** Plants a mutant for as long as `work` takes, and builds before it and after it. `null`: it does not compile. */
+  /** Plants a mutant, builds, runs `work`, restores the file and builds again. Returns `null` if the mutant does not compile. */
   async with<Result>(mutant: Mutant, work: () => Promise<Result>): Promise<Result | null> {
     const { file, start, end, replacement } = mutant;
     const text = await this.read(file);

@@ -1,4 +1,4 @@
-// The project's own configuration, with a selection of tests, and a report of each test as it ends.
+// The project's test configuration with a selection of tests. Sends a report as soon as a test has ended.
 import { readFileSync } from "node:fs";
 import { isAbsolute, relative } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -4,7 +4,7 @@ const percent = new Intl.NumberFormat("en", { style: "percent", minimumFractionD
 const whole = new Intl.NumberFormat("en");
 const TOP = 5;
 
-/** What the model chose beside what the shop had logged. */
+/** Compares the model's choices with the logged items. */
 export class Comparison {
   readonly #chosen = new Map<string, number>();
   #rows = 0;
@@ -26,7 +26,7 @@ export class Comparison {
     this.#agreedClicks += click;
   }
 
-  /** Lines for people. */
+  /** The result as lines of text. */
   report(items: number): string[] {
     const share = (part: number, of: number) => (of === 0 ? "none" : percent.format(part / of));
     const top = [...this.#chosen].sort((a, b) => b[1] - a[1]).slice(0, TOP);
@@ -34,8 +34,8 @@ export class Comparison {
       `chosen as logged  ${whole.format(this.#agreed)} of ${whole.format(this.#rows)} rows, ${share(this.#agreed, this.#rows)} (by chance ${share(1, items)})`,
       `chosen most       ${top.map(([item, count]) => `item ${item} ${share(count, this.#rows)}`).join(", ")}`,
       `clicks logged     ${share(this.#clicks, this.#rows)} of all rows; ${this.#agreedClicks} of ${this.#agreed}, ${share(this.#agreedClicks, this.#agreed)}, where the choice agreed`,
-      "                  (the replay estimate of the model's click rate: fair only for a log drawn uniformly at random,",
-      "                  and the conversions simulated here do not depend on the item, so there is nothing to learn but noise)",
+      "                  (This estimates the model's click rate only if the log was drawn uniformly at random. Most conversions",
+      "                  here are simulated and do not depend on the item, so the model can learn little.)",
     ];
   }
 }

@@ -5,31 +5,32 @@ import { createGunzip } from "node:zlib";
 import type { EncoderOptions, NamedFeatures } from "afterclick";
 import { CsvError, type Parser, parse } from "csv-parse";
 
-// Open Bandit Dataset: Saito et al., 2021. One row per item shown on a fashion shop's page, with what the shop logged.
+// Open Bandit Dataset (Saito et al., 2021): one row per item shown on the page of a fashion shop.
 
 const USER_FEATURE = "user_feature_";
-/** Followed by an item's id. */
+/** Prefix of a column name. The item's id follows. */
 const AFFINITY = "user-item_affinity_";
 const REQUIRED = ["item_id", "click", `${USER_FEATURE}0`, `${AFFINITY}0`];
 
 /** One logged recommendation. */
 export interface LoggedRow {
   readonly index: number;
-  /** What the shop showed. */
+  /** The shown item. */
   readonly item: string;
   readonly clicked: boolean;
   readonly context: NamedFeatures;
-  /** In ms since 1970, and the chance with which it was shown; each if the file has it. */
+  /** In ms since 1970. Absent if the file has no time. */
   readonly shownAt?: number;
+  /** Probability with which the item was shown. Absent if the file has none. */
   readonly probability?: number;
 }
 
 export interface Log {
   readonly rows: number;
   readonly clicks: number;
-  /** Every item that the shop had to offer. */
+  /** Ids of all items. */
   readonly items: readonly string[];
-  /** Names of the features of a user. */
+  /** Names of the user features. */
   readonly userFeatures: readonly string[];
 }
 
@@ -38,7 +39,7 @@ export interface Catalogue {
   readonly encoder: EncoderOptions;
 }
 
-/** A file that is not what it should be; the message says how. */
+/** An unusable file. The message says why. */
 export class LogError extends Error {
   override readonly name = "LogError";
 }
@@ -50,12 +51,12 @@ function records(file: string, required: readonly string[]): Parser {
     bom: true,
     columns(header: string[]) {
       const missing = required.find((name) => !header.includes(name));
-      if (missing) throw new LogError(`${file} is not an Open Bandit csv: it has no column ${missing}`);
+      if (missing) throw new LogError(`${file}: expected an Open Bandit csv with a column ${missing}, got none`);
       return header;
     },
   });
   const unzip = file.endsWith(".gz") ? [createGunzip()] : [];
-  // Whoever iterates over the parser gets the error.
+  // The iterator of the parser throws the error, so this callback ignores it.
   pipeline([createReadStream(file), ...unzip, parser], () => {});
   return parser;
 }
@@ -70,25 +71,26 @@ async function* read<Row>(file: string, required: readonly string[], row: (colum
 }
 
 function explain(file: string, error: NodeJS.ErrnoException): Error {
-  if (error.code === "ENOENT") return new LogError(`${file}: no such file`);
-  if (error.code === "EISDIR") return new LogError(`${file} is a directory`);
-  if (error.code === "EACCES") return new LogError(`${file} may not be read`);
-  if (error instanceof CsvError) return new LogError(`${file} is not a csv: ${error.message}`);
-  if (error.code?.startsWith("Z_")) return new LogError(`${file} is not a whole gzip file: ${error.message}`);
+  if (error.code === "ENOENT") return new LogError(`${file}: no such file; check the path`);
+  if (error.code === "EISDIR") return new LogError(`${file}: expected a file, got a directory`);
+  if (error.code === "EACCES") return new LogError(`${file}: permission denied; make the file readable`);
+  if (error instanceof CsvError) return new LogError(`${file}: expected a csv: ${error.message}`);
+  if (error.code?.startsWith("Z_")) return new LogError(`${file}: expected a complete gzip file: ${error.message}`);
   return error;
 }
 
-/** The rows of a log, in its order. @throws {LogError} at the first row that is malformed. */
+/** Reads the rows of a log in order. @throws {LogError} at the first malformed row. */
 export function readLog(file: string): AsyncGenerator<LoggedRow> {
   return read(file, REQUIRED, (columns, index) => rowOf(file, columns, index));
 }
 
 function rowOf(file: string, columns: Columns, index: number): LoggedRow {
   const { item_id: item, click } = columns;
-  if (!(`${AFFINITY}${item}` in columns)) throw new LogError(`${file}, row ${index + 1}: item_id ${item} has no affinity column`);
+  if (!(`${AFFINITY}${item}` in columns))
+    throw new LogError(`${file}, row ${index + 1}: expected an affinity column for item_id ${item}, got none`);
   if (click !== "0" && click !== "1") throw new LogError(`${file}, row ${index + 1}: expected click to be 0 or 1, got ${click}`);
   const { timestamp, propensity_score } = columns;
-  // A time without a zone is UTC, wherever this runs.
+  // A time without a zone is UTC.
   const shownAt = Date.parse(/(z|[+-]\d\d:?\d\d)$/i.test(timestamp) ? timestamp : `${timestamp}Z`);
   return {
     index,
@@ -100,7 +102,7 @@ function rowOf(file: string, columns: Columns, index: number): LoggedRow {
   };
 }
 
-/** The user's categories, and the items that he has an affinity to: nearly all of the 46 affinities are 0. */
+/** The user's categories, and the items with a positive affinity. Nearly all of the 46 affinities are 0. */
 function contextOf(columns: Columns): NamedFeatures {
   const context: Record<string, string | string[]> = { affinity: [] };
   for (const [name, value] of Object.entries(columns)) {
@@ -110,7 +112,7 @@ function contextOf(columns: Columns): NamedFeatures {
   return context;
 }
 
-/** Reads a whole log, so that a malformed one is known before anything is sent. */
+/** Reads a whole log, so that a malformed row is found before anything is sent. */
 export async function inspectLog(file: string): Promise<Log> {
   let columns: string[] = [];
   let rows = 0;
@@ -122,19 +124,19 @@ export async function inspectLog(file: string): Promise<Log> {
     rows++;
     if (row.clicked) clicks++;
   }
-  if (rows === 0) throw new LogError(`${file} has no rows`);
+  if (rows === 0) throw new LogError(`${file}: expected at least one row, got none`);
   const items = columns.filter((name) => name.startsWith(AFFINITY)).map((name) => name.slice(AFFINITY.length));
   return { rows, clicks, items, userFeatures: columns.filter((name) => name.startsWith(USER_FEATURE)) };
 }
 
-/** `women-items.csv` beside `women-random.csv.gz`, if it is there. */
+/** The file of item features, if it exists: `women-items.csv` beside `women-random.csv.gz`. */
 export function itemFileOf(file: string): string | undefined {
   const stem = basename(file).replace(/\.csv(\.gz)?$/, "");
   const items = join(dirname(file), `${stem.slice(0, stem.lastIndexOf("-"))}-items.csv`);
   return stem.includes("-") && existsSync(items) ? items : undefined;
 }
 
-/** The items as actions with their features, and how they become vectors together with a user's. */
+/** The items as actions with features, and an encoder for them and the user's features. */
 export async function readCatalogue(log: Log, itemFile: string | undefined): Promise<Catalogue> {
   const features = new Map<string, Record<string, string | number>>(log.items.map((item) => [item, {}]));
   const prices: number[] = [];
@@ -142,7 +144,7 @@ export async function readCatalogue(log: Log, itemFile: string | undefined): Pro
     const own = features.get(columns.item_id);
     if (!own) continue;
     for (const [name, value] of Object.entries(columns)) if (name.startsWith("item_feature_")) own[name] = value;
-    // The first one is a number, all others are categories.
+    // The first feature is a number. All others are categories.
     own.item_feature_0 = Number(columns.item_feature_0);
     if (!Number.isFinite(own.item_feature_0)) {
       throw new LogError(`${itemFile}: expected item_feature_0 to be a number, got ${columns.item_feature_0}`);

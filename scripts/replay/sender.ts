@@ -13,14 +13,14 @@ interface Waiting {
   readonly dueAt: number;
 }
 
-/** A webhook as it was signed: sent again, it is the same bytes under the same id. */
+/** A signed webhook. It is sent again as the same bytes with the same id. */
 interface Signed {
   readonly events: readonly Event[];
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The shop's backend: sends signed webhooks when their conversions are due, out of order, some of them twice. */
+/** Simulates a shop's backend: sends due conversions in signed webhooks, out of order and some of them twice. */
 export class Sender {
   readonly #base: URL;
   readonly #webhook: Webhook;
@@ -32,7 +32,7 @@ export class Sender {
   #webhooks = 0;
   #complete = false;
 
-  /** @param options.run makes the ids of this run's webhooks its own. */
+  /** @param options.run makes the webhook ids of this run unique. */
   constructor(options: { base: URL; secret: string; run: string; plan: Plan; tally: Tally }) {
     this.#base = options.base;
     this.#webhook = new Webhook(options.secret);
@@ -46,17 +46,17 @@ export class Sender {
     this.#waiting.push({ event, row, dueAt: shownAt + delayMs });
   }
 
-  /** Deliveries still to come. */
+  /** Number of pending deliveries. */
   get waiting(): number {
     return this.#waiting.length + this.#repeats.reduce((sum, { signed }) => sum + signed.events.length, 0);
   }
 
-  /** No more conversions will be scheduled: `run` ends when all that wait are delivered. */
+  /** Declares that no more conversions will be scheduled. `run` then ends after the last delivery. */
   complete(): void {
     this.#complete = true;
   }
 
-  /** @throws {ApiError} if the worker refuses the signature: no webhook of this run would ever be taken. */
+  /** @throws {ApiError} if the worker refuses the signature, because it would refuse every webhook of this run. */
   async run(): Promise<void> {
     while (!this.#complete || this.#waiting.length > 0 || this.#repeats.length > 0) {
       await sleep(TICK_MS);

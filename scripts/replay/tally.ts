@@ -1,15 +1,15 @@
-/** A conversion on its way to the worker, possibly more than once. */
+/** A conversion that is delivered to the worker once or more. */
 export interface Event {
   readonly impressionId: string;
-  /** Last moment that counts, ms. */
+  /** Last moment at which the conversion counts, ms. */
   readonly windowEndsAt: number;
-  /** When it happened, ms; set when it is first sent. */
+  /** Time of the conversion, ms. Set at the first delivery. */
   happenedAt: number;
-  /** What the worker made of it when it first came. */
+  /** The worker's verdict on the first delivery. */
   outcome?: "joined" | "late";
 }
 
-/** What the worker counts of a model's conversions. */
+/** The worker's counters of a model's conversions. */
 export interface Counters {
   readonly applied: number;
   readonly duplicate: number;
@@ -18,21 +18,21 @@ export interface Counters {
 
 export type Class = "joined" | "duplicate" | "late" | "lost";
 
-/** Puts every delivered conversion into exactly one class, and holds the worker to what it answered. */
+/** Puts every delivery into exactly one class, and checks the worker's counters against its answers. */
 export class Tally {
   readonly counts: Record<Class, number> = { joined: 0, duplicate: 0, late: 0, lost: 0 };
-  /** Why conversions count as lost, and how many for each reason. */
+  /** Numbers of lost conversions, by reason. */
   readonly losses = new Map<string, number>();
-  /** Deliveries that only the worker's journal has so far. */
+  /** Deliveries that so far are only in the KV journal. */
   accepted: Event[] = [];
-  /** Deliveries that the worker may have counted twice, or not yet. */
+  /** Number of deliveries that the worker may have counted twice or not yet. */
   #uncertain = 0;
 
   get delivered(): number {
     return this.counts.joined + this.counts.duplicate + this.counts.late + this.counts.lost;
   }
 
-  /** Takes the worker's answer for one delivery; `resent` if an earlier attempt may have been taken without an answer. */
+  /** Takes the worker's answer to one delivery. @param resent whether the worker may have taken an earlier attempt whose answer was lost. */
   take(event: Event, status: string, resent: boolean): void {
     if (resent) this.#uncertain++;
     if (status === "accepted") {
@@ -45,11 +45,11 @@ export class Tally {
 
   #classOf(event: Event, status: string, resent: boolean): Class | string {
     const first = event.happenedAt <= event.windowEndsAt ? "joined" : "late";
-    // After a lost answer, the attempt that was taken is the one that was not answered.
+    // After a lost answer, "duplicate" refers to the earlier attempt of the same delivery.
     if (status === "duplicate" && (event.outcome || resent)) return event.outcome ? "duplicate" : first;
     if (status === "applied" && first === "joined" && !event.outcome) return "joined";
     if (status === "late" && first === "late") return "late";
-    return `answered ${status}, but it came ${first === "late" ? "too late" : "in time"} and was ${event.outcome ?? "not known"} before`;
+    return `answered ${status} to a conversion that came ${first === "late" ? "too late" : "in time"} and was ${event.outcome ?? "not known"} before`;
   }
 
   #count(event: Event, result: Class | string): void {
@@ -58,7 +58,7 @@ export class Tally {
     else this.lose(result);
   }
 
-  /** Settles a delivery that was only accepted, now that its impression's state is known. */
+  /** Classifies a delivery that was only accepted, when its impression's state is known. */
   settle(event: Event, converted: boolean): void {
     if (event.outcome) this.#count(event, "duplicate");
     else if (event.happenedAt > event.windowEndsAt) this.#count(event, "late");
@@ -71,7 +71,7 @@ export class Tally {
     this.losses.set(reason, (this.losses.get(reason) ?? 0) + count);
   }
 
-  /** Compares with what the worker counted meanwhile; a conversion that it counted otherwise is moved to the lost ones. */
+  /** Compares the classes with the worker's counters. Conversions that the worker counted differently become lost. */
   crossCheck(before: Counters, after: Counters): void {
     for (const [own, theirs] of [
       ["joined", "applied"],
@@ -83,9 +83,9 @@ export class Tally {
       const difference = Math.max(0, Math.abs(counted - this.counts[own]) - slack);
       const moved = Math.min(difference, this.counts[own]);
       this.counts[own] -= moved;
-      // Never fewer than one, even where nothing is left to move.
+      // A difference loses at least one, even if the class is empty.
       this.lose(
-        `the worker counted ${counted} ${theirs}, its answers said ${this.counts[own] + moved}`,
+        `expected the worker to count ${this.counts[own] + moved} ${theirs} by its answers, got ${counted}`,
         Math.max(moved, Math.min(difference, 1)),
       );
     }

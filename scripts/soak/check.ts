@@ -1,21 +1,22 @@
 import { closesAt, type Timing } from "../../worker/domain/bucket.ts";
 
-// Whether a soak's worker kept its promises. Times are ms since 1970; impressions are named by their UUIDs.
+// Checks the evidence of a soak. Times are ms since 1970. UUIDs name impressions.
 
-/** A conversion, restatement or retraction that its sender got a 2xx for. */
+/** A conversion, restatement or retraction that the worker answered with a 2xx. */
 export interface Accepted {
-  /** Names it, together with its impression: a webhook has one item of an impression at most. */
+  /** Id of the webhook. Together with the impression it names the event, because a webhook has at most one item per impression. */
   readonly webhook: string;
   readonly impression: string;
   readonly shownAt: number;
-  /** When it happened. */
+  /** Time of the conversion. */
   readonly at: number;
-  /** Null: retracted. */
+  /** Null if retracted. */
   readonly reward: number | null;
-  /** When it was first sent, and when its first 2xx came. */
+  /** Time of the first attempt. */
   readonly sentAt: number;
+  /** Time of the first 2xx. */
   readonly acceptedAt: number;
-  /** What each answer said. */
+  /** Status in each answer. */
   readonly statuses: readonly string[];
 }
 
@@ -30,7 +31,7 @@ export interface LoggedImpression {
 
 export interface LoggedConversion {
   readonly type: "conversion";
-  /** Begins with the webhook's id. */
+  /** Id of the event. It begins with the webhook's id. */
   readonly event: string;
   readonly impression: string;
   readonly at: number;
@@ -40,20 +41,21 @@ export interface LoggedConversion {
 
 export interface Evidence {
   readonly timing: Timing;
-  /** When each impression was answered. */
+  /** Time at which each recommendation was answered, by impression. */
   readonly answered: ReadonlyMap<string, number>;
   readonly accepted: readonly Accepted[];
-  /** When the worker was killed. */
+  /** Times at which the worker was killed. */
   readonly kills: readonly number[];
   /** The worker's event log. */
   readonly impressions: readonly LoggedImpression[];
   readonly conversions: readonly LoggedConversion[];
-  /** Rewards as `GET /v1/impressions/:id` tells them, of those impressions that it was asked for and knew. */
-  readonly told: ReadonlyMap<string, number | null>;
-  /** What the worker counts. */
+  /** Rewards in the answers of `GET /v1/impressions/:id`. Impressions that were not requested or not known are absent. */
+  readonly answeredRewards: ReadonlyMap<string, number | null>;
+  /** The worker's counters. */
   readonly counts: Readonly<Record<"impressions" | "applied" | "conflict" | "late" | "orphan" | "duplicate", number>>;
-  /** Of the model, and of its log folded offline. */
+  /** Digest of the model. */
   readonly digest: string;
+  /** Digest of a model that learns the log offline. */
   readonly foldedDigest: string;
 }
 
@@ -62,19 +64,19 @@ export interface Tally {
   readonly joined: number;
   readonly late: number;
   readonly orphan: number;
-  /** Accepted, and nowhere in the log. */
+  /** Accepted, but absent from the log. */
   readonly pending: number;
-  /** Further deliveries of what was known. */
+  /** Repeated deliveries. */
   readonly duplicate: number;
-  /** Impressions that were answered and never registered. */
+  /** Impressions that were answered but never registered. */
   readonly lost: number;
 }
 
-/** What was answered longer than this before a kill is registered. */
+/** Impressions answered longer than this before a kill must be registered. */
 const REGISTERED_WITHIN_MS = 3_000;
-/** What a killed worker had answered is heard no later than this. */
-const HEARD_WITHIN_MS = 1_000;
-/** Books are closed by an alarm, somewhat after they are due. */
+/** Answers of a killed worker arrive within this time. */
+const ANSWERED_WITHIN_MS = 1_000;
+/** An alarm closes each bucket, at most this long after it is due. */
 export const CLOSED_WITHIN_MS = 5_000;
 const NAMED_AT_MOST = 3;
 
@@ -93,36 +95,36 @@ export function tally({ answered, accepted, impressions, conversions, counts }: 
   };
 }
 
-/** One name for an event as it was sent and as it was logged. */
+/** The name of an event. It is the same for the sent and the logged event. */
 function nameOf(event: Accepted | LoggedConversion): string {
   const webhook = "webhook" in event ? event.webhook : event.event.match(/^\w+/)?.[0];
   return `${webhook} of ${event.impression}`;
 }
 
-/** A sentence for each promise that was broken; none if all were kept. */
+/** One sentence per failed check. */
 export function breaches(evidence: Evidence): string[] {
   const { accepted, joined, late, orphan, pending } = tally(evidence);
   const { impressions, conversions, counts, digest, foldedDigest } = evidence;
   const names = [...impressions.map(({ id }) => id), ...conversions.map(nameOf)];
   return [
-    ...differing("accepted conversions and those joined, late, orphaned or pending", accepted, joined + late + orphan + pending),
-    ...differing("pending conversions after all books were closed and none", pending, 0),
+    ...differing("accepted conversions and joined, late, orphaned or pending ones", accepted, joined + late + orphan + pending),
+    ...differing("pending conversions after all buckets were closed and zero", pending, 0),
     ...differing("impressions counted and logged", counts.impressions, impressions.length),
     ...differing("joined conversions counted and logged", counts.applied + counts.conflict, joined),
     ...differing("late conversions counted and logged", counts.late, late),
     ...differing("orphans counted and logged", counts.orphan, orphan),
     ...differing("digests of the model and of its folded log", digest, foldedDigest),
     ...listed("logged twice", repeated(names)),
-    ...listed("answered as it should not have been", misanswered(evidence)),
-    ...listed("logged as something that was not sent", altered(evidence)),
+    ...listed("answered with an unexpected status", misanswered(evidence)),
+    ...listed("logged differently than sent", altered(evidence)),
     ...listed("logged with the wrong status", misjudged(evidence)),
-    ...listed("with another reward than its conversions come to", misrewarded(evidence)),
-    ...listed("lost, although no worker died then or although it is known", lostForNoReason(evidence)),
+    ...listed("with a reward that differs from its conversions", misrewarded(evidence)),
+    ...listed("lost without a kill, or although the worker knows it", lostForNoReason(evidence)),
   ];
 }
 
 function differing<Value>(what: string, one: Value, other: Value): string[] {
-  return one === other ? [] : [`expected as many or the same ${what}: got ${one} and ${other}`];
+  return one === other ? [] : [`expected equal ${what}: got ${one} and ${other}`];
 }
 
 function listed(what: string, items: readonly string[]): string[] {
@@ -153,7 +155,7 @@ function altered({ accepted, conversions }: Evidence): string[] {
   return conversions.filter((conversion) => !isAsSent(conversion)).map(nameOf);
 }
 
-/** Conversions whose status does not follow from when they happened, when they were delivered, and whether their impression is there. */
+/** Conversions whose status contradicts their time, their delivery or their impression's registration. */
 function misjudged({ accepted, impressions, conversions, timing }: Evidence): string[] {
   const registered = new Set(impressions.map(({ id }) => id));
   const entered = new Map(conversions.map((conversion) => [nameOf(conversion), conversion.status]));
@@ -171,17 +173,17 @@ function statusesOf({ at, shownAt, sentAt, acceptedAt }: Accepted, registered: b
   return acceptedAt < closes ? [inTime] : [inTime, "late"];
 }
 
-function misrewarded({ impressions, conversions, told }: Evidence): string[] {
+function misrewarded({ impressions, conversions, answeredRewards }: Evidence): string[] {
   const outcomes = outcomesOf(conversions);
   return impressions.flatMap(({ id, reward }) => {
     const expected = outcomes.get(id) ?? 0;
-    const both = told.has(id) ? [reward, told.get(id)] : [reward];
-    // A retraction that comes first leaves an impression as if nothing had come: null then means what 0 does.
+    const both = answeredRewards.has(id) ? [reward, answeredRewards.get(id)] : [reward];
+    // A retraction that arrives first leaves the reward at null, which equals 0 here.
     return both.every((each) => (each ?? 0) === expected) ? [] : [`${id} (${both.join(" and ")} instead of ${expected})`];
   });
 }
 
-/** What the conversions of each impression come to: the reward of the one with the greatest (time, event), 0 if that is a retraction. */
+/** Final reward per impression: that of the conversion with the greatest (time, event), or 0 if this one is a retraction. */
 export function outcomesOf(conversions: readonly LoggedConversion[]): Map<string, number> {
   const winners = new Map<string, LoggedConversion>();
   for (const conversion of conversions) {
@@ -193,10 +195,12 @@ export function outcomesOf(conversions: readonly LoggedConversion[]): Map<string
   return new Map(Array.from(winners, ([impression, { reward }]) => [impression, reward ?? 0]));
 }
 
-function lostForNoReason({ answered, impressions, kills, told }: Evidence): string[] {
+function lostForNoReason({ answered, impressions, kills, answeredRewards }: Evidence): string[] {
   const registered = new Set(impressions.map(({ id }) => id));
   const lost = Array.from(answered).filter(([id]) => !registered.has(id));
   return lost
-    .filter(([id, at]) => told.has(id) || !kills.some((kill) => at > kill - REGISTERED_WITHIN_MS && at < kill + HEARD_WITHIN_MS))
+    .filter(
+      ([id, at]) => answeredRewards.has(id) || !kills.some((kill) => at > kill - REGISTERED_WITHIN_MS && at < kill + ANSWERED_WITHIN_MS),
+    )
     .map(([id, at]) => `${id} (answered at ${at})`);
 }

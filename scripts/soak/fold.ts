@@ -1,7 +1,7 @@
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { type LoggedConversion, type LoggedImpression, outcomesOf } from "./check.ts";
 
-/** What of a model's configuration its state follows from. */
+/** The part of a model's configuration that determines its state. */
 export interface LearntConfig {
   readonly policy: string;
   readonly options: object;
@@ -10,7 +10,7 @@ export interface LearntConfig {
   readonly seed: number;
 }
 
-/** The digest of a model that learns here what a log says: each impression, and what its conversions came to in the end. */
+/** The digest of a model that learns a log offline: each impression and the final reward of its conversions. */
 export async function foldedDigest(
   { policy: id, options, window, reward, seed }: LearntConfig,
   impressions: readonly LoggedImpression[],

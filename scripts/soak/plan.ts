@@ -1,6 +1,6 @@
 import { draw } from "../replay/plan.ts";
 
-// What happens in a soak, from its seed alone: who converts and how, and what the network does to each request.
+// Conversions and network faults of a soak. All of them depend on the seed alone.
 
 export interface Plan {
   readonly seed: number;
@@ -9,38 +9,39 @@ export interface Plan {
   readonly windowMs: number;
 }
 
-/** What a shop reports of one impression. Times are ms after it was shown. */
+/** A shop's report on one impression. Times are ms after the impression. */
 export interface Report {
   readonly type: "conversion" | "conversion.updated" | "conversion.retracted";
-  /** Null: retracted. */
+  /** Null if retracted. */
   readonly reward: number | null;
   readonly happensAfter: number;
-  /** Null: not before the books of its impression are closed. */
+  /** Null if the report is sent only after the bucket of the impression has closed. */
   readonly sentAfter: number | null;
-  /** Sent once more under the same webhook-id, although it was taken. */
+  /** Whether it is sent again with the same webhook-id after the worker has taken it. */
   readonly repeated: boolean;
 }
 
-/** What becomes of a request on its way. */
+/** The network's faults on one request. */
 export interface Fault {
-  /** Its connection is cut: before the worker hears of it, or before its answer is heard. */
+  /** Cuts the connection before the worker gets the request, or before the client gets the answer. */
   readonly cut: "before" | "after" | null;
   readonly delayMs: number;
-  /** After so many ms the worker gets it once more; null: it does not. */
+  /** The worker gets the request again after this many ms. Null if it does not. */
   readonly echoMs: number | null;
 }
 
-/** Sums of these are exact, in any order. */
+/** Possible rewards. Their sums are exact in any order. */
 const REWARDS = [1, 0.75, 0.5, 0.25];
-/** Shares of the converting impressions; the others convert once, in time. */
+/** Shares of the converting impressions. The others convert once, in time. */
 const COURSES = { restated: 0.1, retracted: 0.1, late: 0.05, belated: 0.03 };
 const REPEATED_SHARE = 0.1;
-/** In windows: the longest delay of a conversion that is in time, and how much later it is changed. */
+/** Longest delay of a conversion in time, in windows. */
 const LONGEST_DELAY = 0.5;
+/** Longest time from a conversion to its change, in windows. */
 const LONGEST_CHANGE = 0.2;
-/** In windows: when a late conversion happens. */
+/** Delay of a late conversion, in windows. */
 const LATENESS = { min: 1.05, max: 1.3 };
-/** How late a report is sent: long enough for a change to be sent before what it changes. */
+/** Longest time until a report is sent. It is long enough that a change may be sent before the original. */
 const LONGEST_POST_MS = 3000;
 
 const CUT_SHARE = 0.02;
@@ -48,12 +49,12 @@ const DELAYED_SHARE = 0.1;
 const LONGEST_HOLD_MS = 500;
 const ECHO_SHARE = 0.05;
 
-/** Whether a recommendation's first impression converts: just as many do as the plan says, spread evenly. */
+/** Whether a recommendation's first impression converts. Exactly `conversions` of them do, evenly spread. */
 export function converts({ recommendations, conversions }: Plan, index: number): boolean {
   return Math.floor(((index + 1) * conversions) / recommendations) > Math.floor((index * conversions) / recommendations);
 }
 
-/** The reports on a converting impression, in the order in which they happen, which need not be that of their sending. */
+/** The reports on a converting impression, in the order of their events. They may be sent in another order. */
 export function reportsOf({ seed, windowMs }: Plan, index: number): readonly Report[] {
   const of = (what: string) => draw(seed, what, index);
   const report = (type: Report["type"], happens: number, reward: number | null): Report => ({
@@ -90,7 +91,7 @@ function courseOf(u: number): keyof typeof COURSES | "once" {
   return "once";
 }
 
-/** @param request its name, the same whenever it is sent. @param attempt 0, 1, ...: the third always comes through. */
+/** @param request name of the request, the same for all attempts. @param attempt 0, 1, ... From 2 on, attempts are never cut. */
 export function faultOf(seed: number, request: string, attempt: number): Fault {
   const of = (what: string) => draw(seed, `${what} ${request}`, attempt);
   const cut = of("cut");

@@ -17,10 +17,10 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** Names a request that is not a webhook: what happens to it follows from its name. */
+/** The header that names a request without webhook-id. The name decides its faults. */
 export const REQUEST_NAME = "x-request-name";
 
-/** A bad network between the clients and a worker, all on this machine: it cuts connections, delays, and sends webhooks twice. */
+/** A proxy that simulates a bad network: it cuts connections, delays requests and sends webhooks twice. */
 export class ChaosProxy {
   readonly counts = { cutBefore: 0, cutAfter: 0, delayed: 0, echoed: 0, unreachable: 0 };
   readonly #seed: number;
@@ -30,7 +30,7 @@ export class ChaosProxy {
   readonly #echoes = new Set<Promise<unknown>>();
   readonly #server = createServer((message, response) => {
     this.#pass(message, response).catch(() => {
-      // The worker is down: to its client, one more connection that is cut.
+      // The worker is down. The client sees a cut connection.
       this.counts.unreachable++;
       response.destroy();
     });
@@ -47,7 +47,7 @@ export class ChaosProxy {
     return new URL(`http://${HOST}:${(this.#server.address() as { port: number }).port}`);
   }
 
-  /** Resolves when every webhook that is sent twice has been. */
+  /** Resolves when all repeated webhooks have been sent. */
   async echoed(): Promise<void> {
     await Promise.all(this.#echoes);
   }
@@ -90,7 +90,7 @@ export class ChaosProxy {
     this.counts.echoed++;
     const echo = sleep(afterMs)
       .then(() => this.#forward(message))
-      // Nobody waits for its answer.
+      // A repeated webhook has no client that waits for the answer.
       .catch(() => {})
       .finally(() => this.#echoes.delete(echo));
     this.#echoes.add(echo);

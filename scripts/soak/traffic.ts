@@ -35,16 +35,16 @@ interface Recommendation {
   readonly windowEndsAt: number;
 }
 
-/** The clients of a soak, and what they were answered. */
+/** The clients of a soak, and the answers they got. */
 export class Traffic {
-  /** When each impression was answered, by its UUID. */
+  /** Time at which each recommendation was answered, by the impression's UUID. */
   readonly answered = new Map<string, number>();
   /** Ids of the impressions by their UUIDs. */
   readonly ids = new Map<string, string>();
   readonly accepted: Accepted[] = [];
-  /** Why webhooks were given up: never, if all is well. */
+  /** Errors of webhooks that were given up. Empty if all is well. */
   readonly failures: string[] = [];
-  /** Of the newest impression, ms since 1970. */
+  /** Time of the newest impression, ms since 1970. */
   lastShownAt = 0;
   readonly #shop: Shop;
   readonly #webhook: Webhook;
@@ -58,7 +58,7 @@ export class Traffic {
     this.#webhook = new Webhook(shop.secret);
   }
 
-  /** Asks for all recommendations, and sends all reports that need not wait until the books are closed. */
+  /** Requests all recommendations. Sends all reports except those that wait until the buckets are closed. */
   async run(): Promise<void> {
     let index = 0;
     let open = CLIENTS;
@@ -79,7 +79,7 @@ export class Traffic {
     await Promise.all(this.#sending);
   }
 
-  /** Sends what was held back until the books were closed. */
+  /** Sends the reports that waited until the buckets were closed. */
   async runBelated(): Promise<void> {
     this.#send(this.#belated);
     await Promise.all(this.#sending);
@@ -103,12 +103,12 @@ export class Traffic {
     }
   }
 
-  /** Sends reports in webhooks of one or a few, each of one type. */
+  /** Sends reports in webhooks of one or a few items of the same type. */
   #send(reports: readonly Waiting[]): void {
     for (const type of TYPES) {
       const ofType = reports.filter(({ report }) => report.type === type);
       while (ofType.length > 0) {
-        // Every other webhook has a single item, which is not a list then.
+        // Every other webhook has a single item, sent as an object instead of a list.
         const items = ofType.splice(0, this.#webhooks % 2 === 0 ? 1 : MOST_ITEMS);
         const sending = this.#deliver(type, items)
           .catch((error: Error) => void this.failures.push(error.message))
@@ -152,7 +152,7 @@ export class Traffic {
     });
   }
 
-  /** Repeats a call until it is answered with a 2xx: what a patient client does while the worker is away. */
+  /** Repeats a call until the worker answers with a 2xx, as a patient client does while the worker is down. */
   async #persist<Body>(path: string, options: Call): Promise<Body> {
     for (;;) {
       try {

@@ -1,8 +1,8 @@
 import { type WorkerOptions, WorkerProcess } from "../worker-process.ts";
 
-/** A worker that is killed again and again, and starts again with what it had stored. */
+/** A worker that is killed repeatedly and restarts with its stored state. */
 export class Victim {
-  /** When it was killed, ms since 1970. */
+  /** Times of the kills, ms since 1970. */
   readonly kills: number[] = [];
   readonly #options: WorkerOptions;
   readonly #died: Promise<never>;
@@ -14,11 +14,11 @@ export class Victim {
     this.#died = new Promise((_, reject) => {
       this.#surprise = reject;
     });
-    // Whether anybody waits for it or not.
+    // Avoids an unhandled rejection if nobody awaits `died`.
     this.#died.catch(() => {});
   }
 
-  /** Resolves when it answers. @throws {StartError} if it does not. */
+  /** Starts the worker. Resolves when it answers. @throws {StartError} if it does not. */
   async start(): Promise<void> {
     const worker = new WorkerProcess(this.#options);
     this.#worker = worker;
@@ -28,12 +28,12 @@ export class Victim {
     await Promise.race([worker.healthy(), this.died()]);
   }
 
-  /** Never resolves. @throws {StartError} if it ends without having been killed here. */
+  /** Never resolves. @throws {StartError} if the worker ends without a kill. */
   died(): Promise<never> {
     return this.#died;
   }
 
-  /** Kills it in the middle of whatever it does. */
+  /** Kills the worker at once. */
   async kill(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;

@@ -7,7 +7,7 @@ import type { Assignment } from "../../worker/protocol/answers.ts";
 import type { Features } from "../../worker/protocol/schema.ts";
 import type { LogHead } from "../../worker/rpc/message.ts";
 
-/** An impression as an export has it. */
+/** An impression in an exported log. */
 export interface ImpressionLine {
   readonly type: "impression";
   readonly seq: number;
@@ -59,15 +59,15 @@ export interface ErasedLine {
 export type EventLine = ImpressionLine | ConversionLine | MarkLine | ErasedLine;
 export type HeadLine = { readonly type: "model" } & LogHead;
 
-/** A log that is not as a worker has written it; the message says where, and how. */
+/** A log that differs from the worker's. The message names the line and the difference. */
 export class LogMismatch extends Error {
   override readonly name = "LogMismatch";
 }
 
-/** A log, line by line. */
+/** The lines of a log. */
 export type Texts = Iterable<string> | AsyncIterable<string>;
 
-/** The lines of an exported log; with `receipts` each is held against its receipt. */
+/** Parses an exported log. With `receipts` it checks each line's receipt. */
 export async function* linesOf(texts: Texts, { receipts }: { readonly receipts: boolean }): AsyncGenerator<HeadLine | EventLine> {
   let number = 0;
   let begun = false;
@@ -80,14 +80,16 @@ export async function* linesOf(texts: Texts, { receipts }: { readonly receipts: 
     begun = true;
     if (receipts) {
       const found = receiptIn(text, before);
-      if (!found) throw new LogMismatch(`line ${number} (${nameOf(line)}): has no receipt`);
+      if (!found) throw new LogMismatch(`line ${number} (${nameOf(line)}): expected a receipt, got none`);
       if (!found.follows)
-        throw new LogMismatch(`line ${number} (${nameOf(line)}): is not what its receipt is of, or the line before is not`);
+        throw new LogMismatch(
+          `line ${number} (${nameOf(line)}): the receipt does not match this line and the one before; one of them was changed`,
+        );
       before = found.receipt;
     }
     yield line;
   }
-  if (!begun) throw new LogMismatch("the log is empty");
+  if (!begun) throw new LogMismatch("expected an exported log, got an empty one");
 }
 
 function parsed(text: string, number: number): HeadLine | EventLine {
@@ -95,7 +97,7 @@ function parsed(text: string, number: number): HeadLine | EventLine {
     const line = JSON.parse(text);
     if (["model", "impression", "conversion", "mark", "erased"].includes(line?.type)) return line;
   } catch {}
-  throw new LogMismatch(`line ${number}: is no line of an exported log`);
+  throw new LogMismatch(`line ${number}: expected a line of an exported log`);
 }
 
 export function nameOf(line: HeadLine | EventLine): string {

@@ -7,50 +7,50 @@ type Appended = ReturnType<Policies[number]["policy"]["append"]>;
 
 interface Known {
   readonly line: ImpressionLine;
-  /** What each policy made of it; undefined while it is deferred. */
+  /** The impression in each policy. Undefined while it is deferred. */
   readonly shown?: readonly Appended[];
   state: ImpressionLine["state"];
   conversions: ConversionLine[];
   resolved: ResolvedReward | null;
 }
 
-/** The impressions so far, what was learnt of each, and what their conversions come to. */
+/** The impressions so far, with their conversions and resolved rewards. */
 export class Ledger {
   readonly #known = new Map<string, Known>();
 
-  /** @throws {LogMismatch} if it is there already, or has not the round that it must have. */
+  /** Adds an impression. @throws {LogMismatch} if it exists already or has the wrong round. */
   show(policies: Policies, line: ImpressionLine): void {
-    if (this.#known.has(line.id)) throw new LogMismatch("stands there twice");
+    if (this.#known.has(line.id)) throw new LogMismatch("expected one line per impression, got a second one");
     const { features, round, shownAt: now } = line;
     if (round === null) {
       this.#known.set(line.id, { line, state: line.state, conversions: [], resolved: null });
       return;
     }
     const expected = policies[0].policy.impressions + 1;
-    if (round !== expected) throw new LogMismatch(`round is ${round}, and should be ${expected}`);
+    if (round !== expected) throw new LogMismatch(`round: expected ${expected}, got ${round}`);
     const shown = policies.map(({ policy }) => policy.append({ ...(policy.dimension > 0 && { features }), round, now }));
     this.#known.set(line.id, { line, shown, state: "live", conversions: [], resolved: null });
   }
 
   /**
-   * Learns a conversion, if it counts.
-   * @param counts whether it did when it came.
+   * Learns a conversion if it counts.
+   * @param counts whether it counted on arrival.
    */
   convert(policies: Policies, line: ConversionLine, counts: boolean, { window, goals, reward: range }: ModelConfig): void {
     const known = this.#known.get(line.impression);
     if (!counts) {
       if (line.status === "orphan" && known?.state === "live")
-        throw new LogMismatch("status is orphan, though its impression stands before it");
+        throw new LogMismatch("status: expected another status than orphan, because the impression comes before");
       return;
     }
-    if (!known?.shown || known.state !== "live")
-      throw new LogMismatch(`status is ${line.status}, though no live impression stands before it`);
-    if (line.at - known.line.shownAt > window.ms) throw new LogMismatch(`status is ${line.status}, though its window had passed`);
+    if (!known?.shown || known.state !== "live") throw new LogMismatch(`status: got ${line.status}, but no live impression comes before`);
+    if (line.at - known.line.shownAt > window.ms)
+      throw new LogMismatch(`status: expected late, because the window had ended; got ${line.status}`);
     if (line.reward !== null && !(line.reward >= range.min && line.reward <= range.max))
-      throw new LogMismatch("reward is out of the range");
+      throw new LogMismatch(`reward: expected ${range.min} to ${range.max}, got ${line.reward}`);
     const again = known.conversions.some(({ goal, event }) => goal === line.goal && event === line.event);
     if (line.status !== "void" && (line.status === "conflict") !== again) {
-      throw new LogMismatch(`status is ${line.status}, and should be ${again ? "conflict" : "applied"}`);
+      throw new LogMismatch(`status: expected ${again ? "conflict" : "applied"}, got ${line.status}`);
     }
     known.conversions.push(line);
     const [before, after] = [known.resolved, resolved(known.conversions, goals)];
@@ -62,7 +62,7 @@ export class Ledger {
     });
   }
 
-  /** Forgets what came after a version. */
+  /** Reverts everything after a version. */
   rollBack(to: number, { goals }: ModelConfig): void {
     for (const known of this.#known.values()) {
       if (known.state === "live" && known.line.seq > to) known.state = "void";
@@ -71,14 +71,13 @@ export class Ledger {
     }
   }
 
-  /** @throws {LogMismatch} naming the first impression that has another state or reward than follows from all lines. */
+  /** Compares states and rewards with those that follow from all lines. @throws {LogMismatch} at the first difference. */
   checkOutcomes(): void {
     for (const { line, state, resolved: after } of this.#known.values()) {
       const expected = { state, reward: after?.reward ?? null, converted: after?.converted ?? false };
       for (const [name, value] of Object.entries(expected)) {
         const logged = line[name as keyof typeof expected];
-        if (logged !== value)
-          throw new LogMismatch(`event ${line.seq}, impression ${line.id}: ${name} is ${logged}, and should be ${value}`);
+        if (logged !== value) throw new LogMismatch(`event ${line.seq}, impression ${line.id}: ${name}: expected ${value}, got ${logged}`);
       }
     }
   }

@@ -1,14 +1,14 @@
 import type { EventLine, HeadLine } from "./event-log.ts";
 
-/** What has to be known of a log before it can be gone through. */
+/** Facts about a log that a replay needs in advance. */
 export interface Needs {
   readonly lines: number;
-  /** Versions whose state is needed later, each with the last event that needs it. */
+  /** Versions whose state a later event needs, each with the last such event. */
   readonly versions: ReadonlyMap<number, number>;
   readonly rollbacks: readonly { readonly to: number; readonly at: number }[];
 }
 
-/** An isolate at the edge decides by a version that has passed, and what was deferred is learnt long after it was decided. */
+/** Collects the needs. Isolates decide with older versions, and deferred impressions are learnt long after their decision. */
 export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promise<Needs> {
   const versions = new Map<number, number>();
   const rollbacks: { to: number; at: number }[] = [];

@@ -17,22 +17,23 @@ import type { Needs } from "./needs.ts";
 
 export interface Tally {
   decisions: number;
-  /** Registered: nothing was decided here. */
+  /** Registered impressions, which were decided elsewhere. */
   elsewhere: number;
   conversions: number;
   digests: number;
 }
 
-/** All that decisions depend on, at one version. */
+/** The state on which decisions depend, at one version. */
 type State = Omit<Served, "version">;
 
-/** Goes through a log with the worker's own code, decides and learns again, and throws where the log says something else. */
+/** Replays a log with the worker's own code: decides and learns again, and throws where the log differs. */
 export class Replay {
   readonly tally: Tally = { decisions: 0, elsewhere: 0, conversions: 0, digests: 0 };
   readonly #needs: Needs;
   readonly #ledger = new Ledger();
-  /** Kept for later, as bytes, and those that were restored. */
+  /** Snapshots of versions that later events need. */
   readonly #kept = new Map<number, Omit<State, "policies"> & { readonly parts: readonly Uint8Array[] }>();
+  /** States restored from these snapshots. */
   readonly #restored = new Map<number, State>();
   readonly #due: number[];
   #state?: State;
@@ -44,9 +45,9 @@ export class Replay {
     this.#due = Array.from(needs.versions.keys()).sort((a, b) => a - b);
   }
 
-  /** @throws {LogMismatch} naming the event and what of it is not as it comes out. */
+  /** Replays one event. @throws {LogMismatch} naming the event and the difference. */
   async take(line: EventLine): Promise<void> {
-    if (line.seq <= this.#seq) throw new LogMismatch(`${nameOf(line)}: comes after event ${this.#seq}`);
+    if (line.seq <= this.#seq) throw new LogMismatch(`${nameOf(line)}: expected a number above ${this.#seq}`);
     this.#keep(line.seq);
     try {
       await this.#take(line);
@@ -57,7 +58,7 @@ export class Replay {
   }
 
   async #take(line: EventLine): Promise<void> {
-    if (line.type === "erased") throw new LogMismatch("was erased: what was learnt of it cannot be learnt again, nor what followed");
+    if (line.type === "erased") throw new LogMismatch("was erased: neither this event nor later ones can be verified");
     if (line.type === "mark") return this.#mark(line);
     const { config, policies } = this.#known();
     if (line.type === "conversion") {
@@ -68,7 +69,7 @@ export class Replay {
     this.#ledger.show(policies, line);
   }
 
-  /** Whether it counted when it came: what was rolled back since did then. */
+  /** Whether the conversion counted on arrival. Conversions that a later rollback reverted did. */
   #counted({ seq, status }: ConversionLine): boolean {
     return status === "applied" || status === "conflict" || (status === "void" && this.#undone(seq));
   }
@@ -88,7 +89,7 @@ export class Replay {
     if (line.mark === "actions") this.#state = { ...state, catalogue: new Catalogue(changedBy(state.catalogue.actions, line.content)) };
     else if (line.mark === "snapshot") this.#snapshot(line.content.digest, state.policies);
     else if (line.mark === "rollback") await this.#rollBack(line.content.to, state);
-    else if (line.mark !== "erasure") throw new LogMismatch("is of no known kind");
+    else if (line.mark !== "erasure") throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
   }
 
   #snapshot(digest: string, policies: Policies): void {
@@ -98,18 +99,18 @@ export class Replay {
 
   #checkDigest(digest: string, [{ policy }]: Policies): void {
     const own = policy.digest();
-    if (own !== digest) throw new LogMismatch(`digest is ${digest}, and comes out as ${own}`);
+    if (own !== digest) throw new LogMismatch(`digest: expected ${own}, got ${digest}`);
     this.tally.digests++;
   }
 
   async #rollBack(to: number, state: State): Promise<void> {
     const kept = this.#kept.get(to);
-    if (!kept) throw new LogMismatch(`goes back to version ${to}, which never was`);
+    if (!kept) throw new LogMismatch(`expected a rollback to an earlier version, got ${to}, which never existed`);
     this.#state = { ...state, policies: await restorePolicies(kept.parts) };
     this.#ledger.rollBack(to, state.config);
   }
 
-  /** Keeps the state as it is, if a version before the next event is needed later; and forgets what no more is. */
+  /** Snapshots the state if a later event needs a version before the next event. Drops snapshots that are no longer needed. */
   #keep(next: number): void {
     for (; this.#due.length > 0 && this.#due[0] < next; this.#due.shift()) {
       if (!this.#state) continue;
@@ -125,8 +126,9 @@ export class Replay {
 
   async #checkImpression(line: ImpressionLine): Promise<void> {
     const { id, decision, round, seq, state, shownAt } = line;
-    if (shownAtOf(id) !== shownAt) throw new LogMismatch(`shownAt is ${shownAt}, and its id is of ${shownAtOf(id)}`);
-    if (round !== null && state !== (this.#undone(seq) ? "void" : "live")) throw new LogMismatch(`state is ${state}, though it was learnt`);
+    if (shownAtOf(id) !== shownAt) throw new LogMismatch(`shownAt: expected ${shownAtOf(id)} by its id, got ${shownAt}`);
+    if (round !== null && state !== (this.#undone(seq) ? "void" : "live"))
+      throw new LogMismatch(`state: expected ${this.#undone(seq) ? "void" : "live"}, got ${state}`);
     if (decision === null || isElsewhere(decision)) {
       this.tally.elsewhere++;
       return;
@@ -154,7 +156,7 @@ export class Replay {
     const restored = this.#restored.get(version);
     if (restored) return restored;
     const kept = this.#kept.get(version);
-    if (!kept) throw new LogMismatch(`version is ${version}, which never was`);
+    if (!kept) throw new LogMismatch(`version: expected an earlier version, got ${version}, which never existed`);
     const { parts, ...rest } = kept;
     const state = { ...rest, policies: await restorePolicies(parts) };
     this.#restored.set(version, state);
@@ -162,14 +164,14 @@ export class Replay {
   }
 
   #known(): State {
-    if (!this.#state) throw new LogMismatch("stands before any configuration: the log has lost its beginning");
+    if (!this.#state) throw new LogMismatch("expected a configuration first: the log lacks its beginning");
     return this.#state;
   }
 
-  /** After the last event: what has been learnt is what the log's head says, and each impression came to what its line says. */
+  /** Compares the final state with the log's head, and each impression's outcome with its line. Called after the last event. */
   finish({ digest, config, modelVersion, lines }: HeadLine): void {
-    if (lines !== this.#needs.lines) throw new LogMismatch(`the head: says that ${lines} lines follow, and there are ${this.#needs.lines}`);
-    if (modelVersion < this.#seq) throw new LogMismatch(`the head: modelVersion is ${modelVersion}, and the last event is ${this.#seq}`);
+    if (lines !== this.#needs.lines) throw new LogMismatch(`the head: lines: expected ${this.#needs.lines}, got ${lines}`);
+    if (modelVersion < this.#seq) throw new LogMismatch(`the head: modelVersion: expected at least ${this.#seq}, got ${modelVersion}`);
     this.#ledger.checkOutcomes();
     const state = this.#known();
     try {
@@ -181,14 +183,14 @@ export class Replay {
   }
 }
 
-/** A registered impression has at most a probability. */
+/** Whether the impression was registered. A registered impression has no numbers except a probability. */
 function isElsewhere({ candidates, score, mean, width, probability }: NonNullable<ImpressionLine["decision"]>): boolean {
   return candidates === null && probability !== undefined && score === 0 && mean === 0 && width === 0;
 }
 
 function differ(name: string, logged: unknown, own: unknown): void {
-  const [is, comes] = [JSON.stringify(logged), JSON.stringify(own)];
-  if (is !== comes) throw new LogMismatch(`${name} is ${short(is)}, and comes out as ${short(comes)}`);
+  const [got, expected] = [JSON.stringify(logged), JSON.stringify(own)];
+  if (got !== expected) throw new LogMismatch(`${name}: expected ${short(expected)}, got ${short(got)}`);
 }
 
 const short = (json: string | undefined): string => (json === undefined ? "absent" : json.length > 120 ? `${json.slice(0, 120)}…` : json);

@@ -18,10 +18,9 @@ export interface Progress {
 const PROGRESS_EVERY = 256;
 
 /**
- * Goes through a log twice: to hold each line against its receipt and see which states are needed later, and to make all of it
- * again.
- * @param texts the log's lines, from the beginning at each call.
- * @throws {LogMismatch} naming the first event that is not as it comes out.
+ * Reads a log twice. The first pass checks receipts and finds the states that later events need. The second pass replays the log.
+ * @param texts returns the log's lines from the beginning at each call.
+ * @throws {LogMismatch} naming the first event that differs.
  */
 export async function verify(texts: () => Texts, progress?: Progress): Promise<Verified> {
   const needs = await needsOf(linesOf(texts(), { receipts: true }));
@@ -44,9 +43,10 @@ export async function verify(texts: () => Texts, progress?: Progress): Promise<V
 }
 
 function wholeHead(line: HeadLine, before: HeadLine | undefined): HeadLine {
-  if (before) throw new LogMismatch("the log has two heads");
-  if (line.after !== 0) throw new LogMismatch(`the log goes on after event ${line.after}: expected one from the beginning`);
+  if (before) throw new LogMismatch("expected one head, got two");
+  if (line.after !== 0)
+    throw new LogMismatch(`expected a log from the beginning, got one that starts after event ${line.after}; export it without "after"`);
   if (line.horizon > line.generation)
-    throw new LogMismatch("the log has lost what its model has forgotten: expected one from the beginning");
+    throw new LogMismatch("expected a complete log, got one whose oldest events have passed the model's retention");
   return line;
 }

@@ -7,10 +7,10 @@ import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker
 
 const KEY = secrets.AFTERCLICK_SECRET_KEY;
 const soon = { timeout: 20_000, interval: 50 };
-/** What simulated visitors buy is reported by then. */
+/** Simulated visitors' purchases are reported within this time. */
 const REPORTED_WITHIN_MS = 20_000;
 
-/** How many pixels of a chart are drawn in each of a few colours, so that a blank one, or one in another scheme, shows. */
+/** Counts the pixels of a chart in each of a few colours. A blank chart, or one in the wrong colour scheme, then fails. */
 function paint(page: Page, chart: string): Promise<Record<string, number>> {
   return page.locator(`figure[aria-labelledby=${chart}] canvas`).evaluate((canvas) => {
     const { width, height } = canvas as HTMLCanvasElement;
@@ -52,7 +52,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
   let browser: Browser;
   let page: Page;
   let complaints: readonly string[];
-  /** What the worker reports; a test may change it. */
+  /** The worker's report. A test may change it. */
   let shop: Metrics | undefined;
   let asked: string[];
 
@@ -91,17 +91,17 @@ describeInChromium("the dashboard of a deployed worker", () => {
 
   it("tells that a key is wrong, and asks again", async () => {
     await enter(secrets.AFTERCLICK_PUBLISHABLE_KEY);
-    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("refused this key");
     expect(await page.getByLabel("Secret key").getAttribute("type")).toBe("password");
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
-    // The browser itself reports the refused request.
+    // The browser itself logs the refused request.
     expect(complaints.filter((complaint) => !complaint.includes("401"))).toEqual([]);
   });
 
   it("takes the key of a real worker, and says how its first model is made", async () => {
     await page.unroute("**/v1/**");
     await enter("sk_of-another-worker");
-    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("refused this key");
     await enter(KEY);
     await title("No model yet").waitFor();
     expect(await page.locator("main").innerText()).toContain("PUT /v1/models/MODEL");
@@ -130,7 +130,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
   it("asks for the key again when the worker no longer takes it", async () => {
     await page.evaluate(() => sessionStorage.setItem("afterclick.secret-key", "sk_of-last-year-000"));
     await page.reload();
-    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("does not take this key");
+    await expect.poll(() => page.getByRole("alert").innerText(), soon).toContain("refused this key");
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
   });
 
@@ -143,7 +143,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
       ...["applied 1,951", "duplicate 212", "late 37", "conflict 1", "orphan 4", "lag 380 ms", "snapshot 4.2 s old"],
     ]);
     await expect.poll(() => page.getByRole("img", { name: /^Conversion rate\. .* can still rise\.$/ }).count(), soon).toBe(1);
-    // The policy's line in its green, the holdout's in its violet, pending in amber.
+    // Green is the policy's line, violet the holdout's, amber the pending part.
     expect(await paint(page, "rate")).toMatchObject({ "#0b7a5c": expect.any(Number), "#5a4fcf": expect.any(Number) });
     expect((await paint(page, "ages"))["#b46a00"]).toBeGreaterThan(10_000);
     expect((await paint(page, "delays"))["#0b7a5c"]).toBeGreaterThan(5000);
@@ -166,13 +166,13 @@ describeInChromium("the dashboard of a deployed worker", () => {
     const figure = page.locator("figure[aria-labelledby=delay]");
     expect(await figure.locator("figcaption p").innerText()).toBe(
       "95 % of conversions come within 11 h; the window is 1 d. Estimated from 27,413 impressions and 1,904 conversions. " +
-        "The last one arrived 2.2 min ago; 0.4 should have come since.",
+        "The last one arrived 2.2 min ago; 0.4 were expected since.",
     );
     const figures = await page.locator(".delay dl > div").allInnerTexts();
     expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([
       ...["converted so far 6.9 %", "once all had their time 7.4 %", "still to come 131", "window for 95 % 11 h of 1 d"],
     ]);
-    // The curve, and its band: the same green, thinner.
+    // The curve and its band are the same green; the band is paler.
     const painted = await paint(page, "delay");
     expect(painted["#0b7a5c"]).toBeGreaterThan(500);
     const band = Object.entries(painted).filter(([hex, pixels]) => /^#(c|d|e)/.test(hex) && pixels > 2000);
@@ -185,7 +185,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await figure.locator(".u-over").hover({ position: { x: 600, y: 100 } });
     await expect
       .poll(() => figure.locator(".pointed").innerText(), soon)
-      .toBe("Within 49 min: 20 % (15 % to 25 %). Not converted by then: 6.0 % still do");
+      .toBe("Within 49 min: 20 % arrived (15 % to 25 %). Not converted by then: 6.0 % still will");
     expect(await page.getByRole("alert").count()).toBe(0);
     expect(complaints).toEqual([]);
   });
@@ -197,10 +197,10 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await page.clock.install();
     await enter(KEY);
     await page.getByRole("alert").waitFor();
-    expect(await page.getByRole("alert").innerText()).toBe("Conversions of shop no longer get through");
+    expect(await page.getByRole("alert").innerText()).toBe("Conversions of shop have stopped");
     const text = await page.locator(".alarm").innerText();
     expect(text).toContain(
-      "None has arrived for 2.4 h, though about 14 should have: by chance alone that happens once in 2,000,000 times.",
+      "None has arrived for 2.4 h, though about 14 were expected. By chance alone this happens once in 2,000,000 times.",
     );
     expect(text).toContain("POST /v1/conversions");
     expect(text).toContain("AFTERCLICK_WEBHOOK_SECRET");
@@ -231,16 +231,16 @@ describeInChromium("the dashboard of a deployed worker", () => {
   it("shows the model that the address names, and says what an idle one waits for", async () => {
     await enter(KEY);
     await page.getByRole("link", { name: "blog" }).click();
-    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog chooses by otf-lin-ts, served by its learner/);
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog: policy otf-lin-ts, served by its learner/);
     expect(new URL(page.url()).hash).toBe("#dashboard/blog");
     expect(await page.getByRole("link", { name: "blog" }).getAttribute("aria-current")).toBe("page");
     expect(await page.locator("main").innerText()).toContain("POST /v1/models/blog/recommendations");
     expect(await page.locator("canvas").count()).toBe(0);
 
     await page.reload();
-    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog /);
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^blog: /);
     await page.goBack();
-    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^shop /);
+    await expect.poll(() => page.locator(".about").innerText(), soon).toMatch(/^shop: /);
     await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(4);
     expect(await page.locator("canvas").count()).toBe(4);
     expect(complaints).toEqual([]);
@@ -253,7 +253,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await why.waitFor();
     expect(await why.evaluate((element) => element === document.activeElement)).toBe(true);
     const text = await page.locator(".explanation").innerText();
-    expect(text).toMatch(/place 1 among 6 candidates: it scored 0\.131, by a mean of 0\.104 and a width of 0\.0311/);
+    expect(text).toMatch(/place 1 among 6 candidates: score 0\.131, mean 0\.104, width 0\.0311/);
     expect(text).toMatch(/Its chance of place 1 was 41\.2 %/);
     expect(text).toMatch(/greedy would have shown boots, ucb would have shown hat/);
     expect(await page.locator(".candidates tbody td.number").allInnerTexts()).toContain("−0.004 ± 0.041");
@@ -272,11 +272,11 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await page.getByRole("link", { name: "Close" }).click();
     await why.waitFor({ state: "detached" });
 
-    await page.getByLabel("Or explain the impression with the id").fill(` ${explained.impressionId} `);
+    await page.getByLabel("Explain an impression by id").fill(` ${explained.impressionId} `);
     await page.keyboard.press("Enter");
     await why.waitFor();
     expect(complaints).toEqual([]);
-    await page.getByLabel("Or explain the impression with the id").fill("forged");
+    await page.getByLabel("Explain an impression by id").fill("forged");
     await page.getByRole("button", { name: "Explain" }).click();
     await title("No such impression").waitFor();
   });
@@ -288,7 +288,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     const problem = page.locator(".problem");
     await page.route("**/metrics", (route) => route.abort(), { times: 1 });
     await page.clock.fastForward(2000);
-    await expect.poll(() => problem.innerText(), soon).toBe("Not up to date: the worker does not answer. Trying again every 2 seconds.");
+    await expect.poll(() => problem.innerText(), soon).toBe("Not up to date: the worker does not answer. Retrying every 2 seconds.");
     await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(4);
     expect(await page.locator("canvas").count()).toBe(4);
     shop = { ...busy, counts: { ...busy.counts, pending: 6121 } };
@@ -308,7 +308,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
       }, hidden);
     await see(true);
     const before = asked.length;
-    // Two seconds are between two looks; one may have been under way.
+    // The page reads every two seconds. One read may have been pending.
     await page.clock.runFor(20_000);
     expect(asked.length).toBeLessThanOrEqual(before + 1);
     await see(false);
@@ -348,9 +348,9 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
     [shop, browser] = await Promise.all([startShop(), launchChromium()]);
     page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
     complaints = complaintsOf(page, shop.url);
-    // The page's clock can be put forward, to when what was bought is reported.
+    // The test moves the page's clock forward to the report of a purchase.
     await page.clock.install();
-    // Frames come late, as on a busy machine: much is drawn again meanwhile, and still each chart must be there once.
+    // Frames come late, as on a busy machine, so the page is drawn again before they run. Each chart must still exist once.
     await page.addInitScript(() => {
       const frame = requestAnimationFrame;
       window.requestAnimationFrame = (callback) => window.setTimeout(() => frame(callback), 600);
@@ -374,7 +374,7 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
     const missed = await page.locator("figure[aria-labelledby=regret] figcaption").innerText();
     const [, model, random] =
       /After 50 simulated visits the model has missed ([\d.]+) .* a random product would have missed ([\d.]+)\./.exec(missed) ?? [];
-    // A visit misses 0.72 purchases at most, and 0.48 on average at random: at least 0.44, at most 0.53, by who visits.
+    // A visit misses at most 0.72 purchases. A random product misses 0.48 on average, from 0.44 to 0.53 by the drawn visitors.
     expect(Number(model)).toBeGreaterThan(5);
     expect(Number(model)).toBeLessThan(33);
     expect(Number(random)).toBeGreaterThan(0.44 * 50);
@@ -389,7 +389,7 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
   });
 
   it("goes to the shop and back by keyboard, and what happens there goes on", async () => {
-    // What is drawn again meanwhile may take the focus away: a person presses again.
+    // A redraw may take the focus away. Like a person, the test presses again.
     const toShop = async () => {
       await page.getByRole("link", { name: "Shop" }).press("Enter");
       await page.locator(".card").nth(2).waitFor({ timeout: 10_000 });

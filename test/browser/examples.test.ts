@@ -15,7 +15,7 @@ const run = promisify(execFile);
 
 it("node: learns each visitor's favourite", async () => {
   const { stdout } = await run(process.execPath, ["examples/node/recommend.ts"]);
-  const [, right] = /last 300 visitors (\d+) were/.exec(stdout) as RegExpExecArray;
+  const [, right] = /(\d+) of the last 300 visitors/.exec(stdout) as RegExpExecArray;
   expect(Number(right)).toBeGreaterThan(250);
   expect(stdout).toMatch(/\d+ impressions are still pending\./);
 });

@@ -4,7 +4,7 @@ import { generations, kindsOf, readJson } from "../fixtures/files.ts";
 import { goOnInPage, type Kept, openPage, type ShopPage } from "../fixtures/page.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 
-// What pages of earlier versions have kept in IndexedDB, read by a page of today.
+// A page of today reads the IndexedDB of pages of earlier versions.
 
 const newest = generations[generations.length - 1];
 const kinds = kindsOf(newest);
@@ -20,7 +20,7 @@ describeInChromium("in Chromium", () => {
   let page: ShopPage;
   beforeAll(async () => {
     browser = await launchChromium();
-    // Each model has a database of its own.
+    // Each model has its own database.
     const kept: Kept = Object.assign({}, ...kinds.map((kind) => readJson(newest, kind, "page.json").kept));
     page = await openPage(browser, { kept, answers: true });
   });

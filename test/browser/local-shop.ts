@@ -11,11 +11,11 @@ const ENTRY = `
   import * as sdk from "afterclick";
   globalThis.afterclick = { ...sdk, ...local };`;
 
-/** A shop with pages of a strict policy, and a server that checks conversions and sends them on; beside it a worker. */
+/** A shop with a strict content security policy, a server that checks conversions and forwards them, and a worker. */
 export interface LocalShop {
   readonly url: string;
   readonly worker: string;
-  /** Ids of conversions as they came, repetitions included. */
+  /** Ids of received conversions in order, repetitions included. */
   readonly received: string[];
   call<Answer = Counted>(method: string, path: string, body?: unknown): Promise<Answer>;
   convert(impressionId: string): Promise<void>;
@@ -86,7 +86,7 @@ async function filesOf(worker: string): Promise<Record<string, [Record<string, s
   };
 }
 
-/** What a shop's own server does with a conversion of its pages, once it has found it to be true. */
+/** Forwards a conversion of the shop's page to the worker, as the shop's server does after its check. */
 async function sendOn(worker: string, { id, body }: { readonly id: string; readonly body: object }): Promise<void> {
   const now = new Date();
   const text = JSON.stringify(body);

@@ -6,7 +6,7 @@ import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { type LocalShop, startLocalShop } from "./local-shop.ts";
 import { secrets } from "./worker.ts";
 
-// A shop's page that decides itself: by the snapshots of a worker, or by what the device has learnt alone.
+// A shop's page that decides itself, with a worker's snapshots or with its own model.
 
 const products = ["boots", "hat", "scarf"];
 const soon = { timeout: 20_000, interval: 100 };
@@ -33,7 +33,7 @@ beforeEach(async () => {
 
 const counts = async () => (await shop.call("GET", `models/${model}`)).counts;
 
-/** A conversion is learnt and published; gives its impression's own estimates of all products. */
+/** Converts one impression and waits until the model is published. Returns the estimates of all products. */
 async function taught(): Promise<readonly Shown[]> {
   const { actions } = await shop.call<{ actions: Shown[] }>("POST", `models/${model}/recommendations`, {
     context: { country: "PT" },
@@ -89,7 +89,7 @@ describeInChromium("in Chromium", () => {
     return visited;
   }
 
-  /** Runs in the page, with the model opened as `model` and its reports as `reports`. */
+  /** Runs code in the page with the opened `model` and its `reports`. */
   const withModel = (code: string, on = page) =>
     on.evaluate(`(async () => {
     const { PublishedModel, delayLinTs } = afterclick;
@@ -146,7 +146,7 @@ describeInChromium("in Chromium", () => {
   });
 
   it("sends what waits when the page is left", async () => {
-    // Without timers, nothing is sent but by leaving.
+    // Timers are off, so only leaving the page sends something.
     await withModel(
       "globalThis.setTimeout = () => 0; const { impressionId } = model.recommend().actions[0]; model.convert({ impressionId });",
     );
@@ -171,7 +171,7 @@ describeInChromium("in Chromium", () => {
     expect(await problem).toContain("does not answer");
   });
 
-  /** Runs in a page, with what the device itself has learnt as `own`. */
+  /** Runs code in a page with the device's own model as `own`. */
   const withOwn = (code: string, on = page) =>
     on.evaluate(`(async () => {
     const { OwnModel, otfLinUcb, Recommender } = afterclick;
@@ -218,7 +218,7 @@ describeInChromium("in Chromium", () => {
   });
 
   it.each([
-    // Of the snapshot's bytes, those of its format version; then its revision after two decisions and a conversion more.
+    // Bytes of the snapshot that hold its format version, and its revision after two more decisions and a conversion.
     ["leaves alone what a newer version has kept, and learns in memory meanwhile", 4, 2],
     ["begins anew where what it has kept is damaged", 200, 5],
   ])("%s", async (_, place, revision) => {

@@ -28,7 +28,7 @@ const types: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
-/** Any static host: files by their names, and no headers but their type. */
+/** A static host: serves files by name, with no header but the type. */
 async function serveFiles(folder: string): Promise<Server> {
   const server = createServer(async (request, response) => {
     const path = new URL(request.url ?? "/", "http://static.example").pathname;
@@ -104,7 +104,7 @@ describeInChromium("the playground's page", () => {
     await page.getByRole("button", { name: "Stop" }).press("Enter");
     await expect.poll(() => page.getByRole("status").innerText(), soon).toMatch(/^Stopped after [\d,]+ rounds\. Missed: DelayLinTS/);
     const stopped = await standings();
-    // Nobody is left who could go on.
+    // The Web Worker has been terminated.
     await expect.poll(() => page.workers().length, soon).toBe(0);
     expect(await standings()).toEqual(stopped);
     await expect.poll(() => page.getByRole("img", { name: /^Conversions missed\. / }).count(), soon).toBe(1);
@@ -128,7 +128,7 @@ describeInChromium("the playground's page", () => {
     await expect.poll(() => new URL(page.url()).searchParams.get("delay"), soon).toBe("none");
     await done();
     expect(await page.getByRole("spinbutton", { name: "Mean" }).count()).toBe(0);
-    await expect.poll(() => page.getByRole("heading", { level: 2, name: "What it believes" }).count(), soon).toBe(3);
+    await expect.poll(() => page.getByRole("heading", { level: 2, name: "Posterior" }).count(), soon).toBe(3);
     await page.getByRole("spinbutton", { name: "Window" }).fill("0");
     await page.keyboard.press("Tab");
     expect(new URL(page.url()).searchParams.get("window")).toBe("100");
@@ -138,7 +138,7 @@ describeInChromium("the playground's page", () => {
   it("names what is wrong in its address, and plays with defaults instead", async () => {
     await open("?rounds=abc&window=60&colour=red");
     const alert = page.getByRole("alert");
-    expect(await alert.innerText()).toMatch(/rounds: expected a whole number[\s\S]*colour: there is no such setting/);
+    expect(await alert.innerText()).toMatch(/rounds: expected a whole number[\s\S]*colour: unknown setting/);
     expect(await page.getByRole("spinbutton", { name: "Window" }).inputValue()).toBe("60");
     await done();
   });
@@ -191,7 +191,7 @@ describeInChromium("the playground's page", () => {
       await page.goto(base.href);
       await done();
       expect(await digests()).toEqual((await play(short)).players.map(({ digest }) => digest));
-      // The first list is of the worker's page, which this one is not.
+      // The list of headers belongs to the worker's page.
       expect(told).toEqual([]);
     } finally {
       server.close();

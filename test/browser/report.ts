@@ -1,13 +1,13 @@
 import type { Bucket, Explanation, Metrics } from "../../worker/protocol/answers.ts";
 
-// What a worker with a busy model might report: made up, the same at each run.
+// Reports of a worker with a busy model. The numbers are invented and the same at each run.
 
 const HOUR = 3_600_000;
 const NOW = Date.UTC(2026, 10, 21, 12);
 const WINDOW = 24 * HOUR;
 const HOURS = 96;
 
-/** An hour's impressions: a rate that grows, and of the last day's conversions those that have had time to come. */
+/** An hour's impressions. The rate grows, and only conversions that have had time to arrive are counted for the last day. */
 function bucketsAt(hoursAgo: number): Bucket[] {
   const age = Math.min(1, (hoursAgo + 0.5) / 24);
   const crowd = 260 + Math.round(140 * Math.sin((2 * Math.PI * (HOURS - hoursAgo)) / 24));
@@ -94,7 +94,7 @@ export const busy: Metrics = {
   recent,
 };
 
-/** A model that nobody has asked yet. */
+/** A model without impressions. */
 export const idle: Metrics = {
   ...busy,
   model: "blog",
@@ -110,7 +110,7 @@ export const idle: Metrics = {
   recent: [],
 };
 
-/** The newest of the busy model's impressions. */
+/** The newest impression of the busy model. */
 export const explained: Explanation = {
   impressionId: recent[0].impressionId,
   model: "shop",

@@ -15,7 +15,7 @@ beforeAll(async () => {
   inNode = await playAll();
 });
 
-/** Serves the scenario, bundled for browsers, with the core beside it. */
+/** Serves the scenario, bundled for browsers, and the core. */
 async function serve(): Promise<Server> {
   const bundle = await build({
     stdin: { contents: 'export { playAll } from "./scenario.ts"', resolveDir: "test/support", loader: "ts" },

@@ -71,7 +71,7 @@ describeInChromium("the shop in Chromium", () => {
     [shop, browser] = await Promise.all([startShop(), launchChromium()]);
     page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
     complaints = complaintsOf(page, shop.url);
-    // The page's clock can be put forward, to when what was bought is reported.
+    // The test moves the page's clock forward to the report of a purchase.
     await page.clock.install();
     await page.goto(shop.url.href);
     await page.locator(".card").nth(2).waitFor();

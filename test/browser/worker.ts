@@ -9,7 +9,7 @@ export const secrets = {
   AFTERCLICK_TOKEN_KEY: "token-key-of-the-browser-tests",
 };
 
-// A green run prints no worker's information.
+// Hides wrangler's information in a passing run.
 process.env.WRANGLER_LOG ??= "warn";
 
 export interface TestWorker {
@@ -17,13 +17,13 @@ export interface TestWorker {
   readonly url: URL;
 }
 
-/** A worker of its own, with nothing in it; with the demonstration on or off. */
+/** Starts an empty worker, with the demonstration on or off. */
 export async function startWorker(demo: "true" | "false"): Promise<TestWorker> {
   const harness = createTestHarness({ workers: [{ configPath: "wrangler.jsonc", secrets: { ...secrets, AFTERCLICK_DEMO: demo } }] });
   return { harness, url: (await harness.listen()).url };
 }
 
-/** The same with the demonstration shop's model. */
+/** Starts a worker with the demonstration shop's model. */
 export async function startShop(): Promise<TestWorker> {
   const shop = await startWorker("true");
   await put(shop.url, `/v1/models/${SHOP_MODEL}`, shopModel);
@@ -37,7 +37,7 @@ async function put(url: URL, path: string, json: unknown): Promise<void> {
   if (!response.ok) throw new Error(await response.text());
 }
 
-/** What a page says on its console, throws, is forbidden by its policy, or asks of others; collected as it happens. */
+/** Collects a page's console messages, exceptions, policy violations and requests to other hosts. */
 export function complaintsOf(page: Page, worker: URL): readonly string[] {
   const complaints: string[] = [];
   page.on("console", (message) => complaints.push(message.text()));
@@ -49,7 +49,7 @@ export function complaintsOf(page: Page, worker: URL): readonly string[] {
   return complaints;
 }
 
-/** What stands out to the right of its section. */
+/** Elements that overflow their section to the right. */
 export function outside(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     Array.from(document.querySelectorAll("section *:not(.unseen, .unseen *, .choice input, .drawing *)"))

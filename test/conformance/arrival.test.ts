@@ -5,9 +5,9 @@ import { create } from "../support/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
 import { type Listed, listed, predicting } from "./stated.ts";
 
-// Laws of what the order of arrival may not change: sums, predictions, and after a rebuild every byte.
+// The order of arrival changes neither sums nor predictions, and after a rebuild no byte of a snapshot.
 
-/** Windows close while impressions are shown; what was in time still counts when it is delivered afterwards. */
+/** Windows close while impressions are shown. A conversion in time still counts if it is delivered afterwards. */
 const WINDOW = { ms: 30_000, grace: 1_000_000 };
 
 interface Shown {
@@ -16,7 +16,7 @@ interface Shown {
   readonly now: number;
 }
 
-/** What a policy shows in 40 rounds in which it learns nothing. */
+/** The impressions of 40 rounds, of a policy that learns nothing. */
 const shownBy = new Map<string, Promise<Shown[]>>();
 function impressions(each: Listed): Promise<Shown[]> {
   const shown = shownBy.get(each.name) ?? show(each);
@@ -34,7 +34,7 @@ async function show({ factory, setting }: Listed): Promise<Shown[]> {
   });
 }
 
-/** Now and then the same as another: an event may then change nothing but when an impression converted. */
+/** Rewards that repeat now and then, so that an event may change only the time of a conversion. */
 const dyadic = (random: () => number): number => (random() < 0.4 ? 0.5 : Math.floor(random() * 4096) / 4096);
 
 interface Arriving {
@@ -42,7 +42,7 @@ interface Arriving {
   readonly reward?: (random: () => number) => number;
 }
 
-/** For every other impression a few events of two goals: a reward, another one later, a retraction last or in between. */
+/** A few events of two goals for every other impression: a reward, a later one, and a retraction at the end or in between. */
 function events(shown: readonly Shown[], { retract = false, reward: drawn = dyadic }: Arriving = {}): ConversionEvent[] {
   const random = stream(32);
   return shown
@@ -51,7 +51,7 @@ function events(shown: readonly Shown[], { retract = false, reward: drawn = dyad
       ["conversion", "signup"].flatMap((goal) =>
         Array.from({ length: Math.floor(random() * 4) }, (_, i): ConversionEvent => {
           const reward = retract && random() < 0.4 ? null : drawn(random);
-          // Few times and ids, so that now and then the id decides, or the reward; the last of the times is too late.
+          // Few times and ids, so that the id or the reward sometimes decides. The last time is too late.
           return { impressionId, goal, reward, eventId: `${goal} ${i % 2}`, at: now + 7_600 * Math.floor(5 * random()) };
         }),
       ),
@@ -62,7 +62,7 @@ interface Delivery {
   readonly each: Listed;
   readonly shown: readonly Shown[];
   readonly arriving: readonly ConversionEvent[];
-  /** When events come among impressions and the recommender is restored; without it all come afterwards, in order. */
+  /** If set, events arrive among the impressions and the recommender is restored. Otherwise all events follow in order. */
   readonly random?: () => number;
 }
 
@@ -83,7 +83,7 @@ async function deliver({ each, shown, arriving, random }: Delivery): Promise<Rec
   return recommender;
 }
 
-/** The conversions of all impressions afterwards, and three other orders, repeated: "always" among the impressions. */
+/** Final states after ordered delivery and after three shuffled ones with repetitions. "always" shuffles among the impressions. */
 async function orders(each: Listed, when: "always" | "afterwards", kind?: Arriving): Promise<[Recommender, Recommender[]]> {
   const shown = await impressions(each);
   const arriving = events(shown, kind);
@@ -157,7 +157,7 @@ describe("a retracted conversion", () => {
     ({ factory, setting }) => !byConversion.includes(factory.id) || setting.options.rewards === "bernoulli",
   );
 
-  /** Learns of every other impression, and of the rest what is said of them. */
+  /** Learns the events of every other impression, and those that `said` makes for the rest. */
   async function learning(each: Listed, said: (rest: { impressionId: string; at: number }[]) => ConversionEvent[], seed: number) {
     const shown = await impressions(each);
     const rest = shown.filter((_, i) => i % 2 === 1).map(({ impressionId, now }) => ({ impressionId, at: now + 5 }));
@@ -183,7 +183,7 @@ describe("a retracted conversion", () => {
   });
 });
 
-/** The body of a snapshot, by eight bytes each. */
+/** The body of a snapshot, in words of eight bytes. */
 function wordsOf(bytes: Uint8Array): BigUint64Array {
   return new BigUint64Array(bytes.slice(64).buffer);
 }

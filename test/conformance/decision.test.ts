@@ -5,7 +5,7 @@ import { candidatesFor, type Setting, stream } from "../support/scenario.ts";
 import { learnt, places } from "./learnt.ts";
 import { amongCandidates, type Listed, listed, ranking } from "./stated.ts";
 
-// Laws of what a decision may be asked for beside its candidates: features as a matrix, no draws, greed.
+// Laws of decision requests: features as a matrix, no draws, greedy choice.
 
 const flat = (setting: Setting): Float64Array =>
   Float64Array.from(candidatesFor(setting, stream(22))?.flatMap(({ features }) => features) ?? []);

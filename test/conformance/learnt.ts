@@ -8,14 +8,14 @@ export interface Learnt {
   readonly request: ChooseRequest;
 }
 
-/** A recommender that has learnt from 30 rounds, and a request for the next. */
+/** A recommender after 30 rounds, and a request for the next. */
 export async function learnt({ factory, setting }: Listed): Promise<Learnt> {
   const recommender = await create(factory, setting.options);
   for (const event of history(recommender, setting, stream(21))) recommender.convert(event);
   return { recommender, request: { candidates: candidatesFor(setting, stream(22)), round: 31 } };
 }
 
-/** How many there are to rank. */
+/** The number of candidates. */
 export function places({ proposes }: Listed, { candidates }: ChooseRequest): number {
   return proposes ? 1 : (candidates?.length ?? 20);
 }

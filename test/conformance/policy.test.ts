@@ -4,7 +4,7 @@ import { create, history } from "../support/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
 import { amongCandidates, listed, predicting, ranking } from "./stated.ts";
 
-// Laws that every policy of the table keeps; a new one is tested by being listed.
+// Laws of every policy in the table. A new policy is tested as soon as it is listed.
 
 const looking = amongCandidates.filter(({ factory }) => factory.id !== "uniform");
 

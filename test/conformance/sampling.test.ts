@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { learnt, places } from "./learnt.ts";
 import { listed, sampling } from "./stated.ts";
 
-// Laws of policies that draw from a posterior: many draws for one impression, of which a decision takes one.
+// Laws of policies that draw from a posterior. They draw many samples for one impression, and a decision takes one of them.
 
 it.each(sampling)("$name knows the chance of a draw exactly: all of them together are its distribution", async (each) => {
   const { recommender, request } = await learnt(each);
@@ -44,7 +44,7 @@ it.each(listed.filter(({ chance, proposes }) => !proposes && chance !== "none"))
     const possible = Array.from(counts, (count, i) => ({ count, mean: decisions * chances[i] })).filter(({ mean }) => mean > 0);
     const square = possible.reduce((sum, { count, mean }) => sum + (count - mean) ** 2 / mean, 0);
     const freedom = possible.length - 1;
-    // The mean of a chi-square and four of its standard deviations.
+    // The mean of a chi-square plus four of its standard deviations.
     expect(square).toBeLessThanOrEqual(freedom + 4 * Math.sqrt(2 * freedom));
     expect(chances.reduce((sum, chance) => sum + chance, 0)).toBeCloseTo(1, 12);
   },
@@ -62,7 +62,7 @@ it.each(sampling)("$name draws from the posterior that it samples without draws"
   const shares = policy.chances({ ...request, draws });
   for (const [index, share] of shares.entries()) {
     const observed = (counts.get(index) ?? 0) / draws;
-    // Four standard errors of a difference of two shares, each of so many samples.
+    // Four standard errors of a difference of two shares.
     expect(Math.abs(observed - share)).toBeLessThanOrEqual(4 * Math.sqrt((2 * Math.max(share * (1 - share), 1 / draws)) / draws));
   }
 });
@@ -76,7 +76,7 @@ it.each(sampling)("$name has the same draws after a restore, and others for the 
   expect(choose(restored.policy)).toEqual(before);
   recommender.recommend({ candidates: request.candidates });
   expect(choose(policy)).not.toEqual(before);
-  // What was kept for 30 draws serves fewer, and what was kept for the last impression is not used again.
+  // The cache of 30 draws serves fewer draws, but never another impression.
   const fresh = await Recommender.restore(recommender.snapshot(), { policies });
   expect(fresh.policy.choose({ ...request, draws: 8 })).toEqual(policy.choose({ ...request, draws: 8 }));
   expect(choose(fresh.policy)).toEqual(choose(policy));

@@ -5,7 +5,7 @@ import { settings } from "../support/scenario.ts";
 import { learnt } from "./learnt.ts";
 import { listed, named } from "./stated.ts";
 
-// What is stated of a setting is what its policy declares, and nothing is left unstated.
+// Each setting's policy declares what `stated.ts` says, and every setting is in that list.
 
 it("tests every policy of the table", () => {
   expect(Object.keys(settings).sort()).toEqual(policies.map(({ id }) => id).sort());
@@ -18,7 +18,7 @@ it("states something of every setting, and of no other", () => {
 it("calls a setting invariant only where it states that sums and state always are", () => {
   const always = listed.filter(({ sums, state }) => sums === "always" && state === "always").map(({ name }) => name);
   const invariant = listed.filter((each) => each.invariant).map(({ name }) => name);
-  // Sums that are halved again and again have more digits than a number, in the end.
+  // After many halvings, sums exceed double precision.
   expect(always.filter((name) => !invariant.includes(name))).toEqual(["delay-lin-ucb forgetting"]);
   expect(invariant.filter((name) => !always.includes(name))).toEqual([]);
 });

@@ -1,18 +1,18 @@
 import { type PolicyFactory, policies } from "afterclick";
 import { type Setting, settings } from "../support/scenario.ts";
 
-// What is stated of every setting, so that no policy excuses itself from a law by what it declares.
+// States the properties of every setting, so that no policy can excuse itself from a law by its own declaration.
 
-/** Whether something stays the same whatever the order of conversions: also among impressions, only after all of them, or not. */
+/** Whether a value is independent of the order of conversions: also among impressions, only after all impressions, or not. */
 type Order = "always" | "afterwards" | "never";
 
 interface Stated {
   /**
-   * Its choice is always the same ("none"), at random with a chance that it knows ("known"), that it knows of many draws ("draws"),
-   * or that it does not know ("unknown").
+   * The choice is deterministic ("none"), random with a known probability ("known"), with one estimated from many draws ("draws"),
+   * or random with an unknown probability ("unknown").
    */
   readonly chance: "none" | "known" | "draws" | "unknown";
-  /** The digest of the sums, the snapshot once rebuilt, and, but for 1e-12, what it predicts. */
+  /** Digest of the sums, snapshot after a rebuild, and predictions up to 1e-12. */
   readonly sums: Order;
   readonly state: Order;
   readonly predictions: Order | "none";
@@ -47,10 +47,10 @@ const STATED: Record<string, Stated> = {
   "otf-lin-ucb theory, exact": row("none", "always", "always", "always"),
   "otf-lin-ts released, buffered": row("draws", "always", "always", "always"),
   "otf-lin-ts theory, exact, capped": row("draws", "always", "always", "always"),
-  // The ridge keeps what it was chosen by; so does the point at which log-odds are linearised.
+  // The chosen ridge and the linearisation point of log-odds depend on history.
   "delay-lin-ucb by evidence": row("none", "always", "afterwards", "afterwards"),
   "delay-lin-ucb fixed": row("none", "always", "always", "always"),
-  // As long as sums have no more digits than a number.
+  // Holds while sums fit double precision.
   "delay-lin-ucb forgetting": row("none", "always", "always", "always"),
   "delay-lin-ucb log-odds": row("none", "afterwards", "afterwards", "afterwards"),
   "delay-lin-ts by evidence": row("draws", "always", "afterwards", "afterwards"),
@@ -59,14 +59,14 @@ const STATED: Record<string, Stated> = {
   "delay-lin-ts log-odds, fixed, forgetting": row("draws", "afterwards", "afterwards", "afterwards"),
   "gp-ucb-sdf exact": row("none", "always", "always", "always"),
   "gp-ucb-sdf at capacity, buffered": row("none", "always", "always", "always"),
-  // Hyper-parameters keep what they were fitted to.
+  // Fitted hyper-parameters depend on history.
   "gp-ucb-sdf refitted": row("none", "always", "never", "afterwards"),
   "gp-ucb-sdf in a domain": row("none", "always", "always", "always"),
   "gp-ts-sdf theory": row("draws", "always", "always", "always"),
   "gp-ts-sdf released, at capacity": row("draws", "always", "always", "always"),
   "gp-ts-sdf in a domain": row("draws", "always", "always", "always"),
   "gp-ts-sdf pathwise, in a domain": row("draws", "always", "always", "always"),
-  // Rows of the posterior are in the order of arrival.
+  // Rows of the posterior are in order of arrival.
   "gp-ucb candidates": row("none", "always", "never", "always"),
   "gp-ucb refitted, in a domain": row("none", "always", "never", "afterwards"),
   "asy-ts candidates": row("draws", "always", "never", "always"),
@@ -111,10 +111,10 @@ export interface Listed extends Stated {
   readonly hasDomain: boolean;
 }
 
-/** Names of settings of which something is stated, in order. */
+/** Sorted names of the settings with a property. */
 export const named = Object.keys(STATED);
 
-/** Every policy of the table in every way in which it is tested, and what is stated of it. */
+/** Every tested setting of every policy, with its stated properties. */
 export const listed: readonly Listed[] = policies.flatMap((factory) =>
   (settings[factory.id] ?? []).map((setting) => {
     const name = `${factory.id} ${setting.label}`.trim();
@@ -131,7 +131,7 @@ export const listed: readonly Listed[] = policies.flatMap((factory) =>
   }),
 );
 
-/** Those that take candidates, that rank, that draw from a posterior, and that predict. */
+/** Settings that take candidates, that rank, that draw from a posterior, and that predict. */
 export const amongCandidates = listed.filter(({ hasDomain }) => !hasDomain);
 export const ranking = listed.filter(({ proposes }) => !proposes);
 export const sampling = listed.filter(({ chance }) => chance === "draws");

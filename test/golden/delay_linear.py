@@ -167,7 +167,7 @@ class Model:
             a = self.penalised(ridge, sums)
             inv = inverse(a)
             mean = inv * moment
-            # Of the directions beside the level: how many the data determine.
+            # Number of directions, besides the level, that the data determine.
             freedom = self.d - 1 - ridge * (sum(inv[i, i] for i in range(self.d)) - (e.T * inv * e)[0])
             beside = mean - (e.T * mean)[0] * e
             rest = (beside.T * beside)[0]

@@ -2,12 +2,12 @@ import { readdir, readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { casesOf } from "../../scripts/golden/format.ts";
 
-// Each field of each golden file is compared, or changes what is compared, or stands in this list.
+// Every field of every golden file is compared, changes a compared value, or is in this list.
 
-/** What describes a file, and how its reference was made or how well. */
+/** Fields that describe the file, or how its reference was made. */
 const DESCRIPTIVE: Record<string, readonly string[]> = {
   "additive_kernel.json": ["what", "precision", "tolerance"],
-  // Steps on the way to the lengths of rounds, which are compared.
+  // Intermediate values. The resulting lengths of rounds are compared.
   "bpe.json": [
     "what",
     "tie_rule",
@@ -19,7 +19,7 @@ const DESCRIPTIVE: Record<string, readonly string[]> = {
     "run.bpe_delay.rounds[].min_argmax_gap",
     "run.bpe.rounds[].min_argmax_gap",
   ],
-  // A window of rounds is longer than what is played in it.
+  // The window is longer than the run.
   "delay_linear.json": ["what", "delay_linear[].label", "delay_linear[].window.rounds"],
   "delays.json": ["what"],
   "dlpp.json": ["what", "tie_rule", "cases[].label"],
@@ -38,9 +38,9 @@ const DESCRIPTIVE: Record<string, readonly string[]> = {
   ],
   "gp_replicated.json": ["what", "precision", "cases[].label", "cases[].max_difference_expanded_vs_unique", "cases[].suggested_abs_tol"],
   "kernels.json": ["what", "precision", "tolerance"],
-  // The determinant is compared by the multiplier that it makes; an algorithm shows no second best.
+  // The multiplier that follows from the determinant is compared. A policy does not reveal the second-best score.
   "mini.json": ["what", "tie_rule", "results[].logdet[]", "results[].min_gap", "results[].min_floor_margin"],
-  // f is compared by the multiplier that it makes.
+  // The multiplier that follows from f is compared.
   "otflin.json": ["what", "tie_rule", "results[].state[].f"],
   "sdf_contextual.json": ["what", "tie_rule"],
   "sdf_ts.json": ["what", "tie_rule"],
@@ -49,7 +49,7 @@ const DESCRIPTIVE: Record<string, readonly string[]> = {
 };
 
 interface Leaf {
-  /** The way to it, with [] for every place in an array. */
+  /** Path of the field, with [] for every index of an array. */
   readonly path: string;
   readonly holder: Record<string, unknown>;
   readonly key: string;
@@ -63,7 +63,7 @@ function leavesOf(holder: object, path = ""): Leaf[] {
   });
 }
 
-/** Far from what it was. */
+/** A value far from the original. */
 function changed(value: unknown): unknown {
   if (typeof value === "boolean") return !value;
   if (typeof value === "string") return "?";
@@ -86,7 +86,7 @@ it("lists what describes every file", () => {
   expect(Object.keys(DESCRIPTIVE).sort()).toEqual(files);
 });
 
-/** Of several lists of cases only the one that was changed, so that no others need to run. */
+/** Keeps only the changed list of cases, so that the other lists need not run. */
 function narrowed(file: Record<string, unknown>, original: Record<string, unknown>): object {
   const lists = Object.keys(file).filter((key) => Array.isArray(file[key]) && typeof (file[key] as unknown[])[0] === "object");
   const cases = lists.filter((key) => !Array.isArray((file[key] as unknown[])[0]));
@@ -101,12 +101,12 @@ function narrowed(file: Record<string, unknown>, original: Record<string, unknow
 
 const PLACES = 40;
 
-/** Whether a change in one of the places of a field is seen. Not every number matters where it stands: most feedback never comes. */
+/** Whether the runner notices a change at some place of the field. Not every place matters: most feedback never arrives. */
 async function isSeen(text: string, path: string): Promise<boolean> {
   for (let place = 0; place < PLACES; place++) {
     const file = JSON.parse(text);
     const places = leavesOf(file).filter((leaf) => leaf.path === path);
-    // By the golden section they spread evenly, however many are tried.
+    // Golden-section steps spread the places evenly, however many are tried.
     const { holder, key } = places[Math.floor(((0.618034 * place) % 1) * places.length)];
     holder[key] = changed(holder[key]);
     if (!(await passes(narrowed(file, JSON.parse(text))))) return true;

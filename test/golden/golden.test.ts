@@ -14,7 +14,7 @@ type Json = any;
 const read = async (file: string): Promise<Json> => JSON.parse(await readFile(join(folder, file), "utf8"));
 const files = (await readdir(folder)).filter((name) => name.endsWith(".json")).sort();
 
-/** What the first case that fails says; undefined if none does. */
+/** Message of the first failing case. Undefined if none fails. */
 async function failure(cases: () => readonly Case[]): Promise<string | undefined> {
   try {
     for (const { run } of cases()) if ((await run()) === "skipped") return "skipped";
@@ -30,7 +30,7 @@ it.each(files)("%s passes", async (file) => {
   expect(await failure(() => cases)).toBeUndefined();
 });
 
-// One value of each file is changed, by far more than its tolerance: the runner must see it.
+// Each change alters one value by far more than its tolerance. The runner must notice.
 const changes: [string, (file: Json) => void][] = [
   ["kernels", (file) => void (file.cases[0].K[0][1] *= 1 + 1e-9)],
   ["gp_posterior", (file) => void (file.cases[0].mean[0] += 1e-9)],
@@ -63,7 +63,7 @@ describe("a changed value", () => {
   it.each(changes)("of %s is seen to fail (change %#)", async (name, change) => {
     const file = await read(`${name}.json`);
     change(file);
-    // Lengths of rounds up to a horizon of thousands take longer than all the rest.
+    // Horizons of thousands of rounds take longer than all other cases.
     if (file.run && JSON.stringify(file.lengths) === JSON.stringify((await read(`${name}.json`)).lengths)) file.lengths = [];
     expect(await failure(() => casesOf(file))).toMatch(/expected/);
   });
@@ -79,7 +79,7 @@ describe("the command", () => {
   it("prints a line per case and the counts, and fails if a case does or there is none", async () => {
     const temporary = await mkdtemp(join(tmpdir(), "afterclick-golden-"));
     try {
-      expect(await run(temporary)).toEqual({ code: 1, stdout: "0 passed, 0 failed, 0 skipped\n", stderr: `no golden file in ${temporary}\n` });
+      expect(await run(temporary)).toEqual({ code: 1, stdout: "0 passed, 0 failed, 0 skipped\n", stderr: `Expected .json files in ${temporary}, got none.\n` });
       const file = await read("ei.json");
       await writeFile(join(temporary, "a.json"), JSON.stringify({ ...file, h: file.h.slice(0, 2), ei: [], ei_scaled: [] }));
       await writeFile(join(temporary, "read.me"), "no case");
@@ -89,7 +89,7 @@ describe("the command", () => {
       const { code, stdout } = await run(temporary);
       expect([code, stdout.split("\n").slice(2, -1)]).toEqual([
         1,
-        ["failed  b.json: this is no golden format that the runner knows", "2 passed, 1 failed, 0 skipped"],
+        ["failed  b.json: expected a known golden format; scripts/golden/format.ts lists them", "2 passed, 1 failed, 0 skipped"],
       ]);
     } finally {
       await rm(temporary, { recursive: true });
@@ -97,9 +97,9 @@ describe("the command", () => {
   });
 
   it("says what it takes", async () => {
-    expect([await run(), await run("--help")].map(({ code, stdout }) => [code, stdout.split("\n")[0]])).toEqual([
-      [1, "npm run golden -- DIR"],
-      [0, "npm run golden -- DIR"],
+    expect([await run(), await run("--help")].map(({ code, stdout }) => [code, stdout.split("\n")[2]])).toEqual([
+      [1, "Usage: npm run golden -- DIR"],
+      [0, "Usage: npm run golden -- DIR"],
     ]);
   });
 });

@@ -5,21 +5,21 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, extname, join, resolve } from "node:path";
 
-/** What projects have beside the package: its peers, and what they are built with. */
+/** Packages of the projects besides ours: its peers, and build tools. */
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types"];
 
-/** What the package is made of. */
-const SOURCES = ["assembly", "build", "dist", "local", "pages", "scripts", "src", "worker"];
+/** Folders from which the package is built. */
+const SOURCES = ["assembly", "build", "dist", "local", "pages", "publication", "scripts", "src", "worker"];
 
 export interface Installation {
-  /** The projects, with the packed package installed. */
+  /** Folder of the projects, with the packed package installed. */
   readonly root: string;
   /** The packed package. */
   readonly tarball: string;
   remove(): Promise<void>;
 }
 
-/** Packs a copy of the repository, so that nothing changes that other tests read, and installs it in the projects. */
+/** Packs a copy of the repository, so that other tests' files stay unchanged, and installs the package in the projects. */
 export async function install(): Promise<Installation> {
   const base = await mkdtemp(join(tmpdir(), "afterclick-packaging-"));
   const [repository, root] = [join(base, "repository"), join(base, "projects")];
@@ -44,7 +44,7 @@ export function installTarball(project: string, tarball: string): void {
   run(project, "npm", ["install", "--offline", "--no-audit", "--no-fund", "--no-package-lock", tarball]);
 }
 
-/** What a program prints. What it says on its standard error belongs to the exception if it fails, and to nobody otherwise. */
+/** Returns a program's standard output. If it fails, the exception holds its standard error. */
 export function run(cwd: string, program: string, args: readonly string[]): string {
   const PATH = `${resolve("node_modules/.bin")}${delimiter}${process.env.PATH}`;
   return execFileSync(program, args, { cwd, encoding: "utf8", stdio: "pipe", env: { ...process.env, PATH } });
@@ -53,15 +53,15 @@ export function run(cwd: string, program: string, args: readonly string[]): stri
 const TYPES: Readonly<Record<string, string>> = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
 
 export interface SiteOptions {
-  /** Media types by a file's ending. */
+  /** Media types by file extension. */
   readonly types?: Readonly<Record<string, string>>;
-  /** The Content-Security-Policy of every answer. */
+  /** Content-Security-Policy of every answer. */
   readonly policy?: string;
-  /** A path at which nothing is. */
+  /** A path that gets 404. */
   readonly missing?: string;
 }
 
-/** Serves files: those of the first directory whose prefix a path has. */
+/** Serves files from the first directory whose prefix matches the path. */
 export async function serve(directories: Readonly<Record<string, string>>, { types = TYPES, policy, missing }: SiteOptions = {}) {
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://site");

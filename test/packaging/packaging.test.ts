@@ -10,7 +10,7 @@ import { createTestHarness, type TestHarness } from "wrangler";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { type Installation, install, installTarball, run, type SiteOptions, serve } from "./installation.ts";
 
-// The packed package, installed in small projects: each decides as Node does, to the bit.
+// Installs the packed package in small projects. Each must decide like Node, to the bit.
 
 let installation: Installation;
 let root: string;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.remove());
 
-/** Bundles a module of the projects' directory. */
+/** Bundles a module of the projects' folder. */
 async function bundled(contents: string): Promise<Uint8Array> {
   const { outputFiles } = await esbuild({
     stdin: { contents, resolveDir: root },
@@ -76,7 +76,7 @@ describe("the package", () => {
 
   it.each(["browser", "slim", "local"])("does nothing when %s.js is imported, whatever its manifest promises", async (name) => {
     await cp(join(contents(), `${name}.js`), join(root, `alone-${name}.js`));
-    // Constants at most: nothing is called or made.
+    // Allows constants only: the module calls and creates nothing.
     expect(new TextDecoder().decode(await bundled(`import "./alone-${name}.js"`))).not.toMatch(/[({[]|new /);
   });
 
@@ -166,7 +166,7 @@ describeInChromium("in Chromium", () => {
   });
   afterAll(() => browser?.close());
 
-  /** What a page has decided, and what it complained of meanwhile. */
+  /** A page's decisions and its error messages. */
   async function open(url: string): Promise<{ decided: unknown; complaints: string[] }> {
     const page = await browser.newPage();
     const complaints: string[] = [];

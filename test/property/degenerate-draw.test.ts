@@ -3,12 +3,12 @@ import { SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import { CoreProcess } from "../../src/core/core-process.ts";
 import { freshCore } from "./core.ts";
 
-// A smooth function at many points is told by a few numbers: the rest of its covariance is rounding, and no draw shows it.
+// A few numbers determine a smooth function at many points. The rest of its covariance is rounding, which no draw may show.
 
 const K = 40;
 const xs = Float64Array.from({ length: K }, (_, i) => i / K);
 
-/** Column j of the covariance's factor: what the j-th standard normal alone adds. */
+/** Column j of the covariance's factor: the contribution of the j-th standard normal. */
 function column(j: number, variance: number): Float64Array {
   const { core } = freshCore();
   const handle = new CoreProcess(core, { kernel: SQUARED_EXPONENTIAL, variance, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, 4);
@@ -22,6 +22,6 @@ it.each([1e-6, 1, 1e6])("a pivot that is rounding beside a variance of %d has no
     if (each[j] === 0) expect(each.every((entry) => entry === 0)).toBe(true);
     else expect(each[j]).toBeGreaterThan(leastPivot);
   });
-  // The eigenvalues fall by a factor of a hundred or so each: rounding begins at about the tenth.
+  // Eigenvalues fall by a factor of about a hundred each, so rounding begins at about the tenth.
   expect(columns.filter((each, j) => each[j] > 0).length).toBeLessThan(15);
 });

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { freshCore } from "./core.ts";
 
-// Impression ids, randomness and snapshots depend on these digests: a released digest stays as it is.
-// The literals come from an implementation in Python.
+// Impression ids, randomness and snapshots depend on these digests, so a released digest never changes.
+// A Python implementation computed the literals.
 
 const { core } = freshCore();
 const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, (_, i) => 7 * i + 3);

@@ -2,10 +2,10 @@ import { encoder, type NamedFeatures } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-// `among` is `encode`, faster: the same bits and the same errors, whatever the features.
+// `among` gives the same bits and errors as `encode`, but faster.
 
 const numeric = { price: { min: 0, max: 200 }, hour: { min: 0, max: 24 } };
-// Few names, so that interactions find them; lone surrogates and separators, so that hashing by pieces is put to the test.
+// Few names, so that interactions match. Lone surrogates and separators test the piecewise hashing.
 const name = fc.constantFrom("brand", "country", "tags", "price", "hour", "ü", "\u0000", "a\u0000b", "\ud83d");
 const category = fc.oneof(
   fc.constantFrom("Acme", "PT", "", "é", "👟", "\ud83d", "\udc5f", "\u0001"),

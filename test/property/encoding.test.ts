@@ -2,7 +2,7 @@ import { type EncoderOptions, encoder, type NamedFeatures } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-// The encoder against signed feature hashing written down once more: BigInt instead of 32-bit integers, a map instead of places.
+// Compares the encoder with a second implementation of signed feature hashing, with BigInt and a map.
 // FNV-1a over the UTF-8 of a term's name, then the finaliser of MurmurHash3; the top bit signs, the others place.
 
 const WORD = 2n ** 32n;
@@ -30,12 +30,12 @@ function termsOf(side: string, named: NamedFeatures, numeric: EncoderOptions["nu
   });
 }
 
-/** What the vector is before it is scaled. */
+/** The vector before scaling. */
 function summed({ dimension, numeric, interactions = [] }: EncoderOptions, context: NamedFeatures, action: NamedFeatures): number[] {
   const [left, right] = [termsOf("context", context, numeric), termsOf("action", action, numeric)];
   const products = (a: Terms, b: Terms): Terms =>
     a.flatMap((one) => b.map((other) => ({ feature: "", name: `${one.name}\u0001${other.name}`, value: one.value * other.value })));
-  // The first of a pair is looked for in the context first, the second in the action.
+  // The first name of a pair is looked up in the context first, the second in the action first.
   const first = (feature: string) => (Object.hasOwn(context, feature) ? left : right).filter((term) => term.feature === feature);
   const second = (feature: string) => (Object.hasOwn(action, feature) ? right : left).filter((term) => term.feature === feature);
   const crossed = interactions === "all" ? products(left, right) : interactions.flatMap(([a, b]) => products(first(a), second(b)));
@@ -79,7 +79,7 @@ describe("an encoded vector", () => {
         const length = Math.max(1, Math.hypot(...sum));
         expect(vector).toHaveLength(options.dimension);
         sum.forEach((value, j) => {
-          // Towards zero by less than 2^-12, and by nothing but rounding of the length beside that.
+          // Truncation towards zero loses less than 2^-12; besides this, only the length is rounded.
           const lost = Math.abs(value / length) - Math.abs(vector[j]);
           expect(lost).toBeGreaterThan(-1e-12);
           expect(lost).toBeLessThan(1 / 4096 + 1e-12);
@@ -95,7 +95,7 @@ describe("an encoded vector", () => {
       fc.property(given, ({ context, action, ...options }) => {
         const vector = encoder({ ...options, numeric }).encode({ context, action });
         expect(vector.every((value) => Number.isInteger(value * 4096) && !Object.is(value, -0))).toBe(true);
-        // Exact: sums of squares of multiples of 2^-12.
+        // Exact, because the components are multiples of 2^-12.
         expect(vector.reduce((sum, value) => sum + value * value, 0)).toBeLessThanOrEqual(1);
       }),
       settings,

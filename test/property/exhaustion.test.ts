@@ -5,14 +5,14 @@ import { CoreProcess } from "../../src/core/core-process.ts";
 import type { CoreExports } from "../../src/core/exports.ts";
 import { freshCore } from "./core.ts";
 
-// Memory that cannot grow: a call says so, and then does what it was asked as soon as there is room.
+// If memory cannot grow, a call reports this. It succeeds as soon as there is room.
 
-/** Fits every call below with its own place for arguments and results. */
+/** Room for the arguments and results of every call below. */
 const PLACE = 20_000;
 const STEP = 1024;
 const values = (count: number): Float64Array => Float64Array.from({ length: count }, (_, i) => ((7 * i) % 13) / 13);
 
-/** Takes all memory there is, but for pieces that are given back one by one. */
+/** Takes all memory except pieces that are freed one by one. */
 function exhaust({ allocate, release }: CoreExports, pieces: number): () => boolean {
   const kept = Array.from({ length: pieces }, () => allocate(STEP - 16));
   for (let size = 2 ** 31; size >= 16; ) if (allocate(size) === 0) size /= 2;
@@ -32,7 +32,7 @@ function process(core: Core, rows: number) {
 const xs = values(40).map((_, i) => i / 4);
 const places = Float64Array.of(0, 2, 4, 6);
 
-/** Doubles that the call cannot do without, beside those it places. */
+/** Doubles that the call needs besides its arguments and results. */
 const calls: [string, number, (core: Core) => () => unknown][] = [
   [
     "a joint draw",
@@ -107,7 +107,7 @@ it.each(calls)("refuses %s until there is room, and then gives it", (_, needed, 
   core.kernelMatrix({ kernel: LINEAR, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, values(PLACE / 4), Float64Array.of(1));
   const act = call(core);
   const refill = exhaust(exports, 60);
-  // The pages that the module starts with hold no block.
+  // The module's initial pages hold no block.
   const fixed = new Uint8Array(exports.memory.buffer, 0, 65_536).slice();
   let room = 0;
   let result: unknown;

@@ -3,7 +3,7 @@ import { freshCore } from "./core.ts";
 
 const { core } = freshCore();
 
-/** In units of the last place of `expected`. */
+/** Error in units of the last place of `expected`. */
 function ulps(actual: number, expected: number): number {
   return Math.abs(actual - expected) / (2 ** Math.floor(Math.log2(Math.abs(expected))) * Number.EPSILON);
 }

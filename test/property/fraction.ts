@@ -28,14 +28,14 @@ export const over = (a: Fraction, b: Fraction): Fraction => fraction(a.top * b.b
 export const dot = (a: readonly Fraction[], b: readonly Fraction[]): Fraction =>
   a.reduce((sum, each, i) => plus(sum, times(each, b[i])), ZERO);
 
-/** The nearest double, but for an error in the last place. */
+/** The nearest double, up to one unit in the last place. */
 export function rounded({ top, bottom }: Fraction): number {
   const shift = BigInt(Math.max(0, 64 + bottom.toString(2).length - top.toString(2).length));
   const [left, right] = [BigInt(Math.min(1000, Number(shift))), shift];
   return Number((top << right) / bottom) / 2 ** Number(left) / 2 ** Number(right - left);
 }
 
-/** The solution of A x = b for each b of `rights`, and the determinant of A, by Gauss and Jordan. */
+/** Solves A x = b for each b of `rights` and returns the determinant of A, by Gauss-Jordan elimination. */
 export function solveExactly(
   matrix: readonly (readonly Fraction[])[],
   rights: readonly (readonly Fraction[])[],

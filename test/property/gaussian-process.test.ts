@@ -6,8 +6,8 @@ import { CoreProcess } from "../../src/core/core-process.ts";
 import { freshCore } from "./core.ts";
 import { cholesky, covariance, type Evaluation, matrixOf, naivePosterior, solve } from "./naive-process.ts";
 
-// The core's Gaussian process, after any sequence of what can be done to it, against the naive posterior of every single
-// evaluation. Many of its points are the same; it merges them, the reference does not.
+// Compares the core's Gaussian process, after any sequence of operations, with a naive posterior of every single
+// evaluation. Many points coincide: the core merges them, and the reference does not.
 
 const NOISE = 0.25;
 const KERNELS = [
@@ -52,13 +52,13 @@ function near(actual: number, expected: number, tolerance = 1e-9): void {
   expect(Math.abs(actual - expected)).toBeLessThanOrEqual(tolerance * Math.max(1, Math.abs(expected)));
 }
 
-/** The core's process and the evaluations that it stands for. */
+/** The core's process and its evaluations. */
 class Run {
   readonly #core = freshCore().core;
   process: CoreProcess;
   spec: KernelSpec;
   readonly candidates: readonly number[][];
-  /** By row. */
+  /** Evaluations by row. */
   readonly rows: { readonly x: number[]; readonly y: number[] }[] = [];
 
   constructor(spec: KernelSpec, candidates: readonly number[][]) {
@@ -117,7 +117,7 @@ class Run {
     this.#watch();
   }
 
-  /** The watched candidates, all or one group, are scored as others are, to the bit. */
+  /** Checks that watched candidates, all or one group, get the same scores to the bit. */
   #look(place: number): void {
     const k = this.candidates.length;
     const groups = Math.ceil(k / 16);
@@ -174,7 +174,7 @@ class Run {
     }
   }
 
-  /** Unit vectors as normals give the columns of L, whose L L^T is the covariance. */
+  /** With unit vectors as normals, draws give the columns of L with L L^T = covariance. */
   #compareSamples(expected: readonly (readonly number[])[], mean: Float64Array): void {
     const k = Math.min(this.candidates.length, 9);
     const xs = Float64Array.from(this.candidates.slice(0, k).flat());
@@ -232,7 +232,7 @@ it("finds the row of an equal point, and the nearest row in units of the scales,
       expect(process.find(given)).toBe(squares.indexOf(0));
       expect(process.find(given.map((value) => -value))).toBe(points.findIndex((point) => point.every((value, j) => value === -x[j])));
       expect(process.nearest(given, Float64Array.from(scales))).toBe(squares.indexOf(Math.min(...squares)));
-      // The last of its features alone tells these two points apart.
+      // Only the last feature tells these two points apart.
       const other = given.map((value, j) => (j === x.length - 1 ? value + 0.5 : value));
       expect(process.find(other)).toBe(points.findIndex((point) => point.every((value, j) => value === other[j])));
       process.release();
@@ -270,7 +270,7 @@ it.each([1, 2, 3, 4, 5, 8, 9, 16, 17, 18])("draws from the prior of %d watched c
   fc.assert(
     fc.property(fc.array(pick, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (picks, samples) => {
       const { core } = freshCore();
-      // A row whose candidate it is; two rows may share one.
+      // The candidate's row. Two candidates may share one.
       const spec = specOf(MATERN12, 1, 0.5);
       const candidates = Array.from({ length: k }, (_, i) => [i / 2]);
       const xs = Float64Array.from(candidates.flat());

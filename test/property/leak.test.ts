@@ -4,7 +4,7 @@ import type { Core, KernelSpec } from "../../src/core/core.ts";
 import { CoreProcess } from "../../src/core/core-process.ts";
 import { freshCore } from "./core.ts";
 
-// What is done again and again needs no more memory than doing it a few times: every call gives back what it took.
+// Repeated operations need no more memory than a few: every call frees what it allocates.
 
 const values = (count: number): Float64Array => Float64Array.from({ length: count }, (_, i) => ((7 * i) % 13) / 13);
 const spec = (kernel: number, d: number, variance = 1): KernelSpec => ({
@@ -171,7 +171,7 @@ it.each(calls)("%s", (_, prepare) => {
   const call = prepare(core);
   for (let round = 0; round < 80; round++) call();
   const before = core.memoryBytes;
-  // A leak of 2 kB a round would need more than what is there.
+  // A leak of 2 kB per round would exceed the memory.
   const rounds = Math.ceil(before / 2000);
   for (let round = 0; round < Math.min(rounds, 600); round++) call();
   expect(core.memoryBytes).toBe(before);

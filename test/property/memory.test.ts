@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { CoreExports } from "../../src/core/exports.ts";
 import { freshCore } from "./core.ts";
 
-// The core's memory under any sequence of allocations and releases. Each block is filled with a number of its own.
+// Tests the core's memory under any sequence of allocations and releases. Each block is filled with its own number.
 
 interface Block {
   readonly start: number;
@@ -115,7 +115,7 @@ describe("the core's memory", () => {
       expect(exports.allocate(65_536)).not.toBe(0);
       sizes.add(exports.memory.buffer.byteLength);
     }
-    // 400 blocks by half as much again are about 15 growths; page by page they would be 400.
+    // 400 blocks need about 15 growths by half, or 400 growths by one page.
     expect(sizes.size).toBeLessThan(25);
     expect(exports.memory.buffer.byteLength).toBeLessThan(2 * 401 * 65_552);
   });

@@ -1,7 +1,7 @@
 import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, MATERN52, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import type { KernelSpec } from "../../src/core/core.ts";
 
-// A Gaussian process as naive as it can be: the kernel matrix of every single evaluation, solved by Gauss and Jordan.
+// A naive Gaussian process: the kernel matrix of every single evaluation, solved by Gauss-Jordan elimination.
 
 export interface Evaluation {
   readonly x: readonly number[];
@@ -10,7 +10,7 @@ export interface Evaluation {
 
 const matern32 = (r: number): number => (1 + Math.sqrt(3) * r) * Math.exp(-Math.sqrt(3) * r);
 
-/** The kernels, printed as in Rasmussen and Williams (2006), chapter 4. */
+/** The kernels as printed in Rasmussen and Williams (2006), chapter 4. */
 export function covariance({ kernel, variance, bias, lengthscale }: KernelSpec, a: readonly number[], b: readonly number[]): number {
   const scaled = a.map((value, j) => (value - b[j]) / lengthscale[j]);
   const distance = (from: number, to: number) => Math.sqrt(scaled.slice(from, to).reduce((sum, each) => sum + each * each, 0));
@@ -36,7 +36,7 @@ export function covariance({ kernel, variance, bias, lengthscale }: KernelSpec, 
   }
 }
 
-/** X with A X = B, for row-major arrays of rows, and log |det A|. */
+/** Solves A X = B for row-major arrays of rows, and returns log |det A| too. */
 export function solve(
   a: readonly (readonly number[])[],
   b: readonly (readonly number[])[],

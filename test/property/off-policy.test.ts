@@ -1,24 +1,24 @@
 import { type Evaluation, evaluate, type LoggedDecision } from "afterclick";
 import { describe, expect, it } from "vitest";
 
-// Off-policy estimators in worlds so small that every log they can make is written down, each with its chance. The estimates of
-// all logs, weighted by chance, are the truth to rounding.
+// Off-policy estimators in worlds so small that all possible logs can be listed with their probabilities. The estimates of
+// all logs, weighted by probability, equal the truth up to rounding.
 
 const AS_OF = 10_000;
 const WINDOW_MS = 8000;
 
 interface World {
-  /** Of each action: the log's chance, the policy's chance, and the chance of a conversion. */
+  /** Per action: the logging policy's probability, the policy's probability, and the conversion rate. */
   readonly logged: readonly number[];
   readonly target: readonly number[];
   readonly converts: readonly number[];
-  /** When each decision was made. */
+  /** Time of each decision. */
   readonly shownAt: readonly number[];
   readonly split: number;
   readonly worth: number;
 }
 
-/** The chance that a conversion has come by an age. */
+/** Probability that a conversion has arrived by an age. */
 const maturity = (age: number): number => (age < 1000 ? 0.25 : age < 5000 ? 0.5 : 0.75);
 const arrived = (age: number): number => (age >= WINDOW_MS ? 1 : maturity(age));
 

@@ -4,12 +4,12 @@ import { CoreProcess } from "../../src/core/core-process.ts";
 import { NumericalError } from "../../src/errors.ts";
 import { freshCore } from "./core.ts";
 
-// A result too large for a double is refused, wherever it stands among the others; what was learnt stays as it was.
+// A result too large for a double is refused, wherever it occurs. The posterior stays unchanged.
 
 const HUGE = 1e200;
 const SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17];
 
-/** Candidates of two features, of which one is huge. */
+/** Candidates with two features, one of them huge. */
 function candidates(k: number, place: number): Float64Array {
   const xs = new Float64Array(2 * k).fill(0.5);
   xs[2 * place] = HUGE;

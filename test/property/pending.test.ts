@@ -2,7 +2,7 @@ import { type ConversionEvent, type PolicyDescriptor, type PolicyFactory, Recomm
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-// The SDK's ledger against a model of its rules that keeps everything and works everything out anew.
+// Compares the SDK's ledger with a model of its rules that keeps everything and recomputes everything.
 
 interface Told {
   readonly round: number;
@@ -13,7 +13,7 @@ interface Told {
   readonly after?: number;
 }
 
-/** A policy that learns nothing and notes what it is told. */
+/** A policy that learns nothing and records its calls. */
 function listener(delayOffset: 0 | 1, told: Told[]): PolicyFactory {
   const descriptor: PolicyDescriptor = {
     id: "listener",
@@ -45,7 +45,7 @@ interface Shown {
   readonly time: number;
   readonly feature: number;
   events: Event[];
-  /** Whether its window was seen to close. */
+  /** Whether the window has been closed. */
   closed: boolean;
 }
 
@@ -79,7 +79,7 @@ class Model {
     return found && this.#age(found) <= this.#memory ? found : undefined;
   }
 
-  /** Whether it took the id. */
+  /** Registers an impression. Returns whether the id was accepted. */
   register(id: string, feature: number, now: number): boolean {
     if (this.find(id)) return false;
     this.round++;
@@ -126,7 +126,7 @@ class Model {
     return counts;
   }
 
-  /** The status, and what the policy is told. */
+  /** Converts. Returns the status and the expected call of the policy. */
   convert(event: Event): { readonly status: string; readonly told?: Told } {
     const shown = this.find(event.impressionId);
     if (!shown) return { status: "unknown" };
@@ -227,7 +227,7 @@ it("forgets thousands of impressions one by one, and takes their ids again", asy
   for (let n = 1; n <= 5000; n++) {
     register(n);
     if (n < 20) continue;
-    // Age 7 is the last that is remembered, 5 the last that counts.
+    // Age 7 is the last one in memory, and 5 the last that counts.
     expect(recommender.impression(`impression ${n - 7}`)?.features).toEqual(Float64Array.of(n - 7));
     expect(recommender.impression(`impression ${n - 8}`)).toBeUndefined();
     if (n % 100 === 0) expect(recommender.counts()).toEqual({ pending: 6, converted: 0, expired: 2, retracted: 0 });
@@ -248,7 +248,7 @@ it("closes each of thousands of windows once, also after what is past was let go
   let now = 0;
   for (let batch = 0; batch < 300; batch++) {
     for (let n = 0; n < 10; n++) recommender.register({ impressionId: `impression ${batch} ${n}`, features: [1], now: ++now });
-    // Six are open, the newest and those that are 1 to 5 ms older; one of them has converted.
+    // Six impressions are open: the newest, and those 1 to 5 ms older. One of them has converted.
     expect(recommender.convert({ impressionId: `impression ${batch} 7`, reward: 1, at: now }).status).toBe("applied");
     expect(recommender.counts()).toEqual({ pending: 5, converted: 1, expired: 2, retracted: 0 });
     now += 6;

@@ -2,7 +2,7 @@ import { type GaussianProcess, gaussianProcess, matern52, NumericalError, otfLin
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-// Laws of the posteriors, and agreement with a reference that is as naive as it can be: Gauss-Jordan on the full matrix.
+// Laws of the posteriors, and agreement with a naive reference: Gauss-Jordan elimination on the full matrix.
 
 function inverse(matrix: number[][]): number[][] {
   const n = matrix.length;

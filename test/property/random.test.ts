@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { freshCore } from "./core.ts";
-// Philox4x32-10 and normal quantiles in 60 digits, by Python and mpmath; `far` are draws with a chance below 1e-11.
+// Philox4x32-10 and normal quantiles in 60 digits, computed with Python and mpmath. The draws in `far` have probabilities below 1e-11.
 import literals from "./random.json" with { type: "json" };
 
 const { core, exports } = freshCore();

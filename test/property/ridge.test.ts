@@ -5,7 +5,7 @@ import { freshCore } from "./core.ts";
 import { dot, exact, type Fraction, plus, rounded, solveExactly, times, ZERO } from "./fraction.ts";
 
 // The core's ridge posterior against exact rational arithmetic: theta = V^-1 B and width^2 = x^T V^-1 x with
-// V = ridge I + sum x x^T and B = sum reward x. Sizes stand on either side of the loops' two, four, eight and sixteen lanes.
+// V = ridge I + sum x x^T and B = sum reward x. Sizes are on both sides of the loops' two, four, eight and sixteen lanes.
 
 const SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17];
 const COUNTS = [1, 2, 3, 4, 5, 6, 8, 9];
@@ -36,7 +36,7 @@ function normalEquations(d: number, learnt: readonly { readonly x: number[]; rea
   return { matrix, moment };
 }
 
-/** Its lower Cholesky factor, rows of doubles. */
+/** The lower Cholesky factor of V, as rows of doubles. */
 function factorOf(matrix: readonly (readonly Fraction[])[]): number[][] {
   const factor: number[][] = matrix.map(() => []);
   matrix.forEach((row, i) => {
@@ -69,7 +69,7 @@ describe.each(SIZES)("a ridge posterior of %d features", (d) => {
         const [theta, ...directions] = solutions;
         const handle = core.ridgeCreate(d, RIDGE);
         learn(core, handle, learnt);
-        // Asked in between, so that what was derived once is derived again.
+        // Reads results in between, so that derived values must be derived again.
         const asked = core.ridgeCreate(d, RIDGE);
         for (const { x, reward } of learnt) {
           core.ridgeReward(asked, Float64Array.from(x), reward);
@@ -142,7 +142,7 @@ describe.each(SIZES)("a ridge posterior of %d features", (d) => {
           const theta = solveExactly(matrix, [moment]).solutions[0].map(rounded);
           const handle = core.ridgeCreate(d, RIDGE);
           learn(core, handle, learnt);
-          // L^T w = z from the last entry on.
+          // Solves L^T w = z, starting with the last entry.
           const draws = normals.map((z) => {
             const w = [...z];
             for (let i = d - 1; i >= 0; i--) {
@@ -189,7 +189,7 @@ describe.each([63, 64, 65, 127, 129, 130])("sparse features among %d", (d) => {
         fc.array(vectorOf(d), { minLength: 2, maxLength: 2 }),
         (points, normals) => {
           core.ridgeDraw(handle, Float64Array.from(normals.flat()));
-          // V is the identity: a draw is its normals.
+          // V is the identity, so a draw equals its normals.
           for (let taken = 0; taken < 4; taken++) {
             const scores = core.ridgeDrawScores(handle, Float64Array.from(points.flat()), 1, 4, taken);
             points.forEach((x, c) => {

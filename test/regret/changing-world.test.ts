@@ -2,14 +2,14 @@ import { delayLinTs, type PolicyDescriptor, Recommender } from "afterclick";
 import { expect, it } from "vitest";
 import { stream } from "../support/scenario.ts";
 
-// What forgetting wins when the world changes, and what it costs when it does not.
+// The gain of forgetting in a changing world, and its cost in a constant one.
 
 const ROUNDS = 4000;
 const CHANGE = 2000;
 const BEFORE = [0.9, 0.1, 0.4];
 const AFTER = [0.1, 0.9, 0.2];
 
-/** Regret of 8 random actions a round, by conversions with geometric delays of mean 15, after the change or where it would be. */
+/** Regret of 8 random actions per round, with geometric delays of mean 15, after the change or after the same round without one. */
 async function regretOf(policy: PolicyDescriptor, later: readonly number[], seed: number): Promise<number> {
   const random = stream(seed);
   const { policy: running } = await Recommender.create({ policy, window: { rounds: 60 }, seed });
@@ -40,6 +40,6 @@ async function meanRegret(options: object, later: readonly number[]): Promise<nu
 it("forgets what has changed, and loses little where nothing has", async () => {
   const forgetting = { forgetting: { halfLife: 500 } };
   expect(await meanRegret(forgetting, AFTER)).toBeLessThan((await meanRegret({}, AFTER)) / 2);
-  // A hundredth of a conversion in a round.
+  // 0.01 conversions per round.
   expect(await meanRegret(forgetting, BEFORE)).toBeLessThan((await meanRegret({}, BEFORE)) + (ROUNDS - CHANGE) / 100);
 });

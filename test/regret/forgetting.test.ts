@@ -3,11 +3,11 @@ import { expect, it } from "vitest";
 import { stream } from "../support/scenario.ts";
 import { delayOf } from "./world.ts";
 
-// Half-life 120 in a world that changes, and in one that does not.
+// A half-life of 120 in a world that changes, and in one that does not.
 
 const ROUNDS = 500;
 
-/** Eight actions in a square, of which the best is where it was until it moves: mean regret of two runs. */
+/** Mean regret of two runs with eight actions in a square. The best action may move. */
 async function regretWhere(policy: PolicyDescriptor, movesAt: number): Promise<number> {
   let regret = 0;
   for (const seed of [1, 2]) {

@@ -26,21 +26,21 @@ import {
 import { describe, expect, it } from "vitest";
 import { meanRegret, type Scenario } from "./world.ts";
 
-// Does it learn? A scenario per policy: 8 actions a round with hidden values, feedback late or lost. Each policy is held to its
-// own regret, as it was measured in 24 runs with the seeds 1 to 24. The runs here have other seeds: their mean may exceed that of
-// the 24 by four standard errors. A policy that explores as it should does so once in 30,000 times, or once in a few hundred if
-// its regrets have a heavy tail.
+// Whether policies learn. Each has a scenario: 8 actions per round with hidden values, feedback late or lost. The bound is the
+// policy's own mean regret in 24 runs with the seeds 1 to 24. The runs here have other seeds. Their mean may exceed that of the
+// 24 by four standard errors. An unchanged policy exceeds the bound once in 30,000 times, or once in a few hundred if its
+// regrets have a heavy tail.
 
 interface Bounded extends Scenario {
-  /** Runs here, with seeds that were not measured with. */
+  /** Number of runs here. Their seeds differ from those of the measurement. */
   readonly runs: number;
-  /** Mean and standard deviation of the regret of one run. */
+  /** Mean and standard deviation of one run's regret. */
   readonly mean: number;
   readonly deviation: number;
 }
 
 const FIRST_SEED = 25;
-/** Of uniform in 24 runs, among random actions and on the line. */
+/** The same for uniform choice in 24 runs, among random actions and on the line. */
 const UNIFORM = { mean: 137.6, deviation: 4.7 };
 const UNIFORM_ON_LINE = { mean: 269.0, deviation: 6.0 };
 

@@ -3,20 +3,20 @@ import { stream } from "../support/scenario.ts";
 
 export interface Scenario {
   readonly policy: PolicyDescriptor;
-  /** What comes back: a conversion at the rate of the action or nothing, or for policies that take no news for no news, its value. */
+  /** Feedback: conversions only, or, for policies that need all outcomes, the action's value. */
   readonly feedback: "conversions" | "values";
-  /** The same actions in every round; a policy with a domain of its own chooses there. Otherwise 8 random ones a round. */
+  /** The same actions in every round, or 8 random ones per round. A policy with its own domain chooses among the fixed actions. */
   readonly actions?: readonly number[][];
   readonly rounds?: number;
 }
 
-/** Delays are geometric, of this mean: most feedback comes inside the window of 40 rounds, some after it. */
+/** Mean of the geometric delays. Most feedback arrives inside the window of 40 rounds, and some after it. */
 const MEAN_DELAY = 15;
 
-/** The delay that a uniform number stands for. */
+/** The delay at a uniform number. */
 export const delayOf = (uniform: number): number => Math.floor(Math.log(1 - uniform) / Math.log(1 - 1 / MEAN_DELAY));
 
-/** Sum over the rounds of what the best action's rate has over that of the action shown. */
+/** Sum over rounds of the best action's rate minus the shown action's rate. */
 export async function regretOf({ policy, feedback, actions, rounds = 600 }: Scenario, seed: number): Promise<number> {
   const random = stream(seed);
   const theta = [0.9, 0.1, 0.4];
@@ -39,7 +39,7 @@ export async function regretOf({ policy, feedback, actions, rounds = 600 }: Scen
   return regret;
 }
 
-/** Mean over so many runs. */
+/** Mean over several runs. */
 export async function meanRegret(scenario: Scenario, runs: number, firstSeed = 1): Promise<number> {
   let sum = 0;
   for (let run = 0; run < runs; run++) sum += await regretOf(scenario, firstSeed + run);

@@ -8,7 +8,7 @@ import type { World } from "./world.ts";
 const HOUR_MS = 3_600_000;
 const WINDOW_MS = 4 * HOUR_MS;
 const shownAt = Date.UTC(2100, 0, 1, 12, 59);
-// Bucket from twelve to one, a window of four hours, a grace of five minutes.
+// Hand-made data: a bucket from twelve to one, a window of four hours, a grace of five minutes.
 const CLOSES = Date.UTC(2100, 0, 1, 17, 5);
 
 it("knows by itself when books close", () => {
@@ -18,7 +18,7 @@ it("knows by itself when books close", () => {
 });
 
 interface Case {
-  /** After it was shown. */
+  /** Time after the impression. */
   readonly delay: number;
   readonly answeredAt: number;
   readonly status?: string;
@@ -26,7 +26,7 @@ interface Case {
   readonly state?: "live" | "void";
 }
 
-/** What is said of one conversion of one impression. */
+/** The events of one conversion of one impression. */
 async function judged({ delay, answeredAt, status = "late", answer = "late", state = "live" }: Case): Promise<string[]> {
   const id = uuidAt(shownAt, new Uint8Array(10));
   const policy = otfLinUcb({ dimension: 2 });

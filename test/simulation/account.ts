@@ -9,7 +9,7 @@ interface ImpressionLine {
   readonly id: string;
   readonly state: "live" | "deferred" | "void";
   readonly features: readonly number[];
-  /** What its policy was told. */
+  /** The reward that the policy has learnt. */
   readonly reward: number | null;
 }
 
@@ -24,7 +24,7 @@ interface MarkLine {
   readonly mark: string;
 }
 
-/** What the learner says it has, in the order of its log. */
+/** The learner's description and log. */
 export interface Books {
   readonly description: Description;
   readonly impressions: readonly ImpressionLine[];
@@ -48,10 +48,10 @@ export function booksOf(description: Description, log: string): Books {
 }
 
 /**
- * Compares the learner's books with what the shop saw, all buckets being closed: accepted = joined + late + orphan, each in
- * one of them only, and the digest is what a recommender learns from the joined ones offline.
+ * Compares the learner's state with the shop's record after all buckets are closed. Accepted = joined + late + orphan, and each
+ * conversion is in exactly one class. The digest equals that of a recommender that learns the joined ones offline.
  *
- * @returns what does not agree.
+ * @returns the differences.
  */
 export async function account(shop: Shop, world: World, books: Books): Promise<string[]> {
   const wrong = [...impressionsOf(shop, world, books), ...conversionsOf(shop, books), ...countsOf(books), ...rewardsOf(books)];
@@ -65,7 +65,7 @@ function impressionsOf(shop: Shop, world: World, { impressions, description }: B
   const known = new Set(shop.shown.map(({ id }) => id));
   const absent = shop.shown.filter(({ id, deferred }) => !deferred && !logged.has(id));
   const forgotten = absent.filter(({ registered }) => registered);
-  // An isolate that lives on has registered all that it showed, unless its learner refused it; a learner that decides itself has at once.
+  // A living isolate has registered all that it showed, unless its learner refused. A learner that decides itself registers at once.
   const lives = ({ edge }: Shown): boolean =>
     edge !== undefined && (description.serving === "learner" || world.edges.deaths(edge.place) === edge.deaths);
   const unregistered = absent.filter((shown) => !shown.registered && lives(shown));
@@ -81,7 +81,7 @@ function impressionsOf(shop: Shop, world: World, { impressions, description }: B
   ];
 }
 
-/** Names an event together with what it says. */
+/** Names an event, including its content. */
 export function key({ impression, goal, event, reward, at }: Omit<Sale, "answers">): string {
   return JSON.stringify([impression, goal, event, reward, at]);
 }
@@ -89,7 +89,7 @@ export function key({ impression, goal, event, reward, at }: Omit<Sale, "answers
 function conversionsOf(shop: Shop, { impressions, conversions, marks }: Books): string[] {
   const states = new Map(impressions.map(({ id, state }) => [id, state]));
   const keyed = new Set(shop.sales.filter(({ impression }) => impression === null).map(({ event }) => event));
-  // Where a key led is the learner's to say.
+  // The learner decides which impression a key joins.
   const logged = Map.groupBy(conversions, (line) => key(keyed.has(line.event) ? { ...line, impression: null } : line));
   const sent = Map.groupBy(shop.sales, key);
   const wrong = Array.from(logged.keys()).flatMap((name) => (sent.has(name) ? [] : `${name} was never sent`));
@@ -109,28 +109,28 @@ function conversionsOf(shop: Shop, { impressions, conversions, marks }: Books): 
   return wrong;
 }
 
-/** Length of a bucket for each window of a simulation, and how long after it a conversion may still come; by hand. */
+/** Length of a bucket for each window of a simulation, and the grace after it. Computed by hand. */
 const BUCKETS: Readonly<Record<number, number>> = { 600000: 150_000, 7200000: 1_800_000, 14400000: 3_600_000 };
 const GRACE_MS = 300_000;
 
-/** When the books close of what was shown at a time: before that nothing is late for them. */
+/** Closing time of the bucket of an impression. Before this time no delivery is late. */
 export function closing(shownAt: number, windowMs: number): number {
   return (Math.floor(shownAt / BUCKETS[windowMs]) + 1) * BUCKETS[windowMs] + windowMs + GRACE_MS;
 }
 
 interface Case {
-  /** Undefined: not in the log. */
+  /** Undefined if the log lacks the event. */
   readonly status: string | undefined;
   readonly inTime: boolean;
   readonly live: boolean;
   readonly void: boolean;
-  /** Whether its books may have been closed when it was answered first. */
+  /** Whether the bucket may have been closed at the first answer. */
   readonly closed: boolean;
   readonly answers: ReadonlySet<string>;
   readonly rolledBack: boolean;
 }
 
-/** What is wrong with what became of a conversion. */
+/** Errors in the status of a conversion. */
 function fateOf({ status, inTime, live, void: undone, closed, answers, rolledBack }: Case): string | undefined {
   if (answers.has("late") && status !== "late") return `called late, and in the log as ${status ?? "nothing"}`;
   if (status === "late" && inTime && !closed && !undone) return "late, though it came in time";
@@ -142,7 +142,7 @@ function fateOf({ status, inTime, live, void: undone, closed, answers, rolledBac
   if (answers.has("unknown")) return "its model was not known";
   const taken = ["accepted", "applied", "conflict", "orphan"].some((answer) => answers.has(answer));
   if (status === undefined && (taken || answers.has("duplicate"))) return "accepted, and lost";
-  // Of one that is repeated, the first answer may have been lost.
+  // The first answer to a repeated event may have been lost.
   if (!taken || answers.has("late")) return undefined;
   if (status === "void") return rolledBack ? undefined : "void without a rollback";
   if (live && inTime && !joined && !rolledBack) return `accepted, and not joined but ${status}`;
@@ -174,7 +174,7 @@ function rewardsOf({ description, impressions, conversions }: Books): string[] {
   });
 }
 
-/** What a recommender learns from the log. */
+/** The digest of a recommender that learns the log. */
 async function fold({ description, impressions }: Books): Promise<string> {
   const factory = policies.find(({ id }) => id === description.policy) as unknown as PolicyFactory<object>;
   const { window, reward, seed } = description;
@@ -188,8 +188,8 @@ async function fold({ description, impressions }: Books): Promise<string> {
 }
 
 /**
- * By the rule alone: per goal the greatest (time, event, reward) counts, a retraction being the least reward.
- * Null before the first conversion that is none.
+ * The total reward by the rule alone: the greatest (time, event, reward) counts for each goal. A retraction is the least reward.
+ * Null before the first conversion that is no retraction.
  */
 function totalOf(conversions: readonly ConversionLine[], goals: Description["goals"]): number | null {
   const joined = conversions.filter(({ status }) => status === "applied" || status === "conflict");

@@ -14,11 +14,11 @@ export interface Reply {
 
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Which of the isolates at the edge; by default any. */
+  /** Index of the isolate at the edge. Default: any. */
   readonly edge?: number;
 }
 
-/** Calls the worker about one model, and notes all that happens. */
+/** Calls the worker for one model, and records all events. */
 export class Caller {
   readonly model: string;
   readonly trace: string[] = [];
@@ -37,17 +37,17 @@ export class Caller {
     this.trace.push(`${this.#clock.time} ${line}`);
   }
 
-  /** The place of an isolate at the edge. */
+  /** Chooses an isolate at the edge. */
   anyEdge(): number {
     return this.#dice.below(EDGES);
   }
 
-  /** Undefined if no answer came. @param path after that of the model. */
+  /** Returns undefined if no answer arrived. @param path relative to the model. */
   ofModel(method: string, path = "", body?: object, options?: CallOptions): Promise<Reply | undefined> {
     return this.call(method, `/v1/models/${this.model}${path}`, body && JSON.stringify(body), options);
   }
 
-  /** Posts a webhook, signed. */
+  /** Posts a signed webhook. */
   async webhook(id: string, body: object): Promise<Reply | undefined> {
     const text = JSON.stringify(body);
     const timestamp = String(Math.floor(this.#clock.time / 1000));

@@ -9,7 +9,7 @@ afterAll(() => pool.destroy());
 async function sweep(traffic: Share["traffic"], blow: Share["blow"]): Promise<Sweep> {
   const shares = Array.from({ length: PARTS }, (_, part): Share => ({ traffic, blow, part, parts: PARTS }));
   const sweeps = await Promise.all(shares.map((share): Promise<Sweep> => pool.run(share, { name: "crashSweep" })));
-  // The same traffic in every thread.
+  // Every thread plays the same traffic.
   for (const { effects } of sweeps) expect(effects).toEqual(sweeps[0].effects);
   return { effects: sweeps[0].effects, differences: sweeps.flatMap(({ differences }) => differences) };
 }

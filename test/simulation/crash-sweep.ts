@@ -12,11 +12,11 @@ const HOUR_MS = 3_600_000;
 const WINDOW_MS = 4 * HOUR_MS;
 const CONFIG = { options: { dimension: 4 }, window: { ms: WINDOW_MS }, publish: { ms: 1000 } };
 
-/** One blow, at the n-th effect of the whole scenario; nothing else goes wrong but what the scenario asks for. */
+/** Strikes at the n-th effect of the whole scenario. No other fault occurs except those of the scenario. */
 class BlowAt implements Faults {
   readonly effects: string[] = [];
   learnerIsAway = false;
-  /** Nothing strikes, and nothing is counted. */
+  /** While set, nothing strikes and no effect is counted. */
   rest = false;
   readonly #n: number;
   readonly #blow: Blow;
@@ -47,24 +47,24 @@ class BlowAt implements Faults {
 }
 
 export interface Sweep {
-  /** Every effect of the scenario, in order. */
+  /** All effects of the scenario, in order. */
   readonly effects: readonly string[];
-  /** After which blow what was wrong. */
+  /** Violations, by blow. */
   readonly differences: readonly string[];
 }
 
 export interface Share {
   readonly traffic: keyof typeof traffics;
-  /** An isolate dies, or a statement of SQL fails. */
+  /** The blow: an isolate dies, or an SQL statement fails. */
   readonly blow: Blow;
-  /** Of how many parts this is which one, from 0. */
+  /** Number of parts, and the index of this one from 0. */
   readonly part: number;
   readonly parts: number;
 }
 
 /**
- * Plays fixed traffic with a blow at each effect that falls to this part. All laws must hold in the end, and of traffic that
- * is the same however often it is sent, the outcome must be that of the run that nothing struck.
+ * Plays fixed traffic with a blow at each effect of this part. All laws must hold in the end. If the traffic is the same however
+ * often it is sent, the outcome must equal that of the run without a blow.
  */
 export async function crashSweep({ traffic, blow, part, parts }: Share): Promise<Sweep> {
   const { repeatable } = traffics[traffic];
@@ -111,9 +111,9 @@ interface Scene {
   readonly shop: Shop;
 }
 
-/** Registration, orphans, what only KV takes, publication, conflicts, restatements, retractions, lateness. */
+/** Registration, orphans, events only in KV, publication, conflicts, restatements, retractions, late events. */
 async function reported({ clock, faults, world, caller, shop }: Scene): Promise<void> {
-  // Their ids, before anything can go wrong.
+  // Ids are drawn before the first blow.
   const [first, second, third, fourth] = await Promise.all([0, 1, 2, 3].map((i) => shop.show(ACTIONS[i % 3].id, START + i)));
   const sale = ({ id: impression }: { readonly id: string }, event: string, reward: number | null, seconds: number): Sale => {
     return { impression, goal: "conversion", event, reward, at: START + seconds * 1000, answers: new Set() };
@@ -138,9 +138,9 @@ async function reported({ clock, faults, world, caller, shop }: Scene): Promise<
   await shop.sendAll();
 }
 
-/** Recommendations by an isolate at the edge, which registers them behind its answers, and conversions of what was shown. */
+/** Recommendations by an isolate at the edge, which registers them after its answers, and conversions of these impressions. */
 async function recommended({ clock, faults, world, caller, shop }: Scene): Promise<void> {
-  // What strikes the creation is among what was reported.
+  // A blow during creation is among the reported ones.
   faults.rest = true;
   await create(caller);
   faults.rest = false;
@@ -153,7 +153,7 @@ async function recommended({ clock, faults, world, caller, shop }: Scene): Promi
   }
   clock.time += WINDOW_MS;
   await shop.sendAll();
-  // What could not be registered goes with what an isolate shows next, when nothing strikes it.
+  // The isolate registers remaining impressions with its next recommendation, when nothing strikes.
   faults.rest = true;
   await shop.flush();
   await world.settle();
@@ -178,12 +178,12 @@ async function until(send: () => Promise<Reply | undefined>): Promise<Reply> {
   throw new Error("not answered");
 }
 
-/** Alarms ring until the books are closed. */
+/** Runs alarms until all buckets are closed. */
 async function close({ caller, clock, world }: Scene): Promise<void> {
-  // Starts the object, should it have died.
+  // Starts the object if it has died.
   await caller.ofModel("GET");
   clock.time += WINDOW_MS + 2 * HOUR_MS;
-  // What has failed is tried again soon.
+  // A failed alarm is retried soon.
   const soon = clock.time + HOUR_MS / 2;
   for (let rings = 0; (world.alarm() ?? soon) < soon; rings++) {
     if (rings > 10) throw new Error("the alarm never rests");
@@ -198,7 +198,7 @@ async function read({ caller }: Scene): Promise<Books> {
   return booksOf(description, log);
 }
 
-/** What must be the same however often something was sent again: not the order of arrival, nor how many repetitions came. */
+/** The part of the outcome that is the same however often requests were sent: without the order of arrival and repetitions. */
 function outcomeOf({ description, impressions, conversions }: Books): string {
   const { duplicate: _, applied, conflict, ...counts } = description.counts;
   const lines = [

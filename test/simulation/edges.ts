@@ -2,7 +2,7 @@ import { type App, createApp } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { type Faults, Isolate } from "../support/workerd/isolate.ts";
 
-/** A response that has arrived whole. */
+/** A response whose body has arrived completely. */
 export interface Answer {
   readonly status: number;
   readonly type: string;
@@ -12,23 +12,23 @@ export interface Answer {
 interface Edge {
   readonly isolate: Isolate;
   readonly app: App;
-  /** What goes on behind its answers. */
+  /** Background work after answers. */
   readonly background: Set<Promise<unknown>>;
-  /** Of those that ran here before. */
+  /** Background work of the isolates that ran here before. */
   readonly deaths: number;
 }
 
 interface Used {
   readonly app: App;
-  /** Of what it may hold something. */
+  /** Names of the models whose data it may hold. */
   readonly models: Set<string>;
 }
 
-/** What an app holds of the models of other simulations takes memory. */
+/** Limit of models per app. An app's data of other simulations' models take memory. */
 const MOST_MODELS = 20;
 const spare: Used[] = [];
 
-/** Isolates at the edge, each with an app of its own; one that dies is replaced at the next request. */
+/** Isolates at the edge, each with its own app. A dead isolate is replaced at the next request. */
 export class Edges {
   readonly #model: string;
   readonly #faults: Faults;
@@ -36,7 +36,7 @@ export class Edges {
   readonly #edges = new Map<number, Edge>();
   readonly #apps: Used[] = [];
 
-  /** @param environmentFor the bindings, as an isolate's code reaches them. */
+  /** @param environmentFor returns the bindings, as an isolate's code reaches them. */
   constructor(model: string, faults: Faults, environmentFor: (isolate: Isolate) => Environment) {
     this.#model = model;
     this.#faults = faults;
@@ -52,7 +52,7 @@ export class Edges {
     return started;
   }
 
-  /** One that knows nothing of this model: to make them all anew would take half of a simulation's time. */
+  /** Reuses an app that knows nothing of this model. Making a new app each time would take half of a simulation's time. */
   #app(): App {
     const found = spare.findLastIndex(({ models }) => !models.has(this.#model));
     const [used] = found < 0 ? [{ app: createApp(), models: new Set<string>() }] : spare.splice(found, 1);
@@ -61,7 +61,7 @@ export class Edges {
     return used.app;
   }
 
-  /** @throws {Crash} if the isolate dies before it has answered. */
+  /** Sends a request. @throws {Crash} if the isolate dies before it has answered. */
   fetch(place: number, request: Request): Promise<Answer> {
     const { isolate, app, background } = this.#edge(place);
     const waitUntil = (work: Promise<unknown>): void => {
@@ -71,25 +71,25 @@ export class Edges {
     const context = { waitUntil, passThroughOnException: () => {} };
     return isolate.run(async () => {
       const response = await app.fetch(request, this.#environmentFor(isolate), context as unknown as ExecutionContext);
-      // A body may be a stream, during which it can still die.
+      // The isolate can still die while the body streams.
       const text = new TextDecoder().decode(await response.arrayBuffer());
       isolate.effect("answer");
       return { status: response.status, type: response.headers.get("content-type") ?? "", text };
     });
   }
 
-  /** How many isolates have died at a place. */
+  /** Number of isolates that have died at an index. */
   deaths(place: number): number {
     const edge = this.#edges.get(place);
     return edge ? edge.deaths + (edge.isolate.alive ? 0 : 1) : 0;
   }
 
-  /** The places at which an isolate runs. */
+  /** Indices of the running isolates. */
   get places(): readonly number[] {
     return Array.from(this.#edges).flatMap(([place, { isolate }]) => (isolate.alive ? place : []));
   }
 
-  /** Whether something still goes on behind what was answered. */
+  /** Whether background work is pending. */
   get busy(): boolean {
     return Array.from(this.#edges.values()).some(({ isolate, background }) => isolate.alive && background.size > 0);
   }

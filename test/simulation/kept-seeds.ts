@@ -1,7 +1,7 @@
-/** Schedules that once broke a law; they always run. */
+/** Schedules that once violated a law. They always run. */
 export const keptSeeds: readonly number[] = [
-  // Rolled back to a snapshot that an earlier rollback had undone: it held impressions that counted for nothing.
+  // A rollback to a snapshot that an earlier rollback had undone. Its impressions counted for nothing.
   142, 340,
-  // Only KV had taken a conversion, and its learner had no row of that bucket: the bucket was never closed.
+  // Only KV had a conversion, and the learner had no row of its bucket, so the bucket was never closed.
   476, 1538,
 ];

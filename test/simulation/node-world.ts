@@ -8,7 +8,7 @@ import { Edges } from "./edges.ts";
 import { bindings } from "./scene.ts";
 import type { Clock, World } from "./world.ts";
 
-/** The worker and its surroundings in this thread. */
+/** The worker and its services in this thread. */
 export class NodeWorld implements World {
   readonly edges: Edges;
   readonly #model: string;
@@ -22,7 +22,7 @@ export class NodeWorld implements World {
     this.#faults = faults;
     this.#kv = new Kv(() => clock.time, faults);
     this.#learners = new DurableObjects((state, isolate, disk) => {
-      // A message leaves when what was written before it is committed.
+      // A message leaves after the writes before it are committed.
       return new Learner(
         state,
         this.#environmentFor(isolate, () => disk.commit()),
@@ -30,7 +30,7 @@ export class NodeWorld implements World {
     }, faults);
     this.edges = new Edges(model, faults, (isolate) => this.#environmentFor(isolate));
     console.error = (what: unknown, name?: unknown) => {
-      // Lost calls come as plain errors, and dead code may still complain.
+      // Lost calls arrive as plain errors, and dead code may still log errors.
       if (!["Error", "Outage", "Crash"].includes(String(name))) this.#complaints.push(`${what} ${name}`);
     };
   }

@@ -2,20 +2,20 @@ import "../support/workerd/modules.ts";
 import { createHash } from "node:crypto";
 import { surroundWith } from "../support/workerd/globals.ts";
 
-// What only workerd has must be in place before anything of the worker is loaded.
+// Replacements of workerd's modules must load before the worker.
 const { NodeWorld } = await import("./node-world.ts");
 const { Simulation } = await import("./simulation.ts");
 const { crashSweep } = await import("./crash-sweep.ts");
 
 export interface Outcome {
   readonly seed: number;
-  /** Which laws do not hold, and all that happened; undefined if all hold. */
+  /** Violated laws and the record of events. Undefined if all laws hold. */
   readonly failure?: string;
-  /** Hash of all that happened. */
+  /** Hash of the record of events. */
   readonly course: string;
 }
 
-/** Runs schedules, one after the other, in this thread. */
+/** Runs schedules one after the other in this thread. */
 export default async function run(seeds: readonly number[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const seed of seeds) {

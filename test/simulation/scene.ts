@@ -1,4 +1,4 @@
-// What every simulation plays with.
+// Constants of all simulations.
 
 export const bindings = {
   AFTERCLICK_SECRET_KEY: "simulated-secret-key",

@@ -3,47 +3,47 @@ import type { Caller } from "./caller.ts";
 import { ACTIONS, bindings } from "./scene.ts";
 import type { Clock, Dice, World } from "./world.ts";
 
-/** An impression as the shop knows it. */
+/** The shop's record of an impression. */
 export interface Shown {
   readonly id: string;
   readonly token: string;
-  /** Where it was decided, and how many isolates had died there before. Undefined: not by the worker. */
+  /** Index of the isolate, and the number of isolates that had died there. Undefined if the worker did not decide. */
   readonly edge?: { readonly place: number; readonly deaths: number };
-  /** Whether the worker has answered that it has it. */
+  /** Whether the worker has confirmed the registration. */
   registered: boolean;
-  /** Not shown yet, as far as the worker was told. */
+  /** Whether the worker regards it as not shown yet. */
   deferred: boolean;
 }
 
-/** A conversion as it was sent, and every answer to it. */
+/** A sent conversion with all answers to it. */
 export interface Sale {
-  /** Null: of whatever its key leads to. */
+  /** Null if a key identifies the impression. */
   readonly impression: string | null;
   readonly key?: string;
   readonly goal: string;
   readonly event: string;
-  /** Null: retracted. */
+  /** Null if retracted. */
   readonly reward: number | null;
   readonly at: number;
   readonly answers: Set<string>;
-  /** The latest time that a machine had read when the first answer came. */
+  /** The latest time read by any machine when the first answer arrived. */
   answeredAt?: number;
 }
 
-/** What is sent until it is answered. */
+/** A request that is repeated until it is answered. */
 interface Letter {
   readonly due: number;
   readonly name: string;
-  /** Whether it need not be sent again. */
+  /** Whether an answer makes repetition unnecessary. */
   send(): Promise<boolean>;
 }
 
-/** A shop with its customers: asks for recommendations, registers what it showed, reports sales until they are acknowledged. */
+/** A shop with customers. It asks for recommendations, registers its own impressions, and reports sales until they are acknowledged. */
 export class Shop {
   readonly shown: Shown[] = [];
   readonly sales: Sale[] = [];
   readonly windowMs: number;
-  /** Impressions that unanswered requests may have made. */
+  /** Impressions that unanswered requests may have created. */
   unknown = 0;
   letters: Letter[] = [];
   #names = 0;
@@ -93,18 +93,18 @@ export class Shop {
     this.#post("activation", this.#dice.below(this.windowMs), async () => {
       const reply = await this.#caller.call("POST", `/v1/impressions/${shown.token}/activate`);
       if (reply?.status === 200) [shown.registered, shown.deferred] = [true, false];
-      // Not registered, or its books are closed.
+      // The impression is not registered, or its bucket is closed.
       return reply?.status === 200 || reply?.status === 404;
     });
   }
 
-  /** Something was shown by other means; that is told later, or, as if an isolate had died with it, never. */
+  /** Shows an action by other means. The worker learns this later, or never, as if an isolate had died. */
   async showElsewhere(): Promise<void> {
     const shown = await this.show(this.#dice.pick(ACTIONS).id, this.#clock.now() - this.#dice.below(30_000));
     if (!this.#dice.chance(0.2)) this.register(shown, this.#dice.below(this.windowMs));
   }
 
-  /** An impression that only the shop knows of yet. */
+  /** Creates an impression that so far only the shop knows. */
   async show(action: string, shownAt: number): Promise<Shown & { readonly action: string }> {
     const id = uuidAt(
       shownAt,
@@ -120,7 +120,7 @@ export class Shop {
     this.#post("registration", delay, async () => {
       const reply = await this.#caller.ofModel("POST", "/impressions", [item]);
       if (reply?.status === 201) shown.registered = true;
-      // Its window has passed.
+      // The window has ended.
       return reply?.status === 201 || reply?.status === 422;
     });
   }
@@ -129,7 +129,7 @@ export class Shop {
     this.letters.push({ due: this.#clock.time + delay, name, send });
   }
 
-  /** Customers buy, or give something back, at any time up to just after the window. */
+  /** Customers buy or return something, at any time up to just after the window. */
   buy(): void {
     if (this.shown.length === 0) return;
     const size = this.#dice.chance(0.25) ? 2 + this.#dice.below(2) : 1;
@@ -137,7 +137,7 @@ export class Shop {
     const id = `msg_${++this.#names}`;
     const sales = Array.from({ length: size }, (_, place) => this.#sale(size > 1 ? `${id} ${place}` : id, type));
     this.report(id, type, sales, this.#delayOf(sales));
-    // Somebody else uses the same id for something else.
+    // Another sender uses the same id with other content.
     if (!this.#dice.chance(0.1)) return;
     const others = sales.map((sale) => ({ ...sale, reward: this.#reward(), answers: new Set<string>(), answeredAt: undefined }));
     this.report(id, "conversion", others, this.#delayOf(others));
@@ -157,7 +157,7 @@ export class Shop {
     return this.#dice.pick([0, 0.25, 0.5, 1]);
   }
 
-  /** Nobody reports what has not happened yet. */
+  /** Nobody reports an event before it happens. */
   #delayOf(sales: readonly Sale[]): number {
     const ready = Math.max(...sales.map(({ at }) => at)) - this.#clock.time;
     return Math.max(0, ready) + this.#dice.below(this.#dice.pick([1000, 60_000, 400_000, this.windowMs / 4]));
@@ -192,7 +192,7 @@ export class Shop {
     return (this.shown.find(({ id }) => id === impression) as Shown).token;
   }
 
-  /** Sends something that is due, in any order. What is not answered is sent again, and some of what is. */
+  /** Sends a due request, in any order. Unanswered requests are repeated, and some answered ones too. */
   async send(): Promise<void> {
     const due = this.letters.filter(({ due }) => due <= this.#clock.time);
     if (due.length === 0) return;
@@ -202,14 +202,14 @@ export class Shop {
     this.letters.push({ ...letter, due: this.#clock.time + this.#dice.below(30_000) });
   }
 
-  /** Sends everything in order, each until it is answered. */
+  /** Sends all requests in order, and repeats each until it is answered. */
   async sendAll(): Promise<void> {
     for (const letter of this.letters.splice(0)) {
       for (let tries = 1; !(await letter.send()); tries++) if (tries > 5) throw new Error(`${letter.name} is not answered`);
     }
   }
 
-  /** Somebody sends an id that is not ours. */
+  /** Sends a conversion with a foreign id. */
   async forge(): Promise<void> {
     if (this.shown.length === 0) return;
     const { token } = this.#dice.pick(this.shown);
@@ -220,7 +220,7 @@ export class Shop {
     if (reply && reply.status < 300) throw new Error(`a forged id was answered with ${reply.status}`);
   }
 
-  /** Lets every isolate at the edge register what it still holds. */
+  /** Makes every isolate at the edge register its pending impressions. */
   async flush(): Promise<void> {
     for (const edge of this.#world.edges.places) await this.recommend(edge);
   }

@@ -9,7 +9,7 @@ Plays N (default 10000) schedules of a shop's traffic and of faults against the 
 and checks its laws at the end of each. A schedule that fails is printed with all that happened; --schedules 1 --seed with
 its seed plays it again, step by step the same.`;
 
-/** Schedules that a thread takes at a time. */
+/** Schedules per task of a thread. */
 const CHUNK = 25;
 
 const { values } = parseArgs({

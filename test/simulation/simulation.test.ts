@@ -3,7 +3,7 @@ import { afterAll, expect, it } from "vitest";
 import { keptSeeds } from "./kept-seeds.ts";
 import type { Outcome } from "./pool-worker.ts";
 
-// In threads of plain Node: clock, randomness and cryptography are replaced there.
+// Runs in threads of plain Node, where clock, randomness and cryptography are replaced.
 const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: 2 });
 afterAll(() => pool.destroy());
 

@@ -4,12 +4,12 @@ import { ACTIONS } from "./scene.ts";
 import { Shop } from "./shop.ts";
 import { Clock, Dice, Weather, type World } from "./world.ts";
 
-// In the year 2100: where time is real, no alarm rings by itself.
+// In the year 2100, so that no real alarm fires by itself.
 const START = 4_102_444_800_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Much less than the day for which KV keeps what a learner may have missed. */
+/** Much less than the day for which KV keeps events that a learner may have missed. */
 const MOST_PASS_MS = 6 * HOUR_MS;
 
 export interface Setting {
@@ -19,7 +19,7 @@ export interface Setting {
   readonly weather: Weather;
 }
 
-/** One schedule: a shop's traffic and everything that goes wrong meanwhile, all of it by one seed. */
+/** One schedule: a shop's traffic and all faults, from one seed. */
 export class Simulation {
   readonly #seed: number;
   readonly #dice: Dice;
@@ -40,17 +40,17 @@ export class Simulation {
     const model = `shop-${seed}`;
     this.#world = worldOf({ model, clock: this.#clock, dice: this.#dice, weather: this.#weather });
     this.#caller = new Caller(model, this.#world, this.#dice, this.#clock);
-    // A bucket is a quarter of the window, an hour at most: with a short window, a day takes hundreds of them to close.
+    // A bucket is a quarter of the window, at most an hour. With a short window a day has hundreds of buckets to close.
     const windowMs = this.#dice.chance(0.02) ? 10 * MINUTE_MS : this.#dice.pick([2, 4]) * HOUR_MS;
     this.#shop = new Shop(this.#caller, this.#world, this.#dice, this.#clock, windowMs);
   }
 
-  /** All that happened so far. */
+  /** The record of events so far. */
   get trace(): readonly string[] {
     return this.#caller.trace;
   }
 
-  /** @throws {Error} with the seed and all that happened, if a law does not hold in the end. */
+  /** Runs the schedule. @throws {Error} with the seed and the record if a law is violated in the end. */
   async run(): Promise<void> {
     try {
       await this.#open();
@@ -105,7 +105,7 @@ export class Simulation {
     return () => step({ ...scene, ring: (due) => this.#ring(due) });
   }
 
-  /** An object's alarm rings at most once at a time. */
+  /** An object runs at most one alarm at a time. */
   async #ring(due: boolean): Promise<void> {
     const alarm = await this.#world.alarm();
     if (this.#ringing || alarm === null || (due && alarm > this.#clock.now())) return;
@@ -130,7 +130,7 @@ export class Simulation {
     return this.#idle();
   }
 
-  /** Until nothing runs any more. */
+  /** Waits until nothing runs. */
   async #idle(): Promise<void> {
     for (let turns = 0; this.#running.size > 0 || this.#world.edges.busy; turns++) {
       if (!this.#weather.release() && turns > 10_000) throw new Error("something waits for ever");
@@ -139,14 +139,14 @@ export class Simulation {
     while (this.#weather.release()) await this.#world.settle();
   }
 
-  /** Faults end, clocks go right, everything is answered. */
+  /** Ends all faults, corrects the clocks, and waits until everything is answered. */
   async #settleDown(): Promise<void> {
     this.#weather.calm();
     this.#clock.offset = 0;
     this.#caller.note("faults end");
     await this.#idle();
     await this.#finish(() => this.#shop.flush());
-    // An object starts again now and then, and heals a lost alarm.
+    // An object restarts now and then, and restores a lost alarm.
     await this.#world.killLearner();
     await this.#finish(() => this.#caller.ofModel("GET"));
     for (let tries = 0; this.#shop.letters.length > 0; tries++) {
@@ -159,7 +159,7 @@ export class Simulation {
     }
   }
 
-  /** Lets time pass until all books are closed, and sometimes audited: alarm by alarm, or an object was away for hours. */
+  /** Lets time pass until all buckets are closed, and sometimes audited, alarm by alarm or after hours without the object. */
   async #close(): Promise<void> {
     const audited = this.#dice.chance(0.2) ? DAY_MS : 0;
     const over = this.#clock.time + this.#shop.windowMs + 2 * HOUR_MS + audited;
@@ -203,7 +203,7 @@ interface Scene {
 
 type Step = (scene: Scene) => Promise<unknown> | unknown;
 
-/** What may happen next, and how often. */
+/** Possible steps, with their weights. */
 const STEPS: readonly (readonly [weight: number, step: Step])[] = [
   [70, ({ shop }) => shop.recommend()],
   [30, ({ shop }) => shop.showElsewhere()],
@@ -231,7 +231,7 @@ function pass(clock: Clock, ms: number): void {
   clock.time += ms;
 }
 
-/** The machines' clocks are set, by less than what the worker allows for together with the lag of KV. */
+/** Sets the machines' clocks. The error and KV's lag together stay below the worker's tolerance. */
 function setOff(clock: Clock, ms: number): void {
   clock.offset = ms;
 }

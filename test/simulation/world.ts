@@ -3,20 +3,20 @@ import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import type { Blow, CallFault, Faults, Isolate, KvFault } from "../support/workerd/isolate.ts";
 import type { Edges } from "./edges.ts";
 
-/** What a simulation plays in: isolates at the edge, KV, and the learner of one model. */
+/** The environment of a simulation: isolates at the edge, KV, and the learner of one model. */
 export interface World {
   readonly edges: Edges;
   killLearner(): Promise<void> | void;
-  /** When the learner's alarm rings, ms since 1970. */
+  /** Time of the learner's alarm, ms since 1970. */
   alarm(): Promise<number | null> | number | null;
   loseAlarm(): Promise<void> | void;
-  /** Lets the alarm ring, whatever the time. */
+  /** Runs the alarm, whatever the time. */
   ring(): Promise<boolean>;
   /** The scheduled wake-up of all learners. */
   cron(): Promise<void>;
-  /** Lets everything go on that waits for nothing outside. */
+  /** Lets everything continue that waits for nothing outside. */
   settle(): Promise<void>;
-  /** What went wrong inside although no fault asked for it. */
+  /** Unexpected errors, which no fault caused. */
   complaints(): readonly string[];
   close(): void;
 }
@@ -29,7 +29,7 @@ export class Dice {
     this.#generator = xoroshiro128plus(seed);
   }
 
-  /** A whole number from 0 to below `limit`. */
+  /** A whole number from 0 to `limit` - 1. */
   readonly below = (limit: number): number => uniformInt(this.#generator, 0, limit - 1);
 
   /** Uniform in [0, 1). */
@@ -44,10 +44,10 @@ export class Dice {
   }
 }
 
-/** Time as it is, and as the machines' clocks show it. KV goes by the former. Milliseconds since 1970. */
+/** The true time, and the time on the machines' clocks. KV uses the true time. Milliseconds since 1970. */
 export class Clock {
   time: number;
-  /** How far the machines' clocks are ahead. */
+  /** Offset of the machines' clocks. */
   offset = 0;
   /** The latest time that a machine has read. */
   latest = 0;
@@ -63,7 +63,7 @@ export class Clock {
   };
 }
 
-/** The highest rate of each fault: per effect, call, or operation of KV. */
+/** Highest rate of each fault, per effect, call or operation of KV. */
 const RATES = {
   death: 0.02,
   error: 0.005,
@@ -76,14 +76,14 @@ const RATES = {
 } as const;
 type Sort = keyof typeof RATES;
 
-/** Faults at rates of their own in each simulation; many are absent from it, so that others show alone. */
+/** Faults with rates that differ by simulation. Many are absent from a simulation, so that the others show alone. */
 export class Weather implements Faults {
   readonly below: (limit: number) => number;
   readonly #rates: Record<string, number> = {};
   readonly #dice: Dice;
   readonly #waiting: (() => void)[] = [];
   #calm = true;
-  /** What nobody reaches for a while. */
+  /** The service that is unreachable for a while. */
   outage: "learner" | "kv" | undefined;
 
   constructor(dice: Dice) {
@@ -92,7 +92,7 @@ export class Weather implements Faults {
     for (const [sort, most] of Object.entries(RATES)) this.#rates[sort] = dice.chance(0.5) ? most * dice.unit() ** 2 : 0;
   }
 
-  /** Without faults until `worsen`. */
+  /** No fault occurs until `worsen` is called. */
   calm(): void {
     this.#calm = true;
   }
@@ -123,7 +123,7 @@ export class Weather implements Faults {
     });
   }
 
-  /** Lets one of those who wait on the network go on. Whether there was one. */
+  /** Lets one waiting network operation continue. Returns whether there was one. */
   release(): boolean {
     if (this.#waiting.length === 0) return false;
     const [resolve] = this.#waiting.splice(this.#dice.below(this.#waiting.length), 1);

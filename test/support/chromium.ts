@@ -12,10 +12,10 @@ function find(): string | undefined {
 
 const path = find();
 
-/** Whether chromium is installed. Without it no test of a page is generated; `test/browser/chromium.test.ts` says so once. */
+/** Whether Chromium is installed. Without it no browser tests are generated, and `test/browser/chromium.test.ts` reports that. */
 export const hasChromium = path !== undefined;
 
-/** A suite that needs chromium. Its tests share a page, so they keep their order when a run is shuffled. */
+/** A suite that needs Chromium. Its tests share a page, so they keep their order in a shuffled run. */
 export function describeInChromium(name: string, suite: () => void): void {
   if (hasChromium) describe(name, { shuffle: false }, suite);
 }

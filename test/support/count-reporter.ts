@@ -1,12 +1,12 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends a run with one line that any machine can read. */
+/** Ends a run with one machine-readable line. */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const count = { passed: 0, failed: errors.length, skipped: 0, pending: 0 };
     for (const module of modules) {
       for (const test of module.children.allTests()) count[test.result().state]++;
-      // A file or a suite can fail without a test of its own, in a hook for instance.
+      // A file or suite can fail outside its tests, for instance in a hook.
       count.failed += module.errors().length;
       for (const suite of module.children.allSuites()) count.failed += suite.errors().length;
     }

@@ -1,4 +1,4 @@
-/** x with a x = b, for a matrix a (n x n, row-major) that needs no pivoting. */
+/** Solves a x = b for a matrix a (n x n, row-major) that needs no pivoting. */
 export function solved(a: Float64Array, b: readonly number[]): number[] {
   const n = b.length;
   const rows = b.map((each, i) => [...a.subarray(i * n, (i + 1) * n), each]);

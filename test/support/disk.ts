@@ -3,12 +3,12 @@ import { vi } from "vitest";
 
 type Write = "put" | "delete" | "get" | "clear";
 
-/** Gives globalThis an IndexedDB with nothing in it. Undone by `vi.unstubAllGlobals` and `vi.restoreAllMocks`. */
+/** Sets an empty IndexedDB on globalThis. `vi.unstubAllGlobals` and `vi.restoreAllMocks` undo it. */
 export function emptyDisk(): void {
   vi.stubGlobal("indexedDB", new IDBFactory());
 }
 
-/** Lets the disk refuse an operation, always or for some values. */
+/** Makes the disk refuse an operation, always or for some values. */
 export function refuse(operation: Write, concerns: (value: unknown) => boolean = () => true): void {
   const original = IDBObjectStore.prototype[operation] as (...args: unknown[]) => IDBRequest;
   vi.spyOn(IDBObjectStore.prototype, operation).mockImplementation(function (this: IDBObjectStore, ...args: unknown[]) {

@@ -6,7 +6,7 @@ export function create(factory: PolicyFactory, options: object, window: Window =
   return Recommender.create({ policy: make(options), window, seed: 5 });
 }
 
-/** Impressions of 30 rounds, and a set of conversions for them. */
+/** Impressions of 30 rounds, and conversions for some of them. */
 export function history(recommender: Recommender, setting: Setting, random: () => number, dyadic = true) {
   const events: { impressionId: string; reward: number; at: number; goal: string; eventId: string }[] = [];
   for (let round = 1; round <= 30; round++) {

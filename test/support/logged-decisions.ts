@@ -1,7 +1,7 @@
 import { type Evaluation, type EvaluationRequest, evaluate, type LoggedDecision } from "afterclick";
 import type { Stream } from "../../simulation/stream.ts";
 
-// A world of three actions with known conversion rates, logged by a policy of fixed probabilities.
+// A world of three actions with known conversion rates. A policy with fixed probabilities wrote the log.
 
 export const K = 3;
 export const RATES = [0.1, 0.3, 0.6];
@@ -9,7 +9,7 @@ export const LOGGED = [0.6, 0.3, 0.1];
 export const oneHot = (action: number): number[] => RATES.map((_, a) => Number(a === action));
 export const points = Float64Array.from(RATES.flatMap((_, action) => oneHot(action)));
 
-/** Decisions a millisecond apart; a conversion comes after a delay. */
+/** Decisions one millisecond apart, with delayed conversions. */
 export function drawn(n: number, random: Stream, delay: () => number = () => 0): LoggedDecision[] {
   return Array.from({ length: n }, (_, shownAt) => {
     const lot = random();
@@ -19,7 +19,7 @@ export function drawn(n: number, random: Stream, delay: () => number = () => 0):
   });
 }
 
-/** Evaluates a policy that always takes the best action, with a window of a second. */
+/** Evaluates the policy that always takes the best action, with a window of one second. */
 export function evaluated(log: readonly LoggedDecision[], more: Partial<EvaluationRequest> = {}): Promise<Evaluation> {
   return evaluate({ log, policy: () => oneHot(2), asOf: log.length, window: { ms: 1000 }, ...more });
 }

@@ -6,17 +6,17 @@ interface Element {
   readonly props: { readonly children?: unknown; readonly [name: string]: unknown };
 }
 
-/** A component as it is drawn for the first time. */
+/** The first rendering of a component. */
 export interface Drawn {
-  /** All that it says, in the order of the page. */
+  /** The text, in the order of the page. */
   readonly text: string;
-  /** Its elements, components resolved. */
+  /** The elements, with components resolved. */
   readonly elements: readonly Element[];
-  /** Its charts, which are not drawn. */
+  /** The props of its charts, which are not drawn. */
   readonly charts: readonly ChartProps[];
 }
 
-/** Draws a component without a page. Its hooks give what they give at first, and effects do not run. */
+/** Renders a component without a page. Hooks return their initial values, and effects do not run. */
 export function drawn<Props extends object>(component: (props: Props) => unknown, props: Props): Drawn {
   const elements: Element[] = [];
   const charts: ChartProps[] = [];

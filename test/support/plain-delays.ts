@@ -2,7 +2,7 @@
 export interface Shown {
   readonly time: number;
   delay?: number;
-  /** Whether its cohort has been handed back. */
+  /** Whether its cohort is older than the span. All such cohorts count as one. */
   passed: boolean;
 }
 
@@ -16,7 +16,7 @@ export function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map
   return groups;
 }
 
-/** The dyadic interval of an index, doubled while the end of the doubled one is at least `same` of its lengths before `newest`. */
+/** The dyadic interval of an index. It doubles while the doubled interval ends at least `same` of its lengths before `newest`. */
 export function intervalOf(index: number, newest: number, same: number): readonly [start: number, length: number] {
   let length = 1;
   while (newest - end(index, 2 * length) >= same * length) length *= 2;
@@ -27,7 +27,7 @@ function end(index: number, length: number): number {
   return Math.floor(index / length) * length + length;
 }
 
-/** Upper ends of bins: 16 of one step, then 8 of two, 8 of four and so on, until one holds `longest`. */
+/** Upper ends of bins: 16 of one step, 8 of two, 8 of four and so on, until one contains `longest`. */
 export function binEnds(longest: number): number[] {
   const ends: number[] = [];
   for (let width = 1, at = 0; at <= longest; width *= 2) {
@@ -40,8 +40,8 @@ export function binEnds(longest: number): number[] {
 }
 
 /**
- * The law of delays from lists, as its definition has it: of the conversions that came after at most u, among impressions old
- * enough for u, the share that took u; an impression is as old as those of its cohort on average.
+ * The delay law from lists, by its definition: the share of conversions with delay u among those with a delay of at most u, over
+ * impressions at least as old as u. The age of an impression is the mean age of its cohort.
  */
 export class PlainDelays {
   readonly shown: Shown[] = [];
@@ -74,7 +74,7 @@ export class PlainDelays {
     return intervalOf(Math.floor(time / this.unit), this.newest, 4);
   }
 
-  /** Mean age at `now` of each impression's cohort. */
+  /** Mean age of each impression's cohort at `now`. */
   ages(now: number): number[] {
     const cohorts = grouped(this.shown, ({ time, passed }) => (passed ? "passed" : this.#cohort(time).join()));
     const ages = new Map<Shown, number>();
@@ -121,7 +121,7 @@ export class PlainDelays {
     return before + ((after - before) * (steps - from)) / (to - from);
   }
 
-  /** The share of its conversions that each impression should have had by `now`, by the law as it was known at another time. */
+  /** The expected share of each impression's conversions by `now`, under the law as known at another time. */
   matured(now: number, known = now): number[] {
     const of = new Map<number, number>();
     return this.ages(now).map((age) => {

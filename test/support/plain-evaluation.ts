@@ -1,7 +1,7 @@
 import type { LoggedDecision } from "afterclick";
 import { solved } from "./dense.ts";
 
-/** What is asked of the plain evaluation; the decisions in order of time, all of them shown by `asOf`. */
+/** Input of the plain evaluation. Decisions are in order of time, and all were shown by `asOf`. */
 export interface PlainRequest {
   readonly log: readonly LoggedDecision[];
   readonly policy: (decision: LoggedDecision, place: number) => readonly number[];
@@ -9,7 +9,7 @@ export interface PlainRequest {
   readonly windowMs: number;
   readonly split: number;
   readonly reward: { readonly min: number; readonly max: number };
-  /** Given, or by the product limit of the log's conversions. */
+  /** Share of conversions that have arrived by an age. Default: the product limit of the log's conversions. */
   readonly maturity?: (age: number) => number;
 }
 
@@ -21,7 +21,7 @@ interface SeenConversion {
 
 const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0);
 
-/** F(age): the product, over delays above it, of the share that took less, among conversions that could have taken it. */
+/** F(age): the product, over delays above the age, of the share of smaller delays among conversions that could have had this delay. */
 export function productLimit(seen: readonly SeenConversion[], age: number, weightOf: (i: number) => number = () => 1): number {
   const later = [...new Set(seen.map(({ delay }) => delay))].filter((delay) => delay > age);
   const total = (of: (each: SeenConversion) => boolean): number => sum(seen.map((each, i) => (of(each) ? weightOf(i) : 0)));
@@ -30,7 +30,7 @@ export function productLimit(seen: readonly SeenConversion[], age: number, weigh
   }, 1);
 }
 
-/** Twice the log likelihood ratio of a mean of 0: sum log(1 + x m) at its greatest, x such that no 1 + x m is negative. */
+/** Twice the log likelihood ratio of a mean of 0: the maximum over x of sum log(1 + x m), where no 1 + x m is negative. */
 function deviance(moments: readonly number[], extremes: readonly number[]): number {
   const [low, high] = [Math.min(0, ...moments, ...extremes), Math.max(0, ...moments, ...extremes)];
   if (low === 0 || high === 0) return low === high ? 0 : Number.POSITIVE_INFINITY;
@@ -43,7 +43,7 @@ function deviance(moments: readonly number[], extremes: readonly number[]): numb
   return 2 * sum(moments.map((m) => Math.log(1 + ((from + to) / 2) * m)));
 }
 
-/** The ratio of two sums, and the ends of its interval: the farthest ratios of a deviance of at most chi-square's 95 %. */
+/** The ratio of two sums with its interval: the extreme ratios whose deviance is at most the 95 % quantile of chi-square. */
 function interval(terms: readonly { value: number; least: number; most: number; share: number }[]) {
   const value = sum(terms.map((each) => each.value)) / sum(terms.map(({ share }) => share));
   const of = (ratio: number): number => {
@@ -64,7 +64,7 @@ function interval(terms: readonly { value: number; least: number; most: number; 
   return { value, low: end(-1), high: end(1) };
 }
 
-/** Expected reward of each candidate, from decisions and their rewards: ridge regression, or the mean without features. */
+/** Expected reward of each candidate by ridge regression on decisions and rewards, or by their mean without features. */
 function rewardModel(seen: readonly { decision: LoggedDecision; reward: number }[], { min, max }: PlainRequest["reward"]) {
   const within = (value: number): number => Math.min(Math.max(value, min), max);
   const rowOf = ({ points, count }: LoggedDecision, i: number): number[] => {
@@ -89,7 +89,7 @@ function rewardModel(seen: readonly { decision: LoggedDecision; reward: number }
     Array.from({ length: decision.count }, (_, i) => within(sum(rowOf(decision, i).map((each, j) => each * theta[j]))));
 }
 
-/** Four estimates with their intervals, from their definitions. */
+/** The four estimates with their intervals, by their definitions. */
 export function plainEvaluation({ log, policy, asOf, windowMs, split, reward: range, maturity }: PlainRequest) {
   const seen = log.flatMap(({ shownAt, conversions = [] }, place): SeenConversion[] => {
     const bound = Math.min(asOf - shownAt, windowMs);
@@ -117,7 +117,7 @@ export function plainEvaluation({ log, policy, asOf, windowMs, split, reward: ra
   const estimate = (weight: (row: Row) => number, base: (row: Row) => number, share: (row: Row) => number) => {
     const total = (weightOf: (i: number) => number): number =>
       sum(rows.map((row) => (weight(row) * row.reward) / (maturity ? row.maturity : productLimit(seen, row.age, weightOf))));
-    // How the sum changes with the weight of a conversion in the product limit: a central difference.
+    // Derivative of the sum by the weight of a conversion in the product limit, as a central difference.
     const step = 1e-4;
     const slope = (i: number): number => (total((j) => 1 + step * Number(i === j)) - total((j) => 1 - step * Number(i === j))) / (2 * step);
     const drift = log.map(() => 0);

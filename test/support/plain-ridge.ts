@@ -8,20 +8,20 @@ export interface PlainRidgeOptions {
   readonly shrinkage?: "evidence" | "fixed";
   readonly halfLife?: number;
   readonly rewards?: "linear" | "bernoulli";
-  /** Rounds, or ms, or none. */
+  /** The window in rounds or ms, or none. */
   readonly window: { readonly rounds: number } | { readonly ms: number } | "none";
 }
 
 interface Impression extends Shown {
   readonly x: readonly number[];
-  /** What it counts for, its features as they count in the covariance, and the offset of its log-odds. */
+  /** Weight, features as they count in the covariance, and offset of the log-odds. */
   weight: number;
   readonly weighted: readonly number[];
   readonly offset: number;
   reward: number;
 }
 
-/** Sums in which an impression counts for what has matured of it. */
+/** Sums in which each impression counts by its matured share. */
 export interface PlainSums {
   readonly gram: number[][];
   readonly moment: number[];
@@ -37,7 +37,7 @@ const square = (d: number, of: (i: number, j: number) => number): number[][] =>
   Array.from({ length: d }, (_, i) => Array.from({ length: d }, (_, j) => of(i, j)));
 const solve = (a: readonly (readonly number[])[], b: readonly number[]): number[] => solved(Float64Array.from(a.flat()), b);
 
-/** a^-1, for a matrix that needs no pivoting. */
+/** The inverse of a matrix that needs no pivoting. */
 function inverse(a: readonly (readonly number[])[]): number[][] {
   const rows = a.map((row, i) => [...row, ...axis(a.length, i)]);
   for (const [i, pivot] of rows.entries()) {
@@ -53,14 +53,14 @@ function inverse(a: readonly (readonly number[])[]): number[][] {
 
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 
-/** gram + least I + (ridge - least) (I - e e^T), e being the direction of the level. */
+/** gram + least I + (ridge - least) (I - e e^T), where e is the direction of the level. */
 export function penalised({ gram, level }: PlainSums, ridge: number, least: number): number[][] {
   const size = dot(level, level);
   const e = (i: number, j: number): number => (size > 0 ? (level[i] * level[j]) / size : Number(i === j));
   return square(level.length, (i, j) => gram[i][j] + least * Number(i === j) + (ridge - least) * (Number(i === j) - e(i, j)));
 }
 
-/** MacKay's fixed point: the ridge is noise variance over parameter variance, the noise's by the squared errors of the fit. */
+/** MacKay's fixed point: ridge = noise variance / parameter variance, with the noise variance from the squared errors of the fit. */
 export function plainEvidence(sums: PlainSums, { least, rewardVariance, noise, from }: Record<string, number>): number {
   const { gram, moment, level, count, squares } = sums;
   const d = moment.length;
@@ -83,7 +83,7 @@ export function plainEvidence(sums: PlainSums, { least, rewardVariance, noise, f
   return ridge;
 }
 
-/** The delay-aware linear model from the list of all impressions: nothing is kept up to date, all is summed and solved anew. */
+/** The delay-aware linear model from a list of all impressions. It caches nothing, and sums and solves everything anew. */
 export class PlainRidge {
   readonly options: Required<PlainRidgeOptions>;
   readonly delays: PlainDelays;
@@ -133,7 +133,7 @@ export class PlainRidge {
     return impression;
   }
 
-  /** Cohorts of sums are handed back as those of delays are. */
+  /** Cohorts of sums pass the span by the same rule as those of delays. */
   #pass(time: number): void {
     const unit = 16 * this.delays.unit;
     for (const each of this.impressions) {
@@ -152,7 +152,7 @@ export class PlainRidge {
     impression.reward = reward;
   }
 
-  /** What each impression counts for: within a cohort of sums, as much as all of its impressions on average. */
+  /** Weight of each impression: the mean weight in its cohort of sums. */
   shares(): number[] {
     const matured = this.delays.matured(this.#now);
     const place = new Map(this.impressions.map((each, i) => [each, i]));
@@ -186,7 +186,7 @@ export class PlainRidge {
     return { gram, moment, level, count, squares: total(({ reward }) => reward * reward) };
   }
 
-  /** The inverse of what the mean's parameter is solved with. */
+  /** Inverse of the matrix of the mean's parameter. */
   inverse(): number[][] {
     return inverse(penalised(this.sums(), this.ridge, this.options.ridge));
   }
@@ -206,7 +206,7 @@ export class PlainRidge {
     return Math.sqrt((errors + 10 * this.options.rewardVariance) / (count + 10));
   }
 
-  /** V: of all impressions, matured or not. */
+  /** V, over all impressions, matured or not. */
   information(): number[][] {
     const { dimension: d, ridge } = this.options;
     return square(d, (i, j) => {
@@ -214,7 +214,7 @@ export class PlainRidge {
     });
   }
 
-  /** Mean and standard deviation of what is linear in x. */
+  /** Mean and standard deviation of a linear function of x. */
   latent(x: readonly number[]): { mean: number; deviation: number } {
     return { mean: dot(x, this.parameter()), deviation: this.spread() * Math.sqrt(dot(x, solve(this.information(), x))) };
   }

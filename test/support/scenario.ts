@@ -1,6 +1,6 @@
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 
-/** A small linear-congruential stream: test data that is the same everywhere. */
+/** A small linear-congruential stream. It gives the same test data on every machine. */
 export function stream(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,26 +9,26 @@ export function stream(seed: number): () => number {
   };
 }
 
-/** `count` vectors of `dimension` multiples of 2^-12 in [-1/2, 1/2). */
+/** `count` vectors with `dimension` multiples of 2^-12 in [-1/2, 1/2). */
 export function dyadicVectors(random: () => number, count: number, dimension: number): number[][] {
   return Array.from({ length: count }, () => Array.from({ length: dimension }, () => (Math.floor(random() * 4096) - 2048) / 4096));
 }
 
-/** A way in which a policy is tested. With a `domain` among the options it is asked without candidates. */
+/** A tested configuration of a policy. If the options have a `domain`, requests have no candidates. */
 export interface Setting {
   readonly label: string;
   readonly options: Record<string, unknown>;
-  /** Chooses one point at a time, in its own order. */
+  /** The policy chooses one point at a time, in its own order. */
   readonly proposes?: boolean;
 }
 
-/** 4-dimensional points of a fixed domain, multiples of 2^-12 inside [0, 1). */
+/** 4-dimensional points of a fixed domain: multiples of 2^-12 in [0, 1). */
 const points = dyadicVectors(stream(3), 20, 4).map((point) => point.map((coordinate) => coordinate + 0.5));
 
-/** The box around them. */
+/** The bounding box of these points. */
 const box = Array.from({ length: 4 }, () => [0, 1]);
 
-/** Candidates to ask a policy with, if it takes any. */
+/** Candidates for a request, if the policy takes any. */
 export function candidatesFor({ options }: Setting, random: () => number, count = 6): { id: string; features: number[] }[] | undefined {
   const vectors = dyadicVectors(random, count, 4);
   return "domain" in options ? undefined : vectors.map((features, i) => ({ id: `item-${i}`, features }));
@@ -133,8 +133,8 @@ export const settings: Record<string, readonly Setting[]> = {
 };
 
 /**
- * Plays 40 rounds with delayed, late and repeated conversions, saves, restores, and plays 20 more.
- * Returns every decision and the final snapshot in a form that compares by bits.
+ * Plays 40 rounds with delayed, late and repeated conversions, saves, restores, and plays 20 more rounds.
+ * Returns all decisions and the final snapshot, in a form that shows every bit.
  */
 export async function play(factory: PolicyFactory, setting: Setting, module?: WebAssembly.Module): Promise<string> {
   const random = stream(17);
@@ -158,7 +158,7 @@ export async function play(factory: PolicyFactory, setting: Setting, module?: We
   return bits(log, recommender.snapshot());
 }
 
-/** JSON in which every number is written by its bits, and the bytes in hexadecimal. */
+/** JSON with each number as its bits and bytes as hexadecimal. */
 function bits(log: unknown, bytes: Uint8Array): string {
   const view = new DataView(new ArrayBuffer(8));
   const decisions = JSON.stringify(log, (_, value) => {
@@ -169,7 +169,7 @@ function bits(log: unknown, bytes: Uint8Array): string {
   return `${decisions} ${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Plays every policy of the table with every setting it is tested with. */
+/** Plays every setting of every policy in the table. */
 export async function playAll(): Promise<Record<string, string>> {
   const played: Record<string, string> = {};
   for (const factory of policies) {

@@ -214,7 +214,7 @@ it("refuses a single conversion whose id is forged, or whose reward or time is o
     expect(await convert({ impressionId, reward: 1.01 })).toMatchObject({ status: 422, body: { detail: expect.stringMatching(/reward/) } });
     expect(await convert({ impressionId, reward: -0.01 })).toMatchObject({ status: 422 });
     expect(await convert({ impressionId, reward: 1, timestamp: Date.now() + 600_000 })).toMatchObject({ status: 422 });
-    // Seconds taken for milliseconds.
+    // Seconds instead of milliseconds.
     expect(await convert({ impressionId, reward: 1, timestamp: Math.floor(Date.now() / 1000) })).toMatchObject({ status: 422 });
   });
 });

@@ -4,7 +4,7 @@ import { call, convert, createModel, describeModel, HOUR_MS, recommend, show, st
 import { closing, MINUTE_MS, START, tick, useClock } from "./clock.ts";
 import { down } from "./fault.ts";
 
-// The last moment at which something still holds, and the first at which it does not.
+// Time limits: the last moment at which a rule holds, and the first at which it does not.
 
 const metricsOf = async (model: string) => (await call("GET", `/v1/models/${model}/metrics`)).body;
 
@@ -48,7 +48,7 @@ it("keeps a conversion in KV until an hour after its audit, and never for less t
   const [impressionId] = await show(model, {});
   await convert({ impressionId, reward: 1 });
   const expirations = async () => (await env.EVENTS.list({ prefix: `event/${model}/` })).keys.map(({ expiration }) => expiration);
-  // From midnight: 80 minutes to the closing, a day to the audit, an hour.
+  // From midnight: 80 minutes to the closing, a day to the audit, and an hour more.
   expect(await expirations()).toEqual([Date.UTC(2037, 0, 2, 2, 20) / 1000]);
   vi.setSystemTime(Date.UTC(2037, 0, 2, 2, 19));
   await convert({ impressionId, reward: 0.5 }, { timestamp: START, id: "msg_at_the_last_moment" });

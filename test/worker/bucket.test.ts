@@ -12,7 +12,7 @@ import {
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 
-// Worked out by hand. All times are of UTC; "kept" is how long what was shown is kept after its bucket closes.
+// Computed by hand. All times are UTC. "kept" is the retention after the bucket closes.
 const calendar = [
   {
     of: { window: HOUR, grace: 5 * MINUTE, kept: 30 * DAY },
@@ -24,7 +24,7 @@ const calendar = [
     forgotten: "2026-03-31T11:20:00.000Z",
   },
   {
-    // A bucket is no shorter than a minute.
+    // A bucket is at least one minute long.
     of: { window: MINUTE, grace: 0, kept: DAY },
     shown: "2026-03-01T10:07:59.999Z",
     bucket: ["2026-03-01T10:07:00.000Z", "2026-03-01T10:08:00.000Z"],
@@ -52,7 +52,7 @@ const calendar = [
     forgotten: "2026-03-03T15:00:10.000Z",
   },
   {
-    // Nor longer than an hour.
+    // A bucket is at most one hour long.
     of: { window: 7 * DAY, grace: 5 * MINUTE, kept: DAY },
     shown: "2026-03-01T11:00:00.000Z",
     bucket: ["2026-03-01T11:00:00.000Z", "2026-03-01T12:00:00.000Z"],

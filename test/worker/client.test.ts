@@ -5,7 +5,7 @@ import { afterclick } from "../../worker/client.ts";
 import { app } from "../../worker/edge/app.ts";
 import { HOUR_MS, sign } from "./client.ts";
 
-/** The worker in place of the network. */
+/** Calls the worker instead of the network. */
 const fetchWorker = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
   const context = createExecutionContext();
   const response = await app.fetch(new Request(input, init), env, context);

@@ -18,13 +18,13 @@ export interface Reply {
 export interface CallOptions {
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bindings in place of the real ones. */
+  /** Bindings that replace the real ones. */
   readonly env?: Partial<Environment>;
-  /** The isolate that answers; by default the one of all tests of a file. */
+  /** The isolate that answers. Default: one for all tests of a file. */
   readonly isolate?: Pick<App, "fetch">;
 }
 
-/** Calls the worker. A string is sent as it is, anything else as JSON. */
+/** Calls the worker. Sends a string as it is, and anything else as JSON. */
 export async function call(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<Reply> {
   const { key = env.AFTERCLICK_SECRET_KEY, isolate = app } = options;
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }), ...options.headers };
@@ -48,7 +48,7 @@ function contentOf(response: Response): Promise<unknown> {
 
 let models = 0;
 
-/** A new model of three actions with a window of an hour, served by its learner unless it says otherwise. Returns its name. */
+/** Creates a model of three actions with a window of one hour, served by its learner by default. Returns its name. */
 export async function createModel(body: object = {}): Promise<string> {
   const name = `model-${++models}`;
   const created = await call("PUT", `/v1/models/${name}`, { window: { ms: HOUR_MS }, serving: "learner", ...body });
@@ -57,14 +57,14 @@ export async function createModel(body: object = {}): Promise<string> {
   return name;
 }
 
-/** Recommends; the ids of the impressions, best first. */
+/** Requests recommendations. Returns impression ids, best first. */
 export async function recommend(model: string, body: object = {}, options: CallOptions = {}): Promise<string[]> {
   const reply = await call("POST", `/v1/models/${model}/recommendations`, body, options);
   expect(reply.status).toBe(201);
   return reply.body.actions.map(({ impressionId }: { impressionId: string }) => impressionId);
 }
 
-/** Shows actions by other means; by default a mug, in Portugal, now. Their impression ids. */
+/** Registers impressions: by default a mug, in Portugal, now. Returns their ids. */
 export async function show(model: string, ...items: object[]): Promise<string[]> {
   const shown = items.map((fields) => ({ action: "mug", context: { country: "PT" }, shownAt: Date.now(), ...fields }));
   const { status, body } = await call("POST", `/v1/models/${model}/impressions`, shown);
@@ -72,7 +72,7 @@ export async function show(model: string, ...items: object[]): Promise<string[]>
   return body.impressions.map(({ impressionId }: { impressionId: string }) => impressionId);
 }
 
-/** Keeps a snapshot of now, as publishing does, by putting the catalogue that is there. Its version. */
+/** Makes the model keep a snapshot, by putting its present catalogue again. Returns the version. */
 export async function keep(model: string): Promise<number> {
   const actions = await runInDurableObject(learnerOf(model), (_, { storage }) =>
     Array.from(storage.sql.exec<{ content: string }>("SELECT content FROM actions ORDER BY place"), ({ content }) => JSON.parse(content)),
@@ -90,7 +90,7 @@ export interface WebhookOptions {
   readonly env?: Partial<Environment>;
 }
 
-/** Posts conversions as a shop's backend would, signed. */
+/** Posts signed conversions, as a shop's backend does. */
 export function convert(
   data: unknown,
   { type = "conversion", id = `msg_${++webhooks}`, timestamp = Date.now(), env: bindings }: WebhookOptions = {},
@@ -99,12 +99,12 @@ export function convert(
   return call("POST", "/v1/conversions", body, { key: null, headers: sign(id, body), env: bindings });
 }
 
-/** What became of each conversion of a webhook. */
+/** Posts conversions. Returns the status of each. */
 export function statusesOf({ body }: Reply): string[] {
   return body.conversions.map(({ status }: { status: string }) => status);
 }
 
-/** What became of an impression. */
+/** Reads the status of an impression. */
 export async function statusOf(impressionId: string): Promise<string> {
   return (await call("GET", `/v1/impressions/${impressionId}`)).body.status;
 }
@@ -122,7 +122,7 @@ export async function describeModel(model: string): Promise<Description> {
   return body;
 }
 
-/** What a model has learnt and counted. */
+/** Reads the model's description, with its counts and digest. */
 export async function stateOf(model: string): Promise<Pick<Description, "digest" | "counts">> {
   const { digest, counts } = await describeModel(model);
   return { digest, counts };
@@ -132,13 +132,13 @@ export function learnerOf(model: string) {
   return env.LEARNER.get(env.LEARNER.idFromName(model));
 }
 
-/** Names of the events that KV holds of a model. */
+/** Names of the model's events in KV. */
 export async function journalOf(model: string): Promise<string[]> {
   const { keys } = await env.EVENTS.list({ prefix: `event/${model}/` });
   return keys.map(({ name }) => name);
 }
 
-/** All that is stored of a model, in its tables and in KV, as one text: bytes as Latin-1. */
+/** All stored data of a model, in its tables and in KV, as one text. Bytes are Latin-1. */
 export async function storedOf(model: string): Promise<string> {
   const rows = await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => {
     const tables = sql

@@ -13,7 +13,7 @@ const unreachable = { LEARNER: down.LEARNER };
 const alarmOf = (model: string): Promise<number | null> => runInDurableObject(learnerOf(model), (_, { storage }) => storage.getAlarm());
 const heal = async (model: string) => expect(await learnerOf(model).heal()).toEqual({ value: null });
 
-/** Closes a first bucket, so that the watermark stands where the second one begins. Returns that time, at which the clock stands. */
+/** Closes a first bucket, so that the watermark is at the start of the second. Returns that time, and sets the clock to it. */
 async function afterFirstBucket(model: string): Promise<number> {
   await show(model, {});
   tick(QUARTER_MS);
@@ -51,7 +51,7 @@ it("sets its alarm for a publication, a closing, an audit and a forgetting, each
   vi.setSystemTime(shownAt);
   const [impressionId] = await show(model, {});
   await convert({ impressionId, reward: 1 });
-  // The catalogue was published long ago: what has been learnt since is due at once.
+  // The catalogue's publication is old, so newer learning is due at once.
   expect(await alarmOf(model)).toBe(shownAt - 6 * MINUTE_MS);
   const calendar = [shownAt, closing(shownAt), auditing(shownAt), forgetting(shownAt, 30 * DAY_MS)];
   for (const [i, due] of calendar.entries()) {
@@ -60,7 +60,7 @@ it("sets its alarm for a publication, a closing, an audit and a forgetting, each
   }
   expect(await describeModel(model)).toMatchObject({ published: { at: shownAt }, counts: { impressions: 1, applied: 1 } });
   expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
-  // To forget, it has kept a snapshot, which is published.
+  // Forgetting keeps a snapshot, which is published.
   await ring(model, Date.now() + MINUTE_MS);
   expect(await alarmOf(model)).toBeNull();
 });

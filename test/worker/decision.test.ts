@@ -18,7 +18,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Makes ids, and with them decisions, follow from a seed. */
+/** Draws ids, and thereby decisions, from a seed. */
 function seeded(seed: number): void {
   const random = stream(seed);
   vi.spyOn(crypto, "getRandomValues").mockImplementation(<T extends ArrayBufferView | null>(array: T): T => {
@@ -41,7 +41,7 @@ interface Shown {
 const ask = (model: string, body: object = {}): Promise<Reply> => call("POST", `/v1/models/${model}/recommendations`, body);
 const shownBy = async (model: string, body: object = {}): Promise<Shown[]> => (await ask(model, body)).body.actions;
 const idsOf = (actions: readonly Shown[]): string[] => actions.map(({ id }) => id);
-/** What decides, without the ids. */
+/** The decision without its ids. */
 const scoresOf = (actions: readonly Shown[]) => actions.map(({ impressionId: _, ...rest }) => rest);
 
 describe("the actions to choose among", () => {
@@ -68,7 +68,7 @@ describe("the actions to choose among", () => {
     expect(answers[0]).toHaveLength(12);
     expect(answers[1]).toEqual(answers[0]);
     expect(answers[2]).toEqual(answers[0]);
-    // Of few among many the vectors are made on their own; where several are left, they are picked from those of all.
+    // A request for few of many actions makes their vectors alone. With several left out, it picks from the vectors of all.
     for (const some of [[actions[7]], actions.slice(2, 9)]) {
       seeded(4);
       const named = scoresOf(await shownBy(model, { context, actions: some.map(({ id }) => ({ id })), limit: 12, defer: true }));
@@ -88,7 +88,7 @@ describe("the actions to choose among", () => {
     expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
     expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ action: "mug", status: "converted" });
     expect(await ask(model, { actions: [{ id: "mug" }] })).toMatchObject({ status: 422, body: { detail: expect.stringContaining("mug") } });
-    // With features of its own it need not be there.
+    // An action with its own features need not be in the catalogue.
     expect(idsOf(await shownBy(model, { actions: [{ id: "mug", features: {} }] }))).toEqual(["mug"]);
     await call("PUT", `/v1/models/${model}/actions`, []);
     expect((await ask(model)).status).toBe(422);
@@ -198,10 +198,10 @@ describe("greedy", () => {
 });
 
 const ACTIONS = ["tent", "mug", "lamp", "rope"].map((id) => ({ id }));
-/** Chi-square with 3 degrees of freedom stays below it in all but one of a thousand samples. */
+/** The 99.9 % quantile of chi-square with 3 degrees of freedom. */
 const CHI_SQUARE_3 = 16.27;
 
-/** A model in memory that has learnt that the mug sells. */
+/** A model in memory that has learnt that the mug converts. */
 async function servedBy(body: Partial<ModelBody>): Promise<Served> {
   const { config, policies } = await prepareModel({ window: { ms: HOUR_MS }, ...body } as ModelBody);
   const featurize = featurizer(config);
@@ -218,7 +218,7 @@ function learn(policy: Policy, features: Float64Array, round: number, reward: nu
 
 const request: DecisionRequest = { limit: 1, exclude: [] };
 
-/** Decides often. How often each action came first, under which arm, and with which chances. */
+/** Decides often. Returns how often each action came first, its assignments and its probabilities. */
 function frequencies(served: Served, times: number, limit = 1) {
   const first = new Map<string, number>();
   const chances = new Map<string, Set<number | undefined>>();
@@ -233,7 +233,7 @@ function frequencies(served: Served, times: number, limit = 1) {
   return { first, chances, arms };
 }
 
-/** Distance of counts from what chances let expect. */
+/** Chi-square distance of counts from the probabilities. */
 function chiSquare(counts: ReadonlyMap<string, number>, chance: (id: string) => number, times: number): number {
   return ACTIONS.reduce((sum, { id }) => {
     const expected = times * chance(id);
@@ -241,7 +241,7 @@ function chiSquare(counts: ReadonlyMap<string, number>, chance: (id: string) => 
   }, 0);
 }
 
-/** The one chance that was told of each action. */
+/** The single probability that was stated for each action. */
 const told =
   (chances: ReadonlyMap<string, ReadonlySet<number | undefined>>) =>
   (id: string): number => {
@@ -268,7 +268,7 @@ describe("a probability that is told", () => {
     const { first, chances } = frequencies(served, times);
     const chance = told(chances);
     const total = ACTIONS.reduce((sum, { id }) => sum + chance(id), 0);
-    // What never came may have had a small chance.
+    // An action that never came may have had a small probability.
     expect(total).toBeGreaterThan(0.99);
     expect(total).toBeLessThan(1 + 1e-9);
     expect(chiSquare(first, chance, times)).toBeLessThan(CHI_SQUARE_3);
@@ -320,7 +320,7 @@ describe("a holdout", () => {
     expect(Math.abs(held - 0.2 * times)).toBeLessThan(4 * Math.sqrt(times * 0.2 * 0.8));
     expect(orders.size).toBe(12);
     const distance = Array.from(orders.values()).reduce((sum, count) => sum + (count - held / 12) ** 2 / (held / 12), 0);
-    // Of chi-square with 11 degrees of freedom, as above.
+    // The same quantile of chi-square with 11 degrees of freedom.
     expect(distance).toBeLessThan(31.26);
   });
 
@@ -358,7 +358,7 @@ describe("shadows", () => {
     { name: "bold", policy: "otf-lin-ts", options: { exploration: 2 } },
   ];
 
-  /** Shows ten lists, half of which convert; ids, and with them everything, by a seed. */
+  /** Shows ten lists, half of which convert. A seed decides the ids and thereby everything. */
   async function run(model: string): Promise<{ actions: unknown[]; impressionIds: string[] }> {
     seeded(13);
     const actions = [];

@@ -71,7 +71,7 @@ it("forgets impressions at the end of their retention, and keeps what it has lea
   await ring(model, forgetting(shownAt, RETENTION_MS));
   expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
   expect(await describeModel(model)).toMatchObject({ digest, counts });
-  // The snapshot that outlives them is published; then nothing is left to wake up for.
+  // The snapshot that outlives the impressions is published. Then no alarm is due.
   await ring(model, Date.now() + HOUR_MS);
   expect(await runDurableObjectAlarm(learnerOf(model))).toBe(false);
 });

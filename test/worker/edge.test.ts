@@ -28,7 +28,7 @@ const ask = (model: string, options: CallOptions, body: object = {}): Promise<Re
   call("POST", `/v1/models/${model}/recommendations`, body, options);
 const statusOf = ({ body }: Reply): string => body.conversions[0].status;
 
-/** Lets something happen to a model, and its alarm publish it. */
+/** Changes a model, and runs the alarm that publishes it. */
 async function learn(model: string): Promise<number> {
   const { body } = await call("POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }]);
   await convert({ impressionId: body.impressions[0].impressionId, reward: 1 });
@@ -112,14 +112,14 @@ describe("an isolate", () => {
     later(-MINUTE_MS);
     expect((await ask(model, options)).body.modelVersion).toBe(before);
     expect(calls).toEqual(["get"]);
-    // Its registration brought the news.
+    // The answer to its registration announced the newer version.
     expect((await ask(model, options)).body.modelVersion).toBe(before);
     expect((await ask(model, options)).body.modelVersion).toBe(after);
     expect(calls).toEqual(["get", "get"]);
     later(FRESH_MS);
     await Promise.all(Array.from({ length: 5 }, () => ask(model, options)));
     expect(calls).toEqual(["get", "get", "get"]);
-    // A clock that was set back does not keep it from looking.
+    // A clock that was set back does not prevent a look-up.
     later(-HOUR_MS);
     await ask(model, options);
     expect(calls).toHaveLength(4);
@@ -160,7 +160,7 @@ describe("registration", () => {
     const env = { LEARNER: learners(fault) };
     await ask(model, { isolate, env });
     calls.length = 0;
-    // The moment lasts until all have been answered.
+    // Time stops until all requests have been answered.
     let missing = 20;
     const { promise, resolve } = Promise.withResolvers<void>();
     vi.spyOn(scheduler, "wait").mockReturnValue(promise);
@@ -222,7 +222,7 @@ describe("registration", () => {
     await ask(model, { isolate });
     later(1);
     const { digest } = (await call("POST", `/v1/models/${model}/reset`, {})).body;
-    // By a clock that is ahead of the learner's.
+    // The isolate's clock is ahead of the learner's.
     later(1000);
     await ask(model, { isolate }, { limit: 2 });
     expect(await describeModel(model)).toMatchObject({ digest, counts: { impressions: 0 }, incidents: { refused: 2 } });
@@ -261,7 +261,7 @@ describe("a snapshot", () => {
           { impressionId: body.impressions[i % 4].impressionId, reward: (i + 1) / 8 },
           { id: `msg_${i}`, timestamp: shownAt + 10 * i },
         );
-        // Snapshots on the way, and a start from one of them, leave no trace.
+        // Snapshots, and a restart from one of them, change nothing.
         if (i % 3 === 0) await call("GET", `/v1/models/${model}/snapshot`);
         if (i % 3 === 1) await evictDurableObject(learnerOf(model));
       }
@@ -350,7 +350,7 @@ describe("publishing", () => {
     expect(kept[0]).toBe(modelVersion);
     expect((await publicationIn(model)).version).toBe(stored ? modelVersion : before?.version);
     await ring(model, 0);
-    // The same one: nothing has happened since.
+    // The same publication, because nothing has happened since.
     expect(await describeModel(model)).toMatchObject({ modelVersion, kept, published: { version: modelVersion } });
     expect((await publicationIn(model)).version).toBe(modelVersion);
   });

@@ -22,7 +22,7 @@ useClock();
 
 const context = { country: "Absurdistan" };
 
-/** A key as it is stored: by the words of the README, the first 16 bytes of SHA-256 over model, zero byte and key, in base64url. */
+/** The stored form of a join key, by the README: the first 16 bytes of SHA-256 over model, zero byte and key, in base64url. */
 async function hashOf(model: string, key: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${key}`));
   return btoa(String.fromCharCode(...new Uint8Array(digest).subarray(0, 16)))
@@ -72,7 +72,7 @@ it("takes all away that a key was given for, and what came with it", async () =>
     { impressionId: a, reward: 0.5 },
     { model, key: "ana", reward: 0.25, goal: "secret-goal" },
   ]);
-  // This one waits: no such thing was shown to her.
+  // This conversion waits: no such action was shown to this key.
   expect(statusesOf(await convert({ model, key: "ana", action: "secret-lamp", reward: 0.25 }))).toEqual(["orphan"]);
   const learnt = await describeModel(model);
   const hashes = async () => {
@@ -111,7 +111,7 @@ it("takes nothing again that KV's list still shows, and misses nothing", async (
     .mockResolvedValue(stale);
   await ring(model, closing(Date.now()));
   await ring(model, Date.now() + DAY_MS);
-  // What it owes, what it has of the bucket, and that once more a day later.
+  // Missing registrations, the bucket's events, and the same a day later.
   expect(list).toHaveBeenCalledTimes(3);
   list.mockRestore();
   expect(await storedOf(model)).not.toContain("msg_secret");

@@ -15,7 +15,7 @@ async function linesOf(model: string): Promise<string[]> {
   return (await call("GET", `/v1/models/${model}/events`)).body.trimEnd().split("\n");
 }
 
-/** A model at the edge, where tents convert half of the time and nothing else does. */
+/** A model at the edge. Tents convert half of the time, and nothing else converts. */
 async function shown(): Promise<string> {
   const model = await createModel({ serving: "edge", minimumShare: 0.2, publish: { ms: MINUTE_MS } });
   for (let n = 0; n < 60; n++) {
@@ -52,7 +52,7 @@ it("reads from a model's log what there was to choose among, with which chance, 
   const converted = decisions.filter(({ conversions = [] }) => conversions.length > 0);
   expect(converted.length).toBeGreaterThan(3);
   expect(converted.every(({ ids, index }) => ids[index] === "tent")).toBe(true);
-  // As of an earlier time less is known.
+  // Fewer conversions are known at an earlier time.
   const asOf = converted[0].shownAt - 1;
   const early = await eventSource(await linesOf(model), { progress, asOf });
   expect(early.decisions.every(({ conversions = [] }) => conversions.length === 0)).toBe(true);
@@ -74,7 +74,7 @@ it("still reads what there was to choose among when the model has forgotten how 
   await ring(model, Date.now() + 3 * DAY_MS);
   await recommend(model, { exclude: ["mug"] });
   const marks = (await linesOf(model)).map((line) => JSON.parse(line)).filter(({ mark }) => mark && mark !== "snapshot");
-  // The first of the catalogue now has all of it; those after it, at kept snapshots, changed nothing.
+  // The first mark now has the whole catalogue. Later marks, at kept snapshots, changed nothing.
   expect(marks.map(({ mark }) => mark)).toEqual(["configuration", ...marks.slice(1).map(() => "actions")]);
   expect(marks[1].content.changed.map(([place, { id }]: [number, { id: string }]) => [place, id])).toEqual([
     [0, "lamp"],
@@ -104,7 +104,7 @@ it("estimates from a model's log that always showing what converts earns more th
   expect(learnt.decisions).toEqual({ learnt: 30, evaluated: 30, tooYoung: 0 });
   const share = log.slice(30).filter(({ conversions = [] }) => conversions.length > 0).length / 30;
   expect(learnt.logged.value).toBeCloseTo(share, 12);
-  // It has learnt from thirty decisions: it does worse than who always shows tents, and better than who never does.
+  // The policy has learnt from thirty decisions. It is worse than always showing tents, and better than never showing them.
   expect(learnt.doublyRobust.value).toBeGreaterThan(mugs.doublyRobust.value);
   expect(learnt.doublyRobust.value).toBeLessThan(tents.doublyRobust.value);
 });

@@ -2,10 +2,10 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { Learner } from "../../worker/learner/learner.ts";
 
-/** Stands between a caller and what it calls: lets a call pass, fails it before it arrives, or loses its reply. */
+/** Stands between caller and target: passes a call on, fails it before arrival, or loses its reply. */
 export type Fault = (method: string, call: () => Promise<unknown>) => Promise<unknown>;
 
-/** The real learners, behind a fault. */
+/** The real learners, with a fault in front. */
 export function learners(fault: Fault): typeof env.LEARNER {
   const namespace = {
     idFromName: (name: string) => env.LEARNER.idFromName(name),
@@ -14,12 +14,12 @@ export function learners(fault: Fault): typeof env.LEARNER {
   return namespace as unknown as typeof env.LEARNER;
 }
 
-/** The real KV, behind a fault. */
+/** The real KV, with a fault in front. */
 export const kv = (fault: Fault): KVNamespace => behind(env.EVENTS, fault);
 
 function behind<Target extends object>(target: Target, fault: Fault): Target {
   const methods = target as Record<string, (...given: unknown[]) => Promise<unknown>>;
-  // Called in place: a remote method's own properties are remote as well.
+  // Calls the method in place, because properties of remote methods are remote too.
   return new Proxy(target, {
     get:
       (_, method: string) =>
@@ -28,7 +28,7 @@ function behind<Target extends object>(target: Target, fault: Fault): Target {
   });
 }
 
-/** What the platform throws. */
+/** The platform's error. */
 export const lost = (flags: { readonly retryable?: boolean; readonly overloaded?: boolean } = { retryable: true }): Promise<never> =>
   Promise.reject(Object.assign(new Error("lost"), flags));
 
@@ -42,13 +42,13 @@ export const replyLost =
     return methods.length === 0 || methods.includes(method) ? lost() : reply;
   };
 
-/** Fails some methods before they arrive. */
+/** Fails some methods before arrival. */
 export const failing =
   (...methods: string[]): Fault =>
   (method, call) =>
     methods.includes(method) ? lost() : call();
 
-/** Lets all pass and remembers which methods were called. */
+/** Passes all calls on and records their methods. */
 export function counted(): { readonly calls: string[]; readonly fault: Fault } {
   const calls: string[] = [];
   return {
@@ -60,7 +60,7 @@ export function counted(): { readonly calls: string[]; readonly fault: Fault } {
   };
 }
 
-/** Stands before each call of a method, of all objects of that kind. Returns what ends it. */
+/** Runs `before` each call of a method, on all objects of that kind. Returns a function that ends this. */
 function intercept(object: object, method: string, fault: (given: unknown[], call: () => unknown) => unknown): () => void {
   const kind = Object.getPrototypeOf(object);
   const original = kind[method];
@@ -75,7 +75,7 @@ function intercept(object: object, method: string, fault: (given: unknown[], cal
 /** A statement that changes a learner's tables. */
 const CHANGE = /INSERT|UPDATE|DELETE/;
 
-/** Runs while each of a learner's changes goes through `before`, which may throw. */
+/** Runs code while each change of a learner goes through `before`, which may throw. */
 export async function withStatements<T>(stub: DurableObjectStub<Learner>, before: (n: number) => void, run: () => Promise<T>): Promise<T> {
   let statements = 0;
   const end = await runInDurableObject(stub, (_, { storage }) =>
@@ -87,7 +87,7 @@ export async function withStatements<T>(stub: DurableObjectStub<Learner>, before
   return run().finally(end);
 }
 
-/** Runs a learner that crashes before its n-th effect on its tables, its alarm or KV; what was not flushed is lost. Whether it did. */
+/** Runs a learner that crashes before its n-th effect on tables, alarm or KV, and loses unflushed writes. Returns whether it crashed. */
 export async function crashing(n: number, stub: DurableObjectStub<Learner>, run: (learner: Learner) => Promise<unknown>): Promise<boolean> {
   let effects = 0;
   const ends: (() => void)[] = [];
@@ -105,7 +105,7 @@ export async function crashing(n: number, stub: DurableObjectStub<Learner>, run:
     );
     return run(learner);
   });
-  // A learner that has crashed does not come to its own end.
+  // A crashed learner does not finish its own work.
   await done.catch(() => {});
   for (const end of ends) end();
   return n > 0 && effects >= n;

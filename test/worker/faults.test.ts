@@ -26,7 +26,7 @@ import { complaints } from "./complaints.ts";
 import { crashing, down, type Fault, kv, learners, lost, replyLost, withStatements } from "./fault.ts";
 import { bytesIn, forged, headerOf, publicationIn, versionAt } from "./published.ts";
 
-// What may go wrong between an isolate, KV and a learner, and what must come of it: a fault and its result each.
+// Faults between an isolate, KV and a learner, each with its required result.
 
 const unreachable = { LEARNER: down.LEARNER };
 const edgeModel = (body: object = {}): Promise<string> => createModel({ serving: "edge", ...body });
@@ -36,7 +36,7 @@ afterEach(() => void vi.restoreAllMocks());
 
 let bare = 0;
 
-/** A new model without a catalogue, for where many are made. */
+/** Creates a model without a catalogue, for tests that need many. */
 async function bareModel(): Promise<string> {
   const name = `bare-${++bare}`;
   expect((await call("PUT", `/v1/models/${name}`, { window: { ms: HOUR_MS }, serving: "learner" })).status).toBe(201);
@@ -135,7 +135,7 @@ describe("the learner throws while it ingests", () => {
     expect(failures).toBeGreaterThan(25);
   });
 
-  /** Registers and converts, each step tried again until it is answered, while the n-th change of the learner's tables fails. */
+  /** Registers and converts while the n-th change of the learner's tables fails. Repeats each step until it is answered. */
   async function answeredAfterFailureAt(n: number, expected?: object) {
     const model = await bareModel();
     const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
@@ -239,7 +239,7 @@ describe("after the window", () => {
     vi.setSystemTime(shownAt + HOUR_MS + 4 * MINUTE_MS);
     expect(statusesOf(await convert({ impressionId: late, reward: 1 }, { timestamp: shownAt + HOUR_MS + 1 }))).toEqual(["late"]);
     expect(await describeModel(model)).toMatchObject({ digest, counts: { late: 1, expired: 2, converted: 0 }, conversionRate: 0 });
-    // What happened in time counts, however slowly it comes.
+    // An event in time counts, however late it arrives.
     expect(statusesOf(await convert({ impressionId: inTime, reward: 1 }, { timestamp: shownAt + HOUR_MS }))).toEqual(["applied"]);
     expect(await describeModel(model)).toMatchObject({ counts: { late: 1, expired: 1, converted: 1 }, conversionRate: 0.5 });
   });
@@ -251,7 +251,7 @@ describe("after the window", () => {
     await convert({ impressionId: known, reward: 1 }, { id: "msg_known", timestamp: shownAt });
     await ring(model, closing(shownAt));
     const { digest, counts } = await describeModel(model);
-    // What both stores had is not taken again.
+    // Events in both stores are not taken twice.
     expect(counts).toMatchObject({ applied: 1, duplicate: 0, late: 0 });
     for (const seen of [1, 2]) {
       expect(statusesOf(await convert({ impressionId, reward: 1 }, { timestamp: shownAt }))).toEqual(["late"]);
@@ -281,7 +281,7 @@ describe("a forged, truncated, other model's or future token", () => {
     const before = [await storedOf(model), await storedOf(other)];
     for (const [kind, token] of Object.entries(refused)) {
       expect((await convert({ impressionId: token, reward: 1 })).status, kind).toBe(401);
-      // In a batch it is the item's status, and the others count.
+      // In a batch it is the item's status, and the other items count.
       expect(statusesOf(await convert([{ impressionId: token, reward: 1 }])), kind).toEqual(["unknown"]);
     }
     expect([await storedOf(model), await storedOf(other)]).toEqual(before);
@@ -308,7 +308,7 @@ describe("a registration batch is lost with its isolate, or delivered twice", ()
     const [impressionId] = await recommend(model, { limit: 2 }, { isolate: createApp(), env: { LEARNER: learners(fault) } });
     expect(calls).toBe(2);
     expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
-    // What came twice takes the room of one.
+    // A repeated event takes the room of one.
     await recommend(model, {}, { isolate: createApp() });
     expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3, pending: 2, converted: 1 }, incidents: { refused: 0 } });
   });
@@ -324,7 +324,7 @@ describe("a crash at any step of closing and publishing", () => {
     expect(crashes).toBeGreaterThan(15);
   });
 
-  /** Runs a model whose bucket has an event that only KV knows up to its closing, with a crash at the n-th effect. */
+  /** Runs a model whose bucket has an event that only KV knows until the closing, with a crash at the n-th effect. */
   async function closedAfterCrashAt(n: number, shownAt: number, expected?: object) {
     vi.setSystemTime(shownAt);
     const model = await bareModel();
@@ -398,14 +398,14 @@ describe("an alarm is lost or fails", () => {
     );
     for (let time = 0; time < 8; time++) {
       await ring(model, due + time * MINUTE_MS);
-      // What it could not publish, and what it could not close.
+      // The learner could neither publish nor close.
       expect(complaints()).toEqual(["an alarm's task failed Error", "an alarm's task failed Error"]);
     }
     expect(await statusOf(impressionId)).toBe("expired");
     for (const spy of broken) spy.mockRestore();
     await ring(model, due + 8 * MINUTE_MS);
     expect(await statusOf(impressionId)).toBe("converted");
-    // Rung twice, it finds nothing to do.
+    // A second alarm finds nothing to do.
     const before = await describeModel(model);
     await runInDurableObject(learnerOf(model), (learner: Learner) => learner.alarm());
     expect(await describeModel(model)).toEqual(before);
@@ -413,7 +413,7 @@ describe("an alarm is lost or fails", () => {
 });
 
 describe("an old snapshot after a newer one, a corrupt one, one of another feature schema", () => {
-  /** Learns, and publishes that. */
+  /** Learns and publishes. */
   async function learn(model: string): Promise<number> {
     await show(model);
     await ring(model, Date.now() + MINUTE_MS);
@@ -522,7 +522,7 @@ describe("the learner is overloaded", () => {
     const sent = await convert({ impressionId, reward: 1 }, { env: counting({ retryable: true, overloaded: true }) });
     expect([sent.status, ...statusesOf(sent)]).toEqual([202, "accepted"]);
     expect(calls).toEqual(["ingest"]);
-    // What was merely lost on the way is tried once more.
+    // A call that was merely lost is retried once.
     await convert({ impressionId, reward: 1 }, { env: counting({ retryable: true }) });
     expect(calls).toEqual(["ingest", "ingest", "ingest"]);
     expect((await describeModel(model)).counts).toMatchObject({ applied: 0, pending: 1 });
@@ -541,7 +541,7 @@ describe("clocks differ, or step back", () => {
     expect(statusesOf(await convert({ impressionId, reward: 1 }, { timestamp: shownAt }))).toEqual(["late"]);
     expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
     expect(statusesOf(await convert({ impressionId, reward: 1 }, { timestamp: shownAt }))).toEqual(["late"]);
-    // What is shown now is shown in a bucket that is open.
+    // New impressions belong to an open bucket.
     const [fresh] = await recommend(model);
     expect(statusesOf(await convert({ impressionId: fresh, reward: 1 }))).toEqual(["applied"]);
     expect((await describeModel(model)).counts).toMatchObject({ impressions: 2, late: 2, applied: 1, converted: 1 });

@@ -20,7 +20,7 @@ import { linesOf } from "../fixtures/relearn.ts";
 import { type Entry, writeStore } from "../fixtures/store.ts";
 import { learnerOf } from "./client.ts";
 
-// What earlier versions of the worker have stored and exported, read by the worker in workerd.
+// The worker of today, in workerd, reads the stored data and exports of earlier versions.
 
 declare global {
   interface ImportMeta {
@@ -38,7 +38,7 @@ const formats = import.meta.glob<{ readonly publication: readonly number[] }>(".
   eager: true,
 });
 
-/** What a worker had stored, and the impressions that it had shown. */
+/** The stored data of a worker, and the ids of its impressions. */
 interface Stored extends Database {
   readonly takenAt: number;
   readonly shown: readonly string[];
@@ -56,7 +56,7 @@ const folders = Array.from(new Set(Object.keys(files).map((path) => path.replace
 const named = folders.map((folder) => ({ folder, generation: folder.split("/")[2], kind: folder.split("/")[3] }));
 const generations = Object.keys(formats).sort();
 const newest = generations[generations.length - 1].split("/")[2];
-/** Whose databases and publications the worker of today goes on with. */
+/** Folders whose databases and publications the worker of today continues. */
 const current = named.filter(({ generation }) => generation === newest);
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: START }));
@@ -65,7 +65,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** One isolate at the edge that knows nothing yet, and the learners of workerd. */
+/** A new isolate at the edge, and the learners of workerd. */
 function workerd(): Place {
   vi.spyOn(crypto, "getRandomValues").mockImplementation(seededBytes(2));
   const isolate = createApp();
@@ -84,7 +84,7 @@ function workerd(): Place {
   };
 }
 
-/** Puts what was stored, and nothing else, where a worker of today finds it. */
+/** Writes the stored data, and nothing else, where a worker of today finds them. */
 async function store(model: string, { takenAt, kv, ...database }: Stored): Promise<void> {
   vi.setSystemTime(takenAt);
   const { keys } = await env.EVENTS.list();
@@ -156,7 +156,7 @@ describe.each(named)("the log of $generation, $kind", ({ folder, generation, kin
     await caller.change("PUT", "", { policy, options, window, seed, ...(encoder && { encoder }), ...(goals && { goals }) });
     const { impressions, conversions } = await caller.change("POST", "/events", text);
     const ofType = (type: string) => lines.filter((line) => line.type === type);
-    // What was deferred and never shown is left out once its bucket is closed, and this one's is not.
+    // A deferred impression that was never shown is left out when its bucket is closed. This bucket is open.
     expect(impressions).toBe(ofType("impression").length);
     const statuses = Map.groupBy(ofType("conversion"), ({ status }) => status);
     expect(conversions).toEqual(Object.fromEntries(Array.from(statuses, ([status, all]) => [status, all.length])));

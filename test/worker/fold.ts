@@ -2,12 +2,12 @@ import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { expect } from "vitest";
 import { call, describeModel } from "./client.ts";
 
-// What a model's event log says, read by rules of its own: against it stands what the worker counts and has learnt.
+// Derives counts and digest from a model's event log, by its own rules. Tests compare them with the worker's.
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of a line, it also checks.
 export type Line = Readonly<Record<string, any>>;
 
-/** All lines of a model's log, or those after a place in it; the first says what it is. */
+/** All lines of a model's log, or those after an event. The first line is the head. */
 export async function logOf(model: string, after = 0): Promise<Line[]> {
   const { body } = await call("GET", `/v1/models/${model}/events?after=${after}`);
   return linesOf(body);
@@ -25,7 +25,7 @@ export const linesOf = (text: string): Line[] =>
 const isLive = ({ type, state }: Line) => type === "impression" && state === "live";
 const counts = ({ type, status }: Line) => type === "conversion" && (status === "applied" || status === "conflict");
 
-/** What conversions come to: 0 and not converted if all is retracted, undefined before the first. */
+/** Outcome of an impression's conversions: 0 and not converted if all are retracted, undefined before the first. */
 function worth(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null) {
   if (conversions.every(({ reward }) => reward === null)) return undefined;
   const rank = ({ at, event, reward }: Line) => [at, event, reward ?? Number.NEGATIVE_INFINITY];
@@ -57,7 +57,7 @@ export function countsOf([head, ...lines]: readonly Line[]) {
   };
 }
 
-/** What a model counts and has learnt is what its log says. */
+/** Checks that the model's counts and digest follow from its log. */
 export async function expectConsistent(model: string): Promise<void> {
   const [lines, { digest, counts }] = [await logOf(model), await describeModel(model)];
   expect(counts).toMatchObject(countsOf(lines));
@@ -65,7 +65,7 @@ export async function expectConsistent(model: string): Promise<void> {
   expect(digest).toBe(await foldedDigest(lines));
 }
 
-/** The digest of a recommender that learns, line by line, what a log says. */
+/** The digest of a recommender that learns a log, line by line. */
 export async function foldedDigest([{ config }, ...lines]: readonly Line[]): Promise<string> {
   const { policy: id, options, window, reward, seed, goals } = config;
   const factory = policies.find((each) => each.id === id) as unknown as PolicyFactory<object>;

@@ -63,7 +63,7 @@ it("keeps its digest through snapshots and evictions, and does not replay what a
   expect(before.counts).toMatchObject({ impressions: 1500, converted: 300 });
   expect((await call("GET", `/v1/models/${model}/snapshot`)).status).toBe(200);
   const snapshot = await runInDurableObject(learner, (_, { storage }) => {
-    // Only what came after the newest snapshot may be read: without the rest the state is the same.
+    // Only events after the newest snapshot may be read. Without the older ones the state is the same.
     const newest = storage.sql
       .exec<{ seq: number; chunks: number }>("SELECT seq, count(*) AS chunks FROM snapshots GROUP BY seq ORDER BY seq DESC LIMIT 1")
       .one();
@@ -71,7 +71,7 @@ it("keeps its digest through snapshots and evictions, and does not replay what a
     return newest;
   });
   expect(snapshot.seq).toBeGreaterThanOrEqual(1000);
-  // Larger than what a row may hold.
+  // Larger than the limit of a row.
   expect(snapshot.chunks).toBeGreaterThan(1);
   await evictDurableObject(learner);
   expect(await stateOf(model)).toEqual(before);
@@ -135,7 +135,7 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
         const [{ status }] = await value(learnerOf(model).ingest([each]));
         const { impression: impressionId, goal, event: eventId, reward, at } = each;
         const theirs = sdk.convert({ impressionId, goal, eventId, reward, at }).status;
-        // What the SDK does not remember, the learner does: late events, and those whose impression may still come.
+        // The learner remembers events that the SDK does not: late ones, and those whose impression may still arrive.
         const text = JSON.stringify(each);
         expect(status).toBe(seen.has(text) ? "duplicate" : theirs === "unknown" ? "orphan" : theirs);
         seen.add(text);

@@ -24,13 +24,13 @@ useClock();
 
 const unreachable = { LEARNER: learners(() => lost()) };
 
-/** Shows one action. Its impression id. */
+/** Shows one action. Returns its impression id. */
 async function showOne(model: string, fields: object = {}): Promise<string> {
   const [impressionId] = await show(model, fields);
   return impressionId;
 }
 
-/** Without how often something came again, which depends on how often it was sent. */
+/** The answer without the count of repetitions, which depends on how often events were sent. */
 async function uncounted(model: string) {
   const { digest, counts } = await stateOf(model);
   return { digest, counts: { ...counts, duplicate: 0 } };
@@ -47,7 +47,7 @@ const converted = (reward: number, timestamp: number, id?: string): Delivery => 
 const restated = (reward: number, timestamp: number, id?: string): Delivery => [{ reward }, { type: "conversion.updated", timestamp, id }];
 const retracted = (timestamp: number, id?: string): Delivery => [{}, { type: "conversion.retracted", timestamp, id }];
 
-/** A new model with one impression that some conversions came for; all of them once more, if `twice`. */
+/** A new model with one impression and some conversions, all of them sent again if `twice`. */
 async function after(
   deliveries: readonly Delivery[],
   { twice = false, ...config }: { twice?: boolean; policy?: string; options?: object } = {},
@@ -144,7 +144,7 @@ it("adds up goals by their weights", async () => {
     expect(await state()).toEqual(await worth(total));
   }
   await convert({ impressionId, goal: "order" }, { type: "conversion.retracted", timestamp: at + 1 });
-  // Below zero: what an impression is worth may leave the range of one conversion.
+  // Below zero: an impression's reward may leave the range of one conversion.
   expect((await state()).reward).toBe(-0.125);
   expect(await statusOf(impressionId)).toBe("converted");
 });
@@ -186,14 +186,14 @@ it("counts a day later what neither the learner got nor KV's list showed at clos
   const { digest } = await describeModel(model);
   const list = vi.spyOn(Object.getPrototypeOf(env.EVENTS), "list").mockResolvedValue({ keys: [], list_complete: true, cacheStatus: null });
   await ring(model, closing(shownAt));
-  // What it owes, and what it has of the bucket.
+  // Missing registrations, and the bucket's events.
   expect(list).toHaveBeenCalledTimes(2);
   list.mockRestore();
   await ring(model, auditing(shownAt) - 1);
   expect(await describeModel(model)).toMatchObject({ digest, incidents: { missed: 0 } });
   await ring(model, auditing(shownAt));
   expect(await describeModel(model)).toMatchObject({ digest, incidents: { missed: 1 }, counts: { applied: 0, late: 0, expired: 1 } });
-  // Once only.
+  // Only once.
   await evictDurableObject(learnerOf(model));
   await ring(model, Date.now() + HOUR_MS);
   expect(await describeModel(model)).toMatchObject({ digest, incidents: { missed: 1 } });
@@ -209,7 +209,7 @@ it("joins conversions by an order's or a visitor's key", async () => {
   expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ status: "converted", reward: 0.5 });
   expect(statusesOf(await convert(keyed(model, "ana@example.com", { reward: 0.25, goal: "review" })))).toEqual(["applied"]);
   expect((await call("GET", `/v1/impressions/${impressionId}`)).body.reward).toBe(0.75);
-  // A key is of one model alone.
+  // A key belongs to one model.
   const other = await createModel();
   expect(statusesOf(await convert([keyed(other, "order 17"), keyed("nowhere", "order 17")]))).toEqual(["orphan", "unknown"]);
 });
@@ -230,7 +230,7 @@ it("attributes to the newest impression of a key that was shown before the event
   expect([await rewardOf(older), await rewardOf(newer)]).toEqual([0.375, 0.5]);
   vi.setSystemTime(start + 12 * MINUTE_MS);
   const newest = await showOne(model, { keys: ["ana"], action: "lamp" });
-  // What came again is known, though the key leads to another impression by now.
+  // A repeated event is known, although the key now leads to another impression.
   expect(statusesOf(await send(start + 10 * MINUTE_MS, { reward: 0.5 }, "msg_at"))).toEqual(["duplicate"]);
   expect(statusesOf(await send(start + 13 * MINUTE_MS, { reward: 0.5 }, "msg_at"))).toEqual(["conflict"]);
   expect(await rewardOf(newest)).toBeNull();

@@ -96,7 +96,7 @@ it.each([
   expect(reset.body.modelVersion).toBeGreaterThan(fresh.modelVersion);
   const { digest } = reset.body;
   if (dimension === 64) expect(digest).toBe(fresh.digest);
-  // What was shown before is over.
+  // Impressions before the reset are over.
   expect((await call("GET", `/v1/impressions/${pending}`)).status).toBe(404);
   expect(
     statusesOf(
@@ -109,7 +109,7 @@ it.each([
   expect(await describeModel(model)).toMatchObject({ digest, counts: { late: 2, orphan: 0, applied: 0 } });
   const late = { action: "mug", shownAt: Date.now() - 1 };
   expect((await call("POST", `/v1/models/${model}/impressions`, [late])).status).toBe(422);
-  // What is shown after it is learnt, also when that is closed, with what the journal still has of before.
+  // Impressions after the reset are learnt, also when their bucket closes while the journal still has older events.
   const [impressionId] = await recommend(model);
   expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
   const learnt = await stateOf(model);
@@ -132,7 +132,7 @@ it("is another model after each reset, whatever the clock says", async () => {
   }
   expect(generations).toEqual(generations.toSorted((a, b) => a - b));
   expect(new Set(generations).size).toBe(4);
-  // The clock stands before the reset: what is shown now is of after it.
+  // The clock stands before the reset, but new impressions belong after it.
   const [impressionId] = await recommend(model);
   expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
 });
@@ -151,7 +151,7 @@ it.each([
   const [stale] = await recommend(model, {}, { isolate });
   expect(await describeModel(model)).toMatchObject({ counts: { impressions: 0 }, incidents: { refused: 1 } });
   expect(statusesOf(await convert({ impressionId: stale, reward: 1 }))).toEqual(["orphan"]);
-  // Soon it has looked for something newer.
+  // The isolate soon looks for a newer version.
   tick(15_000);
   await recommend(model, {}, { isolate });
   const [current] = await recommend(model, {}, { isolate });
@@ -175,7 +175,7 @@ it("is not mixed up with what was on its way when it was reset or reconfigured",
     await runInDurableObject(learnerOf(model), async (learner: Learner) => {
       const asked = () => [learner.recommend(request), learner.snapshot(), learner.describe()];
       const answers = await Promise.all([...asked(), change(learner), ...asked()]);
-      // Some are told to come again, or that they do not fit; nothing fails.
+      // Some requests get a retry or a mismatch, but none fails.
       for (const answer of answers) if ("problem" in answer) expect([422, 503]).toContain(answer.problem.status);
     });
     tick();

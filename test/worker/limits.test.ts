@@ -14,7 +14,7 @@ it("takes no more open impressions than it may, and has room again when books ar
   await show(model, shown);
   expect(await call("POST", `/v1/models/${model}/recommendations`, {})).toMatchObject(full);
   expect(await call("POST", `/v1/models/${model}/impressions`, [{ ...shown, id: "shop-2" }])).toMatchObject(full);
-  // What is known already needs no room.
+  // Known events need no room.
   expect((await call("POST", `/v1/models/${model}/impressions`, [shown])).body.impressions).toMatchObject([{ status: "duplicate" }]);
   const line = { type: "impression", id: "shop-3", action: "mug", shownAt: Date.now() };
   expect(await call("POST", `/v1/models/${model}/events`, JSON.stringify(line))).toMatchObject(full);

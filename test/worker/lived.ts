@@ -6,12 +6,12 @@ import { MINUTE_MS, tick } from "./clock.ts";
 
 export const GOALS = { order: { weight: 1 }, review: { weight: 0.25 } };
 
-/** Ids of impressions, by which policies draw, are then the same in each run. */
+/** Policies draw by impression ids, so these are the same in each run. */
 export function seedIds(random = xoroshiro128plus(1)): void {
   vi.spyOn(crypto, "getRandomValues").mockImplementation((bytes) => (bytes as Uint8Array).map(() => uniformInt(random, 0, 255)) as never);
 }
 
-/** A model to which all happened that can happen to one, by a seed. */
+/** A model that has gone through every kind of event, from a seed. */
 export async function lived(config: object, seed: number): Promise<string> {
   const random = xoroshiro128plus(seed);
   const chance = () => uniformInt(random, 0, 9999) / 10_000;

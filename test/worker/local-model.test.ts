@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { decodePublication } from "../../worker/domain/publication.ts";
 import { call, createModel, HOUR_MS, recommend, sign } from "./client.ts";
 
-// What a page may take and give with a publishable key, of a model that is open to pages.
+// Requests of a page with a publishable key, to a model that is open to pages.
 
 const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
 const published = (model: string, headers = {}) => call("GET", `/v1/models/${model}/published`, undefined, { key, headers });
@@ -19,7 +19,7 @@ it("is the served policy, the catalogue and the encoder, and nothing of anybody"
   expect(Object.keys(rest)).toEqual(["model", "generation", "version", "publishedAt"]);
   expect(actions.map(({ id }) => id)).toEqual(["tent", "mug", "lamp"]);
   expect(parts).toHaveLength(1);
-  // The ledger of a worker's policy is a table of its learner: there is no id in the bytes.
+  // The ledger of a worker's policy is a table of its learner, so the bytes hold no id.
   expect(new TextDecoder("latin1").decode(parts[0])).not.toMatch(/impressionId|visitor|[0-9a-f]{8}-[0-9a-f]{4}-7/);
 });
 

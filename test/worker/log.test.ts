@@ -27,7 +27,7 @@ it.each(kinds)(
     const model = await lived({ policy, ...config }, 1);
     const [[closed], shownAt] = [await show(model, {}), Date.now()];
     await ring(model, closing(shownAt));
-    // Something for closed books, and something after them.
+    // An event for a closed bucket, and an event after it.
     const late = await convert({ impressionId: closed, goal: "order", reward: 1 }, { timestamp: shownAt });
     expect(statusesOf(late)).toEqual(["late"]);
     const [fresh] = await show(model, {});
@@ -37,7 +37,7 @@ it.each(kinds)(
     expect(Object.entries(countsOf(lines)).filter(([, count]) => count === 0)).toEqual([]);
     expect(counts).toMatchObject(countsOf(lines));
     expect(await foldedDigest(lines)).toBe(digest);
-    // And it takes all of it.
+    // The importing model takes all events.
     const last = lines.findLast(({ type, reward }) => type === "impression" && reward > 0) as Line;
     expect(await foldedDigest(lines.filter(({ impression }) => impression !== last.id))).not.toBe(digest);
 
@@ -45,7 +45,7 @@ it.each(kinds)(
     await expectTaken(copy, lines, { digest, counts: { ...counts, duplicate: 0 } });
     const metrics = async (name: string) => (await call("GET", `/v1/models/${name}/metrics`)).body;
     const [{ buckets, lift, delays }, other] = [await metrics(model), await metrics(copy)];
-    // The original has closed books that the copy, begun later, does not have to close.
+    // The original has closed buckets that the copy, which began later, does not have to close.
     const open = (all: readonly object[]) => all.map((bucket) => ({ ...bucket, closed: null }));
     expect({ buckets: open(other.buckets), lift: other.lift, delays: other.delays }).toEqual({ buckets: open(buckets), lift, delays });
     expect(essenceOf(await logOf(copy))).toEqual(essenceOf(lines));
@@ -68,7 +68,7 @@ async function expectTaken(copy: string, lines: readonly Line[], expected: objec
   expect(await state()).toEqual(expected);
 }
 
-/** What a log says beside when and by which version it was written. */
+/** The content of a log, without time and version of the export. */
 function essenceOf(lines: readonly Line[]): object[] {
   return lines
     .filter(({ type }) => type === "impression" || type === "conversion")
@@ -148,7 +148,7 @@ it("takes what a shop wrote, by its own ids and its actions' names, however old"
   expect((await imported(model, log)).body).toEqual({ impressions: 0, repeated: 3, conversions: { duplicate: 3 } });
   expect(await describeModel(model)).toMatchObject({ digest: state.digest, counts: { ...state.counts, duplicate: 3 } });
 
-  // As if it had been there.
+  // The state is the same as if it had been there.
   const direct = await createModel();
   vi.setSystemTime(past);
   const older = await createModel();
@@ -177,7 +177,7 @@ it("takes a log in parts, and sums up closed books with what came in each", asyn
   const conversions = named.slice(1).map((line) => ({ type: "conversion", impression: line.id, reward: 0.5, at: line.shownAt }));
   expect((await imported(model, conversions)).body).toEqual({ impressions: 0, repeated: 0, conversions: { applied: 2 } });
   expect(await buckets()).toMatchObject([{ start: shownAt, impressions: 3, converted: 2, reward: 1, closed: true }]);
-  // Closed books stay closed for what is delivered.
+  // Closed buckets stay closed for delivered events.
   const { counts } = await describeModel(model);
   expect(counts).toMatchObject({ impressions: 3, converted: 2, expired: 1 });
 });
@@ -261,7 +261,7 @@ it("restores a model of the same name, with what was pending and the keys that l
   await call("DELETE", `/v1/models/${model}`);
   tick();
   await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS } });
-  // What was erased is nowhere.
+  // Erased data are nowhere.
   expect((await imported(model, lines)).body).toEqual({ impressions: 2, repeated: 0, conversions: { orphan: 1 } });
   expect(statusesOf(await convert({ model, key: "order 1", reward: 1 }))).toEqual(["applied"]);
   expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ status: "converted", reward: 1 });

@@ -15,7 +15,7 @@ async function delayOf(model: string): Promise<Delay> {
   return body.delay;
 }
 
-/** When each impression of a log that has converted, and not taken all back, did first. */
+/** Time of the first conversion of each impression that has converted and is not fully retracted. */
 function conversionsOf(lines: readonly Line[]): { shownAt: number; at: number }[] {
   const counting = lines.filter(({ type, status }) => type === "conversion" && (status === "applied" || status === "conflict"));
   const byImpression = Map.groupBy(counting, ({ impression }) => impression);
@@ -32,7 +32,7 @@ function conversionsOf(lines: readonly Line[]): { shownAt: number; at: number }[
 const shownIn = (lines: readonly Line[]) =>
   lines.filter(({ type, state }) => type === "impression" && state === "live").toSorted((a, b) => a.shownAt - b.shownAt);
 
-/** An estimate fed with a log, as anybody may feed one, and what the worker should tell. */
+/** An estimate fed from a log with the SDK, and the answer that the worker should give. */
 function expectedOf(lines: readonly Line[], since: number): object {
   const [shown, conversions] = [shownIn(lines), conversionsOf(lines)];
   const estimate = new DelayEstimate({ window: HOUR_MS });
@@ -119,7 +119,7 @@ describe("how late conversions come", () => {
     expect(await delayOf(model)).toMatchObject({ impressions: 5, conversions: 3 });
     await call("POST", `/v1/models/${model}/rollback`, { version });
     expect(await delayOf(model)).toEqual(before);
-    // What was undone is not what counts when it converts after all.
+    // Reverted events do not matter when the impression converts after all.
     for (const impressionId of first.slice(1)) {
       tick(20 * MINUTE_MS);
       expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
@@ -140,7 +140,7 @@ describe("how late conversions come", () => {
     await call("DELETE", `/v1/impressions/${ids[0]}`);
     expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 2, rateSoFar: 0.5 });
     await ring(model, closing(shownAt));
-    // So long after that only sums are read.
+    // Long enough that only sums are read.
     tick(4 * HOUR_MS);
     await call("DELETE", `/v1/impressions/${ids[1]}`);
     const told = await delayOf(model);
@@ -181,7 +181,7 @@ describe("the alarm for a broken webhook", () => {
   const PER_MINUTE = 20;
   const RATE = 0.3;
 
-  /** A shop of which a share of the visitors converts within ten minutes; its webhook may be cut. */
+  /** A shop in which a share of the visitors converts within ten minutes. Its webhooks may be cut. */
   class Shop {
     readonly model: string;
     readonly #random = stream(11);
@@ -191,7 +191,7 @@ describe("the alarm for a broken webhook", () => {
       this.model = model;
     }
 
-    /** A minute of traffic. */
+    /** Plays one minute of traffic. */
     async show(): Promise<void> {
       const shownAt = Date.now();
       const ids = await show(this.model, ...Array.from({ length: PER_MINUTE }, () => ({ shownAt })));
@@ -202,7 +202,7 @@ describe("the alarm for a broken webhook", () => {
       tick(MINUTE_MS);
     }
 
-    /** Reports what has happened, the oldest first, at most so many. */
+    /** Reports conversions, oldest first, up to a number. */
     async report(most = Number.MAX_SAFE_INTEGER): Promise<number[]> {
       const due = this.#due.filter(({ timestamp }) => timestamp <= Date.now()).toSorted((a, b) => a.timestamp - b.timestamp);
       const sent = due.slice(0, most);
@@ -229,7 +229,7 @@ describe("the alarm for a broken webhook", () => {
     return shop;
   }
 
-  /** Minutes of traffic until it rings. */
+  /** Minutes of traffic until the alarm. */
   async function minutesUntilAlarm(shop: Shop): Promise<number> {
     for (let minute = 1; ; minute++) {
       expect(minute).toBeLessThan(10);
@@ -242,14 +242,14 @@ describe("the alarm for a broken webhook", () => {
     const shop = await open();
     const cutAt = Date.now();
     const minutes = await minutesUntilAlarm(shop);
-    // Six are expected in a minute.
+    // Six are expected per minute.
     expect(minutes).toBeGreaterThanOrEqual(2);
     expect(minutes).toBeLessThanOrEqual(3);
     const { since, expected, chance } = await shop.silence();
     expect(since).toBe(cutAt);
     expect(expected).toBeGreaterThan(10);
     expect(chance).toBeLessThan(1e-5);
-    // Nothing of it is in memory alone.
+    // The state is not in memory alone.
     await evictDurableObject(learnerOf(shop.model));
     expect(await shop.silence()).toEqual({ since, expected, chance, alarm: true });
 
@@ -300,7 +300,7 @@ describe("the alarm for a broken webhook", () => {
   it("does not ring for impressions that are registered late, when their conversions have come", async () => {
     const shop = await open();
     const shownAt = Date.now() - 20 * MINUTE_MS;
-    // An hour's worth of them, of which each conversion that there was is known.
+    // An hour's worth of impressions, with all their conversions known.
     const late = await show(shop.model, ...Array.from({ length: 200 }, () => ({ shownAt })));
     await convert(late.slice(0, 60).map((impressionId, i) => ({ impressionId, reward: 1, timestamp: shownAt + i * 10_000 })));
     expect(await shop.silence()).toMatchObject({ alarm: false });

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { dyadicVectors, stream } from "../support/scenario.ts";
 import { call, HOUR_MS } from "./client.ts";
 
-/** What all policies of a model may take together at their largest: WebAssembly memory, and the snapshots of it. */
+/** Limit of a model's policies together, at their largest: WebAssembly memory and snapshots. */
 const MOST_BYTES = 64 * 2 ** 20;
 
 let models = 0;
@@ -78,7 +78,7 @@ interface Largest {
   readonly domain?: number[][];
 }
 
-/** Feeds a policy to its largest, lets it choose as the worker does at most, and saves it. Its memory and its snapshot, in bytes. */
+/** Feeds a policy to its largest size, makes its largest choice, and saves it. Returns bytes of memory and snapshot. */
 async function largest({ policy: id, options, impressions, domain }: Largest, served: boolean): Promise<number> {
   const factory = policies.find((each) => each.id === id) as unknown as PolicyFactory<object>;
   const recommender = await Recommender.create({ policy: factory(options), window: { ms: HOUR_MS } });
@@ -104,7 +104,7 @@ const process = (policy: string, capacity: number, dimension: number) => ({
   impressions: capacity,
 });
 const ridge = (dimension: number) => ({ policy: "otf-lin-ts", options: { dimension, norms: "buffered" }, impressions: 10 });
-/** As many as fill all ages. */
+/** Enough to fill all ages. */
 const maturing = (dimension: number) => ({ policy: "delay-lin-ts", options: { dimension }, impressions: 200 });
 const domain = pointsOf(512, 32);
 

@@ -12,7 +12,7 @@ useClock();
 
 const metricsOf = async (model: string): Promise<Metrics> => (await call("GET", `/v1/models/${model}/metrics`)).body;
 
-/** What a shop knows of an impression by itself. */
+/** The shop's own record of an impression. */
 interface Known {
   readonly impressionId: string;
   readonly shownAt: number;
@@ -23,7 +23,7 @@ interface Known {
   told: boolean;
 }
 
-/** Shows something every minute or two, and lets some of it convert, twice, late, not at all, or be taken back. */
+/** Shows an impression every minute or two. Some convert, twice or late, or are retracted. */
 async function history(model: string): Promise<{ shown: Known[]; delays: number[] }> {
   const random = stream(5);
   const shown: Known[] = [];
@@ -39,7 +39,7 @@ async function history(model: string): Promise<{ shown: Known[]; delays: number[
     const reward = Math.ceil(random() * 8) / 8;
     const delay = Math.floor(2 ** (random() * 22));
     const timestamp = impression.shownAt + delay;
-    // Told ahead of its time: what matters is the event's own.
+    // Delivered early: the event's own time counts.
     if (delay > 5 * MINUTE_MS) continue;
     expect(statusesOf(await convert({ impressionId, reward }, { id: `msg_${i}`, timestamp }))).toEqual(["applied"]);
     delays.push(delay);
@@ -55,7 +55,7 @@ async function history(model: string): Promise<{ shown: Known[]; delays: number[
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Bars that hold each value by its own bounds. */
+/** Bars that count each value by its own bounds. */
 function filled(bars: readonly Bar[], values: readonly number[]): Bar[] {
   return bars.map((bar) => ({
     ...bar,
@@ -63,7 +63,7 @@ function filled(bars: readonly Bar[], values: readonly number[]): Bar[] {
   }));
 }
 
-/** What was shown, by bucket and arm, as the shop knows it. */
+/** The shop's own counts, by bucket and assignment. */
 function bucketsOf(shown: readonly Known[], watermark: number) {
   const groups = Map.groupBy(shown, ({ shownAt, arm }) => `${bucketOf(shownAt)} ${arm}`);
   const buckets = Array.from(groups.values(), (group) => {
@@ -86,7 +86,7 @@ it("counts what a shop counts by itself, before and after books are closed", asy
     await runDurableObjectAlarm(learnerOf(model));
     const metrics = await metricsOf(model);
     const { counts } = await describeModel(model);
-    // The last time it closes two buckets of those there are.
+    // The last alarm closes two buckets.
     const watermark = now === Date.now() && now >= closing(start) ? start + 2 * QUARTER_MS : start;
     const pending = shown.filter(({ shownAt, told }) => now - shownAt <= HOUR_MS && !told);
     const converted = shown.filter(({ reward }) => reward !== null);
@@ -166,7 +166,7 @@ describe("the lift's interval", () => {
       const { interval } = liftOf(arm(1800, 0.12), arm(200, 0.1));
       if (interval[0] <= 0.02 && 0.02 <= interval[1]) covered++;
     }
-    // 95 %, give or take four standard errors of this many repeats.
+    // 95 %, with four standard errors of this number of repeats.
     expect(Math.abs(covered / repeats - 0.95)).toBeLessThan(4 * Math.sqrt((0.95 * 0.05) / repeats));
   });
 

@@ -18,7 +18,7 @@ const WEEK_MS = 7 * 24 * HOUR_MS;
 
 let messages = 0;
 
-/** Calls a route as its description asks for. */
+/** Calls a route as the document describes it. */
 function ask(
   route: string,
   { id = "unknown", ...names }: Record<string, string>,
@@ -33,7 +33,7 @@ function ask(
   return call(method, filled, text, { key: key ? keys[key] : null, ...options, headers: { ...headers, ...options.headers } });
 }
 
-/** Fails unless the answer is of the form that the description gives for its status. */
+/** Fails unless the answer matches the document's schema for its status. */
 function expectDescribed(route: string, reply: Reply): void {
   const answer = operations[route].answers[reply.status];
   expect(answer, `${route} answered ${reply.status}: ${JSON.stringify(reply.body)}`).toBeDefined();
@@ -67,7 +67,7 @@ it("answers every example of the description as it says, in its order", async ()
   for (const [route, operation] of Object.entries(operations)) {
     story.now = Date.now();
     for (const [name, body] of Object.entries<unknown>(operation.examples?.(story) ?? { none: undefined })) {
-      // Its examples configure models of their own; all others are about the shop.
+      // The configuration examples have their own models. All other examples use the shop.
       const model = operation.id === "configureModel" ? name : "shop";
       const reply = await ask(route, { model, id: story.impressionId }, body);
       expectDescribed(route, reply);
@@ -105,7 +105,7 @@ const unreachable: Partial<Environment> = {
   EVENTS: { get: () => Promise.reject(new Error()), put: () => Promise.reject(new Error()) } as never,
 };
 
-/** How each problem comes about, where it can: the request that an operation then refuses. */
+/** Requests that cause each problem, by operation. */
 const provocations: Record<number, (route: string, operation: Operation, story: Story) => Promise<Reply>> = {
   async 400(route, { query }) {
     return query ? call("GET", "/v1/models/shop/events?after=1&after=2") : ask(route, {}, "{");
@@ -163,7 +163,7 @@ describe("the problems that are described", () => {
   });
 });
 
-/** A type without its intersections, and read-only throughout; what is unknown is some JSON. */
+/** A type without intersections and read-only throughout. Unknown values become JSON. */
 type Plain<T> = [JSONValue] extends [T] ? JSONValue : T extends object ? { readonly [K in keyof T]: Plain<T[K]> } : T;
 type Described<Name extends SchemaName> = Plain<v.InferOutput<(typeof schemas)[Name]>>;
 type Given<Method extends (...args: never[]) => Promise<ClientResponse<unknown, number>>, Status extends number = 200 | 201 | 202> = Plain<

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Outbox } from "../../worker/edge/outbox.ts";
 
-/** What an isolate has shown: one impression with so many numbers. */
+/** Impressions of an isolate: one with so many numbers. */
 function shown(numbers = 4): Parameters<Outbox["put"]>[0] {
   const row = { features: new Float64Array(numbers), context: null };
   return { generation: 1, rows: [row], deferred: false } as unknown as Parameters<Outbox["put"]>[0];
@@ -34,7 +34,7 @@ it("sends no more than five hundred at once, nor many of more than four million 
   const outbox = new Outbox();
   for (let n = 0; n < 501; n++) outbox.put(shown(), 1000);
   await outbox.send(async ({ batch }) => void sent.push(batch.length));
-  // 400,400 bytes each: the tenth makes it full.
+  // 400,400 bytes each: the tenth fills it.
   for (let n = 0; n < 12; n++) outbox.put(shown(50_000), 2000);
   await outbox.send(async ({ batch }) => void sent.push(batch.length));
   expect(sent).toEqual([500, 1, 10, 2]);

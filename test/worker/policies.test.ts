@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { candidatesFor, type Setting, settings, stream } from "../support/scenario.ts";
 import { call, convert, describeModel, HOUR_MS } from "./client.ts";
 
-/** A setting that the worker serves: widths under the posterior of now are refused there. */
+/** Settings that the worker serves. It refuses widths under the present posterior. */
 const served = ({ options }: Setting): boolean => options.norms !== "exact";
 
 it.each(policies.map(({ id }) => id))("serves %s and learns from a conversion", async (id) => {
@@ -14,7 +14,7 @@ it.each(policies.map(({ id }) => id))("serves %s and learns from a conversion", 
   expect(created).toMatchObject({ status: 201, body: { policy: id } });
   const actions = candidatesFor(setting, stream(1));
   for (let round = 0; round < 3; round++) {
-    // A policy that looks at no features still has actions; without an encoder of its own the worker names their features.
+    // A policy without features still has actions. Without an encoder the worker names their features.
     const body = actions === undefined ? {} : id === "uniform" ? { actions: actions.map((action) => ({ id: action.id })) } : { actions };
     const reply = await call("POST", `/v1/models/${model}/recommendations`, body);
     expect(reply.status).toBe(201);

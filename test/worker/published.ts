@@ -3,10 +3,10 @@ import { expect, vi } from "vitest";
 import { decodePublication, type Publication } from "../../worker/domain/publication.ts";
 import { type CallOptions, call } from "./client.ts";
 
-/** After it an isolate looks for something newer. */
+/** Time after which an isolate looks for a newer version. */
 export const FRESH_MS = 10_000;
 
-/** The version that an isolate decides by, once it has looked for a newer one. The clock goes on meanwhile. */
+/** The version that an isolate uses after it has looked for a newer one. The clock moves meanwhile. */
 export async function versionAt(isolate: CallOptions["isolate"], model: string, bindings: CallOptions["env"] = {}): Promise<number> {
   vi.setSystemTime(Date.now() + FRESH_MS);
   const ask = () => call("POST", `/v1/models/${model}/recommendations`, {}, { isolate, env: bindings });
@@ -16,7 +16,7 @@ export async function versionAt(isolate: CallOptions["isolate"], model: string, 
   return body.modelVersion;
 }
 
-/** What KV has of a model. */
+/** The model's publication in KV. */
 export async function bytesIn(model: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array((await env.EVENTS.get(`model/${model}`, "arrayBuffer")) as ArrayBuffer);
 }
@@ -25,13 +25,13 @@ export async function publicationIn(model: string): Promise<Publication> {
   return (await decodePublication(await bytesIn(model))) as Publication;
 }
 
-/** Where the state begins in the bytes of a publication, and what stands before it. */
+/** Position of the state in the bytes of a publication, and the bytes before it. */
 export function headerOf(bytes: Uint8Array<ArrayBuffer>): { readonly end: number; readonly content: Record<string, unknown> } {
   const end = 36 + new DataView(bytes.buffer).getUint32(32);
   return { end, content: JSON.parse(new TextDecoder().decode(bytes.subarray(36, end))) };
 }
 
-/** A publication with other fields in its header, as whole as the first. */
+/** The publication with other fields in its header and a correct checksum. */
 export async function forged(bytes: Uint8Array<ArrayBuffer>, fields: object): Promise<Uint8Array<ArrayBuffer>> {
   const { end, content } = headerOf(bytes);
   const text = new TextEncoder().encode(JSON.stringify({ ...content, ...fields }));

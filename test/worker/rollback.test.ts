@@ -47,7 +47,7 @@ it("keeps the last eight, each with what was learnt by then", async () => {
     expect([modelVersion, published?.version]).toEqual([done.body.modelVersion, done.body.modelVersion]);
     await expectConsistent(model);
   }
-  // Of what was undone nothing can be gone back to.
+  // No rollback leads to a version that another rollback has undone.
   expect((await describeModel(model)).kept).toEqual([expect.any(Number), kept[7]]);
   expect((await rollback({ version: kept[0] })).status).toBe(404);
 });
@@ -83,7 +83,7 @@ it("goes back by one call to the snapshot before the newest, and stays there whe
   expect((await describeModel(model)).digest).toBe(good.digest);
 });
 
-/** Impressions and conversions of before and after a kept snapshot. */
+/** Impressions and conversions before and after a kept snapshot. */
 async function story(config: object = {}) {
   const model = await createModel(config);
   const [pending, converted, retracted, restated] = await show(
@@ -110,7 +110,7 @@ async function story(config: object = {}) {
       { id: `msg_${model}_restated`, timestamp: at + 2 },
     ],
     [{ impressionId: converted }, { id: `msg_${model}_retracted`, timestamp: at + 2, type: "conversion.retracted" }],
-    // As much as the policy was told of what had been retracted.
+    // A reward of 0, which the policy has also learnt from the retraction.
     [
       { impressionId: retracted, reward: 0 },
       { id: `msg_${model}_zero`, timestamp: at + 2 },
@@ -130,7 +130,7 @@ it.each(["otf-lin-ts", "gp-ucb-sdf"])("undoes what %s learnt after a snapshot, a
   expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
   const { digest, counts } = await describeModel(model);
   expect(digest).toBe(before.digest);
-  // The one that waited has joined meanwhile, and does not count any more.
+  // The waiting conversion has joined meanwhile, and no longer counts.
   expect(counts).toEqual({ ...before.counts, orphan: 0 });
   const delayed = (await logOf(model)).filter(({ status, reward }) => status === "applied" && reward !== null);
   expect((await delaysOf()).reduce((sum: number, { count }: { count: number }) => sum + count, 0)).toBe(delayed.length);
@@ -140,7 +140,7 @@ it.each(["otf-lin-ts", "gp-ucb-sdf"])("undoes what %s learnt after a snapshot, a
   await evictDurableObject(learnerOf(model));
   expect(await stateOf(model)).toEqual({ digest, counts });
 
-  // What was learnt since is known; what is new of it is late; what is new of before counts, on top of what counted then.
+  // Events since the snapshot are known. New events of later impressions are late, and those of earlier ones count in addition.
   for (const [data, sent] of then.events) expect(statusesOf(await convert(data, { timestamp: then.at, ...sent }))).toEqual(["duplicate"]);
   expect(
     statusesOf(
@@ -184,7 +184,7 @@ it("does not bring back at closing what was rolled back, and closes only what co
 
 it("takes back what closed books say", async () => {
   const model = await createModel();
-  // In the bucket of what was shown before it there are closed books already.
+  // The bucket of the earlier impressions is already closed.
   tick(MINUTE_MS);
   await call("POST", `/v1/models/${model}/reset`, {});
   tick();

@@ -5,10 +5,10 @@ import { logOf } from "./fold.ts";
 
 useClock();
 
-/** What is told of an impression: a goal, a reward (null: taken back), how long after it was shown, under which webhook-id. */
+/** An event of an impression: goal, reward (null if retracted), time after the impression, and webhook-id. */
 type Told = readonly [goal: string, reward: number | null, afterMs: number, id?: string];
 
-// By hand. A reward is rounded towards zero to a multiple of 1/4096, and once more when it has been weighted: an order weighs 1,
+// Computed by hand. A reward is truncated to a multiple of 1/4096, and again after weighting. An order weighs 1,
 // a review 0.3, a return -0.3.
 const goals = { order: { weight: 1 }, review: { weight: 0.3 }, return: { weight: -0.3 } };
 const rules: readonly (readonly [rule: string, told: readonly Told[], answers: string, reward: number | null, status: string])[] = [
@@ -214,7 +214,7 @@ async function tell(impressionId: string, told: readonly Told[], shownAt: number
 it("answers, learns and logs by the rules, each of them alone and all of them together", async () => {
   const model = await createModel({ goals, reward: { min: 0, max: 1 } });
   const shown = await show(model, ...rules.map(() => ({})));
-  // Most tell what happens within the hour; a sender's clock may be ahead by five minutes.
+  // Most events happen within the hour. A sender's clock may be ahead by five minutes.
   tick(HOUR_MS);
   for (const [i, [rule, told, answers, reward, status]] of rules.entries()) {
     expect(await tell(shown[i], told, START), rule).toBe(answers);
@@ -238,7 +238,7 @@ it("answers, learns and logs by the rules, each of them alone and all of them to
   });
 });
 
-// Shown at twelve, half past twelve being the second bucket after that; closing is at 13:20.
+// Shown at twelve. Half past twelve is in the second bucket after that. The bucket closes at 13:20.
 it.each([
   ["before it closes, of its last moment", { at: HOUR_MS, sent: 80 * MINUTE_MS - 1 }, "applied"],
   ["once it is closed, of its first moment", { at: 0, sent: 80 * MINUTE_MS }, "late"],

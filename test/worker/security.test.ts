@@ -25,7 +25,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-// Routes as the worker guards them.
+// The routes with their required keys.
 const app = new Hono<Keyed>();
 app.onError(problemResponse);
 app.use("/models/:model", crossOrigin);
@@ -35,7 +35,7 @@ app.get("/unavailable", () => Promise.reject(new Problem(503, "not now")));
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Posts with a key to where any key may pass. */
+/** Posts with a key to a route that accepts any key. */
 async function post(key: string | null, variables: Partial<Environment> = {}, headers: Fields = {}): Promise<Response> {
   const fields = { ...(key !== null && { authorization: `Bearer ${key}` }), ...headers };
   return app.request(URL_, { method: "POST", headers: fields }, { ...env, ...variables });
@@ -291,7 +291,7 @@ describe("the rate limit", () => {
   it("of the platform refuses one address and not another", async () => {
     const { RATE_LIMIT } = bindings;
     const statuses: number[] = [];
-    // Three a period: of seven requests at least one is over, even if a period ends between them.
+    // Three per period: of seven requests at least one is over the limit, even if a period ends between them.
     for (let i = 0; i < 7; i++) statuses.push((await post(PUBLISHABLE, { RATE_LIMIT }, from("192.0.2.8"))).status);
     expect(statuses.slice(0, 3)).toEqual([200, 200, 200]);
     expect(statuses).toContain(429);
@@ -312,7 +312,7 @@ it("remembers what was made of the latest texts, not of all, and no failure", as
   const made = remembered(make, 2);
   for (const text of ["a", "b", "a", "b"]) await made(text);
   expect(make).toHaveBeenCalledTimes(2);
-  // A third one makes room for itself by forgetting the others.
+  // A third secret makes the cache forget the others.
   for (const text of ["c", "c", "a"]) await made(text);
   expect(make).toHaveBeenCalledTimes(4);
   for (let i = 0; i < 2; i++) await expect(made("bad")).rejects.toThrow("bad");

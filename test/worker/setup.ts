@@ -4,10 +4,10 @@ import { afterAll, afterEach, beforeEach, expect } from "vitest";
 import { listen, unexpected } from "./complaints.ts";
 
 beforeEach(listen);
-// A complaint that its test did not expect fails that test.
+// An unexpected console message fails its test.
 afterEach(() => expect(unexpected(), "complaints that this test does not expect").toEqual([]));
 
-// The next file in this runtime finds nothing: no alarm of a model that it did not make rings meanwhile.
+// The next file in this runtime finds nothing, so no alarm of an unknown model runs meanwhile.
 afterAll(async () => {
   await reset();
   for (let complete = false; !complete; ) {

@@ -11,7 +11,7 @@ import { Crash, Isolate, Outage } from "../support/workerd/isolate.ts";
 import { Kv } from "../support/workerd/kv.ts";
 import { stubFor } from "../support/workerd/remote.ts";
 
-// The same schedules as in test/simulation, with the real Durable Object. Nothing waits on the network, so nothing overlaps.
+// The schedules of test/simulation, with the real Durable Object. Nothing waits on the network, so nothing overlaps.
 
 const SCHEDULES = 100;
 
@@ -23,13 +23,13 @@ function learnerOf(model: string): DurableObjectStub<Learner> {
   return env.LEARNER.get(env.LEARNER.idFromName(model));
 }
 
-/** The worker in workerd; its bindings reach simulated services, whose clock is the simulation's. */
+/** The worker in workerd. Its bindings reach simulated services, whose clock is the simulation's. */
 class WorkerdWorld implements World {
   readonly edges: Edges;
   readonly #setting: Setting;
   readonly #kv: Kv;
   readonly #complaints: string[] = [];
-  /** Stands for the object's isolate: what runs there dies with its call. */
+  /** Represents the object's isolate. Code in it dies with its call. */
   #object: Isolate;
   #killed = false;
 
@@ -50,7 +50,7 @@ class WorkerdWorld implements World {
     this.#replace(weather);
   }
 
-  /** The object's own way to its disk, to KV and to the clock. */
+  /** The object's access to its disk, KV and clock. */
   #replace(weather: Weather): void {
     const world = this;
     sqlPrototype.exec = function (this: SqlStorage, ...statement: Parameters<typeof exec>) {
@@ -72,7 +72,7 @@ class WorkerdWorld implements World {
     });
   }
 
-  /** A statement that failed is followed by the death of the object. */
+  /** The object dies after a failed statement. */
   async #deliver(method: string, args: unknown[]): Promise<unknown> {
     this.#setTime();
     const stub = learnerOf(this.#setting.model) as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
@@ -85,7 +85,7 @@ class WorkerdWorld implements World {
     }
   }
 
-  /** Whatever the object had not stored yet is gone. */
+  /** Unflushed writes of the object are lost. */
   async #bury(): Promise<void> {
     if (!this.#killed) return;
     this.#killed = false;
@@ -97,7 +97,7 @@ class WorkerdWorld implements World {
   }
 
   async killLearner(): Promise<void> {
-    // It may not run at all.
+    // The object may not be running.
     await evictDurableObject(learnerOf(this.#setting.model)).catch(() => {});
   }
 

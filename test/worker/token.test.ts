@@ -70,7 +70,7 @@ it("refuses a token with any bit flipped, any length but its own, any other char
 
 it("refuses another text of the same bytes", async () => {
   const signer = TokenSigner.create(ours);
-  // Of these lengths, one leaves no spare bits in the last character, the others do.
+  // One of these lengths leaves no spare bits in the last character. The others do.
   for (const model of ["a", "ab", "abc"]) {
     const token = signer.sign({ ...impression, model });
     const bytes = encodeBase64Url(decodeBase64Url(token).buffer);
@@ -99,7 +99,7 @@ it("refuses other spellings of the same bytes", async () => {
   expect(signer.verify(withDash, shownAt)).toBeDefined();
   for (const spelling of spellings) expect(signer.verify(spelling, shownAt), spelling).toBeUndefined();
 
-  /** A token of ours that has what a test is about. */
+  /** A valid token with the fields that a test needs. */
   async function signed(suits: (token: string) => boolean): Promise<string> {
     for (let version = 0; ; version++) {
       const token = signer.sign({ ...impression, modelVersion: version });
@@ -114,7 +114,7 @@ it("refuses random bytes and random texts", async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.string(), async (random, text) => {
       expect(signer.verify(textOf(new Uint8Array(random)), shownAt)).toBeUndefined();
-      // Our version and key id, so that the MAC is what refuses it.
+      // Has the valid version and key id, so that only the MAC is wrong.
       expect(signer.verify(textOf(new Uint8Array([...head, ...random])), shownAt)).toBeUndefined();
       expect(signer.verify(text, shownAt)).toBeUndefined();
     }),
@@ -123,7 +123,7 @@ it("refuses random bytes and random texts", async () => {
 });
 
 describe("forged with another key under our key id", () => {
-  /** The token's bytes with a change, its MAC made anew. */
+  /** Changes the token's bytes and computes the MAC anew. */
   async function resigned(token: string, secret: string, change: (bytes: Uint8Array) => void): Promise<string> {
     const bytes = decodeBase64Url(token);
     change(bytes);

@@ -4,7 +4,7 @@ import { Ledger } from "../../scripts/verify/ledger.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Policies } from "../../worker/domain/policies.ts";
 
-// The rules by which a log is verified, by hand: whole logs are held against these rules in verify.test.ts, and both are the worker's own.
+// The rules of log verification, by hand. verify.test.ts checks whole logs.
 
 const SHOWN = 1_000_000;
 const config = {
@@ -13,7 +13,7 @@ const config = {
   reward: { min: 0, max: 2 },
 } as unknown as ModelConfig;
 
-/** A policy that notes what it is told. */
+/** A policy that records its calls. */
 function listening() {
   const told: object[] = [];
   const policy = {
@@ -51,7 +51,7 @@ const said = (fields: Partial<ConversionLine> = {}) =>
     ...fields,
   }) as ConversionLine;
 
-/** What is told of the conversions of one impression, or why they do not follow. */
+/** The policy's calls for the conversions of one impression, or the error. */
 function learnt(...lines: [ConversionLine, boolean?][]): unknown {
   const [ledger, { team, told }] = [new Ledger(), listening()];
   ledger.show(team, shown());
@@ -107,14 +107,14 @@ it.each([
 });
 
 it.each([
-  ["its window had passed", [[said({ at: SHOWN + 1001 })]]],
-  ["reward is out of the range", [[said({ reward: 2.5 })]]],
-  ["reward is out of the range", [[said({ reward: -0.5 })]]],
-  ["status is conflict, and should be applied", [[said({ status: "conflict" })]]],
-  ["status is conflict, and should be applied", [[said()], [said({ goal: "review", status: "conflict" })]]],
-  ["status is applied, and should be conflict", [[said()], [said({ reward: 0.5 })]]],
-  ["status is applied, though no live impression", [[said({ impression: "b" })]]],
-  ["status is orphan, though its impression", [[said({ status: "orphan" }), false]]],
+  ["status: expected late, because the window had ended", [[said({ at: SHOWN + 1001 })]]],
+  ["reward: expected 0 to 2, got 2.5", [[said({ reward: 2.5 })]]],
+  ["reward: expected 0 to 2, got -0.5", [[said({ reward: -0.5 })]]],
+  ["status: expected applied, got conflict", [[said({ status: "conflict" })]]],
+  ["status: expected applied, got conflict", [[said()], [said({ goal: "review", status: "conflict" })]]],
+  ["status: expected conflict, got applied", [[said()], [said({ reward: 0.5 })]]],
+  ["status: got applied, but no live impression comes before", [[said({ impression: "b" })]]],
+  ["status: expected another status than orphan", [[said({ status: "orphan" }), false]]],
 ] as [string, [ConversionLine, boolean?][]][])("refuses a line as %s", (reason, lines) => {
   expect(learnt(...lines)).toContain(reason);
 });
@@ -129,10 +129,10 @@ it("takes an orphan of an impression that was never shown, or not yet", () => {
 
 it("refuses an impression that stands there twice, or has another round than comes next", () => {
   const [ledger, { team }] = [new Ledger(), listening()];
-  expect(() => ledger.show(team, shown({ round: 2 }))).toThrow("round is 2, and should be 1");
+  expect(() => ledger.show(team, shown({ round: 2 }))).toThrow("round: expected 1, got 2");
   ledger.show(team, shown());
-  expect(() => ledger.show(team, shown({ round: 2 }))).toThrow("stands there twice");
-  expect(() => ledger.show(team, shown({ id: "b", round: 1 }))).toThrow("round is 1, and should be 2");
+  expect(() => ledger.show(team, shown({ round: 2 }))).toThrow("expected one line per impression");
+  expect(() => ledger.show(team, shown({ id: "b", round: 1 }))).toThrow("round: expected 2, got 1");
 });
 
 it("forgets at a rollback what came after the version, and nothing that came with it", () => {
@@ -148,7 +148,7 @@ it("forgets at a rollback what came after the version, and nothing that came wit
   const [first, second] = [shown({ seq: 3, ...worth(1) }), shown({ seq: 4, id: "b", round: 2 })];
   expect(outcomes(5, [first, second])).not.toThrow();
   expect(outcomes(6, [{ ...first, ...worth(0.5) }, second])).not.toThrow();
-  expect(outcomes(6, [first, second])).toThrow("event 3, impression a: reward is 1, and should be 0.5");
+  expect(outcomes(6, [first, second])).toThrow("event 3, impression a: reward: expected 0.5, got 1");
   expect(outcomes(4, [{ ...first, ...worth(null) }, second])).not.toThrow();
   expect(
     outcomes(3, [
@@ -156,5 +156,5 @@ it("forgets at a rollback what came after the version, and nothing that came wit
       { ...second, state: "void" },
     ]),
   ).not.toThrow();
-  expect(outcomes(3, [{ ...first, ...worth(null) }, second])).toThrow("event 4, impression b: state is live, and should be void");
+  expect(outcomes(3, [{ ...first, ...worth(null) }, second])).toThrow("event 4, impression b: state: expected void, got live");
 });

@@ -21,7 +21,7 @@ const fieldsOf = (text: string): Line => {
   return fields;
 };
 
-/** A log of these lines with receipts that fit. */
+/** A log of these lines with matching receipts. */
 function resealed(lines: readonly object[]): string[] {
   let last = "";
   return lines.map((line) => {
@@ -55,7 +55,7 @@ it.each(kinds)(
   },
 );
 
-/** A model served at the edge, from several snapshots, by requests of all kinds. */
+/** A model served at the edge from several snapshots, with requests of all kinds. */
 async function servedAtTheEdge(): Promise<string> {
   seedIds();
   const model = await createModel({ serving: "edge", goals: GOALS, holdout: 0.2, minimumShare: 0.05, publish: { ms: MINUTE_MS } });
@@ -93,13 +93,13 @@ it("makes again what isolates decided by snapshots, of a catalogue and a configu
   expect(tally.elsewhere).toBe(0);
 });
 
-/** Every place in a value that can be altered, as a path. */
+/** Paths of all parts of a value that can be altered. */
 function pathsOf(value: unknown, path: readonly string[] = []): string[][] {
   if (value === null || typeof value !== "object" || Object.keys(value).length === 0) return [[...path]];
   return Object.entries(value).flatMap(([name, inner]) => pathsOf(inner, [...path, name]));
 }
 
-/** The same value but at a path. */
+/** The value with one part changed. */
 function altered(value: unknown, [name, ...rest]: readonly string[], by: (value: unknown) => unknown): unknown {
   if (name === undefined) return by(value);
   const copy = Array.isArray(value) ? [...value] : { ...(value as object) };
@@ -207,14 +207,14 @@ it("says what it cannot show: a part of a log, one that its model has forgotten,
   const model = await createModel();
   const [id] = await recommend(model);
   const part = (await call("GET", `/v1/models/${model}/events?after=2`)).body.trimEnd().split("\n");
-  expect(await refusalOf(part)).toContain("goes on after event 2");
+  expect(await refusalOf(part)).toContain("starts after event 2");
   const [head, ...lines] = (await exported(model)).map(fieldsOf);
-  expect(await refusalOf(resealed([{ ...head, horizon: head.generation + 1 }, ...lines]))).toContain("forgotten");
+  expect(await refusalOf(resealed([{ ...head, horizon: head.generation + 1 }, ...lines]))).toContain("retention");
   await keep(model);
   await call("DELETE", `/v1/impressions/${id}`);
   expect(await refusalOf(await exported(model))).toContain("was erased");
-  expect(await refusalOf([""])).toBe("the log is empty");
-  expect(await refusalOf(["{"])).toBe("line 1: is no line of an exported log");
+  expect(await refusalOf([""])).toBe("expected an exported log, got an empty one");
+  expect(await refusalOf(["{"])).toBe("line 1: expected a line of an exported log");
 });
 
 it("is whole again after a reset", async () => {

@@ -9,7 +9,7 @@ export default defineConfig({
   plugins: [
     {
       name: "source-maps-of-packages",
-      // A package's published source maps name sources that it does not publish.
+      // The published source maps of a package name sources that are not published.
       configResolved({ logger }) {
         const { warnOnce } = logger;
         logger.warnOnce = (message, options) => {
@@ -19,8 +19,8 @@ export default defineConfig({
     },
     cloudflareTest({
       wrangler: { configPath: `${root}wrangler.jsonc` },
-      // Verbose, workerd prints each exception that passes through an object, although its caller gets it and the test that
-      // expects it goes on. An exception that nobody gets fails the run without that, and `setup.ts` fails a test that complains.
+      // In verbose mode workerd prints each exception that passes through an object, although its caller gets it and the test
+      // expects it. An uncaught exception still fails the run, and `setup.ts` fails a test that logs errors.
       verbose: false,
       miniflare: {
         ratelimits: { RATE_LIMIT: { namespace_id: "1", simple: { limit: 3, period: 10 } } },
@@ -39,7 +39,7 @@ export default defineConfig({
     name: "worker",
     include: ["test/worker/**/*.test.ts"],
     setupFiles: ["test/worker/setup.ts"],
-    // Files share the two runtimes: names of models are unique in each.
+    // Files share the two runtimes, so names of models are unique in each.
     isolate: false,
     maxWorkers: 2,
     sequence: { groupOrder: 1 },

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { signingSecret, verifyWebhook } from "../../worker/edge/webhook.ts";
 import type { Environment } from "../../worker/environment.ts";
 
-// The vector of the Standard Webhooks specification's reference implementations.
+// The test vector of the Standard Webhooks reference implementations.
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
 const sentAt = 1614265330_000;
@@ -74,7 +74,7 @@ describe("signed by hand", () => {
   const base64 = (buffer: ArrayBuffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)));
   const raw = new Uint8Array(24).fill(7);
 
-  /** Verifies a body whose signature covers the timestamp as it is spelt. */
+  /** Verifies a body whose signature covers the timestamp as written. */
   async function verifyByHand(timestamp: string, body: Uint8Array): Promise<string> {
     const key = await crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
     const signed = new Uint8Array([...new TextEncoder().encode(`${id}.${timestamp}.`), ...body]);
@@ -156,7 +156,7 @@ it("signs with the first secret, without its sender", () => {
 });
 
 describe("beside the standardwebhooks package", () => {
-  // The package reads the stack of each of its refusals, which takes longer than everything else here.
+  // The package captures a stack for each refusal, which takes longer than everything else here.
   const errors = Error as { stackTraceLimit?: number };
   const { stackTraceLimit } = errors;
   beforeEach(() => {
@@ -180,7 +180,7 @@ describe("beside the standardwebhooks package", () => {
   );
   const secretBytes = fc.uint8Array({ minLength: 16, maxLength: 64 }).map((key) => `whsec_${btoa(String.fromCharCode(...key))}`);
 
-  /** What may become of a good signature on its way. */
+  /** Changes of a valid signature in transit. */
   const forms: Record<string, (good: string) => string> = {
     whole: (good) => good,
     "of another version": (good) => good.replace("v1", "v1a"),
@@ -188,7 +188,7 @@ describe("beside the standardwebhooks package", () => {
     "with another comma": (good) => `${good},`,
     unpadded: (good) => good.replaceAll("=", ""),
     "padded twice": (good) => `${good}=`,
-    // The base64 of 32 bytes ends in a character with two spare bits and a padding.
+    // The base64 of 32 bytes ends with a character with two spare bits and a padding.
     "with spare bits": (good) => good.replace(/(.)=$/, (_, last) => `${String.fromCharCode(last.charCodeAt(0) + 1)}=`),
     "in the other alphabet": (good) => good.replaceAll("+", "-").replaceAll("/", "_"),
     "in lower case": (good) => good.toLowerCase(),
@@ -213,7 +213,7 @@ describe("beside the standardwebhooks package", () => {
   const message = fc.record({ offset, body, messageId, secret: secretBytes, other: secretBytes, signatures, change });
   type Message = typeof message extends fc.Arbitrary<infer Of> ? Of : never;
 
-  /** The headers and the body as they arrive. */
+  /** Headers and body on arrival. */
   function arriving({ body, messageId, secret, other, signatures, change }: Message, at: number) {
     const sent = String(at / 1000);
     const [good, bad] = [secret, other].map((key) => new Webhook(key).sign(messageId, new Date(at), body));
@@ -227,7 +227,7 @@ describe("beside the standardwebhooks package", () => {
     return { headers, body: change.kind === "body" ? body + change.added : body };
   }
 
-  /** What we refuse and the package may take: other ids, other spellings of a time, the last part of a second. */
+  /** Input that the worker refuses and the package may accept: other ids, other spellings of a time, the last part of a second. */
   function isStricter(headers: Headers, age: number): boolean {
     const id = headers.get("webhook-id") ?? "";
     const timestamp = headers.get("webhook-timestamp") ?? "";
@@ -236,7 +236,7 @@ describe("beside the standardwebhooks package", () => {
 
   function packageAccepts(secret: string, headers: Headers, body: string): boolean {
     const fields = Object.fromEntries(headers);
-    // We take the first eight signatures only, and none that goes on after another comma.
+    // The worker takes the first eight signatures only, and none after another comma.
     const taken = (fields["webhook-signature"] ?? "").split(" ").slice(0, 8);
     fields["webhook-signature"] = taken.filter((each) => each.split(",").length <= 2).join(" ");
     try {

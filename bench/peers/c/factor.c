@@ -74,7 +74,7 @@ void solve_panel(double *factor, const double *reciprocals, long n, double *pane
   }
 }
 
-/** <l, y> over n entries, in eight sums: one alone would wait for its own last addition. */
+/** <l, y> over n entries, in eight sums. A single sum would wait for each of its additions. */
 static double dot(const double *l, const double *y, long n) {
   __m128d sums[4] = {_mm_setzero_pd(), _mm_setzero_pd(), _mm_setzero_pd(), _mm_setzero_pd()};
   long j = 0;

@@ -7,7 +7,7 @@ enum { LANES = 4 };
 /** Row i of a packed lower triangle. */
 static inline double *factor_row(double *factor, long i) { return factor + i * (i + 1) / 2; }
 
-/** `count` doubles, aligned for vectors and cleared; the program ends without memory. */
+/** Allocates `count` zeroed doubles, aligned for vectors. Ends the program if there is no memory. */
 double *doubles(long count);
 
 /** Transposes `count` <= 4 rows of n entries (row-major) into a panel (n x 4), and clears its other lanes. */
@@ -16,7 +16,7 @@ void pack_panel(const double *rows, long count, long n, double *panel);
 /** Solves L Y = P for a panel P (n x 4), in place. */
 void solve_panel(double *factor, const double *reciprocals, long n, double *panel);
 
-/** Solves L y = b for entries [from, n), in place; entries before `from` hold y already. */
+/** Solves L y = b for entries [from, n), in place. Entries before `from` already hold y. */
 void solve(double *factor, const double *reciprocals, long from, long n, double *vector);
 
 /** Solves L^T x = b in place. */

@@ -158,7 +158,7 @@ static void append(void *at) {
   grow(state);
 }
 
-/** The first row converts, from one reward to the next of all rewards. */
+/** Changes the reward of the first row to the next of all rewards. */
 static void convert(void *at) {
   struct process *state = at;
   gp_reward(&state->gp, 0, state->rewards[++state->turn % state->n]);

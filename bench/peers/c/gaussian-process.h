@@ -1,4 +1,4 @@
-// Gaussian-process regression with a squared exponential of variance 1: every point has a row of its own.
+// Gaussian-process regression with a squared exponential of variance 1. Every point has its own row.
 #ifndef GAUSSIAN_PROCESS_H
 #define GAUSSIAN_PROCESS_H
 
@@ -11,12 +11,12 @@ struct gaussian_process {
 struct gaussian_process gp_create(long dimension, double lengthscale, double noise_variance, long capacity);
 void gp_release(struct gaussian_process *gp);
 
-/** Adds a point with the reward 0: a row of L. */
+/** Adds a point with the reward 0, as a row of L. */
 void gp_add(struct gaussian_process *gp, const double *x);
 
 void gp_reward(struct gaussian_process *gp, long row, double reward);
 
-/** L^-1 rewards, from the first row on that has changed. */
+/** Updates L^-1 rewards from the first changed row on. */
 const double *gp_whitened(struct gaussian_process *gp);
 
 /** Kernel values of one point at k points (row-major). */

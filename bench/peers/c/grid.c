@@ -1,4 +1,4 @@
-// GP-UCB-SDF (Verma et al. 2022, eq. 5) over a fixed set of points: a row of V = L^-1 K(rows, points) per round, nothing refitted.
+// GP-UCB-SDF (Verma et al. 2022, eq. 5) over a fixed set of points. A round adds a row of V = L^-1 K(rows, points) and refits nothing.
 #include <emmintrin.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "gaussian-process.h"
 #include "workload.h"
 
-/** Points that are solved for together: eight registers of two lanes. */
+/** Points solved together: eight registers of two lanes. */
 enum { GROUP = 16 };
 
 struct grid {
@@ -36,7 +36,7 @@ static void *start(const long *p, const double *inputs) {
   return state;
 }
 
-/** Appends the row of V that belongs to the newest row of L, and takes its squares from the variances. */
+/** Appends the row of V for the newest row of L, and subtracts its squares from the variances. */
 static void solve_row(struct grid *state) {
   long row = state->gp.size - 1;
   const double *l = factor_row(state->gp.factor, row);
@@ -73,7 +73,7 @@ static void write_means(struct grid *state) {
   }
 }
 
-/** nu: beta and the deviations of the impressions whose window is open, under the posterior of now. */
+/** nu: beta plus the current posterior deviations of the impressions whose window is open. */
 static double multiplier(const struct grid *state, long round) {
   double nu = state->settings[2];
   for (long s = round - state->window < 1 ? 1 : round - state->window; s < round; s++) {

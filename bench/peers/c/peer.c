@@ -1,5 +1,5 @@
-// peer WORKLOAD INPUTS ANSWER [NUMBER ...]: reads doubles from the file INPUTS, writes doubles to the file ANSWER, prints
-// "ready", then for each count on standard input does the work so many times and prints the seconds that took.
+// peer WORKLOAD INPUTS ANSWER [NUMBER ...]: reads doubles from the file INPUTS, writes doubles to the file ANSWER and prints "ready".
+// For each count on standard input it does the work that many times and prints the seconds.
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void write_doubles(const char *path, const double *values, long count) {
   if (!file || fwrite(values, sizeof(double), (size_t)count, file) != (size_t)count || fclose(file)) fail(path);
 }
 
-/** Processor time of this thread in seconds: what else the machine does is not in it. */
+/** Processor time of this thread, in seconds. It excludes other work of the machine. */
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -104,7 +104,7 @@ struct bandit {
   long k, sets, rewards, window, delay, rounds, round;
   const double *candidates, *reward;
   double *means, *norms;
-  /** Of the impressions that may still convert or whose window is open: features, and the squared norm when shown. */
+  /** Impressions that may still convert or whose window is open: features, and the squared norm when shown. */
   const double **shown;
   double *widths, open, score;
   long index;
@@ -126,7 +126,7 @@ static void bandit_run(void *at) {
   struct bandit *state = at;
   long d = state->model.dimension, round = ++state->round, ring = state->window + 1;
   const double *xs = state->candidates + (round - 1) % state->sets * state->k * d;
-  // The place of this round was that of the round whose window has just closed.
+  // This round reuses the place of the round whose window has just closed.
   if (round > ring) state->open -= state->widths[round % ring];
   score(&state->model, xs, state->k, state->means, state->norms);
   double alpha = sqrt(2 * log(10) + (double)d * log(1 + (double)round / (double)d) + 1) + state->open;

@@ -1,14 +1,14 @@
-// A workload of the program: its state is made from numbers that the benchmark wrote, and it says what it computed.
+// A workload of the program. It makes its state from the benchmark's inputs and writes its answer.
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
 
 struct workload {
   const char *name;
-  /** Makes the state from the whole-number parameters and the inputs, which stay. */
+  /** Makes the state from the whole-number parameters and the inputs. The inputs stay allocated. */
   void *(*start)(const long *parameters, const double *inputs);
   /** Does the work once. */
   void (*run)(void *state);
-  /** Writes what it computes, and returns how many numbers; called before `run`. */
+  /** Writes the answer and returns its length. Called before `run`. */
   long (*answer)(void *state, double *out);
 };
 

@@ -1,4 +1,4 @@
-"""Gaussian-process regression with a squared exponential of variance 1: every point has a row of its own."""
+"""Gaussian-process regression with a squared exponential of variance 1. Every point has its own row."""
 
 import numpy as np
 from scipy.linalg.blas import dtpsv, dtrsm, dtrsv
@@ -23,7 +23,7 @@ class Process:
         self.whitened = dtrsv(self.factor, self.rewards, lower=1)
 
     def moments(self):
-        # Transposed, it has the order in memory that the solver wants.
+        # The transpose has the memory order of the solver.
         cross = kernel(self.candidates, self.points, self.lengthscale).T
         solved = dtrsm(1.0, self.factor, cross, lower=1, overwrite_b=1)
         return self.whitened @ solved, np.maximum(1 - np.einsum("ij,ij->j", solved, solved), 0)
@@ -38,7 +38,7 @@ class Scoring(Process):
 
 
 class Converting(Process):
-    """The first row converts, from one reward to the next of all rewards."""
+    """Changes the reward of the first row to the next of all rewards."""
 
     turn = 0
 
@@ -53,11 +53,11 @@ class Converting(Process):
 
 
 class Appending(Process):
-    """Appends the points one by one, a row of L each."""
+    """Appends the points one by one. Each adds a row of L."""
 
     def run(self):
         n, _ = self.points.shape
-        # Rows of L one after the other are the columns of its transpose, packed: the leading block is a view.
+        # The rows of L in sequence are the packed columns of its transpose, so the leading block is a view.
         packed = np.empty(n * (n + 1) // 2)
         for i in range(n):
             start = i * (i + 1) // 2

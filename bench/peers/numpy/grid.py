@@ -16,7 +16,7 @@ class Refitting:
         self.rounds, self.window, self.delay = rounds, window, delay
 
     def run(self):
-        """Plays all rounds: each is a factor of the kernel matrix, and a solution for all points."""
+        """Plays all rounds. Each factors the kernel matrix and solves for all points."""
         gram = kernel(self.points, self.points, self.lengthscale)
         chosen, scores, rewards = [], [], np.zeros(self.rounds)
         means, variances = np.zeros(len(gram)), np.ones(len(gram))

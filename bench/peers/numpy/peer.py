@@ -1,4 +1,4 @@
-"""peer.py WORKLOAD INPUTS ANSWER [NUMBER ...]: the same protocol as the program in C, see ../c/peer.c."""
+"""peer.py WORKLOAD INPUTS ANSWER [NUMBER ...]: has the protocol of the program in C, see ../c/peer.c."""
 
 import sys
 from time import thread_time
@@ -24,7 +24,7 @@ def main(name, inputs, answer, *parameters):
     np.asarray(workload.answer(), float).tofile(answer)
     print("ready", flush=True)
     for line in sys.stdin:
-        # Processor time of this thread: what else the machine does is not in it.
+        # Processor time of this thread. It excludes other work of the machine.
         start = thread_time()
         for _ in range(int(line)):
             workload.run()

@@ -1,6 +1,6 @@
 """Scoring under a ridge posterior, and OTFLinUCB on top of it (Vernade et al. 2020, Alg. 1, the released width).
 
-A product with the inverse of V does twice the work of a triangular solve, and is four times as fast by OpenBLAS.
+A product with the inverse of V does twice the work of a triangular solve, but OpenBLAS is four times as fast at it.
 """
 
 from math import log, sqrt
@@ -48,7 +48,7 @@ class Bandit:
         ring = self.window + 1
         place = self.round % ring
         xs = self.candidates[(self.round - 1) % len(self.candidates)]
-        # The place of this round was that of the round whose window has just closed.
+        # This round reuses the place of the round whose window has just closed.
         self.open -= self.widths[place]
         np.matmul(xs, self.inverse, out=self.products)
         squares = np.einsum("ij,ij->i", self.products, xs)
@@ -60,7 +60,7 @@ class Bandit:
         self.shown[place] = x
         self.widths[place] = squares[index]
         self.open += squares[index]
-        # Sherman and Morrison: the inverse of V + x x^T.
+        # Sherman-Morrison update of the inverse for V + x x^T.
         self.inverse -= np.outer(step, step / (1 + squares[index]))
         if self.round > self.delay:
             due = self.round - self.delay

@@ -1,9 +1,9 @@
-// Packed triangular factors as plain loops over Float64Array: the core's algorithms as one would write them without WebAssembly.
+// Packed triangular factors as plain loops over Float64Array: the core's algorithms without WebAssembly.
 
-/** Where row i of a packed lower triangle begins. */
+/** Start of row i of a packed lower triangle. */
 export const rowStart = (i: number): number => (i * (i + 1)) / 2;
 
-/** Solves L y = b for entries [from, n) of `vector`, in place; entries before `from` hold y already. */
+/** Solves L y = b for entries [from, n) of `vector`, in place. Entries before `from` already hold y. */
 export function solve(factor: Float64Array, from: number, n: number, vector: Float64Array): void {
   for (let i = from; i < n; i++) {
     const start = rowStart(i);

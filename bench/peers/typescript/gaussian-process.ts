@@ -1,6 +1,6 @@
 import { rowStart, solve } from "./factor.ts";
 
-/** Gaussian-process regression in plain TypeScript: squared exponential of variance 1, a row for every point. */
+/** Gaussian-process regression in plain TypeScript. The kernel is a squared exponential of variance 1; every point has its own row. */
 export class GaussianProcess {
   size = 0;
   readonly points: Float64Array;
@@ -29,7 +29,7 @@ export class GaussianProcess {
     this.#column = new Float64Array(options.capacity);
   }
 
-  /** The kernel at row a of `xs` and row b of `ys`. */
+  /** Kernel value of row a of `xs` and row b of `ys`. */
   kernel(xs: Float64Array, a: number, ys: Float64Array, b: number): number {
     const d = this.#dimension;
     let square = 0;
@@ -66,7 +66,7 @@ export class GaussianProcess {
     return z;
   }
 
-  /** Posterior means, then variances, at `xs` (k x d). */
+  /** Posterior means, followed by variances, at `xs` (k x d). */
   moments(xs: Float64Array): Float64Array {
     const n = this.size;
     const k = xs.length / this.#dimension;

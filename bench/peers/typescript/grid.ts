@@ -2,7 +2,7 @@ import type { GridInputs } from "../../inputs.ts";
 import { rowStart } from "./factor.ts";
 import { GaussianProcess } from "./gaussian-process.ts";
 
-/** GP-UCB-SDF over a fixed set of points in plain TypeScript: a row of V per round. Returns each round's index and score. */
+/** GP-UCB-SDF over a fixed set of points in plain TypeScript. A round adds a row of V. Returns each round's index and score. */
 export function playGrid({
   dimension: d,
   points,
@@ -46,7 +46,7 @@ function addScaled(sums: Float64Array, row: Float64Array, scale: number): void {
   for (let c = 0; c < sums.length; c++) sums[c] += scale * row[c];
 }
 
-/** Fills the row of V that belongs to the newest row of L, and takes its squares from the variances. */
+/** Fills the row of V for the newest row of L, and subtracts its squares from the variances. */
 function solveRow(process: GaussianProcess, points: Float64Array, solved: readonly Float64Array[], variances: Float64Array): void {
   const newest = process.size - 1;
   const start = rowStart(newest);

@@ -4,10 +4,10 @@ import { below, Chart, type ChartProps, colour, upwards } from "../../ui/chart.t
 import { decimal, whole } from "../../ui/notation.ts";
 import type { MatchReport, PlayerReport } from "../match.ts";
 
-/** Rows of a table of numbers. */
+/** Rows of a table of numbers, about. */
 const ROWS = 20;
 
-/** One line each, told apart by colour and by dash. */
+/** The dash of each policy's line, so that lines differ by more than colour. */
 const dashes: readonly (number[] | undefined)[] = [undefined, [9, 4], [3, 3], [12, 3, 3, 3], [6, 6]];
 
 export function lineOf(place: number): uPlot.Series {
@@ -28,11 +28,11 @@ interface CurveProps {
   readonly report: MatchReport;
   readonly id: "regret" | "pending" | "counted" | "late";
   readonly title: string;
-  /** What the last numbers say. */
-  summary(told: string): string;
+  /** @param values the last value of each policy, as text. */
+  summary(values: string): string;
 }
 
-/** One number of every policy over the rounds. */
+/** One quantity over the rounds, a line per policy. */
 function Curve({ report, id, title, summary }: CurveProps) {
   const { players, sampled, round } = report;
   const valuesOf = (player: PlayerReport) => player[id];
@@ -57,7 +57,7 @@ function Curve({ report, id, title, summary }: CurveProps) {
   );
 }
 
-/** What the choices have missed, over the rounds. */
+/** Regret over the rounds. */
 export function Curves({ report }: { report: MatchReport }) {
   return (
     <section class="card main">
@@ -65,7 +65,7 @@ export function Curves({ report }: { report: MatchReport }) {
         report={report}
         id="regret"
         title="Conversions missed"
-        summary={(told) => `Expected, against the best choice of each round: ${told}.`}
+        summary={(values) => `Expected, compared with the best choice of each round: ${values}.`}
       />
       <ul class="legend">
         {report.players.map(({ name }, place) => (
@@ -78,22 +78,27 @@ export function Curves({ report }: { report: MatchReport }) {
   );
 }
 
-/** What is not known yet, and what has come. */
+/** Pending impressions and arrived outcomes over the rounds. */
 export function Arrivals({ report }: { report: MatchReport }) {
   return (
     <div class="arrivals">
       <section class="card">
-        <Curve report={report} id="pending" title="Pending impressions" summary={(told) => `Inside the window, nothing known: ${told}.`} />
+        <Curve
+          report={report}
+          id="pending"
+          title="Pending impressions"
+          summary={(values) => `Inside the window, outcome unknown: ${values}.`}
+        />
       </section>
       <section class="card">
-        <Curve report={report} id="counted" title="Arrived in time" summary={(told) => `In the window, so they count: ${told}.`} />
+        <Curve report={report} id="counted" title="Arrived in time" summary={(values) => `Inside the window, so they count: ${values}.`} />
       </section>
       <section class="card">
         <Curve
           report={report}
           id="late"
           title="Arrived too late"
-          summary={(told) => `After the window, so they count for nobody: ${told}.`}
+          summary={(values) => `After the window, so they do not count: ${values}.`}
         />
       </section>
     </div>

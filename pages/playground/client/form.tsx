@@ -6,11 +6,11 @@ import { defaults, MOST_POLICIES, ranges, type Settings } from "../settings.ts";
 const problems: Record<ProblemId, { readonly name: string; readonly text: string }> = {
   linear: {
     name: "A shelf",
-    text: "Ten new candidates each round. Their chance to convert is linear in five features; what does not convert stays silent.",
+    text: "Ten new candidates each round. The conversion rate is linear in five features. Failures are not reported.",
   },
   curve: {
     name: "A dial",
-    text: "Fifty-one settings of one dial. Each has a chance to succeed, drawn from a Gaussian process; failures are reported too.",
+    text: "Fifty-one settings of one dial. The success rates are drawn from a Gaussian process. Failures are reported too.",
   },
 };
 
@@ -83,7 +83,7 @@ function NumberField({ settings, change, name, label }: FormProps & { name: keyo
   const [least, most] = ranges[name];
   const taken = (event: Event) => {
     const field = event.currentTarget as HTMLInputElement;
-    // What is out of range is said by the browser, and not taken.
+    // The browser shows its own message for a value out of range, and the setting stays.
     if (field.reportValidity()) change({ ...settings, [name]: field.valueAsNumber });
   };
   return (
@@ -127,12 +127,12 @@ function Delay({ settings, change }: FormProps) {
         <NumberField settings={settings} change={change} name="typical" label={choice.typical === "mean" ? "Mean" : "Median"} />
       )}
       <NumberField settings={settings} change={change} name="window" label="Window" />
-      <p class="quiet">{Math.floor(1000 * within) / 10} % of delays fall inside the window; what comes later counts for nobody.</p>
+      <p class="quiet">{Math.floor(1000 * within) / 10} % of delays end inside the window. Later outcomes do not count.</p>
     </fieldset>
   );
 }
 
-/** What one picks. Every change plays a new match. */
+/** The settings. Every change starts a new match. */
 export function Form({ settings, change }: FormProps) {
   return (
     <form class="card settings" aria-label="Settings" onSubmit={(event: Event) => event.preventDefault()}>
@@ -150,7 +150,7 @@ export function Form({ settings, change }: FormProps) {
             checked={settings.pace === "slow"}
             onChange={() => change({ ...settings, pace: settings.pace === "slow" ? "fast" : "slow" })}
           />
-          Slowly, to watch it happen
+          Slow motion
         </label>
       </fieldset>
     </form>

@@ -10,7 +10,7 @@ import { Status } from "./status.tsx";
 
 const given = settingsOf(location.search);
 
-/** What is drawn of a match so far. */
+/** The charts and tables of a match so far. */
 function Results({ settings, report }: { settings: Settings; report: MatchReport }) {
   const match = queryOf(settings);
   return (
@@ -54,8 +54,8 @@ function Playground() {
       </div>
       <footer>
         <p>
-          Everyone meets the same candidates, the same luck and the same delays, all drawn from the seed: the address of this page plays the
-          same match again, to the bit. It runs afterclick itself in a Web Worker of this page, and sends nothing anywhere.
+          All policies get the same candidates, the same random outcomes and the same delays, all drawn from the seed. The URL of this page
+          repeats the match, to the bit. A Web Worker of this page runs afterclick. The page sends no data.
         </p>
       </footer>
     </>

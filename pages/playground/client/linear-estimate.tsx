@@ -1,10 +1,10 @@
 import { column } from "../../ui/notation.ts";
 import type { MatchReport } from "../match.ts";
 
-/** Half a band, in posterior standard deviations. */
+/** Half the width of a band, in posterior standard deviations. */
 export const DEVIATIONS = 2;
 
-/** What the rows show: weights are between 0 and 1. */
+/** Range of the axis. True weights are between 0 and 1. */
 const [LEAST, MOST] = [-0.25, 1.25];
 
 function placeOf(value: number): string {
@@ -16,7 +16,7 @@ const write = column([1]);
 interface WeightProps {
   readonly feature: number;
   readonly mean: number;
-  /** Half the band. */
+  /** Half the width of the band. */
   readonly half: number;
   readonly truth: number;
 }
@@ -41,7 +41,7 @@ function Weight({ feature, mean, half, truth }: WeightProps) {
   );
 }
 
-/** The weight of each feature as a linear policy estimates it, beside the true one. */
+/** A linear policy's estimate of each weight, beside the true weight. */
 export function LinearEstimate({ report, place }: { report: MatchReport; place: number }) {
   const { truth, players } = report;
   const { estimate, name } = players[place];
@@ -55,7 +55,7 @@ export function LinearEstimate({ report, place }: { report: MatchReport; place: 
           <tr>
             <th scope="col">Feature</th>
             <th scope="col">Chart</th>
-            <th scope="col">Estimate, and half its band</th>
+            <th scope="col">Estimate ± half its band</th>
             <th scope="col">Truth</th>
           </tr>
         </thead>
@@ -65,7 +65,7 @@ export function LinearEstimate({ report, place }: { report: MatchReport; place: 
           ))}
         </tbody>
       </table>
-      <p class="quiet">Dot: its estimate; band: two deviations; stroke: the truth.</p>
+      <p class="quiet">Dot: estimate. Band: two deviations. Stroke: truth.</p>
     </div>
   );
 }

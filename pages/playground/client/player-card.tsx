@@ -10,7 +10,7 @@ import { DEVIATIONS, LinearEstimate } from "./linear-estimate.tsx";
 interface CardProps {
   readonly settings: Settings;
   readonly report: MatchReport;
-  /** Of the policy among those at play. */
+  /** Index of the policy in the match. */
   readonly place: number;
 }
 
@@ -24,7 +24,7 @@ function barsOf(place: number): uPlot.Series {
   };
 }
 
-/** Of the linear problem: how often the best of the ten was chosen, the second best, and so on. */
+/** Linear problem: how often the policy chose the best of the ten candidates, the second best, and so on. */
 function Ranks({ report, place }: CardProps) {
   const { choices, name } = report.players[place];
   const share = (rank: number) => choices[rank] / Math.max(1, report.round);
@@ -61,7 +61,7 @@ function Ranks({ report, place }: CardProps) {
   );
 }
 
-/** The truth, what the policy believes of it, and where it looked. */
+/** Series of the curve's chart: choices, band, posterior mean and truth. */
 function curveData({ truth, players }: MatchReport, place: number): uPlot.AlignedData {
   const { estimate, choices } = players[place];
   const xs = truth.map((_, i) => i / (truth.length - 1));
@@ -99,11 +99,11 @@ function curvePlot(place: number): ReturnType<ChartProps["plot"]> {
 }
 
 function believed({ estimate, choices }: PlayerReport, truth: readonly number[], i: number): string {
-  const belief = estimate ? `believed ${decimal(estimate.mean[i])} ± ${decimal(DEVIATIONS * estimate.deviation[i])}, ` : "";
-  return `At ${decimal(i / (truth.length - 1))}: ${belief}in truth ${decimal(truth[i])}; chosen ${whole(choices[i])} times`;
+  const belief = estimate ? `mean ${decimal(estimate.mean[i])} ± ${decimal(DEVIATIONS * estimate.deviation[i])}, ` : "";
+  return `At ${decimal(i / (truth.length - 1))}: ${belief}truth ${decimal(truth[i])}; chosen ${whole(choices[i])} times`;
 }
 
-/** Of the curve: posterior mean and band, and the choices under them. */
+/** Curve problem: posterior mean and band, with the choices below. */
 function Posterior({ report, place }: CardProps) {
   const { truth } = report;
   const player = report.players[place];
@@ -111,13 +111,13 @@ function Posterior({ report, place }: CardProps) {
   const best = truth.indexOf(Math.max(...truth));
   const near = player.choices.reduce((sum, times, i) => sum + (Math.abs(i - best) <= 2 ? times : 0), 0);
   const band = player.estimate
-    ? "Line: its mean; band: two deviations; dashes: the truth; bars: its choices."
-    : "It has no posterior. Dashes: the truth; bars: its choices.";
+    ? "Line: mean. Band: two deviations. Dashes: truth. Bars: choices."
+    : "This policy has no posterior. Dashes: truth. Bars: choices.";
   return (
     <Chart
       id={`posterior-${place}`}
-      title="What it believes"
-      summary={`${band} ${percent(near / Math.max(1, report.round))} of choices lie within 0.04 of the best place.`}
+      title="Posterior"
+      summary={`${band} ${percent(near / Math.max(1, report.round))} of choices lie within 0.04 of the optimum.`}
       plot={() => curvePlot(place)}
       data={data}
       describe={(i) => believed(player, truth, i)}
@@ -135,7 +135,7 @@ function Posterior({ report, place }: CardProps) {
   );
 }
 
-/** One policy: what it chose, and what it believes. */
+/** One policy's choices and posterior. */
 export function PlayerCard({ settings, report, place }: CardProps) {
   const player = report.players[place];
   const { note } = contenders[settings.problem][settings.policies[place]];

@@ -1,15 +1,15 @@
-import type { Told } from "../background.ts";
+import type { Progress } from "../background.ts";
 import type { MatchReport } from "../match.ts";
 import type { Settings } from "../settings.ts";
 
-/** How a match stands. */
+/** The state of a match. */
 export type Run =
   | { readonly state: "idle" }
   | { readonly state: "running" | "stopped"; readonly report?: MatchReport }
   | { readonly state: "done"; readonly report: MatchReport; readonly ms: number }
   | { readonly state: "failed"; readonly problem: string };
 
-/** Plays one match at a time in a Web Worker of its own, so that the page stays quick and a match can be ended at any time. */
+/** Plays one match at a time, each in its own Web Worker. So the page stays responsive, and a match can be stopped at any time. */
 export class Runner {
   readonly #changed: (run: Run) => void;
   #worker: Worker | undefined;
@@ -22,19 +22,19 @@ export class Runner {
   start(settings: Settings): void {
     this.#worker?.terminate();
     if (typeof WebAssembly !== "object") {
-      this.#tell({
+      this.#update({
         state: "failed",
-        problem: "This browser has no WebAssembly, or has it turned off. The playground cannot run without it.",
+        problem: "The playground needs WebAssembly, and this browser does not offer it. Turn WebAssembly on, or use another browser.",
       });
       return;
     }
     const worker = new Worker(new URL("./background.js", import.meta.url), { type: "module" });
     this.#worker = worker;
-    this.#tell({ state: "running", report: undefined });
-    worker.addEventListener("message", ({ data }: MessageEvent<Told>) => {
+    this.#update({ state: "running", report: undefined });
+    worker.addEventListener("message", ({ data }: MessageEvent<Progress>) => {
       if (worker !== this.#worker) return;
       if ("problem" in data) this.#end({ state: "failed", problem: data.problem });
-      else if (data.report.round < data.report.rounds) this.#tell({ state: "running", report: data.report });
+      else if (data.report.round < data.report.rounds) this.#update({ state: "running", report: data.report });
       else this.#end({ state: "done", ...data });
     });
     worker.addEventListener("error", () => {
@@ -44,7 +44,7 @@ export class Runner {
     worker.postMessage(settings);
   }
 
-  /** Ends the match where it stands. */
+  /** Stops the match and keeps its last report. */
   stop(): void {
     if (this.#run.state === "running") this.#end({ state: "stopped", report: this.#run.report });
   }
@@ -52,10 +52,10 @@ export class Runner {
   #end(run: Run): void {
     this.#worker?.terminate();
     this.#worker = undefined;
-    this.#tell(run);
+    this.#update(run);
   }
 
-  #tell(run: Run): void {
+  #update(run: Run): void {
     this.#run = run;
     this.#changed(run);
   }

@@ -3,7 +3,7 @@ import type { MatchReport, PlayerReport } from "../match.ts";
 
 const last = (values: readonly number[]): number => values.at(-1) as number;
 
-/** What stands in each column, after the name. */
+/** The columns after the policy's name. */
 function columnsOf({ players, round }: MatchReport): readonly (readonly [title: string, write: (player: PlayerReport) => string])[] {
   const missed = column(players.map(({ regret }) => last(regret)));
   return [
@@ -12,18 +12,18 @@ function columnsOf({ players, round }: MatchReport): readonly (readonly [title: 
     ["Pending", ({ pending }) => whole(last(pending))],
     ["In time", ({ counted }) => whole(last(counted))],
     ["Too late", ({ late }) => whole(last(late))],
-    ["Digest of what it learnt", ({ digest }) => digest],
+    ["Digest of its state", ({ digest }) => digest],
   ];
 }
 
-/** All numbers at a glance, for who would rather read than look. */
+/** A table of the final numbers. */
 export function Standings({ report }: { report: MatchReport }) {
   const { players, round } = report;
   const columns = columnsOf(report);
   return (
     <section class="card standings" aria-labelledby="standings">
       <h2 id="standings">After {whole(round)} rounds</h2>
-      <section class="scroll" tabindex={0} aria-label="Numbers, scrolling sideways">
+      <section class="scroll" tabindex={0} aria-label="Final numbers, scrolls sideways">
         <table>
           <thead>
             <tr>

@@ -7,7 +7,7 @@ import type { Run } from "./runner.ts";
 interface StatusProps {
   readonly run: Run;
   readonly settings: Settings;
-  /** What was wrong with the address. */
+  /** Errors in the URL's query. */
   readonly problems: readonly string[];
   stop(): void;
   play(): void;
@@ -15,11 +15,11 @@ interface StatusProps {
 }
 
 function missed({ players }: MatchReport): string {
-  const told = players.map(({ name, regret }) => `${name} ${decimal(regret.at(-1) as number)}`);
-  return `Missed: ${told.join(", ")}.`;
+  const regrets = players.map(({ name, regret }) => `${name} ${decimal(regret.at(-1) as number)}`);
+  return `Missed: ${regrets.join(", ")}.`;
 }
 
-/** What is read out: not every report, only each quarter and the end. */
+/** The text of the live region. It changes at each quarter and at the end, so that screen readers do not read every report. */
 function spoken(run: Run): string {
   if (run.state === "failed") return "";
   if (run.state === "done") {
@@ -49,7 +49,7 @@ function CopyLink() {
 function Problems({ problems }: Pick<StatusProps, "problems">) {
   return (
     <div class="problem" role="alert">
-      <p>Not everything in the address could be taken; defaults stand in for it.</p>
+      <p>Some settings in the URL are invalid. Their defaults apply.</p>
       <ul>
         {problems.map((problem) => (
           <li key={problem}>{problem}</li>
@@ -59,7 +59,7 @@ function Problems({ problems }: Pick<StatusProps, "problems">) {
   );
 }
 
-/** How the match stands, and what can be done with it. */
+/** The progress of the match, and its buttons. */
 export function Status({ run, settings, problems, stop, play, change }: StatusProps) {
   const running = run.state === "running";
   const round = "report" in run && run.report ? run.report.round : 0;

@@ -1,4 +1,4 @@
-/** What every project does with the SDK: 20 decisions with late conversions, then a snapshot that goes on. */
+/** The work of every project: 20 decisions with late conversions, then a snapshot and further decisions. */
 export async function decide({ encoder, otfLinUcb, Recommender }, module) {
   const { encode } = encoder({ dimension: 16, numeric: { price: { min: 0, max: 200 }, day: { min: 0, max: 6 } }, interactions: "all" });
   const recommender = await Recommender.create({ policy: otfLinUcb({ dimension: 16 }), window: { rounds: 8 }, seed: 3, module });

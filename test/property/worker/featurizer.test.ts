@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { toDyadic } from "../../../publication/featurizer.ts";
 import { featurizer, type ModelConfig } from "../../../worker/domain/model.ts";
 
-// Feature vectors are the same in a list and one after another, to the bit.
+// Feature vectors are the same in a list and one by one, to the bit.
 
 const number = fc.oneof(fc.double({ min: -10, max: 10, noNaN: true }), fc.constantFrom(-0, 1 / 4096, -1.5 / 4096, 0.3, -0.3));
 const bits = (values: Float64Array): BigUint64Array => new BigUint64Array(values.slice().buffer);

@@ -7,14 +7,14 @@ import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
 import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
 
-// Conversions that come with a key: each goes to the newest impression of that key that was shown before it and within its window,
-// of the action that it names, or waits for one. What came before goes where it went before.
+// Conversions with a join key. Each joins the newest impression of its key that was shown before it, within the window,
+// and with the named action. Otherwise it waits. A repeated event joins the same impression as before.
 
 const START = 1_795_262_400_000;
 const WINDOW_MS = 480_000;
 const SHOWN = [0, 1000, 200_000, 481_000].map((ms) => START + ms);
 const IDS = SHOWN.map((at, place) => uuidAt(at, new Uint8Array(10).fill(place)));
-/** When each event happened: at the ends of windows, and a moment beyond. */
+/** Time of each event: at the end of a window, or just after it. */
 const TIMES = [-1, 0, 999, 1000, 480_000, 480_001, 481_000, 680_001, 961_000, 961_001].map((ms) => START + ms);
 
 const faultless: Faults = { strikes: () => undefined, call: () => undefined, kv: () => undefined, below: () => 0, pause: async () => {} };
@@ -35,7 +35,7 @@ interface Shown {
 
 class Model {
   readonly shown = new Map<number, Shown>();
-  /** In order of arrival; without a place they wait. */
+  /** Events in order of arrival. Without a place an event waits. */
   rows: { readonly sent: Keyed; place?: number; status: string }[] = [];
 
   #suits(place: number, { key, action, at }: Keyed): boolean {
@@ -46,7 +46,7 @@ class Model {
 
   enter(sent: Keyed, found = this.#find(sent)): string {
     const same = this.rows.filter(({ sent: other, place }) => place === found && other.goal === sent.goal && other.event === sent.event);
-    // An event that waits under a key is known by that key, one that has joined by its impression.
+    // The key names a waiting event; the impression names a joined one.
     const known = found === undefined ? same.filter(({ sent: other }) => other.key === sent.key) : same;
     if (known.some(({ sent: other }) => other.reward === sent.reward)) return "duplicate";
     const status = found === undefined ? "orphan" : same.length > 0 ? "conflict" : "applied";
@@ -79,7 +79,7 @@ const sent = fc
     place: fc.nat({ max: TIMES.length - 1 }),
     reward: fc.constantFrom(0.5, 1, null),
   })
-  // Its name says when it happened, and what of.
+  // The name states the time and the key.
   .map(({ place, ...rest }): Keyed => ({ ...rest, event: `${rest.key} ${rest.action} ${place}`, at: TIMES[place] }));
 const shown = fc.record({
   place: fc.nat({ max: SHOWN.length - 1 }),

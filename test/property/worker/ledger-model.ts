@@ -1,5 +1,5 @@
-// The rules of the worker's ledger, as the README and the API state them, over plain values: every event is kept, and everything
-// that follows from events is worked out anew.
+// A model of the worker's ledger, by the rules in the README and the API, over plain values. It keeps every event and
+// recomputes everything that follows from events.
 
 export interface Event {
   readonly impression: string;
@@ -16,7 +16,7 @@ interface Shown {
   erased?: boolean;
 }
 
-/** An impression as its policy learnt it. */
+/** An impression as the policy learnt it. */
 interface Learnt {
   readonly feature: number;
   readonly reward: number;
@@ -37,7 +37,7 @@ export interface Rules {
   feature(impression: string): number;
 }
 
-/** Towards zero, to a multiple of 2^-12. */
+/** Truncates towards zero to a multiple of 2^-12. */
 const dyadic = (value: number): number => (Math.sign(value) * Math.floor(Math.abs(value) * 4096)) / 4096;
 
 export class LedgerModel {
@@ -67,7 +67,7 @@ export class LedgerModel {
     return this.#state.events.filter(({ event }) => event.impression === impression);
   }
 
-  /** The goals of an impression that count, and whether it ever had a reward. */
+  /** Rewards of the goals that count, and whether the impression ever had a reward. */
   #worth(impression: string): { readonly rewards: number[]; readonly told: boolean } {
     const counting = this.#of(impression).filter(({ status }) => status === "applied" || status === "conflict");
     const events = counting.map(({ event }) => event);
@@ -81,7 +81,7 @@ export class LedgerModel {
     return { rewards, told: events.some(({ reward }) => reward !== null) };
   }
 
-  /** The events of an impression with what became of each, in order of arrival. */
+  /** Events of an impression with their statuses, in order of arrival. */
   rows(impression: string): (Event & { readonly status: Status })[] {
     return this.#of(impression).map(({ event, status }) => ({ ...event, status }));
   }
@@ -92,7 +92,7 @@ export class LedgerModel {
     return told ? "retracted" : undefined;
   }
 
-  /** Its reward as the API shows it: null until its first conversion, and once it was erased. */
+  /** Reward as the API shows it: null before the first conversion and after an erasure. */
   reward(impression: string): number | null {
     const { rewards, told } = this.#worth(impression);
     const gone = this.#state.shown.get(impression)?.erased || !this.#state.shown.has(impression);
@@ -103,7 +103,7 @@ export class LedgerModel {
     return { applied: 0, conflict: 0, late: 0, orphan: 0, duplicate: 0, impressions: 0, converted: 0, retracted: 0, ...this.#state.counts };
   }
 
-  /** Whether the ledger has an event, whatever became of it. */
+  /** Whether the ledger has the event, whatever its status. */
   knows(given: Event): boolean {
     const event = { ...given, reward: given.reward === null ? null : dyadic(given.reward) };
     return this.#of(event.impression).some(({ event: other }) => JSON.stringify(other) === JSON.stringify(event));
@@ -177,7 +177,7 @@ export class LedgerModel {
     this.watermark = Math.max(this.watermark, before);
   }
 
-  /** Deletes what was shown before a time. What was learnt from it stays. */
+  /** Deletes impressions shown before a time. The policy keeps what it has learnt. */
   prune(before: number): void {
     const { events, shown } = this.#state;
     events.splice(0, Number.POSITIVE_INFINITY, ...events.filter(({ event }) => this.#rules.shownAt(event.impression) >= before));
@@ -197,7 +197,7 @@ export class LedgerModel {
     this.#kept = structuredClone(this.#state);
   }
 
-  /** What came after the kept state counts for nothing, and is known when it comes again. */
+  /** Events after the kept state count for nothing. When they arrive again they are known. */
   rollBack(): boolean {
     const kept = this.#kept;
     if (!kept) return false;

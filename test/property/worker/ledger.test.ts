@@ -11,7 +11,7 @@ import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
 import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
 import { type Event, LedgerModel } from "./ledger-model.ts";
 
-// The worker's ledger with its tables and its policy against a model of its rules, under any sequence of calls.
+// Compares the worker's ledger, tables and policy with a model of its rules, under any sequence of calls.
 
 const MINUTE_MS = 60_000;
 const WINDOW_MS = 8 * MINUTE_MS;
@@ -19,7 +19,7 @@ const BUCKET_MS = 2 * MINUTE_MS;
 const START = 1_795_262_400_000;
 const WEIGHTS = { order: 0.3, review: -0.7 };
 
-/** When each impression is shown, in ms after the start: buckets end at 2, 4 and 6 minutes. */
+/** Times at which impressions are shown, in ms after the start. Buckets end at 2, 4 and 6 minutes. */
 const SHOWN = [0, 119_999, 120_000, 200_000, 250_000, 359_999];
 const shownAt = (place: number) => START + SHOWN[place];
 const ids = SHOWN.map((_, place) => uuidAt(shownAt(place), new Uint8Array(10).fill(place + 1)));
@@ -59,7 +59,7 @@ class World {
   }
 
   async show(place: number, deferred: boolean): Promise<void> {
-    // A learner takes no impression of before its horizon.
+    // A learner refuses impressions from before the forgotten time.
     if (shownAt(place) < this.model.horizon) return;
     const team = await this.replica.start();
     const row = { id: ids[place], name: null, action: "mug", features: features(place), context: null, arm: "policy" as const };
@@ -79,7 +79,7 @@ class World {
     for (const event of events) {
       const erased = this.store.impressions.find(event.impression)?.erased === true;
       const owed = shownAt(placeOf(event.impression)) >= this.model.horizon && valid(event) && !erased && !this.model.knows(event);
-      // What a journal has, it has rounded.
+      // The KV journal has rounded its rewards.
       const rounded = { ...event, reward: event.reward === null ? null : Math.trunc(event.reward * 4096) / 4096 };
       expect(isMissing(this.store, rounded, this.config)).toBe(owed);
     }
@@ -113,7 +113,7 @@ class World {
     this.model.erase(ids[place]);
   }
 
-  /** Another isolate takes over. */
+  /** Continues in another isolate. */
   restart(): void {
     this.replica = new LiveModel(this.store, this.config);
   }
@@ -130,7 +130,7 @@ class World {
     expect(digestOf(await this.replica.start())).toBe(await this.#expectedDigest());
   }
 
-  /** Of a policy that has learnt each impression once, with its reward of today. */
+  /** Digest of a policy that has learnt each impression once, with its present reward. */
   async #expectedDigest(): Promise<string> {
     const { policy } = await Recommender.create({ policy: otfLinTs(options), window: { ms: WINDOW_MS }, reward: { min: -1, max: 1 } });
     for (const { feature, reward } of this.model.learnt.values()) {
@@ -155,7 +155,7 @@ const event = fc
   })
   .map(({ place, goal, event, delay, reward }): Event => ({ impression: ids[place], goal, event, at: shownAt(place) + delay, reward }));
 
-/** A step that a counterexample prints. */
+/** A step, with a description for counterexamples. */
 const act = (name: string, take: (world: World) => Promise<void>) => Object.assign(take, { [fc.toStringMethod]: () => name });
 const step = fc.oneof(
   {

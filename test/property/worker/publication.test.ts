@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { readPublication } from "../../../local/publication.ts";
 import { decodePublication, encodePublication, isNewer } from "../../../worker/domain/publication.ts";
 
-// Publications against the format that is stated: SHA-256 of the rest, length of the header as 32 bits big-endian, the header as
-// JSON, the snapshots. Two readers: the worker's answers undefined for what it cannot use, a page's throws.
+// Tests publications against the stated format: SHA-256 of the rest, length of the header as 32 bits big-endian, the header as
+// JSON, the snapshots. For unusable bytes the worker's reader returns undefined and the page's reader throws.
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -20,7 +20,7 @@ const publication = fc.record({
 });
 const settings = { numRuns: 100, seed: 1 };
 
-/** What a header and snapshots are as bytes. */
+/** The bytes of a header and snapshots. */
 function written(header: object, parts: readonly Uint8Array[]): Bytes {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(4);
@@ -29,7 +29,7 @@ function written(header: object, parts: readonly Uint8Array[]): Bytes {
   return new Uint8Array(Buffer.concat([createHash("sha256").update(rest).digest(), rest]));
 }
 
-/** The same bytes in the midst of a greater buffer. */
+/** The same bytes inside a larger buffer. */
 function amidst(bytes: Bytes): Bytes {
   const buffer = new Uint8Array(bytes.length + 24).fill(9);
   buffer.set(bytes, 8);

@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { firstIdAt, hash32, type Impression, shownAtOf, TokenSigner, uuidAt } from "../../../worker/domain/token.ts";
 
-// Impression ids against a second implementation, of Node's buffers and cryptography: version, key id, UUID, end of the window,
+// Compares impression ids with a second implementation, on Node's buffers and cryptography: version, key id, UUID, end of the window,
 // hash of the action, probability, version of the model, its name; then 128 bits of an HMAC-SHA256. Numbers are big-endian.
 
-// Only workerd has it there.
+// Replaces a function that only workerd has.
 Object.defineProperty(crypto.subtle, "timingSafeEqual", { value: timingSafeEqual, configurable: true });
 
 const KEYS = ["first-key-of-the-tests", "second-key-of-the-tests", "third-key-of-the-tests"];

@@ -5,18 +5,18 @@ import { remoteError, stubFor } from "./remote.ts";
 interface Running<T> {
   readonly object: T;
   readonly isolate: Isolate;
-  /** The end of what the constructor blocks all calls for. */
+  /** Resolves when the constructor no longer blocks calls. */
   readonly ready: Promise<unknown>;
 }
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 
 /**
- * Durable Objects of one class, in this process. Calls copy what they carry, wait for what they wrote to be committed, and
- * may be lost either way; an object can be killed at any effect, and starts again from its disk.
+ * Durable Objects of one class, in this process. Calls copy their arguments, wait until earlier writes are committed, and
+ * can be lost in either direction. An object can be killed at any effect, and restarts from its disk.
  */
 export class DurableObjects<T extends object> {
-  /** What methods threw although no fault asked for it. */
+  /** Unexpected exceptions of methods, which no fault caused. */
   readonly unexpected: unknown[] = [];
   readonly #create: (state: DurableObjectState, isolate: Isolate, disk: Disk) => T;
   readonly #faults: Faults;
@@ -28,7 +28,7 @@ export class DurableObjects<T extends object> {
     this.#faults = faults;
   }
 
-  /** The binding, for code that runs in an isolate. */
+  /** The binding for code in an isolate. */
   bindingFor(caller: Isolate): DurableObjectNamespace<never> {
     const namespace = {
       idFromName: (name: string) => idOf(name),
@@ -37,7 +37,7 @@ export class DurableObjects<T extends object> {
     return namespace as unknown as DurableObjectNamespace<never>;
   }
 
-  /** Its disk, made at the first look. */
+  /** The object's disk, created at first use. */
   disk(name: string): Disk {
     let disk = this.#disks.get(name);
     if (!disk) {
@@ -51,7 +51,7 @@ export class DurableObjects<T extends object> {
     this.#running.get(name)?.isolate.kill();
   }
 
-  /** Lets its alarm ring. Whether one was set; if the object dies meanwhile it stays set. */
+  /** Runs the object's alarm. Returns whether one was set. If the object dies meanwhile, the alarm stays set. */
   async ring(name: string): Promise<boolean> {
     const disk = this.disk(name);
     const rung = disk.alarm;
@@ -72,7 +72,7 @@ export class DurableObjects<T extends object> {
     for (const disk of this.#disks.values()) disk.close();
   }
 
-  /** Runs a method in the object, which is started for it if it does not run. The answer leaves when it is committed. */
+  /** Runs a method in the object, and starts the object if necessary. The answer leaves when the writes are committed. */
   async #enter(name: string, method: string, args: unknown[], first = () => {}): Promise<unknown> {
     const { object, isolate, ready } = this.#start(name);
     return isolate.run(async () => {

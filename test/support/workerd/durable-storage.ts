@@ -3,9 +3,9 @@ import type { Isolate } from "./isolate.ts";
 
 type Row = Record<string, SqlStorageValue>;
 
-/** What a Durable Object has stored. It outlives the isolates that run the object. */
+/** The storage of a Durable Object. It outlives the isolates that run the object. */
 export class Disk {
-  /** When the alarm rings, ms since 1970. */
+  /** Time of the alarm, ms since 1970. */
   alarm: number | null = null;
   readonly #database = new DatabaseSync(":memory:");
   readonly #statements = new Map<string, { readonly statement: StatementSync; readonly names: readonly string[] }>();
@@ -33,12 +33,12 @@ export class Disk {
     return prepared;
   }
 
-  /** Opens a transaction, if none is open. */
+  /** Opens a transaction if none is open. */
   begin(): void {
     if (this.#database.isTransaction) return;
     this.#database.exec("BEGIN");
     this.#committedAlarm = this.alarm;
-    // As in workerd: writes with no waiting in between are committed together, when the event loop turns.
+    // As in workerd, writes without waiting in between are committed together in the next turn of the event loop.
     setImmediate(() => this.commit());
   }
 
@@ -46,7 +46,7 @@ export class Disk {
     if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec("COMMIT");
   }
 
-  /** Back to the last commit, as after a crash. */
+  /** Reverts to the last commit, as after a crash. */
   rollback(): void {
     if (!this.#database.isOpen || !this.#database.isTransaction) return;
     this.#database.exec("ROLLBACK");
@@ -66,7 +66,7 @@ function bound(value: SqlStorageValue): SQLInputValue {
   throw new TypeError(`bindings: expected null, a string, a number or bytes, got ${typeof value}`);
 }
 
-/** Bytes come as a buffer of their own. */
+/** Copies bytes to their own buffer. */
 function rowOf(names: readonly string[], values: readonly unknown[]): Row {
   const row: Row = {};
   names.forEach((name, i) => {
@@ -99,7 +99,7 @@ class Cursor implements Iterable<Row> {
   }
 }
 
-/** A disk as the object's code in one isolate sees it: each access is an effect, at which that isolate may die. */
+/** A disk as an isolate's code sees it. Each access is an effect at which the isolate may die. */
 export function durableStorage(disk: Disk, isolate: Isolate): DurableObjectStorage {
   const exec = (query: string, ...bindings: SqlStorageValue[]): Cursor => {
     const [verb] = query.trim().split(/\s/, 1);
@@ -160,7 +160,7 @@ function transaction<T>(disk: Disk, isolate: Isolate, change: () => T): T {
     disk.exec(`RELEASE ${savepoint}`, []);
     return result;
   } catch (error) {
-    // After a crash all of it is gone already.
+    // After a crash nothing is left to revert.
     if (isolate.alive) {
       disk.exec(`ROLLBACK TO ${savepoint}`, []);
       disk.exec(`RELEASE ${savepoint}`, []);

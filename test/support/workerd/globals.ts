@@ -1,10 +1,10 @@
 import { hash, timingSafeEqual } from "node:crypto";
 
-/** What code of the worker takes from its surroundings. */
+/** The environment of the worker's code. */
 export interface Surroundings {
-  /** Milliseconds since 1970. */
+  /** Clock, in milliseconds since 1970. */
   readonly now: () => number;
-  /** Uniform in [0, 1). */
+  /** Random number, uniform in [0, 1). */
   readonly random: () => number;
   readonly wait: (ms: number) => Promise<void>;
 }
@@ -19,12 +19,12 @@ interface Key {
 let current: Surroundings = { now: () => 0, random: () => 0, wait: async () => {} };
 
 /**
- * Replaces clock, randomness, timers and cryptography of this thread: they follow the given surroundings, and nothing runs
- * on other threads, so that the same calls take the same course. Adds what only workerd has.
+ * Replaces clock, randomness, timers and cryptography of this thread with the given environment. Nothing runs
+ * on other threads, so the same calls take the same course. Adds functions that only workerd has.
  */
 export function surroundWith(surroundings: Surroundings): void {
   current = surroundings;
-  // Once: code that has been compiled for globals is thrown away when they change.
+  // Replaced only once, because V8 discards compiled code when globals change.
   if (Date === SimulatedDate) return;
   Math.random = () => current.random();
   for (const [name, value] of Object.entries({ Date: SimulatedDate, setTimeout: later, scheduler, crypto: cryptography })) {
@@ -60,7 +60,7 @@ function bufferOf({ buffer, byteOffset, byteLength }: Buffer): ArrayBuffer {
 const isSame = (a: Bytes, b: Bytes): boolean => a.byteLength === b.byteLength && timingSafeEqual(view(a), view(b));
 const sha256 = (...parts: readonly Uint8Array[]): ArrayBuffer => bufferOf(hash("sha256", Buffer.concat(parts), "buffer"));
 
-/** RFC 2104. Faster than a key object for each message. */
+/** HMAC by RFC 2104. This is faster than a key object per message. */
 function hmac({ secret }: Key, data: Bytes): ArrayBuffer {
   const block = new Uint8Array(64);
   block.set(secret.length > 64 ? new Uint8Array(sha256(secret)) : secret);
@@ -74,7 +74,7 @@ function hmac({ secret }: Key, data: Bytes): ArrayBuffer {
   );
 }
 
-/** SHA-256 and HMAC of it, all that the worker needs, at once. */
+/** Synchronous SHA-256 and HMAC-SHA256. The worker needs no other cryptography. */
 const subtle = {
   timingSafeEqual: isSame,
   digest: async (_: "SHA-256", data: Bytes): Promise<ArrayBuffer> => sha256(view(data)),

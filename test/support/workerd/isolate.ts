@@ -1,9 +1,9 @@
-/** Thrown inside an isolate at the effect at which it dies, and at everything that its code still tries after that. */
+/** Thrown at the effect at which an isolate dies, and at everything that its code tries afterwards. */
 export class Crash extends Error {
   override readonly name = "Crash";
 }
 
-/** Thrown where a simulated service fails. */
+/** Thrown when a simulated service fails. */
 export class Outage extends Error {
   override readonly name = "Outage";
 }
@@ -13,23 +13,23 @@ export type KvFault = "refused" | "done but failed" | "stale";
 
 export type Blow = "death" | "error";
 
-/** Decides where isolates die, and what goes wrong between them. */
+/** Decides where isolates die and which calls fail. */
 export interface Faults {
-  /** What strikes an isolate at an effect, such as `sql INSERT` or `after kv.put`: it dies, or a statement fails. */
+  /** The fault at an effect, such as `sql INSERT` or `after kv.put`: the isolate dies, or the statement fails. */
   strikes(isolate: Isolate, effect: string): Blow | undefined;
-  /** What becomes of a call to a Durable Object. */
+  /** The fault on a call to a Durable Object. */
   call(method: string): CallFault | undefined;
   kv(operation: string): KvFault | undefined;
-  /** A whole number below `limit`, for what a fault leaves open. */
+  /** A whole number below `limit`, for random details of a fault. */
   below(limit: number): number;
-  /** Something on the network takes its time: others go on meanwhile. */
+  /** Waits for the network. Other code continues meanwhile. */
   pause(): Promise<void>;
 }
 
-/** One of its own for each who waits: a shared one would keep them all. */
+/** A separate promise per waiter. A shared one would retain all waiters. */
 const never = (): Promise<never> => new Promise(() => {});
 
-/** What runs code and may die at any effect. Its code then goes on at most to its next effect, and nothing comes of it. */
+/** An isolate that may die at any effect. Its code then runs at most to the next effect, without consequences. */
 export class Isolate {
   readonly name: string;
   readonly #faults: Faults;
@@ -56,7 +56,7 @@ export class Isolate {
     this.#death.reject(new Crash(this.name));
   }
 
-  /** A point at which the isolate may die. @throws {Crash} if it does, or is dead; {Outage} if a statement fails. */
+  /** A point at which the isolate may die. @throws {Crash} if it dies or is dead. @throws {Outage} if a statement fails. */
   effect(name: string): void {
     const blow = this.#alive ? this.#faults.strikes(this, name) : undefined;
     if (blow === "death") this.kill();
@@ -64,12 +64,12 @@ export class Isolate {
     if (blow === "error" && name.startsWith("sql ")) throw new Outage(name);
   }
 
-  /** Runs code in it. @throws {Crash} if the isolate dies meanwhile. */
+  /** Runs code in the isolate. @throws {Crash} if it dies meanwhile. */
   run<T>(work: () => Promise<T>): Promise<T> {
     return Promise.race([work(), this.#death.promise]);
   }
 
-  /** Code of the isolate waits for something outside: dead code is never told what came of it. */
+  /** Waits for something outside. Dead code never learns the result. */
   async outside<T>(name: string, call: () => Promise<T>): Promise<T> {
     if (!this.#survives(name)) return never();
     try {
@@ -89,8 +89,8 @@ export class Isolate {
   }
 
   /**
-   * An object outside, whose methods the isolate's code calls.
-   * @param before what happens before each call, such as the commit that an outgoing message waits for.
+   * Wraps an outside object whose methods the isolate's code calls.
+   * @param before runs before each call, such as the commit that an outgoing message waits for.
    */
   reach<T extends object>(label: string, target: T, before: () => void = () => {}): T {
     return new Proxy(target, {

@@ -1,6 +1,6 @@
 import { type Faults, Outage } from "./isolate.ts";
 
-/** How old what KV shows elsewhere may be. */
+/** Greatest age of the values that KV shows elsewhere. */
 const LAG_MS = 60_000;
 const LEAST_LIFE_MS = 60_000;
 const CURSOR = "after ";
@@ -9,16 +9,16 @@ type ReadOptions = "text" | "json" | "arrayBuffer" | { readonly type?: string };
 
 interface Version {
   readonly from: number;
-  /** Null: deleted. */
+  /** Null if deleted. */
   readonly bytes: Uint8Array<ArrayBuffer> | null;
   readonly metadata: unknown;
-  /** Seconds since 1970. */
+  /** Expiration, in seconds since 1970. */
   readonly expiration: number;
 }
 
 /**
- * A KV namespace with the habits of the real one: reads and lists may show how things stood up to a minute ago, a missing
- * key included; writes are refused, or done although they fail; pages of a list may be empty.
+ * A KV namespace with the real one's behaviour. Reads and lists may show a state up to a minute old, including a missing
+ * key. Writes are refused, or succeed and report a failure. Pages of a list may be empty.
  */
 export class Kv {
   readonly #versions = new Map<string, Version[]>();
@@ -73,7 +73,7 @@ export class Kv {
     const after = cursor?.slice(CURSOR.length) ?? "";
     const names = Array.from(this.#versions.keys()).filter((name) => name.startsWith(prefix ?? "") && name > after);
     const found = names.sort().filter((name) => this.#at(name, at)?.bytes);
-    // Few keys a page, sometimes none: an empty page may come before the last one.
+    // Pages have few keys, sometimes none. An empty page may come before the last one.
     const page = found.slice(0, Math.min(limit ?? 1000, this.#faults.below(4)));
     const keys = page.map((name) => {
       const { expiration, metadata } = this.#at(name, at) as Version;

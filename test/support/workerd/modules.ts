@@ -3,7 +3,7 @@ import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-// Lets plain Node load `worker/`: what only workerd has is replaced here. Import it before anything of the worker.
+// Lets plain Node load `worker/`: replaces workerd's modules. Import this file before any file of the worker.
 
 const root = join(import.meta.dirname, "../../../");
 
@@ -12,7 +12,7 @@ const durableObject = `export class DurableObject { constructor(ctx, env) { this
 registerHooks({
   resolve(specifier, context, next) {
     if (specifier === "cloudflare:workers") return { url: "workerd:workers", shortCircuit: true };
-    // The worker's own build of the SDK, which imports its core as a module.
+    // The worker's build of the SDK, which imports its core as a module.
     if (specifier === "afterclick") return { url: pathToFileURL(`${root}dist/workerd.js`).href, shortCircuit: true };
     if (specifier.endsWith("/core.wasm")) return { url: "workerd:core", shortCircuit: true };
     return next(specifier, context);

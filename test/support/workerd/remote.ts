@@ -1,9 +1,9 @@
 import { Crash, type Faults, type Isolate } from "./isolate.ts";
 
-/** Brings a call to the object; the answer comes as a copy. */
+/** Delivers a call to the object. The answer is a copy. */
 export type Deliver = (method: string, args: unknown[]) => Promise<unknown>;
 
-/** A Durable Object as an isolate's code calls it: either way a message may be lost. */
+/** A Durable Object as an isolate's code calls it. Messages may be lost in either direction. */
 export function stubFor(caller: Isolate, faults: Faults, deliver: Deliver): object {
   const get = (_: object, method: string) => {
     // A stub is not a promise.
@@ -24,13 +24,13 @@ async function call(faults: Faults, deliver: Deliver, method: string, args: unkn
     if (fault === "reply lost") throw remoteError("Network connection lost.", { retryable: true });
     return result;
   } catch (error) {
-    // Whether a broken object may be tried again is not always said.
+    // The platform does not always say whether a broken object may be retried.
     if (error instanceof Crash) throw remoteError("The object broke.", { durableObjectReset: true, retryable: faults.below(2) > 0 });
     throw error;
   }
 }
 
-/** As it comes over the wire: without the class and the fields of what was thrown. */
+/** The error as it arrives over the wire: without its class and fields. */
 export function remoteError(message: string, flags: object = {}): Error {
   return Object.assign(new Error(message), { remote: true, ...flags });
 }

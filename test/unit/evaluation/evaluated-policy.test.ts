@@ -14,7 +14,7 @@ import { describe, expect, it } from "vitest";
 import { stream } from "../../../simulation/stream.ts";
 import { drawn, evaluated, K, points } from "../../support/logged-decisions.ts";
 
-// What a policy would have earned that learns from the first part of a log, and what is refused.
+// Evaluation of a policy that learns from the first part of a log, and refused input.
 
 describe("a policy", () => {
   it("is evaluated as it stands after the first part of the log, and one that has learnt earns more than chance", async () => {
@@ -24,7 +24,7 @@ describe("a policy", () => {
     expect(learnt.since).toBe(500);
     expect(learnt.decisions).toMatchObject({ learnt: 500, evaluated: 500 });
     expect(learnt.doublyRobust.low).toBeGreaterThan(chance.doublyRobust.high);
-    // What happened in the part it is evaluated on, it does not know.
+    // The policy does not know events of the evaluated part.
     const other = log.map((decision, i) => (i < 500 ? decision : { ...decision, conversions: [] }));
     expect((await evaluated(other, { policy: otfLinTs({ dimension: K, exploration: 0.1 }) })).weights).toEqual(learnt.weights);
     const ucb = await evaluated(log, { policy: otfLinUcb({ dimension: K }) });
@@ -35,7 +35,7 @@ describe("a policy", () => {
     const random = stream("order of time");
     const log = drawn(60, random, () => 1 + random.below(40)).map((decision, i): LoggedDecision => {
       const { conversions = [] } = decision;
-      // One converts at the very time since when the policy is evaluated, others for two goals.
+      // One conversion happens at the start of the evaluated part, others have two goals.
       if (i === 20) return { ...decision, conversions: [{ at: 30, reward: 1 }] };
       return { ...decision, conversions: i % 4 === 0 ? [...conversions, { at: i + 9, reward: 0.5 }] : conversions };
     });
@@ -95,7 +95,7 @@ describe("an evaluation", () => {
     expect(result.ips).toEqual({ value: Number.NaN, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY });
     expect(result.weights).toEqual({ mean: 0, greatest: 0, effective: 0 });
     expect(result.immature).toEqual({ decisions: 0, conversions: 0 });
-    // Nor if the log's actions are none that the policy takes.
+    // Actions that the policy does not take are refused too.
     const never = await evaluated(
       drawn(10, stream("none")).map((decision) => ({ ...decision, index: 0 })),
       { split: 0 },

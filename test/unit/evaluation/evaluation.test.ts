@@ -26,9 +26,9 @@ describe("estimates", () => {
     expect(result.weights).toEqual({ mean: sum / 4, greatest: 2, effective: sum ** 2 / weights.reduce((a, b) => a + b * b, 0) });
     expect(result.decisions).toEqual({ learnt: 0, evaluated: 4, tooYoung: 0 });
     expect(result.immature).toEqual({ decisions: 0, conversions: 0 });
-    // Nothing was learnt from: the model expects nothing.
+    // The reward model has learnt nothing, so it expects nothing.
     expect(result.doublyRobust.value).toBeCloseTo(result.ips.value, 12);
-    // Without features the model is the mean of what was learnt from, here of the first two: 1/2.
+    // Without features the reward model is the mean of the learnt rewards, here the first two: 1/2.
     const half = await evaluate({ log, policy, asOf: 10, window: { ms: 5 } });
     expect(half.doublyRobust.value).toBeCloseTo(0.5 + (2 * 0.5 - (2 / 3) * 0.5) / 2, 12);
   });
@@ -126,7 +126,7 @@ describe("intervals", () => {
         halves[i].push((high - low) / 2);
       });
     }
-    // Of 60 at 95 %, fewer than 51 would come by chance once in a thousand times.
+    // Of 60 intervals at 95 %, fewer than 51 hold the truth once in a thousand times.
     for (const count of held) expect(count).toBeGreaterThanOrEqual(51);
     const size = (values: number[]): number => Math.sqrt(values.reduce((sum, each) => sum + each * each, 0) / values.length);
     for (const [i, each] of errors.entries()) {
@@ -156,7 +156,7 @@ describe("the probability that a conversion has come", () => {
     const law = new ProductLimit(seen);
     for (const age of [5, 15, 30, 60, 100]) {
       expect(Math.abs(law.at(age) - geometric(30).cdf(age) / geometric(30).cdf(200))).toBeLessThan(0.03);
-      // The naive share is.
+      // The naive share is biased.
       if (age === 15) expect(seen.filter(({ delay }) => delay <= age).length / seen.length).toBeGreaterThan(law.at(age) + 0.03);
     }
   });

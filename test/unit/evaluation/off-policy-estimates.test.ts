@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { type PlainRequest, plainEvaluation } from "../../support/plain-evaluation.ts";
 import { stream } from "../../support/scenario.ts";
 
-// Estimates and intervals against a plain evaluation: products, differences and bisections from the definitions.
+// Compares estimates and intervals with a plain evaluation: products, differences and bisections by definition.
 
 const CHANCES = [0.5, 0.3, 0.2];
 const POLICY = [0.1, 0.2, 0.7];
 
-/** Decisions among three, one a ms or so, that convert once or twice after up to 40 ms, with rewards within a range. */
+/** Decisions among three actions, about one per ms. They convert once or twice within 40 ms, with rewards in a range. */
 function drawn(n: number, seed: number, { min, max }: PlainRequest["reward"], features: number): LoggedDecision[] {
   const random = stream(seed);
   return Array.from({ length: n }, (_, i): LoggedDecision => {

@@ -6,7 +6,7 @@ import { emptyDisk } from "../../support/disk.ts";
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const HOUR_MS = 3_600_000;
 
-/** What was sent to each address, how it is answered, and what went by a beacon. */
+/** Records the requests to each address and those sent by a beacon, and chooses the answers. */
 let sent: [url: string, items: unknown[]][];
 let beacons: [to: string, items: readonly unknown[]][];
 let answer: (items: unknown[], url: string) => number;
@@ -56,7 +56,7 @@ const letters = (count: number, more: Partial<Letter> = {}) =>
   Array.from({ length: count }, (_, i) => letter(`${more.to ?? "a"}${i + 1}`, more));
 const waiting = async () => (await shelf().startingWith<Letter>("letter ")).map(([key]) => key);
 
-/** When, in ms from the start, a request was tried; over so long. */
+/** Times at which a request was tried within a period, in ms from the start. */
 async function triesWithin(ms: number): Promise<number[]> {
   const tries: number[] = [];
   const asked = answer;
@@ -232,7 +232,7 @@ describe("what is tried again", () => {
     const box = outbox();
     answer = () => 0;
     await box.put([letter("1", { until: Number.POSITIVE_INFINITY })]);
-    // At random within the upper half of 4, 8, 16... seconds: here always the least.
+    // Random within the upper half of 4, 8, 16... seconds. Here it is always the least value.
     const tries = await triesWithin(HOUR_MS);
     const waits = tries.slice(1).map((at, i) => at - tries[i]);
     expect(tries[0]).toBe(500);

@@ -33,7 +33,7 @@ const meanOf = async (model: OwnModel) => (await model.recommend({ candidates })
 const roundOf = async (model: OwnModel) => (await model.recommend({ candidates })).round;
 const restored = async (model: OwnModel) => Recommender.restore(await model.snapshot(), { policies: [otfLinUcb] });
 
-/** What the device holds of the model, which a test may change. */
+/** The stored data of the model. A test may change them. */
 interface Kept {
   revision: number;
   options: string;
@@ -115,7 +115,7 @@ describe("a model of the device's own", () => {
     await learn(await open());
     expect(await roundOf(await open(other))).toBe(1);
     expect(reports).toEqual([]);
-    // The other one has it now.
+    // The other tab has it now.
     expect(await roundOf(await open(other))).toBe(2);
     expect(await roundOf(await open())).toBe(1);
   });
@@ -171,7 +171,7 @@ describe("a model of the device's own", () => {
 });
 
 describe("a call", () => {
-  /** Holds back a write until it is let go. */
+  /** Delays a write until the test releases it. */
   function held(operation: "set" | "clear"): () => void {
     let release = () => {};
     vi.spyOn(Shelf.prototype, operation).mockReturnValueOnce(
@@ -192,7 +192,7 @@ describe("a call", () => {
     const call = work(model).then(() => {
       done = true;
     });
-    // Long enough for all else that it does.
+    // Long enough for all other work.
     for (let i = 0; i < 5; i++) await Recommender.create({ policy, window: "none" });
     await new Promise(setImmediate);
     expect(done).toBe(false);

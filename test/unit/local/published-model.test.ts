@@ -19,7 +19,7 @@ interface Published {
   readonly publishedAt?: number;
 }
 
-/** A model that has learnt that boots convert, as its worker publishes it. */
+/** A model that has learnt that boots convert, as the worker publishes it. */
 async function published({ policy = otfLinTs(ENCODER), config, actions = catalogue, version = 7, publishedAt = NOW }: Published = {}) {
   const recommender = await Recommender.create({ policy, window: { ms: HOUR_MS }, seed: 3 });
   const { encode } = encoder(ENCODER);
@@ -38,7 +38,7 @@ async function published({ policy = otfLinTs(ENCODER), config, actions = catalog
   };
 }
 
-/** What the worker has published, or with which status it refuses; the requests it got; what was posted. */
+/** Simulates the worker: its publication or error status, the requests it got, and the posted bodies. */
 let worker: { bytes: Uint8Array<ArrayBuffer>; status: number; date: string | null; etag: string | null };
 let asked: { readonly url: string; readonly headers: Record<string, string> }[];
 let posted: [path: string, items: Record<string, unknown>[]][];
@@ -78,7 +78,7 @@ async function open(options: Partial<PublishedModelOptions> = {}): Promise<Publi
   opened.push(model);
   return model;
 }
-/** A first visit to a model that is published so. */
+/** Opens such a model at a first visit. */
 async function openWith(options: Published): Promise<PublishedModel> {
   emptyDisk();
   worker.bytes = (await published(options)).bytes;
@@ -195,7 +195,7 @@ describe("refreshing", () => {
     const refreshed = model.refresh().then(() => {
       done = true;
     });
-    // Long enough for all else that it does.
+    // Long enough for all other work.
     for (let i = 0; i < 5; i++) await published();
     await new Promise(setImmediate);
     expect(done).toBe(false);

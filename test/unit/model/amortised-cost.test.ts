@@ -5,9 +5,9 @@ import { parseGaussianProcess } from "../../../src/model/gaussian-process/gaussi
 import { Pending } from "../../../src/pending.ts";
 import { freshCore } from "../../property/core.ts";
 
-// What is tidied up now and then is not tidied up with every impression: work is counted, not timed.
+// Maintenance runs now and then, not with every impression. The tests count work instead of time.
 
-/** How many rows the process has at each merge, as `places` are appended in turn in a domain of so many points. */
+/** Number of rows at each merge, while `places` are appended in turn in a domain of so many points. */
 function merges(points: number, places: readonly number[]): number[] {
   const { core } = freshCore();
   const domain = { points: Array.from({ length: points }, (_, i) => [i]) };

@@ -2,7 +2,7 @@ import { type AppendedImpression, delayGpTs, delayGpUcb, type Policy, type Polic
 import { describe, expect, it } from "vitest";
 import { stream } from "../../support/scenario.ts";
 
-// Gaussian-process policies with `rewards: "bernoulli"` over hundreds of rounds: how good they are, and how large.
+// Quality and size of Gaussian-process policies with `rewards: "bernoulli"` over hundreds of rounds.
 
 const rewards = "bernoulli";
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
@@ -16,10 +16,10 @@ function show(policy: Policy, features: readonly number[]): AppendedImpression {
   return policy.append({ round: policy.impressions + 1, features });
 }
 
-/** The rate of conversions at x: from about 0.05 to about 0.5. */
+/** Conversion rate at x, from about 0.05 to about 0.5. */
 const rate = (x: number): number => logistic(-3 + 3 * Math.exp(-20 * (x - 0.6) * (x - 0.6)));
 
-/** Shows uniform points in so many rounds, of which conversions come after geometric delays of this mean. */
+/** Shows uniform points. Conversions arrive after geometric delays of the given mean. */
 async function played(policy: Policy, rounds: number, mean: number, random: () => number): Promise<number> {
   const due = new Map<number, AppendedImpression[]>();
   let arrived = 0;
@@ -51,7 +51,7 @@ describe("in a simulated world", () => {
     }
     expect(pending).toBeGreaterThan(0.25);
     expect(inside).toBeGreaterThan(0.85);
-    // The share that is pending, taken for silence, would be a bias of its share of the rate: about 0.06.
+    // Counting pending impressions as failures would bias the rate by their share, about 0.06.
     expect(Math.abs(bias)).toBeLessThan(0.03);
   });
 
@@ -62,7 +62,7 @@ describe("in a simulated world", () => {
     for (let i = 0; i < 30; i++) show(policy, [0.6]);
     const after = policy.predict([[0.6]]);
     expect(after.variance[0]).toBeLessThan(0.67 * before.variance[0]);
-    // Of the older ones more should have come as well by now.
+    // More conversions of the older impressions should have arrived too.
     expect(after.mean[0]).toBeGreaterThan(0.75 * before.mean[0]);
   });
 

@@ -28,8 +28,8 @@ function show(policy: Policy, features: readonly number[]): AppendedImpression {
 }
 
 /**
- * Mean and variance of the latent function at `asked`: Rasmussen and Williams 2006, algorithms 3.1 and 3.2, in plain matrices. In the
- * variance there may be more trials than in the mean.
+ * Mean and variance of the latent function at `asked`, in plain matrices: Rasmussen and Williams 2006, algorithms 3.1 and 3.2. The
+ * variance may count more trials than the mean.
  */
 async function reference(points: readonly number[], trials: readonly number[], successes: readonly number[], asked: number, all = trials) {
   const kernel = additiveMatern32({ lengthscale: 0.3, bias: 8, variance: 1 });
@@ -75,7 +75,7 @@ describe("the approximation", () => {
     for (const [i, x] of points.entries()) {
       for (let trial = 0; trial < trials[i]; trial++) {
         const impression = show(policy, [x]);
-        // At once, so that all that does not convert is known not to.
+        // Conversions arrive at once, so that silence means failure.
         if (trial < successes[i]) policy.observe({ impression, reward: 1 });
       }
     }
@@ -98,7 +98,7 @@ describe("the approximation", () => {
       due.get(round)?.();
       const x = points[(round * round) % 3];
       const [impression, other] = [show(policy, [x]), plain.append([x], round)];
-      // Six conversions, too few for a fit.
+      // Six conversions are too few for a fit.
       if (round % 11 !== 3 || round > 60) continue;
       due.set(round + 1 + ((round * 7) % 23), () => {
         policy.observe({ impression, reward: 1 });

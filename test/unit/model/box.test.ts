@@ -2,7 +2,7 @@ import { delayedZooming, dlpp, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../support/scenario.ts";
 
-// Boxes whose ends are no sums of powers of two: what rounding does to a point must not lead out of the box, nor out of a ball.
+// Boxes whose ends are no sums of powers of two. Rounding must not move a point out of the box or out of a ball.
 
 const random = stream(61);
 const boxes = Array.from({ length: 200 }, (): [number, number] => {
@@ -50,7 +50,7 @@ describe("zooming", () => {
   it("takes of equal indices that of the arm which was activated first, with a width of two radii", async () => {
     const policy = await running();
     const impressions = [1, 2, 0].map((place, i) => policy.append({ round: i + 1, features: points[place] }));
-    // Without a reward all are equal, and so they are with the same one.
+    // Without rewards all points are equal, and with the same reward too.
     expect(policy.choose({ round: 4 })[0].index).toBe(1);
     for (const impression of impressions) policy.observe({ impression, reward: 0.5 });
     const [choice] = policy.choose({ round: 4 });
@@ -71,7 +71,7 @@ describe("zooming", () => {
       const policy = await running({ unobserved });
       const impressions = [0, 1, 2].map((place) => policy.append({ round: place + 1, features: points[place] }));
       for (const place of [0, 1]) policy.observe({ impression: impressions[place], reward: 1 - place / 10 });
-      // The widest radius of all: two of them are less than a mean of 1 with two narrower ones.
+      // Two of the widest radius are less than a mean of 1 with two narrower ones.
       expect(policy.choose({ round: 4 })[0].index).toBe(expected);
     }
   });
@@ -83,7 +83,7 @@ describe("dlpp", () => {
     expect(policy.choose({ round: 1 })[0]).toMatchObject({ mean: 0, width: 0.5, score: 0.5 });
     policy.observe({ impression: policy.append({ round: 1, features: [0.5] }), reward: 0.75 });
     expect(policy.choose({ round: 2 })[0]).toMatchObject({ mean: 0, width: 0.25, score: 0.25 });
-    // Feedback of the phase that is over has no ball to count for; that of its last reward's round still has.
+    // Feedback of an earlier phase counts for no ball, except in the round of that phase's last reward.
     policy.append({ round: 2, features: [0.25] });
     expect([...policy.statistics()]).toEqual([2, 0.25, 0, 0, 0.75, 0, 0]);
   });

@@ -34,7 +34,7 @@ it("keeps who may still be the best by what has arrived before the next round be
   const policy = await running();
   const first = query(policy, 6);
   for (const [i, impression] of first.slice(0, 4).entries()) {
-    // Choosing looks ahead without deciding: what arrives until the next round's first query still counts.
+    // Choosing does not end the round: feedback counts until the next round's first query.
     if (i === 3) policy.choose({ round: 7 });
     policy.observe({ impression, reward: value(impression.features) });
   }
@@ -60,7 +60,7 @@ it("keeps who may still be the best by what has arrived before the next round be
 
 it("scores by the deviation, of which the width is a multiple, and takes the first of equals", async () => {
   const policy = await running(bpe({ ...options, beta: 1.5, exploration: 2 }));
-  // Under the prior all deviations are 1.
+  // All prior deviations are 1.
   expect(policy.choose({ round: 1 })[0]).toMatchObject({ index: 0, score: 1, mean: 0, width: 3 });
   query(policy, 1);
   const [{ score, width, index }] = policy.choose({ round: 2 });

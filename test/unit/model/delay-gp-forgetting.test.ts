@@ -12,13 +12,13 @@ import {
 import { describe, expect, it } from "vitest";
 import { solved } from "../../support/dense.ts";
 
-// Delay-aware Gaussian-process policies where the world changes.
+// Delay-aware Gaussian-process policies in a changing world.
 
 async function running(descriptor: PolicyDescriptor, window: Window = "none"): Promise<Policy> {
   return (await Recommender.create({ policy: descriptor, window })).policy;
 }
 
-/** Appends an impression at each point, one a round, from the round after those before. */
+/** Appends an impression at each point, one per round, after the earlier rounds. */
 function show(policy: Policy, points: readonly (readonly number[])[]): AppendedImpression[] {
   return points.map((features) => policy.append({ round: policy.impressions + 1, features }));
 }
@@ -28,7 +28,7 @@ const at = (count: number): number[][] => Array.from({ length: count }, (_, i) =
 describe("forgetting", () => {
   const kernel = additiveMatern32({ lengthscale: 0.3, bias: 1, variance: 0.3 });
 
-  /** Mean and variance at `asked` of the exact posterior, in which the noise of an observation has the variance 0.01 / weight. */
+  /** Mean and variance at `asked` under the exact posterior, with a noise variance of 0.01 / weight for each observation. */
   async function weighted(points: readonly number[], weights: readonly number[], rewards: readonly number[], asked: number) {
     const n = points.length;
     const prior = await gaussianProcess({ dimension: 1, kernel, noiseVariance: 0.01 });
@@ -58,7 +58,7 @@ describe("forgetting", () => {
         points.slice(4).map((x) => [x]),
       ),
     );
-    // One late, one updated, one taken back.
+    // One event is late, one an update, one a retraction.
     policy.observe({ impression: impressions[2], reward: 0.4 });
     policy.observe({ impression: impressions[0], reward: 0.7, previous: 0.3 });
     policy.observe({ impression: impressions[1], reward: 0, previous: 0.9 });
@@ -79,7 +79,7 @@ describe("forgetting", () => {
       policy,
       points.map((x) => [x]),
     );
-    // Blocks of three: an eighth of twenty, rounded up.
+    // Blocks of three impressions: an eighth of twenty, rounded up.
     const weights = points.map((_, i) => 2 ** ((-3 * (2 - Math.floor(i / 3))) / 20));
     for (const [i, impression] of impressions.entries()) policy.observe({ impression, reward: i / 8 });
     const expected = await weighted(
@@ -97,7 +97,7 @@ describe("forgetting", () => {
     const silent = await running(delayGpUcb({ dimension: 1, lengthscale: 0.3, forgetting: { halfLife: 3 } }), { rounds: 4 });
     const impressions = show(silent, at(7));
     silent.observe({ impression: impressions[5], reward: 0.8 });
-    // By round 7 the windows of the first two have closed.
+    // The windows of the first two impressions have closed by round 7.
     const weights = [0, 1, 5].map((i) => 2 ** ((i - 6) / 3));
     const { mean } = await weighted([0, 1 / 7, 5 / 7], weights, [0, 0, 0.8], 0.4);
     expect(silent.predict([[0.4]]).mean[0]).toBeCloseTo(mean, 10);
@@ -108,13 +108,13 @@ describe("forgetting", () => {
     const [first, second, ...impressions] = show(policy, at(500));
     for (const impression of [first, ...impressions]) policy.observe({ impression, reward: 0.5 });
     show(policy, at(3));
-    // Ten half-lives, of what is known and of all impressions.
+    // Ten half-lives, for known outcomes and for all impressions.
     expect(policy.statistics().length / 3).toBeLessThanOrEqual(2 * (160 + 3));
     const before = policy.statistics();
     policy.observe({ impression: first, reward: 0, previous: 0.5 });
     policy.observe({ impression: second, reward: 1 });
     expect(policy.statistics()).toEqual(before);
-    // Everything known may be forgotten.
+    // All known outcomes may be forgotten.
     show(policy, Array(600).fill([0.5]));
     expect(policy.predict([[0.25]]).mean[0]).toBe(0);
     policy.observe({ impression: impressions[0], reward: 0, previous: 0.5 });

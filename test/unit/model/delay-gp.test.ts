@@ -20,7 +20,7 @@ async function running(descriptor: PolicyDescriptor, window: Window = "none"): P
   return (await Recommender.create({ policy: descriptor, window })).policy;
 }
 
-/** Appends an impression at each point, one a round, from the round after those before. */
+/** Appends an impression at each point, one per round, after the earlier rounds. */
 function show(policy: Policy, points: readonly (readonly number[])[]): AppendedImpression[] {
   return points.map((features) => policy.append({ round: policy.impressions + 1, features }));
 }
@@ -89,11 +89,11 @@ describe("what it knows", () => {
     append(4);
     expect(policy.predict([[0.5]]).mean[0]).toBe(before);
     append(5);
-    // The mean of one more outcome, a 0, of the same point.
+    // The mean after one more outcome, a 0, at the same point.
     expect(policy.predict([[0.5]]).mean[0]).toBeLessThan(0.51 * before);
     append(6);
     append(9);
-    // Those of 4 and 5 are silent too; the one that converted is not.
+    // Impressions 4 and 5 are silent too. The converted one is not.
     expect(policy.predict([[0.5]]).mean[0]).toBeCloseTo(0.6 / 4, 1);
   });
 
@@ -155,11 +155,11 @@ describe("a budget of rows", () => {
       sizes.add(policy.statistics().length / 3);
       return impression;
     });
-    // Of all impressions at most 8 points, and as soon as another comes three quarters of them.
+    // At most 8 points of all impressions. A further one reduces them to three quarters.
     expect(Math.max(...sizes)).toBe(8);
     for (const impression of impressions) policy.observe({ impression, reward: 0.5 });
     policy.observe({ impression: impressions[0], reward: 0.75, previous: 0.5 });
-    // Point, count and sum of each row: of what is known, then of all impressions.
+    // Point, count and sum of each row, first for known outcomes, then for all impressions.
     const sums = policy.statistics();
     expect(sums.length / 3).toBeLessThanOrEqual(16);
     const total = (column: number): number => sums.reduce((sum, each, i) => (i % 3 === column ? sum + each : sum), 0);
@@ -225,7 +225,7 @@ describe("a budget of rows", () => {
     const recommender = await Recommender.create({ policy, window: { rounds: 20 } });
     const random = stream(8);
     const point = (): { features: number[] } => ({ features: Array.from({ length: 4 }, random) });
-    /** What the cheapest of ten parts of so many rounds takes of the processor, whatever else it is busy with; and what is kept. */
+    /** Least processor time of ten measurements over so many rounds, which other load hardly affects, and the kept memory. */
     const play = (rounds: number): { microseconds: number; memory: number; snapshot: number } => {
       let microseconds = Number.POSITIVE_INFINITY;
       let snapshot = 0;
@@ -240,7 +240,7 @@ describe("a budget of rows", () => {
       }
       return { microseconds, memory: recommender.memoryBytes, snapshot };
     };
-    // Until the rows are full; from then on they are thinned out every 20 impressions.
+    // The rows fill up first. Afterwards they are thinned out every 20 impressions.
     play(200);
     const settled = play(400);
     const later = play(400);

@@ -12,7 +12,7 @@ async function trained(options: object) {
 }
 
 it("reports the chance with which each candidate comes to each place", async () => {
-  // At the fifth impression epsilon is 2 / 5.
+  // Epsilon is 2 / 5 at the fifth impression.
   const policy = await trained({ explorationScale: 2, explorationDecay: 1 });
   const count = 4000;
   const seen = new Map<string, { times: number; probability: number }>();

@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import { dot, PlainRidge } from "../../support/plain-ridge.ts";
 import { dyadicVectors, stream } from "../../support/scenario.ts";
 
-// The delay-aware linear policies against a plain one: lists of all impressions, sums and solves from their definitions.
+// Compares the delay-aware linear policies with a plain model: lists of all impressions, with sums and solves by definition.
 
 type Plain = ConstructorParameters<typeof PlainRidge>[0];
 
 const WIDE = 0.7;
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 
-/** Plays a history with delays into both, and compares them after every so many impressions. */
+/** Plays a history with delays into both models, and compares them every few impressions. */
 async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["window"], rounds = 150): Promise<void> {
   const { forgetting, ...others } = options;
   const settings = { dimension: 3, ...options, exploration: WIDE };
@@ -86,7 +86,7 @@ describe("a delay-aware linear policy", () => {
     [0.5, -1, 0.75],
   ];
 
-  /** Both after so many impressions of a window of 40 rounds, some of them converted. */
+  /** Both models after so many impressions, in a window of 40 rounds, with some conversions. */
   async function both(factory: typeof delayLinTs, options: Partial<DelayLinUcbOptions>, rounds: number, dimension = 3) {
     const window = { rounds: 40 };
     const recommender = await Recommender.create({ policy: factory({ dimension, ...options }), window, seed: 3 });
@@ -169,7 +169,7 @@ describe("a delay-aware linear policy", () => {
     const candidates = points.map((features) => ({ features }));
     const normals = [0.3, -1.2, 0.8];
     const factor = cholesky(plain.information());
-    // L^T y = z, from the last row up.
+    // Solves L^T y = z, from the last row up.
     const drawn: number[] = [];
     for (const i of [2, 1, 0])
       drawn[i] = (normals[i] - [0, 1, 2].reduce((sum, j) => (j > i ? sum + factor[j][i] * drawn[j] : sum), 0)) / factor[i][i];
@@ -187,7 +187,7 @@ describe("a delay-aware linear policy", () => {
   });
 });
 
-/** L with L L^T = a. */
+/** The lower Cholesky factor: L with L L^T = a. */
 function cholesky(a: readonly (readonly number[])[]): number[][] {
   const factor = a.map((row) => row.map(() => 0));
   for (const [i, row] of a.entries()) {

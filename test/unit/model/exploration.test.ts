@@ -2,7 +2,7 @@ import { type Choice, gaussianProcess, gpEi, matern52, type Policy, type PolicyD
 import { describe, expect, it } from "vitest";
 import { dyadicVectors, stream } from "../../support/scenario.ts";
 
-// What multiplies the width of a policy does so, and nothing else: means stay, whatever was learnt.
+// `exploration` multiplies the width and changes nothing else. Means stay the same after any history.
 
 const points = dyadicVectors(stream(41), 12, 2);
 const inDomain = { domain: { points } };
@@ -54,7 +54,7 @@ it.each(multiplied)("%s has twice the width by twice the %s, and the same mean: 
   const [once, twice] = [await trained(id, { ...options, [option]: 0.75 }), await trained(id, { ...options, [option]: 1.5 })];
   const [a, b] = [ranking(once), ranking(twice)];
   expect(Math.max(...a.map(({ width }) => width))).toBeGreaterThan(0.01);
-  // One that chooses a point at a time may choose another.
+  // A policy that chooses one point at a time may choose another one.
   if (once.sequential) {
     const [first, second] = [once.predict(points).variance[a[0].index], twice.predict(points).variance[b[0].index]];
     expect(b[0].width / Math.sqrt(second)).toBeCloseTo((2 * a[0].width) / Math.sqrt(first), 10);
@@ -94,7 +94,7 @@ describe("the window", () => {
       const policy = await trained(id, { ...process, beta: 0.25, rewardBound: 1 });
       const deviation = Math.sqrt(policy.predict([points[0]]).variance[0]);
       const multiplier = (round: number): number => policy.choose({ candidates: [{ features: points[0] }], round })[0].width / deviation;
-      // Rounds 4 to 9 are open to round 10 by a window of 6; then one fewer in each round.
+      // Rounds 4 to 9 are open to round 10 in a window of 6. Each further round closes one.
       const open = [10, 11, 12, 13, 14, 15].map(multiplier);
       for (let i = 1; i < open.length; i++) expect(open[i]).toBeLessThan(open[i - 1]);
       expect(multiplier(15)).toBeGreaterThan(0.25);

@@ -7,7 +7,7 @@ import { kernelSpec } from "../../../src/model/gaussian-process/kernel.ts";
 import { solved } from "../../support/dense.ts";
 import { stream } from "../../support/scenario.ts";
 
-// When delay-aware Gaussian processes fit their hyper-parameters, to what, and that they adopt them.
+// Schedule and input of hyper-parameter fits in delay-aware Gaussian processes, and their adoption.
 
 let core: Core;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ interface Seen {
   readonly reward: number;
 }
 
-/** What is seen at each point, in order of first appearance. */
+/** Observations per point, in order of first appearance. */
 function sitesOf(seen: readonly Seen[]) {
   const points = [...new Set(seen.map(({ x }) => x))];
   const rewards = points.map((point) => seen.filter(({ x }) => x === point).map(({ reward }) => reward));
@@ -48,7 +48,7 @@ describe("of rewards of any size", () => {
   it.each([
     ["has doubled", null, [8, 16, 32]],
     ["has doubled, within a half-life", { halfLife: 5000 }, [8, 16, 32]],
-    // What was seen loses weight with every second impression: what changes with the others is fitted.
+    // Observations lose weight with every second impression, and fits follow.
     ["is more by a half-life", { halfLife: 9 }, [25, 43]],
   ])("fits to eight known outcomes, then whenever their number %s", async (_, forgetting, fits) => {
     const { policy } = await Recommender.create({ policy: delayGpUcb({ dimension: 1, forgetting }), window: "none" });
@@ -99,7 +99,7 @@ describe("of rewards of 0 or 1", () => {
     (_, i): Seen => ({ x: (i % 4) / 4, reward: Number(i % 4 === 3 || i % 9 === 5 || (i > 25 && i % 4 === 0)) }),
   );
 
-  /** Laplace's approximation in plain matrices: mode, gradient, information and the logarithm of the evidence. */
+  /** Laplace's approximation in plain matrices: mode, gradient, information and log evidence. */
   function laplace(kernel: KernelSpec, { points, counts: trials, sums: successes }: ReturnType<typeof sitesOf>) {
     const n = points.length;
     const matrix = core.kernelMatrix(kernel, Float64Array.from(points), Float64Array.from(points)).slice();
@@ -119,7 +119,7 @@ describe("of rewards of 0 or 1", () => {
       );
       f = points.map((_, i) => sum(row(i).map((each, j) => each * a[j])));
     }
-    // |I + W K| by the pivots of an elimination.
+    // |I + W K| from the pivots of an elimination.
     const left = Array.from({ length: n }, (_, i) => [...inner().subarray(i * n, (i + 1) * n)]);
     let determinant = 0;
     for (const [i, pivot] of left.entries()) {
@@ -134,7 +134,7 @@ describe("of rewards of 0 or 1", () => {
     return { inner, gradient: g, weights, evidence: likelihood - sum(f.map((each, i) => each * g[i])) / 2 - determinant / 2 };
   }
 
-  /** Expects what Laplace's approximation says under a kernel of all that was seen. */
+  /** Compares predictions with Laplace's approximation under a kernel, over all observations. */
   function agree(policy: Policy, kernel: KernelSpec, sites: ReturnType<typeof sitesOf>): void {
     const { inner, gradient, weights } = laplace(kernel, sites);
     for (const asked of [0.25, 0.6]) {

@@ -7,7 +7,7 @@ import { kernelSpec } from "../../../src/model/gaussian-process/kernel.ts";
 import { solved } from "../../support/dense.ts";
 import { stream } from "../../support/scenario.ts";
 
-// What is fitted to rewards that are known: the greatest posterior density under log-normal priors, noise integrated out.
+// Fits to known rewards maximise the posterior density under log-normal priors, with the noise integrated out.
 
 let core: Core;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 const median: Kernel = additiveMatern32({ lengthscale: [0.5, 0.4, 0.6], context: 1, bias: 1, variance: 3 });
 const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0);
 
-/** Logarithms of how much the context's and the action's lengthscales, and the variance, exceed the medians. */
+/** Logarithms of the ratios to the medians: the context's lengthscale, the action's, and the variance. */
 function logsOf({ lengthscale, variance }: KernelSpec): number[] {
   return [Math.log(lengthscale[0] / 0.5), Math.log(lengthscale[1] / 0.4), Math.log(variance / 3)];
 }
@@ -34,7 +34,7 @@ describe("the most probable kernel", () => {
     [-1, 1.5, -3],
     [0.8, 0, 2],
   ])("is half-way between the medians and evidence that is as sure as the priors, logs %d, %d, %d", (...toward) => {
-    // Deviations of the priors: 1 of a lengthscale's logarithm, 2 of the variance's.
+    // Prior deviations: 1 for the logarithm of a lengthscale, 2 for that of the variance.
     const spread = [1, 1, 2];
     const found = logsOf(
       mostProbable(core, kernelSpec(median, 3), 1, (kernel) => {
@@ -75,7 +75,7 @@ describe("what is fitted", () => {
     squares: Float64Array.from(sites, ({ rewards }) => sum(rewards.map((each) => each * each))),
   };
 
-  /** Half of y (K + I)^-1 y, and half of log |K + I|, in plain matrices with a row to each reward. */
+  /** Half of y (K + I)^-1 y, and half of log |K + I|, in plain matrices with one row per reward. */
   async function likelihood(logs: readonly number[]): Promise<{ quadratic: number; determinant: number }> {
     const n = rows.length;
     const process = await gaussianProcess({ dimension: 3, kernel: scaled(logs), noiseVariance: 1 });
@@ -83,7 +83,7 @@ describe("what is fitted", () => {
     for (let i = 0; i < n; i++) matrix[i * n + i] += 1;
     const y = rows.map(({ reward }) => reward);
     const half = sum(solved(matrix, y).map((each, i) => each * y[i])) / 2;
-    // Pivots of an elimination.
+    // The pivots of an elimination.
     const left = Array.from({ length: n }, (_, i) => [...matrix.subarray(i * n, (i + 1) * n)]);
     let determinant = 0;
     for (const [i, pivot] of left.entries()) {

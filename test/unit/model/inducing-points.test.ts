@@ -11,7 +11,7 @@ const kernel = kernelSpec(squaredExponential({ lengthscale: 0.5 }), 2);
 const chosenBy = (points: number[][], counts: number[], size: number): number[] =>
   Array.from(inducingPoints(core, kernel, Float64Array.from(points.flat()), counts, size));
 
-/** The variance at x given the function at the chosen points, by elimination of their kernel matrix. */
+/** Variance at x given the function at the chosen points, by elimination of their kernel matrix. */
 function left(x: number[], chosen: number[][]): number {
   const rows = chosen.map((a) => [...chosen.map((b) => covariance(a, b)), covariance(a, x)]);
   for (let i = 0; i < rows.length; i++) {

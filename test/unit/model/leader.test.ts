@@ -2,7 +2,7 @@ import { type AppendedImpression, miniGpUcb, Recommender, squaredExponential } f
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../simulation/stream.ts";
 
-// The leader is looked for where it can be; here everywhere, after every kind of change.
+// A search over all points must find the same leader as the policy's shorter search, after every kind of change.
 
 const axis = Array.from({ length: 18 }, (_, i) => i / 17);
 const points = axis.flatMap((x) => axis.map((y) => [x, y]));
@@ -14,7 +14,7 @@ interface Shown {
   reward?: number;
 }
 
-/** `late`: share of impressions whose reward comes later, or never; `elsewhere`: of those that were decided elsewhere. */
+/** `late`: share of impressions with a late or missing reward. `elsewhere`: share of impressions decided elsewhere. */
 async function play({ late, elsewhere, threshold }: { late: number; elsewhere: number; threshold: number }): Promise<void> {
   const options = { domain: { points }, kernel: squaredExponential({ lengthscale: 0.3 }), noiseVariance: 0.01, threshold };
   const { policy } = await Recommender.create({ policy: miniGpUcb(options), window: "none" });

@@ -2,7 +2,7 @@ import { type AppendedImpression, delayedZooming, dlpp, type Policy, type Policy
 import { describe, expect, it } from "vitest";
 import { dyadicVectors, stream } from "../../support/scenario.ts";
 
-// What is particular to the policies that zoom into a box or a set of points.
+// Properties of the policies that zoom into a box or a set of points.
 
 const line = { box: [[0, 1]] as [number, number][] };
 const square = { box: [...line.box, ...line.box] };
@@ -18,7 +18,7 @@ interface Round {
   readonly score: number;
 }
 
-/** Plays a policy whose feedback comes up to 20 rounds late or never; `before` looks on before each choice. */
+/** Plays a policy with feedback up to 20 rounds late or missing. `before` runs before each choice. */
 async function play(policy: Policy, rounds: number, value: (features: number[]) => number, before?: (round: number) => void) {
   const random = stream(5);
   const due: { impression: AppendedImpression; reward: number }[][] = Array.from({ length: rounds + 21 }, () => []);
@@ -137,7 +137,7 @@ describe("dlpp", () => {
     const box = Array.from({ length: 4 }, (): [number, number] => [0, 1]);
     const policy = await running(dlpp({ ...phased, sigma: 1e-6, domain: { box } }));
     const balls = (): number => (policy.statistics().length - 1) / (box.length + 2);
-    // One reward each is enough, and all are alike: 1 + 16 + ... + 16^4 of them, then those of the last phase again.
+    // One reward per ball is enough, and all are equal: 1 + 16 + ... + 16^4 rounds, then the last phase again.
     for (let round = 1; round <= 69_905 + 100; round++) {
       const [{ features }] = policy.choose({ round });
       policy.observe({ impression: policy.append({ round, features }), reward: 0.5 });
@@ -158,7 +158,7 @@ describe("dlpp", () => {
     expect(policy.choose({ round: 4, uniforms: [0.5] })[0].features).toEqual(Float64Array.of(0.75));
     policy.observe({ impression: left, reward: 1 });
     policy.observe({ impression: policy.append({ round: 4, features: [0.8] }), reward: 0 });
-    // The upper half is pruned now: its impressions count for no ball, and take no ball's turn.
+    // The upper half is pruned. Its impressions count for no ball and take no ball's turn.
     const [next] = policy.choose({ round: 5 });
     const outside = policy.append({ round: 5, features: [0.9] });
     expect(policy.choose({ round: 5 })).toEqual([next]);

@@ -2,13 +2,13 @@ import { delayLinTs, delayLinUcb, type PolicyDescriptor, policies, Recommender }
 import { describe, expect, it } from "vitest";
 import { stream } from "../../support/scenario.ts";
 
-// What an impression counts for in a mean that knows of delays.
+// The weight of an impression in the delay-aware mean.
 
 const DIMENSION = 2;
 const RATES = [0.8, 0.2];
 const WINDOW = 400;
 
-/** Plays two actions in turn, each a feature of its own, with delays uniform on 0 .. 199; returns the means after `rounds`. */
+/** Plays two actions in turn, each with its own feature, with delays uniform on 0 .. 199. Returns the means after `rounds`. */
 async function means(policy: PolicyDescriptor, rounds: number, seed: number): Promise<Float64Array> {
   const { policy: running } = await Recommender.create({ policy, window: { rounds: WINDOW } });
   const random = stream(seed);
@@ -28,7 +28,7 @@ async function means(policy: PolicyDescriptor, rounds: number, seed: number): Pr
   ]).mean;
 }
 
-/** 1,500 impressions of so many features, the window past; the greatest of their snapshots, with nothing in the ledger. */
+/** Plays 1,500 impressions until all windows have passed. Returns the policy and the largest snapshot taken with an empty ledger. */
 async function ran(dimension: number): Promise<{ policy: Recommender["policy"]; snapshot: Uint8Array }> {
   const recommender = await Recommender.create({ policy: delayLinTs({ dimension }), window: { rounds: 512 } });
   const { policy } = recommender;
@@ -114,7 +114,7 @@ describe("a ridge regression that knows of delays", () => {
 });
 
 describe("forgetting", () => {
-  /** 40 impressions of two actions in turn, of which the first convert at the end, when all was halved up to four times. */
+  /** Plays 40 impressions of two actions in turn. The first ones convert at the end, after up to four halvings. */
   async function late(options: object, rewards: readonly number[]) {
     const { policy } = await Recommender.create({ policy: delayLinUcb({ dimension: 2, ...options }), window: "none" });
     const impressions = Array.from({ length: 40 }, (_, i) => policy.append({ round: i + 1, features: [i % 2, 1 - (i % 2)] }));
@@ -125,7 +125,7 @@ describe("forgetting", () => {
   it("gives a reward the weight of its impression, however late, and takes just that back", async () => {
     const options = { forgetting: { halfLife: 10 } };
     const { policy, impressions } = await late(options, [1, 0.75, 0.5]);
-    // V and B: the first ten of forty count for a sixteenth each.
+    // V and B count the first ten of forty impressions with a weight of 1/16.
     expect([...policy.statistics()]).toEqual([4.6875, 0, 4.6875, 0.75 / 16, 1.5 / 16]);
     policy.observe({ impression: impressions[0], reward: 0, previous: 1 });
     policy.observe({ impression: impressions[2], reward: 0, previous: 0.5 });
@@ -174,7 +174,7 @@ describe("log-odds", () => {
   const logOdds = ([, first, second]: readonly number[]): number => -9 + 4 * first + 2.4 * second;
   const rate = (features: readonly number[]): number => 1 / (1 + Math.exp(-logOdds(features)));
 
-  /** Chances among points, as predicted after 6,000 random impressions with delays uniform on 0 .. 199, and as they are. */
+  /** Rates at points: predicted after 6,000 random impressions with delays uniform on 0 .. 199, and true. */
   async function predicted(options: object) {
     const { policy } = await Recommender.create({
       policy: delayLinTs({ dimension: 3, ...options }),

@@ -2,11 +2,11 @@ import { gaussianProcess, matern52, squaredExponential } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../support/scenario.ts";
 
-// A refit against the plainest search there is: the likelihood at every kernel of a fine grid, as the definition has it.
+// Compares a refit with an exhaustive search: the likelihood at every kernel of a fine grid, by definition.
 
 const NOISE = 0.05;
 
-/** Of rewards under a squared exponential of this variance and lengthscale, by elimination of the covariance matrix. */
+/** Log likelihood of rewards under a squared exponential, by elimination of the covariance matrix. */
 function logLikelihood(points: number[], rewards: number[], lengthscale: number, variance: number): number {
   const rows = points.map((a, i) => {
     const row = points.map((b, j) => variance * Math.exp(-((a - b) ** 2) / (2 * lengthscale ** 2)) + (i === j ? NOISE : 0));
@@ -58,7 +58,7 @@ describe("a refit", () => {
     const process = await gaussianProcess({ dimension: 2, kernel, noiseVariance: NOISE, capacity: 2 });
     const at = (x: number, y: number): number => process.append(Float64Array.of(x, y));
     expect([at(0, 0), at(1, 1)]).toEqual([0, 1]);
-    // In units of the lengthscales (0.4, 1.2) is (2, 0.75) from the one and (3, -0.125) from the other.
+    // In units of the lengthscales, (0.4, 1.2) is at (2, 0.75) from one point and (3, -0.125) from the other.
     expect(at(0.4, 1.2)).toBe(0);
     expect(at(0.6, 0)).toBe(1);
     process.reward({ features: Float64Array.of(0, 0), slot: 0 }, 0.9, 0);

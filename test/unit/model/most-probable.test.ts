@@ -8,14 +8,14 @@ import { stream } from "../../support/scenario.ts";
 const { core } = freshCore();
 const median = { ...kernelSpec(matern32(), 3), lengthscale: Float64Array.of(2, 3, 5), variance: 7 };
 
-/** Logarithms of what a kernel has over the median: of each lengthscale, then of the variance. */
+/** Logarithms of the ratios to the medians: each lengthscale, then the variance. */
 const logs = ({ lengthscale, variance }: KernelSpec): number[] => [
   ...Array.from(lengthscale, (each, j) => Math.log(each / median.lengthscale[j])),
   Math.log(variance / median.variance),
 ];
 
 describe("the most probable kernel", () => {
-  // Evidence worth a times half a squared distance from c, and a prior of deviation s: the mode is a c / (a + 1 / s^2).
+  // Evidence of a times half a squared distance from c, and a prior of deviation s: the mode is a c / (a + 1 / s^2).
   const mode = (weight: number, centre: number, spread: number): number => (weight * centre) / (weight + 1 / spread ** 2);
 
   it.each([
@@ -32,7 +32,7 @@ describe("the most probable kernel", () => {
         // biome-ignore format: one line
         const found = mostProbable(core, median, context, (kernel) => {
           const own = logs(kernel);
-          // Of each factor once: of the first feature that it is for.
+          // Each factor once, at its first feature.
           const factors = [...new Set(groups)].map((group) => [own[groups.indexOf(group)], centres[group]]);
           return [...factors, [own[3], centres[2]]].reduce((sum, [log, centre]) => sum - (weight * (log - centre) ** 2) / 2, 0);
         });
@@ -52,7 +52,7 @@ describe("the noise", () => {
   it("has the variance of rewards at one point, which is worth two of a tenth before there are any", () => {
     const random = stream(81);
     for (const deviation of [0.02, 0.5, 4]) {
-      // Two rewards at each of 200 points far apart, so that nothing but the noise tells them apart.
+      // Two rewards at each of 200 distant points, so that only the noise differs between them.
       const n = 200;
       const pairs = Array.from({ length: n }, () => [0, 0].map(() => deviation * Math.sqrt(12) * (random() - 0.5)));
       const { noiseVariance } = fitted(core, { ...median, variance: 1 }, 0, {

@@ -10,8 +10,8 @@ import {
 import { describe, expect, it } from "vitest";
 import { stream } from "../../support/scenario.ts";
 
-// GP-UCB-SDF against its definition: one process of all impressions, one of those whose outcome is known, which is refitted, and
-// the widths of all impressions of the window.
+// Compares GP-UCB-SDF with its definition: one process of all impressions, one of known outcomes, which is refitted, and
+// the widths of all impressions in the window.
 
 const settings = { dimension: 1, kernel: squaredExponential({ lengthscale: 0.3 }), noiseVariance: 0.05 };
 const EVERY = 5;
@@ -20,7 +20,7 @@ const WINDOW = 6;
 interface Shown {
   readonly features: Float64Array;
   readonly time: number;
-  /** Under the posterior before it. */
+  /** Width under the posterior before the impression. */
   readonly width: number;
   known: boolean;
 }
@@ -67,7 +67,7 @@ describe.each<[string, Window, number]>([
       }
       const [impression, late] = shown[Math.max(0, round - 1 - Math.floor(9 * random()))];
       if (random() < 0.4) continue;
-      // One whose window has closed was known as a 0; one that has converted already changes.
+      // An impression with a closed window was known as a 0. A converted one changes its reward.
       const reward = Math.sin(5 * impression.features[0]);
       const previous = rewards.get(impression);
       policy.observe({ impression, reward: (previous ?? reward) / (previous ? 2 : 1), previous });

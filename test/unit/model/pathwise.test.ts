@@ -10,7 +10,7 @@ const settings = { domain: { points }, kernel: matern52({ lengthscale: 0.4, vari
 it("draws have the mean and the covariance of the posterior, repeated and pending points included", async () => {
   const process = await gaussianProcess(settings);
   const { domain } = process;
-  // The third point twice in a row, the first again at the end.
+  // The third point comes twice in a row, and the first again at the end.
   [0, 3, 3, 7, 20, 0].forEach((place, i) => {
     const features = Float64Array.from(points[place]);
     process.reward({ features, slot: process.append(features) }, i % 3, 0);
@@ -26,7 +26,7 @@ it("draws have the mean and the covariance of the posterior, repeated and pendin
       let sum = 0;
       for (let s = 0; s < 2 * PAIRS; s += 2) sum += (sample[s * k + a] - mean[a]) * (sample[s * k + b] - mean[b]);
       const [own, ...variances] = [a * k + b, a * k + a, b * k + b].map((at) => covariance[at]);
-      // An estimate of a covariance has this standard error; of 231 none is five away.
+      // The standard error of an estimated covariance. None of 231 differs by five of them.
       const error = Math.sqrt((variances[0] * variances[1] + own * own) / PAIRS);
       expect(Math.abs(sum / PAIRS - own)).toBeLessThan(5 * error + 1e-12);
     }

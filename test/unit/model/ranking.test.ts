@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { best, comesTo, sampled } from "../../../src/model/ranking.ts";
 
-/** Few values, so that many are equal; all of them may be the least there is. */
+/** Few values, so that many scores are equal. All may be the lowest number. */
 const score = fc.constantFrom(Number.NEGATIVE_INFINITY, -1, -0, 0, 2, Number.POSITIVE_INFINITY);
 
 it("ranks as a stable sort would, however few places there are", () => {

@@ -1,7 +1,7 @@
 import { type GaussianProcess, gaussianProcess, squaredExponential } from "afterclick";
 import { describe, expect, it } from "vitest";
 
-// A refit remembers what the ones before have found: that must not change what it finds.
+// A refit uses results of earlier ones. This must not change its result.
 
 const settings = { dimension: 1, kernel: squaredExponential({ lengthscale: 0.3 }), noiseVariance: 0.01 };
 
@@ -10,7 +10,7 @@ interface Observation {
   reward: number;
 }
 
-/** Some points come twice; rewards are of a wave that is the shorter the later they come. */
+/** Some points repeat. Rewards follow a wave whose length shrinks over time. */
 function observations(count: number): Observation[] {
   return Array.from({ length: count }, (_, i) => {
     const x = ((i * 29) % 47) / 47;
@@ -24,7 +24,7 @@ function learn(process: GaussianProcess, { features, reward }: Observation): num
   return slot;
 }
 
-/** What a refit of one that remembers nothing finds, from where another stands. */
+/** The result of a refit without memory, from the same start. */
 async function found(learnt: readonly Observation[], { kernel }: GaussianProcess): Promise<GaussianProcess["kernel"]> {
   const process = await gaussianProcess(settings);
   for (const each of learnt) learn(process, each);

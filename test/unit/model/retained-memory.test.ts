@@ -5,7 +5,7 @@ import { DelayedPosterior } from "../../../src/model/pending/delayed-posterior.t
 import type { Posterior } from "../../../src/model/posterior.ts";
 import { Pending } from "../../../src/pending.ts";
 
-// What has left its window leaves memory, too, however long the run.
+// Impressions outside the window free their memory, however long the run.
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -18,12 +18,12 @@ function retained<Owner>(owner: Owner, fill: (owner: Owner) => void): number {
   fill(owner);
   collect();
   const after = process.memoryUsage().heapUsed;
-  // The owner is in use up to here.
+  // Keeps the owner alive until here.
   expect(owner).toBeDefined();
   return after - before;
 }
 
-/** Knows nothing, and is always as unsure. */
+/** A policy that learns nothing and always has the same width. */
 const ignorant = { dimension: 4, append: () => 0, deviation: () => 1, moments: undefined } as unknown as Posterior;
 
 it.each(["exact", "buffered"] as const)("%s widths of closed windows are not kept", (norms) => {

@@ -16,7 +16,7 @@ const estimate = { mean: Float64Array.of(0.25, 0.5, 1.25, 0.5), deviation: Float
 const players = [player({ estimate } as Partial<PlayerReport>), player({ name: "B", regret: [0, 1, 1], digest: "d2" })];
 const report: MatchReport = { round: 20, rounds: 40, sampled: [0, 10, 20], truth: [0.125, 0.5, 0.75, 1], players };
 
-/** Calls one of a plot's own functions, as uPlot does. */
+/** Calls a function of a plot's options, as uPlot does. */
 const called = (work: unknown, ...args: unknown[]) => (work as (...args: unknown[]) => unknown)(...args);
 const most = ({ scales }: Pick<uPlot.Options, "scales">, name: string, value: number) => called(scales?.[name].range, {}, 0, value);
 const labels = ({ axes }: Pick<uPlot.Options, "axes">, axis: number, ticks: number[]) => called(axes?.[axis].values, {}, ticks);
@@ -36,7 +36,7 @@ describe("a card of the curve", () => {
       [0.25, 0.5, 1.25, 0.5],
       [0.125, 0.5, 0.75, 1],
     ]);
-    expect(chart.describe(1)).toBe("At 0.333: believed 0.5 ± 0.5, in truth 0.5; chosen 5 times");
+    expect(chart.describe(1)).toBe("At 0.333: mean 0.5 ± 0.5, truth 0.5; chosen 5 times");
     expect(chart.table().rows[1]).toEqual(["0.333", "0.5", "0.25", "0.5", "5"]);
   });
 
@@ -53,16 +53,16 @@ describe("a card of the curve", () => {
 
   it("counts the choices at most two places from the best", () => {
     expect(chart.summary).toBe(
-      "Line: its mean; band: two deviations; dashes: the truth; bars: its choices. 50 % of choices lie within 0.04 of the best place.",
+      "Line: mean. Band: two deviations. Dashes: truth. Bars: choices. 50 % of choices lie within 0.04 of the optimum.",
     );
   });
 
   it("has no line where nothing is believed", () => {
     const [without] = card(1, "curve").charts;
     expect(without.data.slice(2, 5)).toEqual(Array(3).fill([null, null, null, null]));
-    expect(without.describe(3)).toBe("At 1: in truth 1; chosen 2 times");
+    expect(without.describe(3)).toBe("At 1: truth 1; chosen 2 times");
     expect(without.table().rows[3]).toEqual(["1", "", "", "1", "2"]);
-    expect(without.summary).toMatch(/^It has no posterior\./);
+    expect(without.summary).toMatch(/^This policy has no posterior\./);
   });
 });
 
@@ -119,7 +119,7 @@ describe("the curves of a match", () => {
       [0, 2, 5],
       [0, 1, 1],
     ]);
-    expect([described(1), summary]).toEqual(["Round 10: A 2, B 1", "Expected, against the best choice of each round: A 5, B 1."]);
+    expect([described(1), summary]).toEqual(["Round 10: A 2, B 1", "Expected, compared with the best choice of each round: A 5, B 1."]);
     const options = plot();
     expect([dotted(options), new Set(options.series.slice(1).map(({ dash }) => String(dash))).size]).toEqual([[false, false], 2]);
     expect([options.scales?.x.range, most(options, "y", 0), labels(options, 1, [0.5, 1000])]).toEqual([

@@ -11,7 +11,7 @@ import { drawn } from "../../support/markup.ts";
 const HOUR_MS = 3_600_000;
 const delay = busy.delay as Delay;
 const withDelay = (more: Partial<Delay>): Metrics => ({ ...busy, delay: { ...delay, ...more } });
-/** Calls one of a plot's own functions, as uPlot does. */
+/** Calls a function of a plot's options, as uPlot does. */
 const called = (work: unknown, ...args: unknown[]) => (work as (...args: unknown[]) => unknown)(...args);
 const axesOf = (plot: Omit<uPlot.Options, "width" | "height">) => plot.axes as uPlot.Axis[];
 const scaleOf = (plot: Omit<uPlot.Options, "width" | "height">, name: string) => (plot.scales as uPlot.Scales)[name];
@@ -50,16 +50,16 @@ describe("a histogram", () => {
       [0, 1, 2],
       [4, 0, 6],
     ]);
-    expect(chart.summary).toBe("10 conversions, most often 3 h to 4 h after being shown.");
+    expect(chart.summary).toBe("10 conversions, most often 3 h to 4 h after the impression.");
     const [open] = drawn(Delays, { metrics: { ...busy, delays: bars([1, 2], null) } }).charts;
-    expect(open.describe(1)).toBe("1 h or more after being shown: 2, 67 %");
+    expect(open.describe(1)).toBe("1 h or more after the impression: 2, 67 %");
     expect(open.table().rows[1]).toEqual(["1 h", "", "2"]);
   });
 
   it("is not drawn without anything to count", () => {
     for (const [component, text] of [
-      [Ages, "Nothing is pending."],
-      [Delays, "No conversion has come yet."],
+      [Ages, "No impression is pending."],
+      [Delays, "No conversion yet."],
     ] as const) {
       const { charts, text: said } = drawn(component, { metrics: idle });
       expect([charts.length, said.includes(text)]).toEqual([0, true]);
@@ -124,11 +124,11 @@ describe("the rate", () => {
 
   it("says how closed and open buckets did, and each bucket's own numbers", () => {
     const [{ summary, describe, table }] = rate(...usual).charts;
-    expect(summary).toBe("21 % of 34 impressions converted, in 1 h buckets. Where it is shaded, 30 % of 10 so far: that can still rise.");
+    expect(summary).toBe("21 % of 34 impressions converted, in 1 h buckets. In the shaded buckets 30 % of 10 so far; this can still rise.");
     expect(describe(1)).toBe(`${moment(start + HOUR_MS)}: policy 10 % (1 of 10); holdout, uniform 25 % (1 of 4)`);
     expect(describe(2)).toBe(`${moment(start + 2 * HOUR_MS)}: policy 30 % (3 of 10, open); holdout, uniform 0 % (0 of 0, open)`);
     expect(table()).toEqual({
-      columns: ["Shown from", "Arm", "Converted", "Rate", "Books"],
+      columns: ["Shown from", "Assignment", "Converted", "Rate", "Bucket"],
       rows: [
         [moment(start + 2 * HOUR_MS), "policy", "3 of 10", "30 %", "open"],
         [moment(start + 2 * HOUR_MS), "holdout", "0 of 0", "0 %", "open"],
@@ -143,7 +143,7 @@ describe("the rate", () => {
     const [closed] = rate(bucket(0, "default", 10, 1, true)).charts;
     expect([closed.summary, closed.legend?.length]).toEqual(["10 % of 10 impressions converted, in 1 h buckets.", 1]);
     const [open] = rate(bucket(0, "policy", 10, 1, false)).charts;
-    expect(open.summary).toBe("Where it is shaded, 10 % of 10 so far: that can still rise.");
+    expect(open.summary).toBe("In the shaded buckets 10 % of 10 so far; this can still rise.");
     expect(open.data).toEqual([[start], [null], [0.1]]);
   });
 
@@ -157,7 +157,7 @@ describe("the rate", () => {
       [start, start + HOUR_MS, start + 4 * HOUR_MS],
       [0.1, null, 0.2],
     ]);
-    expect(at(4).describe(1)).toBe(`${moment(start + HOUR_MS)}: nothing shown`);
+    expect(at(4).describe(1)).toBe(`${moment(start + HOUR_MS)}: no impression`);
   });
 
   it("is drawn up to a little above the greatest rate, from 2 % to 100 %", () => {
@@ -199,10 +199,10 @@ describe("the delays", () => {
     const summary = (more: Partial<Delay>) => drawn(DelayOf, { metrics: withDelay(more) }).charts[0].summary;
     expect(summary({})).toBe(
       "95 % of conversions come within 11 h; the window is 1 d. Estimated from 27,413 impressions and 1,904 conversions. " +
-        "The last one arrived 2.2 min ago; 0.4 should have come since.",
+        "The last one arrived 2.2 min ago; 0.4 were expected since.",
     );
-    expect(summary({ window95Ms: 0.9 * busy.windowMs })).not.toContain("A longer one");
-    expect(summary({ window95Ms: 0.9 * busy.windowMs + 1 })).toContain("the window is 1 d. A longer one may catch more. Estimated");
+    expect(summary({ window95Ms: 0.9 * busy.windowMs })).not.toContain("A longer window");
+    expect(summary({ window95Ms: 0.9 * busy.windowMs + 1 })).toContain("the window is 1 d. A longer window may catch more. Estimated");
     expect(summary({ silence: { ...delay.silence, since: busy.now + 5000 } })).toContain("The last one arrived 0 ago");
   });
 
@@ -218,9 +218,9 @@ describe("the delays", () => {
       [0.125, 0.75],
       [0.25, 1],
     ]);
-    expect(charts[0].describe(0)).toBe("Within 1 s: 25 % (13 % to 50 %). Not converted by then: 6.3 % still do");
+    expect(charts[0].describe(0)).toBe("Within 1 s: 25 % arrived (13 % to 50 %). Not converted by then: 6.3 % still will");
     expect(charts[0].table().rows[1]).toEqual(["1 h", "100 %", "75 % to 100 %", "0 %"]);
-    expect(text).toBe("converted so far 6.9 % once all had their time 7.4 % still to come 131 window for 95 % 11 h of 1 d");
+    expect(text).toBe("converted so far 6.9 % once all windows end 7.4 % still to come 131 window for 95 % 11 h of 1 d");
   });
 
   it("have an axis of powers, with labels that do not meet", () => {
@@ -239,15 +239,15 @@ describe("the delays", () => {
 
   it("are not drawn before the first conversion", () => {
     const { charts, text } = drawn(DelayOf, { metrics: idle });
-    expect([charts.length, text.includes("Once the first has come")]).toEqual([0, true]);
+    expect([charts.length, text.includes("After the first conversion")]).toEqual([0, true]);
   });
 
   it("raise an alarm only where the worker does, with what chance alone would do", () => {
     const silence = { since: busy.now - 8_640_000, expected: 14.3, chance: 6.2e-7, alarm: true };
     const { text } = drawn(Alarm, { metrics: withDelay({ silence }) });
-    expect(text).toContain("Conversions of shop no longer get through");
+    expect(text).toContain("Conversions of shop have stopped");
     expect(text).toContain(
-      "None has arrived for 2.4 h, though about 14 should have: by chance alone that happens once in 2,000,000 times.",
+      "None has arrived for 2.4 h, though about 14 were expected. By chance alone this happens once in 2,000,000 times.",
     );
     expect(drawn(Alarm, { metrics: withDelay({ silence: { ...silence, chance: 0 } }) }).text).toContain("once in 1,000,000,000 times");
     expect(drawn(Alarm, { metrics: busy }).text).toBe("");

@@ -15,10 +15,10 @@ const shares = (style: unknown) =>
 
 describe("the lift", () => {
   it.each([
-    [[0.01, 0.05], "The policy does better than chance."],
-    [[-0.05, -0.01], "The policy does worse than chance."],
-    [[0, 0.05], "Not decided yet: the interval holds zero."],
-    [[-0.05, 0], "Not decided yet: the interval holds zero."],
+    [[0.01, 0.05], "The policy is better than random choice."],
+    [[-0.05, -0.01], "The policy is worse than random choice."],
+    [[0, 0.05], "No clear difference yet: the interval contains zero."],
+    [[-0.05, 0], "No clear difference yet: the interval contains zero."],
   ] as const)("with an interval of %j says: %s", (interval, verdict) => {
     expect(drawn(LiftOf, { metrics: { ...busy, lift: { ...lift, interval } } }).text).toContain(verdict);
   });
@@ -38,10 +38,10 @@ describe("the lift", () => {
     expect(styles).toEqual([{ "--zero": at(0), "--low": at(0.25), "--high": at(1), "--mean": at(0.5) }, { "--zero": at(0) }]);
   });
 
-  it("says what it waits for: closed books of both arms, or a holdout at all", () => {
-    expect(drawn(LiftOf, { metrics: { ...busy, lift: null } }).text).toContain("whose books are closed");
+  it("says what is missing: closed buckets of both assignments, or a holdout", () => {
+    expect(drawn(LiftOf, { metrics: { ...busy, lift: null } }).text).toContain("closed buckets of both");
     const policyOnly = { ...busy, lift: null, buckets: busy.buckets.filter(({ arm }) => arm === "policy") };
-    expect(drawn(LiftOf, { metrics: policyOnly }).text).toContain("PUT /v1/models/shop with holdout: 0.1");
+    expect(drawn(LiftOf, { metrics: policyOnly }).text).toContain("PUT /v1/models/shop and holdout: 0.1");
   });
 });
 
@@ -67,28 +67,28 @@ describe("an explanation", () => {
 
   it("says by which numbers the policy chose", () => {
     expect(said({})).toContain(
-      "The policy put it in place 1 among 6 candidates: it scored 0.131, by a mean of 0.104 and a width of 0.0311. " +
+      "The policy put it in place 1 among 6 candidates: score 0.131, mean 0.104, width 0.0311. " +
         "Its chance of place 1 was 41.2 %. Model version 29,087.",
     );
-    expect(decided({ place: 2, candidates: 1 })).toContain("in place 3 among 1 candidate: it scored");
+    expect(decided({ place: 2, candidates: 1 })).toContain("in place 3 among 1 candidate: score");
     expect(decided({ place: 2 })).toContain("Its chance of place 3 was");
-    expect(decided({ candidates: null })).toContain("in place 1 in a domain of its own: it scored");
+    expect(decided({ candidates: null })).toContain("in place 1 in its own domain: score");
     expect(decided({ probability: undefined })).not.toContain("chance of place");
   });
 
   it("says that something else chose, or nobody here", () => {
-    expect(said({ arm: "holdout" })).toContain("It was drawn uniformly among 6 candidates, as a control for the policy.");
-    expect(said({ arm: "default" })).toContain("It is the default action, shown because the policy was not to decide.");
+    expect(said({ arm: "holdout" })).toContain("It was drawn uniformly among 6 candidates for the holdout.");
+    expect(said({ arm: "default" })).toContain("It is the default action: the request did not let the policy decide.");
     expect(said({ decision: null })).toContain("so there is no decision to explain");
-    expect(said({ decision: null })).not.toContain("Beside it");
+    expect(said({ decision: null })).not.toContain("Shadow policies");
   });
 
   it("says what has become of it, and how long that may still change", () => {
     expect(said({})).toContain(`Shown at ${moment(explained.shownAt, true)}, converted, with a reward of 1.`);
     expect(said({ status: "pending", reward: null, windowEndsAt: now + 60_000 })).toContain("pending, 1 min left.");
     expect(said({ status: "pending", reward: null, windowEndsAt: now })).toContain("pending.");
-    expect(said({ status: "pending", windowEndsAt: now + 1, conversions: [] })).toContain("Nothing yet; a conversion may still come.");
-    expect(said({ status: "expired", conversions: [] })).toMatch(/What has come since Nothing\.$/);
+    expect(said({ status: "pending", windowEndsAt: now + 1, conversions: [] })).toContain("None yet. One may still arrive.");
+    expect(said({ status: "expired", conversions: [] })).toMatch(/Conversions None\.$/);
     expect(said({})).toContain("greedy would have shown boots, ucb would have shown hat.");
   });
 
@@ -109,7 +109,7 @@ describe("an explanation", () => {
     expect(rows.slice(0, 13).map(({ props }) => props.class)).toEqual([...Array(12).fill(undefined), "shown"]);
     expect(text).toContain("7 more scored less");
     expect(said({})).not.toContain("more scored less");
-    expect(said({ candidates: [] })).not.toContain("What the model expects now");
+    expect(said({ candidates: [] })).not.toContain("Candidates now");
   });
 
   it("places a candidate on a scale that holds all that is drawn", () => {
@@ -138,6 +138,6 @@ describe("the newest impressions", () => {
   });
 
   it("may be none", () => {
-    expect(drawn(Recents, { metrics: idle, chosen: undefined }).text).toContain("There are none yet.");
+    expect(drawn(Recents, { metrics: idle, chosen: undefined }).text).toContain("None yet.");
   });
 });

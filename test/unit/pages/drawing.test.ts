@@ -11,12 +11,12 @@ type Plot = Omit<uPlot.Options, "width" | "height">;
 
 const HOUR_MS = 3_600_000;
 const withDelay = (more: Partial<Delay>): Metrics => ({ ...busy, delay: { ...(busy.delay as Delay), ...more } });
-/** Calls one of a plot's own functions, as uPlot does. */
+/** Calls a function of a plot's options, as uPlot does. */
 const called = (work: unknown, ...args: unknown[]) => (work as (...args: unknown[]) => unknown)(...args);
 const axesOf = (plot: Plot) => plot.axes as uPlot.Axis[];
 const dotted = ({ series }: Plot) => series.slice(1).map(({ points }) => points?.show ?? true);
 
-/** A chart of ten pixels for each unit along x, whose strokes and areas are recorded. */
+/** A chart with ten pixels per unit along x. It records strokes and areas. */
 function canvas(data: unknown = []) {
   vi.stubGlobal("getComputedStyle", ({ style }: { style: object }) => style);
   vi.stubGlobal("devicePixelRatio", 2);

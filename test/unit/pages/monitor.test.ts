@@ -3,7 +3,7 @@ import { Monitor } from "../../../pages/dashboard/monitor.ts";
 import { demoSource, keyedSource, type Source } from "../../../pages/dashboard/source.ts";
 import { call, Refusal, reasonOf } from "../../../pages/ui/call.ts";
 
-/** What a source was asked, and what it answers: a promise that a test may hold back. */
+/** A source that records its calls. Its answers are promises that a test may delay. */
 let asked: string[];
 let answer: (question: string) => Promise<unknown>;
 let changes: number;
@@ -148,7 +148,7 @@ describe("a monitor", () => {
     await vi.advanceTimersByTimeAsync(2000);
     expect(monitor).toMatchObject({
       metrics: "metrics shop",
-      problem: "Not up to date: the worker does not answer. Trying again every 2 seconds.",
+      problem: "Not up to date: the worker does not answer. Retrying every 2 seconds.",
       refused: false,
     });
     expect(changes).toBe(2);
@@ -166,7 +166,7 @@ describe("a monitor", () => {
     const monitor = monitorOf();
     monitor.start();
     await settled();
-    expect(monitor).toMatchObject({ refused, problem: "Not up to date: in its own words. Trying again every 2 seconds." });
+    expect(monitor).toMatchObject({ refused, problem: "Not up to date: in its own words. Retrying every 2 seconds." });
   });
 
   it("says that the worker knows no such impression, and shows the model all the same", async () => {

@@ -15,7 +15,7 @@ const ROUNDS = 40;
 const domain = { points: grid };
 const kernel = squaredExponential({ lengthscale: LENGTHSCALE, variance: 0.25 });
 
-/** A problem whose choices are recorded, and what became of each of them by a fixed plan. */
+/** A problem that records choices. A fixed plan decides delays and conversions. */
 async function played(policy: PolicyDescriptor, { waits = false, id = "linear" as "linear" | "curve" } = {}) {
   const given = await problemOf(id, 3);
   const picked: number[] = [];

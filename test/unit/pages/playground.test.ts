@@ -32,10 +32,10 @@ describe("the address of a match", () => {
     ["window=1e3", "window: expected a whole number from 1 to 20000, got “1e3”"],
     ["delay=constructor", "delay: expected one of geometric, uniform, log-normal, heavy-tail, none, got “constructor”"],
     ["problem=", "problem: expected one of linear, curve, got “”"],
-    ["policies=uniform,uniform", "policies: expected 1 to 5 different ones of delay-lin-ts"],
-    ["policies=gp-ucb", "policies: expected 1 to 5 different ones of delay-lin-ts"],
+    ["policies=uniform,uniform", "policies: expected 1 to 5 different names of delay-lin-ts"],
+    ["policies=gp-ucb", "policies: expected 1 to 5 different names of delay-lin-ts"],
     ["pace=%FF", "pace: expected one of fast, slow"],
-    ["colour=red", "colour: there is no such setting"],
+    ["colour=red", "colour: unknown setting"],
   ])("names what is wrong in %s, and does not take it", (query, problem) => {
     const { settings, problems } = settingsOf(`?${query}`);
     expect(problems).toHaveLength(1);
@@ -58,7 +58,7 @@ describe("a match", () => {
   it.each(["linear", "curve"] as const)("accounts for every impression of %s, whatever the policy and the law", async (problem) => {
     const names = Object.keys(contenders[problem]);
     for (const [i, delay] of (Object.keys(delays) as (keyof typeof delays)[]).entries()) {
-      // Five at a time, so that every policy and every law is met.
+      // Five policies at a time, so that every policy meets every law.
       const policies = names.filter((_, place) => place % 4 === i % 4).slice(0, 5);
       const report = await play({ ...defaults[problem], policies, delay, typical: 10, window: 25, rounds: 120 });
       for (const { name, pending, counted, late, choices } of report.players) {

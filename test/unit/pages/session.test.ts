@@ -4,7 +4,7 @@ import { Session } from "../../../pages/shop/session.ts";
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const WINDOW_MS = 120_000;
 
-/** A worker that shows a mug, a tent and a lamp: what it was asked, what became of purchases, what it knows. */
+/** A simulated worker that shows a mug, a tent and a lamp. It records requests and answers purchases. */
 let worker: {
   asked: { path: string; body: unknown; key?: string }[];
   status: (impressionId: string) => string;
@@ -107,7 +107,7 @@ describe("a visit", () => {
     expect([session.shelf, session.problem]).toEqual([shelf, "too many requests"]);
     worker.fails = 0;
     await session.visit();
-    expect(session.problem).toBe("The worker does not answer; trying again.");
+    expect(session.problem).toBe("The worker does not answer. Retrying.");
     worker.fails = undefined;
     await session.visit();
     expect(session.problem).toBe("");
@@ -291,27 +291,27 @@ describe("simulated visitors", () => {
 
   it("are of all kinds, buy what they like, and miss what the model does not show first", async () => {
     const session = await begun();
-    // The first profile; everything is bought, without a delay.
+    // The first profile buys everything without a delay.
     vi.spyOn(Math, "random").mockReturnValue(0);
     await session.simulate(3);
     expect(session.visitorsLeft).toBe(0);
     expect(session.shown).toHaveLength(12);
     for (const shown of session.shown.slice(3)) expect(shown).toMatchObject({ profile: "mira", status: "bought", reportAt: NOW });
-    // A mug is what Mira likes best.
+    // Mira likes the mug best.
     expect(session.regrets).toEqual([1, 2, 3].map((visits) => ({ model: 0, uniform: expect.closeTo(visits * uniformMiss, 12) })));
     vi.mocked(Math.random).mockReturnValue(0.999);
     await session.simulate(1);
     expect(session.shown.slice(12)).toMatchObject(
       ["mug", "tent", "lamp"].map((product) => ({ product, profile: "sam", status: "pending" })),
     );
-    // Sam would have bought a plant by 0.7, and buys a mug by 0.3.
+    // Sam's rate is 0.7 for the plant and 0.3 for the mug.
     expect(session.regrets[3].model).toBeCloseTo(0.4, 12);
   });
 
   it("buy by their tastes, after a delay of four seconds on average and twenty at most", async () => {
     const session = await begun();
     const random = vi.spyOn(Math, "random");
-    // Mira; a mug below her 0.7 after -ln(1/2) * 4 s; a tent not below her 0.55; a lamp below her 0.05, after the longest delay.
+    // Mira's draws: the mug is below 0.7, with a delay of -ln(1/2) * 4 s. The tent is not below 0.55. The lamp is below 0.05, with the longest delay.
     for (const draw of [0, 0.699, 0.5, 0.55, 0.049, 0.9999]) random.mockReturnValueOnce(draw);
     await session.simulate(1);
     const [mug, tent, lamp] = session.shown.slice(3);

@@ -21,7 +21,7 @@ it.each(Object.entries(comparisons))("the guide's figure %s is that of experimen
 });
 
 it("what the guide says in words is what its numbers say", () => {
-  /** Of each algorithm, over the settings of a comparison. */
+  /** The algorithm's means, over the settings of a comparison. */
   const means = (name: string, algorithm: string): number[] => {
     const comparison = comparisons[name];
     return Object.keys(comparison.settings).map((setting) => find(comparison, setting, algorithm, results).mean);

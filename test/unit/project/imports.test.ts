@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { expect, it } from "vitest";
 
-// The architecture as import lines show it.
+// Checks the architecture by the import lines.
 
 /** Each folder, and the other folders and files that it may import. `type` allows a type-only import. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {

@@ -3,19 +3,19 @@ import { describe, expect, it } from "vitest";
 import { binEnds, PlainDelays } from "../../support/plain-delays.ts";
 import { stream } from "../../support/scenario.ts";
 
-// A delay estimate against its definitions, from lists of all impressions and conversions.
+// Compares a delay estimate with its definitions, from lists of all impressions and conversions.
 
 const WINDOW = 2 ** 20;
 
 interface Both {
   readonly estimate: DelayEstimate;
   readonly plain: PlainDelays;
-  /** When the latest conversion happened. */
+  /** Time of the latest conversion. */
   readonly last: number;
   readonly now: number;
 }
 
-/** Impressions now and then, half of them converted after delays of a tenth of a window or so, all in order of time. */
+/** Impressions in order of time. Half of them convert after delays of about a tenth of a window. */
 function both(until: number, seed: number): Both {
   const estimate = new DelayEstimate({ window: WINDOW });
   const plain = new PlainDelays({ resolution: WINDOW / 16384, unit: WINDOW / 256, span: 2 * WINDOW });
@@ -41,7 +41,7 @@ function both(until: number, seed: number): Both {
   return { estimate, plain, last, now: known.at(-1)?.time ?? 0 };
 }
 
-/** Impressions by `time`, each for the share of its conversions that should have come. */
+/** Impressions by `time`, each weighted by its expected share of conversions. */
 function matured({ plain, last }: Both, time: number): number {
   const ages = plain.ages(time);
   return plain.matured(time, last).reduce((sum, each, i) => sum + (ages[i] < 0 ? 0 : each), 0);
@@ -119,7 +119,7 @@ describe("bins", () => {
       const estimate = new DelayEstimate({ window: 16384 });
       estimate.show(0, 41);
       for (let i = 0; i < 40; i++) estimate.convert({ shownAt: 0, at: delay });
-      // So that all were old enough for more.
+      // All impressions are then old enough for longer delays.
       estimate.convert({ shownAt: 0, at: 1000 });
       const { delays, probability } = estimate.distribution();
       const bin = delays.indexOf(end);

@@ -17,7 +17,7 @@ import {
 const SECRETS = ["AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY", "AFTERCLICK_TOKEN_KEY", "AFTERCLICK_WEBHOOK_SECRET"];
 const config: WranglerConfig = { name: "afterclick", main: "worker/index.ts", kv_namespaces: [{ binding: "EVENTS", id: LOCAL_NAMESPACE }] };
 
-/** An account as far as a deployment sees it, and what was done to it. */
+/** A simulated Cloudflare account that records the calls of a deployment. */
 class Account implements Cloudflare {
   accounts = [{ id: "a1", name: "Shop" }];
   namespaces: { id: string; title: string }[] = [];
@@ -151,7 +151,7 @@ it("finds the address of a custom domain, and says if there is none", async () =
 it("rehearses without an account: it bundles, tells the size, and deploys nothing", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ["scripts/deploy.ts", "--dry-run"]);
   const [, kilobytes] = /^Bundled afterclick: (\d+) kB gzipped\./.exec(stdout) as RegExpExecArray;
-  // The free plan would allow 3 MB.
+  // The free plan allows 3 MB.
   expect(Number(kilobytes)).toBeLessThanOrEqual(200);
   const [, stated] = /bundle takes (\d+) kB gzipped/.exec(await readFile("docs/deploy.md", "utf8")) as RegExpExecArray;
   expect(Math.abs(Number(stated) - Number(kilobytes))).toBeLessThanOrEqual(2);

@@ -56,7 +56,7 @@ describe("mutants", () => {
 describe("the score", () => {
   it("has Wilson's interval", () => {
     const { value, low, high } = shareOf({ killed: 9, survived: 1 });
-    // Of 9 in 10, as R's binom::binom.wilson gives it.
+    // 9 of 10, by R's binom::binom.wilson.
     expect([value, low, high].map((share) => share.toFixed(4))).toEqual(["0.9000", "0.5958", "0.9821"]);
     expect(shareOf({ killed: 0, survived: 0 })).toEqual({ value: 1, low: 0, high: 1 });
   });

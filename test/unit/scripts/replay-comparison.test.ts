@@ -36,14 +36,14 @@ it("says that there is no share of nothing, and names five items at most", () =>
   expect(clicks).toContain("0 of 0, none, where");
 });
 
-// The law that a plan states in windows: exponential with mean 0.15, none longer than 0.8; late ones 0.02 to 0.15 after the window.
+// The plan's law in windows: exponential with mean 0.15, cut at 0.8. Late conversions come 0.02 to 0.15 after the window.
 const plan: Plan = { seed: 3, rate: 1, windowMs: 1_000_000 };
 const delays = Array.from({ length: 20_000 }, (_, index) => (conversionDelay(plan, { index, clicked: false }) as number) / plan.windowMs);
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 it("delays conversions by the exponential law, cut at its end", () => {
   const timely = delays.filter((delay) => delay <= 1);
-  // Its mean, given that it is no longer than 0.8; four standard errors to either side.
+  // Mean of the exponential law cut at 0.8, with four standard errors on either side.
   const expected = 0.15 - (0.8 * Math.exp(-0.8 / 0.15)) / (1 - Math.exp(-0.8 / 0.15));
   expect(Math.abs(mean(timely) - expected)).toBeLessThan((4 * 0.15) / Math.sqrt(timely.length));
   expect(Math.max(...timely)).toBeLessThanOrEqual(0.8);

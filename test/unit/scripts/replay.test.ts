@@ -47,7 +47,7 @@ describe("plan", () => {
   it("converts the asked share of the rows, a twentieth of them too late, the others well within the window", () => {
     const converted = delays(plan).filter((delay) => delay !== undefined);
     const late = converted.filter((delay) => delay > plan.windowMs);
-    // Within four standard deviations of a binomial.
+    // Four standard deviations of a binomial.
     expect(Math.abs(converted.length - 1000)).toBeLessThan(120);
     expect(Math.abs(late.length - converted.length / 20)).toBeLessThan(28);
     expect(Math.max(...converted.filter((delay) => delay <= plan.windowMs))).toBeLessThanOrEqual(0.8 * plan.windowMs);
@@ -169,13 +169,18 @@ describe("open bandit log", () => {
   });
 
   it.each([
-    ["another csv", "other.csv", "label,p0\n1,2\n", /not an Open Bandit csv: it has no column item_id/],
-    ["a header alone", "empty.csv", `${HEADER}\n`, /has no rows/],
-    ["a row cut short", "short.csv", `${HEADER}\n2019,1,1\n`, /is not a csv/],
-    ["an item without an affinity", "item.csv", `${HEADER}\n2019,9,1,0,a,b,0,0,0\n`, /row 1: item_id 9 has no affinity column/],
+    ["another csv", "other.csv", "label,p0\n1,2\n", /expected an Open Bandit csv with a column item_id, got none/],
+    ["a header alone", "empty.csv", `${HEADER}\n`, /expected at least one row, got none/],
+    ["a row cut short", "short.csv", `${HEADER}\n2019,1,1\n`, /expected a csv/],
+    [
+      "an item without an affinity",
+      "item.csv",
+      `${HEADER}\n2019,9,1,0,a,b,0,0,0\n`,
+      /row 1: expected an affinity column for item_id 9, got none/,
+    ],
     ["a click that is none", "click.csv", `${HEADER}\n2019,1,1,yes,a,b,0,0,0\n`, /row 1: expected click to be 0 or 1, got yes/],
-    ["a gzip that is none", "plain.csv.gz", `${HEADER}\n`, /is not a whole gzip file/],
-    ["a gzip cut short", "cut.csv.gz", gzipSync([HEADER, ...rows].join("\n")).subarray(0, 100), /is not a whole gzip file/],
+    ["a gzip that is none", "plain.csv.gz", `${HEADER}\n`, /expected a complete gzip file/],
+    ["a gzip cut short", "cut.csv.gz", gzipSync([HEADER, ...rows].join("\n")).subarray(0, 100), /expected a complete gzip file/],
   ])("refuses %s", async (_, name, content, message) => {
     await expect(inspectLog(await file(name, content))).rejects.toThrow(message);
   });
@@ -193,7 +198,7 @@ interface Ending {
 
 function replay(args: string[], env: Record<string, string> = secrets): Promise<Ending> {
   const script = join(process.cwd(), "scripts/replay.ts");
-  // In a folder without local secrets; the process' own environment brings none either.
+  // Runs in a folder without local secrets, and without the environment's own ones.
   const options = { cwd: folder, env: { PATH: process.env.PATH, ...env } };
   return new Promise((resolve) => {
     execFile(process.execPath, [script, ...args], options, (error, stdout, stderr) => {
@@ -219,7 +224,7 @@ describe("npm run replay", () => {
 
   describe("of one model, in turn", { shuffle: false }, () => {
     it("loses no conversion, and goes on from what the model has learnt", async () => {
-      // The shortest there is: a replay lasts a little longer than its window.
+      // The shortest window. A replay lasts a little longer than its window.
       const windowMs = 1000;
       for (const known of [0, 240]) {
         const { code, out, error } = await replay([
@@ -234,7 +239,7 @@ describe("npm run replay", () => {
           "3",
         ]);
         expect(error).not.toContain("lost");
-        expect(out[0]).toContain(`(${known} impressions known before)`);
+        expect(out[0]).toContain(`(${known} earlier impressions)`);
         const { served, delivered, joined, duplicate, late, lost } = JSON.parse(out.at(-1) as string);
         expect({ code, served, lost }).toEqual({ code: 0, served: 120, lost: 0 });
         expect(joined + late).toBe(
@@ -254,15 +259,20 @@ describe("npm run replay", () => {
     });
   });
 
-  // Each waits for a process, mostly.
+  // Each test mostly waits for a process.
   it.concurrent.each([
     ["no file", () => [], secrets, /expected one FILE, got 0/],
     ["a file that is not there", () => ["nothing.csv"], secrets, /no such file/],
-    ["no keys", () => [log], {}, /AFTERCLICK_SECRET_KEY is neither in the environment nor in .dev.vars/],
+    ["no keys", () => [log], {}, /AFTERCLICK_SECRET_KEY: expected in the environment or in .dev.vars/],
     ["a webhook secret that is none", () => [log], { ...secrets, AFTERCLICK_WEBHOOK_SECRET: "hush" }, /expected whsec_ and base64/],
     ["no worker", () => [log, "--url", "http://127.0.0.1:2"], secrets, /no worker answers at http:\/\/127.0.0.1:2: ECONNREFUSED/],
     ["a silent worker", () => [log, "--url", `http://127.0.0.1:${(silent.address() as AddressInfo).port}`], secrets, /no worker answers/],
-    ["a wrong key", () => [log, "--url", url], { ...secrets, AFTERCLICK_SECRET_KEY: "other" }, /401.*are the AFTERCLICK_ keys/],
+    [
+      "a wrong key",
+      () => [log, "--url", url],
+      { ...secrets, AFTERCLICK_SECRET_KEY: "other" },
+      /401.*Use the AFTERCLICK_ keys of this worker/,
+    ],
     [
       "a wrong webhook secret",
       () => [log, "--url", url, "--model", "unsigned", "--window-ms", "1000"],
@@ -271,7 +281,7 @@ describe("npm run replay", () => {
     ],
     ["a rate over 1", () => [log, "--conversions", "2"], secrets, /--conversions: expected a number from 0 to 1, got 2/],
     ["an unknown option", () => [log, "--speed", "2"], secrets, /Unknown option '--speed'/],
-    ["an address that is none", () => [log, "--url", "nowhere"], secrets, /--url: expected an address, got nowhere/],
+    ["an address that is none", () => [log, "--url", "nowhere"], secrets, /--url: expected a URL, got nowhere/],
   ])("ends with an error for %s", async (_, args, env, message) => {
     const { code, error } = await replay(args(), env);
     expect(error).toMatch(message);

@@ -25,7 +25,7 @@ describe("plan", () => {
     const late = reports.filter(({ happensAfter }) => happensAfter > plan.windowMs);
     const belated = reports.filter(({ sentAfter }) => sentAfter === null);
     const count = (type: string) => reports.filter((report) => report.type === type).length;
-    // Within four standard deviations of a binomial.
+    // Four standard deviations of a binomial.
     expect(Math.abs(count("conversion.updated") - 200)).toBeLessThan(54);
     expect(Math.abs(count("conversion.retracted") - 200)).toBeLessThan(54);
     expect(Math.abs(late.length - 100)).toBeLessThan(39);
@@ -63,7 +63,7 @@ describe("proxy", () => {
     worker?.close();
   });
 
-  /** A worker that notes what comes, behind a proxy. */
+  /** A worker that records requests, behind a proxy. */
   async function start() {
     const heard: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
     worker = createServer(async (request, response) => {
@@ -78,7 +78,7 @@ describe("proxy", () => {
     return { heard, url: await proxy.listen(), proxy };
   }
 
-  /** A name of a request to which this happens. */
+  /** The name of a request that gets this fault. */
   function named(wanted: Partial<ReturnType<typeof faultOf>>): string {
     const is = (name: string) => {
       const fault = faultOf(1, name, 0);
@@ -135,7 +135,7 @@ function event(webhook: string, impression: string, changes: Partial<Accepted> =
   return { webhook, impression, shownAt, at, reward: 1, sentAt: at, acceptedAt: at + 100, statuses: ["applied"], ...changes };
 }
 
-/** A small soak that kept all promises: one impression converted, one restated, one retracted, one late, one lost with its orphan. */
+/** Evidence of a small soak without failures: one impression converted, one restated, one retracted, one late, one lost with its orphan. */
 function kept(): Evidence {
   const accepted = [
     event("a", "one"),
@@ -169,7 +169,7 @@ function kept(): Evidence {
     conversions: accepted.map(({ webhook, impression, at, reward }) => {
       return { type: "conversion" as const, event: `${webhook}/0`, impression, at, reward, status: status.get(webhook) ?? "applied" };
     }),
-    told: rewards,
+    answeredRewards: rewards,
     counts: { impressions: 5, applied: 5, conflict: 0, late: 2, orphan: 1, duplicate: 3 },
     digest: "d",
     foldedDigest: "d",
@@ -189,12 +189,12 @@ describe("check", () => {
     [
       "a conversion appears from nowhere",
       ({ conversions }) => ({ conversions: [...conversions, { ...conversions[0], event: "x" }] }),
-      /1 logged as something that was not sent: x of one/,
+      /1 logged differently than sent: x of one/,
     ],
     [
       "a conversion was altered",
       ({ conversions }) => ({ conversions: conversions.map((each) => (each.event === "a/0" ? { ...each, reward: 0.25 } : each)) }),
-      /1 logged as something that was not sent: a of one/,
+      /1 logged differently than sent: a of one/,
     ],
     [
       "one in time is called late",
@@ -207,7 +207,7 @@ describe("check", () => {
       /f of four \(applied instead of late\)/,
     ],
     [
-      "one that came after the books were closed is applied",
+      "one that came after the bucket was closed is applied",
       ({ conversions }) => ({ conversions: conversions.map((each) => (each.event === "h/0" ? { ...each, status: "applied" } : each)) }),
       /h of five \(applied instead of late\)/,
     ],
@@ -221,10 +221,14 @@ describe("check", () => {
       ({ impressions }) => ({ impressions: impressions.map((each) => (each.id === "two" ? { ...each, reward: 1.5 } : each)) }),
       /two \(1.5 and 0.5 instead of 0.5\)/,
     ],
-    ["the worker tells another reward", () => ({ told: new Map([["one", 2]]) }), /one \(1 and 2 instead of 1\)/],
-    ["a retraction is ignored", () => ({ told: new Map([["three", 1]]) }), /three \(0 and 1 instead of 0\)/],
-    ["an impression was lost without a kill", () => ({ kills: [] }), /1 lost, although no worker died then .*: lost/],
-    ["a lost impression is known after all", ({ told }) => ({ told: new Map([...told, ["lost", null]]) }), /1 lost, .* it is known: lost/],
+    ["the worker tells another reward", () => ({ answeredRewards: new Map([["one", 2]]) }), /one \(1 and 2 instead of 1\)/],
+    ["a retraction is ignored", () => ({ answeredRewards: new Map([["three", 1]]) }), /three \(0 and 1 instead of 0\)/],
+    ["an impression was lost without a kill", () => ({ kills: [] }), /1 lost without a kill.*: lost/],
+    [
+      "a lost impression is known after all",
+      ({ answeredRewards }) => ({ answeredRewards: new Map([...answeredRewards, ["lost", null]]) }),
+      /1 lost .* knows it: lost/,
+    ],
     [
       "a repetition was applied",
       ({ accepted }) => ({ accepted: accepted.map((each) => ({ ...each, statuses: ["applied", "applied"] })) }),

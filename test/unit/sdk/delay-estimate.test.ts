@@ -6,7 +6,7 @@ const WINDOW = 1000;
 const MEAN = 100;
 const RATE = 0.2;
 
-/** Exponential delays of a fifth of one impression to each time; what happens after `end` is not known. */
+/** Exponential delays of a fifth of the impressions, one impression per time unit. Events after `end` are unknown. */
 function observed(end: number, seed: number): DelayEstimate {
   const random = stream(seed);
   const estimate = new DelayEstimate({ window: WINDOW });
@@ -61,7 +61,7 @@ describe("a delay estimate", () => {
   it("says how many conversions are still to come", () => {
     let ratio = 0;
     for (let seed = 1; seed <= 10; seed++) ratio += observed(1500, seed).toCome(1500) / (RATE * MEAN) / 10;
-    // Of one impression to each time, as many are to come as convert within a mean delay.
+    // With one impression per time unit, the expected number equals the conversions of one mean delay.
     expect(Math.abs(ratio - 1)).toBeLessThan(0.25);
     const estimate = observed(1500, 1);
     expect(estimate.toCome(1600)).toBeLessThan(estimate.toCome(1500));
@@ -107,7 +107,7 @@ describe("a delay estimate", () => {
   });
 
   it("counts many impressions of one time as one after the other", () => {
-    // A cohort's length is then a power of two, and sums are exact.
+    // The length of a cohort is then a power of two, and sums are exact.
     const [one, other] = [new DelayEstimate({ window: 1024 }), new DelayEstimate({ window: 1024 })];
     for (const time of [3, 700, 2100]) {
       one.show(time, 8);
@@ -139,7 +139,7 @@ describe("a delay estimate", () => {
     const silences = Array.from({ length: 31 }, (_, i) => {
       estimate.show(i, 2);
       estimate.convert({ shownAt: i, at: i });
-      // By a copy: asking moves the clock on.
+      // Reads a copy, because reading moves the clock forward.
       const later = DelayEstimate.from(estimate.toJSON());
       later.show(500, 500);
       return later.silence(1.5 * WINDOW);
@@ -202,7 +202,7 @@ describe("a delay estimate", () => {
   it("does not alarm when nothing is shown any more: nobody can convert then", () => {
     const estimate = observed(3000, 4);
     const random = stream(5);
-    // What was shown still converts.
+    // Shown impressions still convert.
     for (let shownAt = 2900; shownAt < 3000; shownAt += 7) estimate.convert({ shownAt, at: 3000 + Math.floor(random() * 300) });
     expect(estimate.silence(1_000_000)).toMatchObject({ alarm: false });
   });
@@ -239,7 +239,7 @@ describe("a delay estimate", () => {
       [...shuffled, 2000],
     ];
     const [one, ...others] = orders.map((order) => {
-      // A cohort's length is then a power of two, and sums are exact.
+      // The length of a cohort is then a power of two, and sums are exact.
       const estimate = new DelayEstimate({ window: 1024 });
       for (const time of order) estimate.show(time);
       for (const time of order) if (time % 5 === 0 && time < 1800) estimate.convert({ shownAt: time, at: time + (time % 96) });

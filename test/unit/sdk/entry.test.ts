@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { compileCore } from "../../../src/entry/browser.ts";
 import { compile } from "../../../src/entry/compile.ts";
 
-// Hosts that cannot run the core, and servers that do not have it.
+// Hosts that cannot run the core, and servers that lack it.
 
 const url = new URL("https://shop.example/core.wasm");
 const bytes = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 const page = await readFile("docs/errors.md", "utf8");
 const anchors = Array.from(page.matchAll(/^### (\S+)$/gm), ([, code]) => code);
 
-/** Every code that the sources throw, or say that they do. */
+/** Error codes in the sources: thrown ones and documented ones. */
 async function codes(): Promise<Set<string>> {
   const files = (await readdir("src", { recursive: true })).filter((name) => name.endsWith(".ts"));
   const texts = await Promise.all(files.map((name) => readFile(join("src", name), "utf8")));

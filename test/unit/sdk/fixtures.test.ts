@@ -8,14 +8,14 @@ import { kinds } from "../../fixtures/kinds.ts";
 import { goOn } from "../../fixtures/recommender.ts";
 import { linesOf, relearn } from "../../fixtures/relearn.ts";
 
-// What earlier versions wrote, read by the SDK and by the page's reader of publications.
+// The SDK and the page's reader of publications read the files of earlier versions.
 
 const today = await snapshotFormats();
 const newest = generations[generations.length - 1];
 const textOf = (generation: string, kind: string) => new TextDecoder().decode(readBytes(generation, kind, "events.jsonl"));
 
 const all = generations.flatMap((generation) => kindsOf(generation).map((kind) => [generation, kind] as const));
-/** Whose snapshots have the formats of today. Older ones are refused by their version; their logs are read for ever. */
+/** Folders whose snapshots have today's formats. Older snapshots are refused by version, but their logs stay readable. */
 const current = all.filter(([generation, kind]) => {
   const { snapshot, states } = readFormats(generation);
   return snapshot === today.snapshot && states[kind] === today.states[kind];

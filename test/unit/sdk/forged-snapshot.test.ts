@@ -4,12 +4,12 @@ import { learnt } from "../../conformance/learnt.ts";
 import { listed } from "../../conformance/stated.ts";
 import { freshCore } from "../../property/core.ts";
 
-// Snapshots whose checksum is right and whose contents are not.
+// Snapshots with a correct checksum and wrong contents.
 
 const { core } = freshCore();
 const HEADER = 64;
 
-/** A snapshot with other contents, under their own checksum. */
+/** Replaces the contents of a snapshot and corrects the checksum. */
 function forged(bytes: Uint8Array, change: (view: DataView) => void): Uint8Array {
   const copy = bytes.slice();
   const view = new DataView(copy.buffer);
@@ -29,7 +29,7 @@ interface Section {
   readonly count: number;
 }
 
-/** Where the numbers of the policy's state stand: sections after the configuration and before those of what is pending. */
+/** Position of the policy state's numbers: sections after the configuration and before the pending impressions. */
 function sectionsOf(bytes: Uint8Array): Section[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const sections: Section[] = [];
@@ -86,7 +86,7 @@ describe("a snapshot", () => {
       for (const wrong of [-1, 0.5, 1e9, Number.NaN]) {
         expect(await refusal(forged(bytes, (view) => view.setFloat64(start - 8, wrong, true)))).toBe("malformed");
       }
-      // Longer by one than it is, so that the next begins elsewhere.
+      // One longer than stated, so that the next section begins elsewhere.
       expect(await refusal(forged(bytes, (view) => view.setFloat64(start - 8, count + 8, true)))).toBe("malformed");
     }
   });
@@ -179,7 +179,7 @@ it.each(listed.filter(({ factory }) => factory.id !== "uniform"))(
     const text = (start: number): boolean => bytes[start] === "[".charCodeAt(0) || bytes[start] === "{".charCodeAt(0);
     for (const [i, { start, count }] of sectionsOf(bytes).slice(1).entries()) {
       if (count === 0 || text(start)) continue;
-      // The first, the middle and the last in turn.
+      // Changes the first, the middle and the last in turn.
       const place = [0, Math.floor(count / 2), count - 1][i % 3];
       const wrong = i % 2 ? Number.NEGATIVE_INFINITY : Number.NaN;
       expect(await refusal(forged(bytes, (view) => view.setFloat64(start + 8 * place, wrong, true)))).toBe("malformed");

@@ -1,7 +1,7 @@
 import { type ConversionEvent, gpUcbSdf, otfLinUcb, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 
-// What a recommender takes at its limits, and what it gives away of an impression.
+// Limits of a recommender's input, and the data that it reveals about an impression.
 
 const policy = otfLinUcb({ dimension: 2 });
 const create = (options: object = {}): Promise<Recommender> => Recommender.create({ policy, window: { ms: 1000 }, ...options });
@@ -118,7 +118,7 @@ describe("an impression", () => {
     const remembered = Array.from({ length: 5000 }, (_, i) => i).filter((i) => recommender.impression(`at ${i}`));
     expect(remembered).toEqual(Array.from({ length: 101 }, (_, i) => 4899 + i));
     expect(recommender.counts()).toEqual({ pending: 101, converted: 0, expired: 0, retracted: 0 });
-    // Each closes once: none of the 101 before, all of them by then.
+    // Each window closes once: none of the 101 before this time, and all by this time.
     expect(recommender.expire(5000)).toBe(1);
     expect(recommender.expire(6000)).toBe(100);
     expect(recommender.convert({ impressionId: "at 4998", reward: 1, at: 4999 }).status).toBe("unknown");

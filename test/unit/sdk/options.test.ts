@@ -15,7 +15,7 @@ import {
 } from "afterclick";
 import { describe, expect, it } from "vitest";
 
-// The options of every policy: what they are by default, and the least and the greatest that they may be.
+// Defaults and limits of every policy's options.
 
 const domain = { points: [[0, 0], [1, 0.5]] }; // biome-ignore format: one line
 const square = { box: [[0, 1], [0, 1]] }; // biome-ignore format: one line
@@ -44,7 +44,7 @@ const confidence = { domain, horizon: 90, sigma: 0.5, delta: 0.01 };
 const constant = { ...process, beta: 1, exploration: 1 };
 const open = { ...constant, rewardBound: 1, norms: "exact" };
 
-/** By policy the least that has to be said, and what follows. */
+/** The least required options of each policy, and the resulting defaults. */
 const DEFAULTS: Record<string, [given: object, options: object]> = {
   "otf-lin-ucb": [{ dimension: 2 }, { dimension: 2, delta: 0.1, ridge: 1, exploration: 1, width: "released", norms: "buffered" }],
   "otf-lin-ts": [
@@ -81,7 +81,7 @@ const DEFAULTS: Record<string, [given: object, options: object]> = {
   uniform: [{}, {}],
 };
 
-/** Policies of papers in which a reward is known one round later than it comes. */
+/** Policies of papers in which a reward is known one round after its arrival. */
 const NEXT_ROUND = ["gp-ucb-sdf", "gp-ts-sdf", "gp-ucb", "asy-ts", "gp-bucb", "gp-bts", "delay-gp-ucb", "delay-gp-ts"];
 const SECOND_STATE = ["delay-lin-ucb", "delay-lin-ts", "delay-gp-ucb", "delay-gp-ts"];
 
@@ -113,7 +113,7 @@ it("depend on other options", () => {
   const spread = { points: [[0, 4, 1, 7], [10, -4, 1, 7], [2, 0, 3, 7]] }; // biome-ignore format: one line
   const { lengthscale: own } = delayGpTs({ domain: spread, contextDimension: 1 }).options as { lengthscale: number[] };
   const root = 0.1 * Math.sqrt(3);
-  // A tenth of 10, of 8, of 2 and of nothing, times the root of how many features the context has, or the action.
+  // A tenth of 10, 8, 2 and 0, times the root of the number of context or action features.
   [1, 8 * root, 2 * root, root].forEach((each, i) => void expect(own[i]).toBeCloseTo(each, 12));
   const resolutions = [1, 2, 3, 4, 13].map((axes) => {
     const box = Array.from({ length: axes }, (): [number, number] => [0, 1]);

@@ -146,7 +146,7 @@ describe("windows in ms", () => {
     expect(recommender.convert({ impressionId: "late", reward: 1, at: 11_001 }).status).toBe("late");
     expect(recommender.expire(11_500)).toBe(2);
     expect(recommender.counts()).toEqual({ pending: 0, converted: 2, expired: 2, retracted: 0 });
-    // Delivered after the window closed, but within the grace.
+    // Delivered after the window has closed, but within the grace.
     expect(recommender.convert({ impressionId: "slow", reward: 1, at: 10_900 }).status).toBe("applied");
   });
 

@@ -7,7 +7,7 @@ const kilobytes = (bytes: Uint8Array): number => gzipSync(bytes, { level: 9 }).l
 const core = kilobytes(await readFile("dist/core.wasm"));
 const page = await readFile("docs/browser.md", "utf8");
 
-/** What of the built SDK a page loads that imports these names, minified, with the core beside it. */
+/** Size of the built SDK that a page loads for these imports, minified, with the core. */
 async function loaded(names: string): Promise<number> {
   const { outputFiles } = await build({
     stdin: { contents: `export ${names} from "./dist/browser.js";`, resolveDir: "." },

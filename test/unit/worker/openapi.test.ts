@@ -10,7 +10,7 @@ import { type SchemaName, schemas } from "../../../worker/openapi/schemas.ts";
 const described = JSON.parse(JSON.stringify(document("0.0.0")));
 const story = { now: 1_795_262_400_000, impressionId: "an-impression" };
 
-// As a client or a generator would read it, with nothing of the worker's own.
+// Reads the document as a client or a generator does, without the worker's code.
 const ajv = new Ajv.default({ strict: false, formats: { "date-time": v.ISO_TIMESTAMP_REGEX } });
 ajv.addSchema(described, "description");
 const accepts = (name: string, value: unknown): boolean => {
@@ -19,7 +19,7 @@ const accepts = (name: string, value: unknown): boolean => {
   return validate(value) as boolean;
 };
 
-/** Every body of an example; lines one by one. */
+/** All bodies of an example, with lines as single bodies. */
 function bodies({ examples, lines }: Operation): unknown[] {
   const values = Object.values(examples?.(story) ?? {});
   return lines ? values.flatMap((text) => (text as string).split("\n").map((line) => JSON.parse(line))) : values;
@@ -69,9 +69,9 @@ const NOT_IN_PLACE = [
 
 const isObject = (value: unknown) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** The value with one thing changed: something in place of each of its parts, each key left out, a key too many. */
+/** Variants of a value with one change: a part replaced, a key missing, or an additional key. */
 function* altered(value: unknown): Generator<unknown> {
-  // Valibot takes a list for an object whose keys are all optional; the description does not.
+  // Valibot accepts a list as an object whose keys are all optional. The document does not.
   yield* isObject(value) ? NOT_IN_PLACE.filter((other) => !Array.isArray(other)) : NOT_IN_PLACE;
   if (value === null || typeof value !== "object") return;
   if (Array.isArray(value)) {
@@ -142,7 +142,7 @@ it("is complete in docs/api.md: every route and every option of a model", async 
   expect(new Set(options.flat())).toEqual(new Set(Object.keys(modelOptions)));
 });
 
-/** `PUT, GET /v1/models/:model` names two routes. */
+/** Splits `PUT, GET /v1/models/:model` into two routes. */
 function expanded(route: string): string[] {
   const [path = "", ...methods] = route.split(/,? /).reverse();
   return methods.map((method) => `${method} ${path}`);
