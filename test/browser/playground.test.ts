@@ -187,12 +187,12 @@ describeInChromium("the playground's page", () => {
     const server = await serveFiles(folder);
     try {
       const base = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/some/folder/${queryOf(short)}`);
-      const told = complaintsOf(page, base);
+      const complaints = complaintsOf(page, base);
       await page.goto(base.href);
       await done();
       expect(await digests()).toEqual((await play(short)).players.map(({ digest }) => digest));
       // The list of headers belongs to the worker's page.
-      expect(told).toEqual([]);
+      expect(complaints).toEqual([]);
     } finally {
       server.close();
       await rm(folder, { recursive: true });
