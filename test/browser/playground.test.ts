@@ -146,7 +146,7 @@ describeInChromium("the playground's page", () => {
   it("says that it needs WebAssembly where there is none", async () => {
     await page.addInitScript("delete globalThis.WebAssembly");
     await open();
-    expect(await page.getByRole("alert").innerText()).toContain("no WebAssembly");
+    expect(await page.getByRole("alert").innerText()).toContain("needs WebAssembly");
   });
 
   it("says so when the simulation or its core cannot be loaded", async () => {
