@@ -170,7 +170,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     );
     const figures = await page.locator(".delay dl > div").allInnerTexts();
     expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([
-      ...["converted so far 6.9 %", "once all had their time 7.4 %", "still to come 131", "window for 95 % 11 h of 1 d"],
+      ...["converted so far 6.9 %", "once all windows end 7.4 %", "still to come 131", "window for 95 % 11 h of 1 d"],
     ]);
     // The curve and its band are the same green; the band is paler.
     const painted = await paint(page, "delay");

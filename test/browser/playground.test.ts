@@ -146,7 +146,7 @@ describeInChromium("the playground's page", () => {
   it("says that it needs WebAssembly where there is none", async () => {
     await page.addInitScript("delete globalThis.WebAssembly");
     await open();
-    expect(await page.getByRole("alert").innerText()).toContain("no WebAssembly");
+    expect(await page.getByRole("alert").innerText()).toContain("needs WebAssembly");
   });
 
   it("says so when the simulation or its core cannot be loaded", async () => {
@@ -187,12 +187,12 @@ describeInChromium("the playground's page", () => {
     const server = await serveFiles(folder);
     try {
       const base = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/some/folder/${queryOf(short)}`);
-      const told = complaintsOf(page, base);
+      const complaints = complaintsOf(page, base);
       await page.goto(base.href);
       await done();
       expect(await digests()).toEqual((await play(short)).players.map(({ digest }) => digest));
       // The list of headers belongs to the worker's page.
-      expect(told).toEqual([]);
+      expect(complaints).toEqual([]);
     } finally {
       server.close();
       await rm(folder, { recursive: true });

@@ -1,4 +1,4 @@
-"""Writes cases/delay_linear.json: what delay-aware linear policies predict, in 50-digit arithmetic from lists of all impressions.
+"""Writes cases/delay_linear.json: predictions of the delay-aware linear policies, in 50-digit arithmetic from lists of all impressions.
 
 It follows the comments of src/model (maturing-ridge, shrinkage, unmatured-sums, delays, cohorts) and shares no code with them.
 Run: python3 test/golden/delay_linear.py > test/golden/cases/delay_linear.json (Python 3, mpmath).
@@ -13,7 +13,7 @@ FAR = mpf("13.8")
 
 
 def cohort(index, newest, same):
-    """The dyadic interval of an index: doubled while the doubled one's end is `same` lengths old."""
+    """The dyadic interval of an index. It doubles while the doubled interval ends at least `same` of its lengths ago."""
     length = 1
     while True:
         start = index // (2 * length) * (2 * length)
@@ -95,7 +95,7 @@ class Model:
         item["reward"] = mpf(reward)
 
     def matured(self):
-        """For each impression the share of its conversions that have come, by the mean age of its fine cohort."""
+        """The expected share of arrived conversions of each impression, at the mean age of its fine cohort."""
         groups = {}
         for i, item in enumerate(self.items):
             groups.setdefault("passed" if item["fine_passed"] else self.fine(item), []).append(i)

@@ -15,7 +15,7 @@ interface World {
   /** Time of each decision. */
   readonly shownAt: readonly number[];
   readonly split: number;
-  readonly worth: number;
+  readonly perConversion: number;
 }
 
 /** Probability that a conversion has arrived by an age. */
@@ -27,7 +27,7 @@ interface Drawn {
   readonly chance: number;
 }
 
-function allLogs({ logged, converts, shownAt, worth }: World): Drawn[] {
+function allLogs({ logged, converts, shownAt, perConversion }: World): Drawn[] {
   let drawn: Drawn[] = [{ log: [], chance: 1 }];
   for (const at of shownAt) {
     const points = Float64Array.from(logged.flatMap((_, i) => logged.map((__, j) => Number(i === j))));
@@ -37,7 +37,7 @@ function allLogs({ logged, converts, shownAt, worth }: World): Drawn[] {
         const seen = converts[index] * arrived(AS_OF - at);
         return [
           { log: [...log, decision], chance: chance * probability * (1 - seen) },
-          { log: [...log, { ...decision, conversions: [{ at: at + 1, reward: worth }] }], chance: chance * probability * seen },
+          { log: [...log, { ...decision, conversions: [{ at: at + 1, reward: perConversion }] }], chance: chance * probability * seen },
         ];
       }),
     );
@@ -46,24 +46,27 @@ function allLogs({ logged, converts, shownAt, worth }: World): Drawn[] {
 }
 
 const worlds: [string, World][] = [
-  ["two actions, seen whole", { logged: [0.25, 0.75], target: [0.5, 0.5], converts: [0.5, 0.125], shownAt: [1, 2], split: 0, worth: 1 }],
+  [
+    "two actions, seen whole",
+    { logged: [0.25, 0.75], target: [0.5, 0.5], converts: [0.5, 0.125], shownAt: [1, 2], split: 0, perConversion: 1 },
+  ],
   [
     "three actions, of which the policy leaves one out",
-    { logged: [0.5, 0.25, 0.25], target: [0.75, 0.25, 0], converts: [0.25, 0.5, 1], shownAt: [1, 2], split: 0, worth: 0.5 },
+    { logged: [0.5, 0.25, 0.25], target: [0.75, 0.25, 0], converts: [0.25, 0.5, 1], shownAt: [1, 2], split: 0, perConversion: 0.5 },
   ],
   [
     "decisions of several ages, of which some conversions are still to come",
-    { logged: [0.25, 0.75], target: [0.75, 0.25], converts: [0.5, 0.25], shownAt: [1, 6000, 9500], split: 0, worth: 1 },
+    { logged: [0.25, 0.75], target: [0.75, 0.25], converts: [0.5, 0.25], shownAt: [1, 6000, 9500], split: 0, perConversion: 1 },
   ],
   [
     "a model of the reward learnt from the older half",
-    { logged: [0.25, 0.75], target: [1, 0], converts: [0.75, 0.25], shownAt: [1, 2, 7000, 9500], split: 0.5, worth: 1 },
+    { logged: [0.25, 0.75], target: [1, 0], converts: [0.75, 0.25], shownAt: [1, 2, 7000, 9500], split: 0.5, perConversion: 1 },
   ],
 ];
 
 describe.each(worlds)("with %s", (_, world) => {
-  const { target, converts, logged, worth, shownAt, split } = world;
-  const truth = (chances: readonly number[]) => chances.reduce((sum, chance, action) => sum + chance * converts[action] * worth, 0);
+  const { target, converts, logged, perConversion, shownAt, split } = world;
+  const truth = (chances: readonly number[]) => chances.reduce((sum, chance, action) => sum + chance * converts[action] * perConversion, 0);
   const evaluated = async (log: readonly LoggedDecision[]): Promise<Evaluation> =>
     evaluate({ log, policy: () => target, asOf: AS_OF, window: { ms: WINDOW_MS }, split, maturity });
 
@@ -77,7 +80,7 @@ describe.each(worlds)("with %s", (_, world) => {
       sums.doublyRobust += chance * evaluation.doublyRobust.value;
       const rows = log.slice(Math.floor(split * log.length)).map(({ index, probability, shownAt: at, conversions = [] }) => ({
         weight: target[index] / probability,
-        reward: conversions.length > 0 ? worth / arrived(AS_OF - at) : 0,
+        reward: conversions.length > 0 ? perConversion / arrived(AS_OF - at) : 0,
       }));
       const weights = rows.reduce((sum, { weight }) => sum + weight, 0);
       const rewards = rows.reduce((sum, { weight, reward }) => sum + weight * reward, 0);

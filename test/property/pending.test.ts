@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 
 // Compares the SDK's ledger with a model of its rules that keeps everything and recomputes everything.
 
-interface Told {
+interface Observation {
   readonly round: number;
   readonly feature: number;
   readonly reward: number;
@@ -14,7 +14,7 @@ interface Told {
 }
 
 /** A policy that learns nothing and records its calls. */
-function listener(delayOffset: 0 | 1, told: Told[]): PolicyFactory {
+function listener(delayOffset: 0 | 1, observed: Observation[]): PolicyFactory {
   const descriptor: PolicyDescriptor = {
     id: "listener",
     stateVersion: 1,
@@ -27,7 +27,7 @@ function listener(delayOffset: 0 | 1, told: Told[]): PolicyFactory {
       state: {
         append: (_, { round }) => round,
         observe({ features: [feature], slot }, reward, previous, delay) {
-          told.push({ round: slot, feature, reward, previous, before: delay?.before, after: delay?.after });
+          observed.push({ round: slot, feature, reward, previous, before: delay?.before, after: delay?.after });
         },
         statistics: () => new Float64Array(0),
         save() {},
@@ -92,7 +92,7 @@ class Model {
     if (this.#inMs) this.now = Math.max(this.now, now);
     const closing = [...this.shown.values()].filter((each) => !each.closed && this.#age(each) > this.#span);
     for (const each of closing) each.closed = true;
-    return closing.filter((each) => this.told(each) === undefined).length;
+    return closing.filter((each) => this.observed(each) === undefined).length;
   }
 
   #winners({ events }: Shown): Event[] {
@@ -104,7 +104,7 @@ class Model {
     return events.filter((event) => event.reward !== null && !events.some((other) => other.goal === event.goal && outranks(other, event)));
   }
 
-  told(shown: Shown): number | undefined {
+  observed(shown: Shown): number | undefined {
     if (!shown.events.some(({ reward }) => reward !== null)) return undefined;
     return this.#winners(shown).reduce((sum, { reward }) => sum + (reward as number), 0);
   }
@@ -116,7 +116,7 @@ class Model {
 
   status(shown: Shown): string {
     if (this.#winners(shown).length > 0) return "converted";
-    if (this.told(shown) !== undefined) return "retracted";
+    if (this.observed(shown) !== undefined) return "retracted";
     return this.#age(shown) > this.#span ? "expired" : "pending";
   }
 
@@ -127,18 +127,18 @@ class Model {
   }
 
   /** Converts. Returns the status and the expected call of the policy. */
-  convert(event: Event): { readonly status: string; readonly told?: Told } {
+  convert(event: Event): { readonly status: string; readonly observed?: Observation } {
     const shown = this.find(event.impressionId);
     if (!shown) return { status: "unknown" };
     if (this.#age(shown, this.#inMs ? event.at : this.round) > this.#span) return { status: "late" };
     const same = shown.events.filter(({ goal, eventId }) => goal === event.goal && eventId === event.eventId);
     if (same.some(({ at, reward }) => at === event.at && reward === event.reward)) return { status: "duplicate" };
-    const [previous, before] = [this.told(shown), this.#delay(shown)];
+    const [previous, before] = [this.observed(shown), this.#delay(shown)];
     shown.events = [...shown.events, event];
-    const [reward, after] = [this.told(shown), this.#delay(shown)];
+    const [reward, after] = [this.observed(shown), this.#delay(shown)];
     const status = same.length > 0 ? "conflict" : "applied";
     if (reward === undefined || (reward === previous && before === after)) return { status };
-    return { status, told: { round: shown.round, feature: shown.feature, reward, previous, before, after } };
+    return { status, observed: { round: shown.round, feature: shown.feature, reward, previous, before, after } };
   }
 }
 
@@ -180,13 +180,13 @@ describe.each(windows)("with the window %j", (window) => {
   it.each([0, 1] as const)("and a delay offset of %d the ledger is its model under any sequence of calls", async (offset) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        const told: Told[] = [];
-        const policy = listener(offset, told);
+        const observed: Observation[] = [];
+        const policy = listener(offset, observed);
         let recommender = await Recommender.create({ policy: (policy as unknown as () => PolicyDescriptor)(), window });
         const model = new Model(window, offset);
         let clock = 100;
         for (const each of steps) {
-          told.length = 0;
+          observed.length = 0;
           if (each.type === "register") {
             const at = clock + each.jump;
             const register = () => recommender.register({ impressionId: each.id, features: [each.feature], ...(inMs && { now: at }) });
@@ -202,7 +202,7 @@ describe.each(windows)("with the window %j", (window) => {
             const named = each.eventId !== undefined && { eventId: each.eventId };
             const { status } = recommender.convert({ impressionId: each.id, goal, reward, ...(inMs && { at }), ...named });
             const expected = model.convert({ impressionId: each.id, goal, reward, at, eventId: each.eventId ?? `at ${at}` });
-            expect({ status, told }).toEqual({ status: expected.status, told: expected.told ? [expected.told] : [] });
+            expect({ status, observed }).toEqual({ status: expected.status, observed: expected.observed ? [expected.observed] : [] });
           } else if (each.type === "restore") {
             recommender = await Recommender.restore(recommender.snapshot(), { policies: [policy] });
           }
@@ -210,7 +210,7 @@ describe.each(windows)("with the window %j", (window) => {
           for (const name of ids) {
             const [impression, shown] = [recommender.impression(name), model.find(name)];
             expect(impression && { status: impression.status, reward: impression.reward, events: impression.conversions.length }).toEqual(
-              shown && { status: model.status(shown), reward: model.told(shown), events: shown.events.length },
+              shown && { status: model.status(shown), reward: model.observed(shown), events: shown.events.length },
             );
           }
         }

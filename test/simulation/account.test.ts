@@ -1,7 +1,7 @@
 import { otfLinUcb, Recommender } from "afterclick";
 import { expect, it } from "vitest";
 import { uuidAt } from "../../worker/domain/token.ts";
-import { account, type Books, closing } from "./account.ts";
+import { account, closing, type LearnerExport } from "./account.ts";
 import type { Sale, Shop } from "./shop.ts";
 import type { World } from "./world.ts";
 
@@ -41,7 +41,7 @@ async function judged({ delay, answeredAt, status = "late", answer = "late", sta
     answers: new Set([answer]),
     answeredAt,
   };
-  const { answers: _, answeredAt: __, ...told } = sale;
+  const { answers: _, answeredAt: __, ...sent } = sale;
   const shop = { windowMs: WINDOW_MS, sales: [sale], unknown: 0, shown: [{ id, token: "", registered: true, deferred: false }] };
   const live = state === "live" ? 1 : 0;
   const counts = { applied: 0, conflict: 0, orphan: 0, late: 0, [status]: 1, impressions: live, pending: 0 };
@@ -56,13 +56,13 @@ async function judged({ delay, answeredAt, status = "late", answer = "late", sta
     incidents: { missed: 0, refused: 0, dropped: 0 },
     digest: recommender.policy.digest(),
   };
-  const books = {
+  const exported = {
     description,
     impressions: [{ type: "impression", id, state, features: [0.5, 0.5], reward: null }],
-    conversions: [{ type: "conversion", ...told, impression: id, status }],
+    conversions: [{ type: "conversion", ...sent, impression: id, status }],
     marks: state === "void" ? [{ type: "mark", mark: "rollback" }] : [],
   };
-  return account(shop as unknown as Shop, {} as World, books as unknown as Books);
+  return account(shop as unknown as Shop, {} as World, exported as unknown as LearnerExport);
 }
 
 it.each<[string, Case]>([

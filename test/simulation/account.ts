@@ -25,7 +25,7 @@ interface MarkLine {
 }
 
 /** The learner's description and log. */
-export interface Books {
+export interface LearnerExport {
   readonly description: Description;
   readonly impressions: readonly ImpressionLine[];
   readonly conversions: readonly ConversionLine[];
@@ -33,7 +33,7 @@ export interface Books {
 }
 
 /** @param log the answer to `GET /v1/models/:model/events`. */
-export function booksOf(description: Description, log: string): Books {
+export function exportOf(description: Description, log: string): LearnerExport {
   const lines = log
     .trim()
     .split("\n")
@@ -53,14 +53,15 @@ export function booksOf(description: Description, log: string): Books {
  *
  * @returns the differences.
  */
-export async function account(shop: Shop, world: World, books: Books): Promise<string[]> {
-  const wrong = [...impressionsOf(shop, world, books), ...conversionsOf(shop, books), ...countsOf(books), ...rewardsOf(books)];
-  const digest = await fold(books);
-  if (digest !== books.description.digest) wrong.push(`the digest ${books.description.digest} is not that of the offline fold, ${digest}`);
+export async function account(shop: Shop, world: World, exported: LearnerExport): Promise<string[]> {
+  const wrong = [...impressionsOf(shop, world, exported), ...conversionsOf(shop, exported), ...countsOf(exported), ...rewardsOf(exported)];
+  const digest = await fold(exported);
+  if (digest !== exported.description.digest)
+    wrong.push(`digest: expected ${digest} by the offline fold, got ${exported.description.digest}`);
   return wrong;
 }
 
-function impressionsOf(shop: Shop, world: World, { impressions, description }: Books): string[] {
+function impressionsOf(shop: Shop, world: World, { impressions, description }: LearnerExport): string[] {
   const logged = new Map(impressions.map((line) => [line.id, line]));
   const known = new Set(shop.shown.map(({ id }) => id));
   const absent = shop.shown.filter(({ id, deferred }) => !deferred && !logged.has(id));
@@ -77,7 +78,7 @@ function impressionsOf(shop: Shop, world: World, { impressions, description }: B
       ? [`${unregistered.map(({ id }) => id)} are not registered, though their isolates live`]
       : []),
     ...(foreign.length > shop.unknown ? [`${foreign.length} impressions are registered that nobody asked for`] : []),
-    ...impressions.filter(({ state }) => state === "deferred").map(({ id }) => `${id} is deferred, though its books are closed`),
+    ...impressions.filter(({ state }) => state === "deferred").map(({ id }) => `${id} is deferred, although its bucket is closed`),
   ];
 }
 
@@ -86,7 +87,7 @@ export function key({ impression, goal, event, reward, at }: Omit<Sale, "answers
   return JSON.stringify([impression, goal, event, reward, at]);
 }
 
-function conversionsOf(shop: Shop, { impressions, conversions, marks }: Books): string[] {
+function conversionsOf(shop: Shop, { impressions, conversions, marks }: LearnerExport): string[] {
   const states = new Map(impressions.map(({ id, state }) => [id, state]));
   const keyed = new Set(shop.sales.filter(({ impression }) => impression === null).map(({ event }) => event));
   // The learner decides which impression a key joins.
@@ -149,7 +150,7 @@ function fateOf({ status, inTime, live, void: undone, closed, answers, rolledBac
   return undefined;
 }
 
-function countsOf({ description: { counts, incidents }, impressions, conversions }: Books): string[] {
+function countsOf({ description: { counts, incidents }, impressions, conversions }: LearnerExport): string[] {
   const rows = (status: string): number => conversions.filter((line) => line.status === status).length;
   const live = impressions.filter(({ state }) => state === "live").length;
   const pairs = [
@@ -166,7 +167,7 @@ function countsOf({ description: { counts, incidents }, impressions, conversions
     .map(([name, expected, counted]) => `${name}: ${expected} of them and a count of ${counted}`);
 }
 
-function rewardsOf({ description, impressions, conversions }: Books): string[] {
+function rewardsOf({ description, impressions, conversions }: LearnerExport): string[] {
   const byImpression = Map.groupBy(conversions, ({ impression }) => impression);
   return impressions.flatMap(({ id, state, reward }) => {
     const total = totalOf(byImpression.get(id) ?? [], description.goals);
@@ -175,7 +176,7 @@ function rewardsOf({ description, impressions, conversions }: Books): string[] {
 }
 
 /** The digest of a recommender that learns the log. */
-async function fold({ description, impressions }: Books): Promise<string> {
+async function fold({ description, impressions }: LearnerExport): Promise<string> {
   const factory = policies.find(({ id }) => id === description.policy) as unknown as PolicyFactory<object>;
   const { window, reward, seed } = description;
   const { policy } = await Recommender.create({ policy: factory(description.options), window, reward, seed });

@@ -1,6 +1,6 @@
 import { surroundWith } from "../support/workerd/globals.ts";
 import type { Blow, Faults, Isolate } from "../support/workerd/isolate.ts";
-import { account, type Books, booksOf, key } from "./account.ts";
+import { account, exportOf, key, type LearnerExport } from "./account.ts";
 import { Caller, type Reply } from "./caller.ts";
 import { NodeWorld } from "./node-world.ts";
 import { ACTIONS } from "./scene.ts";
@@ -96,8 +96,12 @@ async function play(traffic: Share["traffic"], blow: Blow, n: number) {
   try {
     await traffics[traffic].run(scene);
     await close(scene);
-    const books = await read(scene);
-    return { outcome: outcomeOf(books), effects: faults.effects, wrong: [...(await account(shop, world, books)), ...world.complaints()] };
+    const exported = await read(scene);
+    return {
+      outcome: outcomeOf(exported),
+      effects: faults.effects,
+      wrong: [...(await account(shop, world, exported)), ...world.complaints()],
+    };
   } finally {
     world.close();
   }
@@ -192,14 +196,14 @@ async function close({ caller, clock, world }: Scene): Promise<void> {
   }
 }
 
-async function read({ caller }: Scene): Promise<Books> {
+async function read({ caller }: Scene): Promise<LearnerExport> {
   const { body: description } = await until(() => caller.ofModel("GET"));
   const { body: log } = await until(() => caller.ofModel("GET", "/events"));
-  return booksOf(description, log);
+  return exportOf(description, log);
 }
 
 /** The part of the outcome that is the same however often requests were sent: without the order of arrival and repetitions. */
-function outcomeOf({ description, impressions, conversions }: Books): string {
+function outcomeOf({ description, impressions, conversions }: LearnerExport): string {
   const { duplicate: _, applied, conflict, ...counts } = description.counts;
   const lines = [
     ...impressions.map(({ id, state, reward }) => [id, state, reward]),

@@ -1,4 +1,4 @@
-import { account, type Books, booksOf } from "./account.ts";
+import { account, exportOf, type LearnerExport } from "./account.ts";
 import { Caller, type Reply } from "./caller.ts";
 import { ACTIONS } from "./scene.ts";
 import { Shop } from "./shop.ts";
@@ -174,11 +174,11 @@ export class Simulation {
   }
 
   async #check(): Promise<void> {
-    const books = booksOf(await this.#read(""), await this.#read("/events"));
+    const exported = exportOf(await this.#read(""), await this.#read("/events"));
     await this.#world.killLearner();
-    const { digest } = await this.#read<Books["description"]>("");
-    const wrong = await account(this.#shop, this.#world, books);
-    if (digest !== books.description.digest) wrong.push("the digest is another one after a start");
+    const { digest } = await this.#read<LearnerExport["description"]>("");
+    const wrong = await account(this.#shop, this.#world, exported);
+    if (digest !== exported.description.digest) wrong.push("digest: expected the same after a restart, got another");
     wrong.push(...this.#failures.map((error) => (error as Error).stack ?? String(error)), ...this.#world.complaints());
     if (wrong.length > 0) throw new Error(wrong.join("; "));
   }

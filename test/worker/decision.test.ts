@@ -242,7 +242,7 @@ function chiSquare(counts: ReadonlyMap<string, number>, chance: (id: string) => 
 }
 
 /** The single probability that was stated for each action. */
-const told =
+const statedChance =
   (chances: ReadonlyMap<string, ReadonlySet<number | undefined>>) =>
   (id: string): number => {
     const [chance = 0, ...others] = chances.get(id) ?? [];
@@ -266,7 +266,7 @@ describe("a probability that is told", () => {
     seeded(21);
     const times = 4000;
     const { first, chances } = frequencies(served, times);
-    const chance = told(chances);
+    const chance = statedChance(chances);
     const total = ACTIONS.reduce((sum, { id }) => sum + chance(id), 0);
     // An action that never came may have had a small probability.
     expect(total).toBeGreaterThan(0.99);
@@ -390,8 +390,8 @@ describe("shadows", () => {
     vi.setSystemTime(Date.now() + 60_000);
     await runDurableObjectAlarm(learnerOf(model));
     const { version, parts } = await publicationIn(model);
-    const team = await Promise.all(parts.map((bytes) => Recommender.restore(bytes, { policies })));
-    return { version, digests: team.map((each) => each.digest()), parts };
+    const restored = await Promise.all(parts.map((bytes) => Recommender.restore(bytes, { policies })));
+    return { version, digests: restored.map((each) => each.digest()), parts };
   };
 
   it("have learnt what they would have learnt alone", async () => {

@@ -111,7 +111,7 @@ it("takes nothing again that KV's list still shows, and misses nothing", async (
     .mockResolvedValue(stale);
   await ring(model, closing(Date.now()));
   await ring(model, Date.now() + DAY_MS);
-  // Missing registrations, the bucket's events, and the same a day later.
+  // Lists the events that the learner may have missed, the bucket's events, and these again a day later.
   expect(list).toHaveBeenCalledTimes(3);
   list.mockRestore();
   expect(await storedOf(model)).not.toContain("msg_secret");

@@ -26,7 +26,7 @@ const isLive = ({ type, state }: Line) => type === "impression" && state === "li
 const counts = ({ type, status }: Line) => type === "conversion" && (status === "applied" || status === "conflict");
 
 /** Outcome of an impression's conversions: 0 and not converted if all are retracted, undefined before the first. */
-function worth(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null) {
+function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null) {
   if (conversions.every(({ reward }) => reward === null)) return undefined;
   const rank = ({ at, event, reward }: Line) => [at, event, reward ?? Number.NEGATIVE_INFINITY];
   const before = (a: Line, b: Line) => rank(a).findIndex((value, i) => value !== rank(b)[i]);
@@ -44,12 +44,12 @@ function worth(conversions: readonly Line[], goals: Readonly<Record<string, { we
 /** The counts of a description that follow from a log alone. */
 export function countsOf([head, ...lines]: readonly Line[]) {
   const conversions = Map.groupBy(lines.filter(counts), ({ impression }) => impression);
-  const worths = lines.filter(isLive).map(({ id }) => worth(conversions.get(id) ?? [], head.config.goals));
+  const outcomes = lines.filter(isLive).map(({ id }) => outcomeOf(conversions.get(id) ?? [], head.config.goals));
   const withStatus = (wanted: string) => lines.filter(({ type, status }) => type === "conversion" && status === wanted).length;
   return {
-    impressions: worths.length,
-    converted: worths.filter((each) => each?.converted === true).length,
-    retracted: worths.filter((each) => each?.converted === false).length,
+    impressions: outcomes.length,
+    converted: outcomes.filter((each) => each?.converted === true).length,
+    retracted: outcomes.filter((each) => each?.converted === false).length,
     applied: withStatus("applied"),
     conflict: withStatus("conflict"),
     late: withStatus("late"),
@@ -71,7 +71,7 @@ export async function foldedDigest([{ config }, ...lines]: readonly Line[]): Pro
   const factory = policies.find((each) => each.id === id) as unknown as PolicyFactory<object>;
   const { policy } = await Recommender.create({ policy: factory(options), window, reward, seed });
   type Shown = ReturnType<typeof policy.append>;
-  const shown = new Map<string, { impression: Shown; conversions: Line[]; told?: number }>();
+  const shown = new Map<string, { impression: Shown; conversions: Line[]; learnt?: number }>();
   for (const line of lines) {
     if (isLive(line)) {
       const { id, features, round, shownAt: now } = line;
@@ -80,10 +80,10 @@ export async function foldedDigest([{ config }, ...lines]: readonly Line[]): Pro
       const known = shown.get(line.impression);
       if (!known) throw new Error(`a conversion that counts stands before its impression ${line.impression}`);
       known.conversions.push(line);
-      const total = worth(known.conversions, goals)?.total;
-      if (total === undefined || total === known.told) continue;
-      policy.observe({ impression: known.impression, reward: total, ...(known.told !== undefined && { previous: known.told }) });
-      known.told = total;
+      const total = outcomeOf(known.conversions, goals)?.total;
+      if (total === undefined || total === known.learnt) continue;
+      policy.observe({ impression: known.impression, reward: total, ...(known.learnt !== undefined && { previous: known.learnt }) });
+      known.learnt = total;
     }
   }
   return policy.digest();

@@ -134,14 +134,14 @@ it("adds up goals by their weights", async () => {
     const { digest } = await describeModel(model);
     return { digest, reward: (await call("GET", `/v1/impressions/${impressionId}`)).body.reward };
   };
-  const worth = async (reward: number) => ({ digest: (await after([converted(reward, at)])).digest, reward });
+  const afterReward = async (reward: number) => ({ digest: (await after([converted(reward, at)])).digest, reward });
   for (const [goal, total] of [
     ["order", 0.5],
     ["review", 0.625],
     ["refund", 0.375],
   ] as const) {
     await convert({ impressionId, goal, reward: 0.5 }, { timestamp: at });
-    expect(await state()).toEqual(await worth(total));
+    expect(await state()).toEqual(await afterReward(total));
   }
   await convert({ impressionId, goal: "order" }, { type: "conversion.retracted", timestamp: at + 1 });
   // Below zero: an impression's reward may leave the range of one conversion.
@@ -186,7 +186,7 @@ it("counts a day later what neither the learner got nor KV's list showed at clos
   const { digest } = await describeModel(model);
   const list = vi.spyOn(Object.getPrototypeOf(env.EVENTS), "list").mockResolvedValue({ keys: [], list_complete: true, cacheStatus: null });
   await ring(model, closing(shownAt));
-  // Missing registrations, and the bucket's events.
+  // Lists the events that the learner may have missed, and the bucket's events.
   expect(list).toHaveBeenCalledTimes(2);
   list.mockRestore();
   await ring(model, auditing(shownAt) - 1);

@@ -61,15 +61,15 @@ describe("how late conversions come", () => {
 
   it.each([1, 2])("is told as an estimate tells it that is fed with the log, whatever happened (%i)", async (seed) => {
     const model = await lived({}, seed);
-    const told = await delayOf(model);
+    const answer = await delayOf(model);
     const lines = await logOf(model);
-    expect(told.conversions).toBeGreaterThan(15);
+    expect(answer.conversions).toBeGreaterThan(15);
     expect(lines.some(({ status }) => status === "void")).toBe(true);
-    expect(told).toMatchObject(expectedOf(lines, told.silence.since));
-    expect(told.silence.since).toBe(Date.now());
+    expect(answer).toMatchObject(expectedOf(lines, answer.silence.since));
+    expect(answer.silence.since).toBe(Date.now());
 
     await evictDurableObject(learnerOf(model));
-    expect(await delayOf(model)).toEqual(told);
+    expect(await delayOf(model)).toEqual(answer);
   });
 
   it("is drawn from the shortest delay to the window, its band around it", async () => {
@@ -96,15 +96,15 @@ describe("how late conversions come", () => {
     const shown = shownIn(await logOf(model));
     for (let next = closing(shown[0].shownAt); next <= closing(shown.at(-1)?.shownAt); next += HOUR_MS / 4) {
       await ring(model, next);
-      const told = await delayOf(model);
-      expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
+      const answer = await delayOf(model);
+      expect(answer).toMatchObject(expectedOf(await logOf(model), answer.silence.since));
     }
     const later = forgetting(shown[0].shownAt, DAY_MS);
     await ring(model, later);
-    const told = await delayOf(model);
-    expect(told.impressions).toBeLessThan(shown.length);
-    expect(told.impressions).toBe(shown.filter(({ shownAt }) => shownAt >= bucketOf(shown[0].shownAt) + QUARTER_MS).length);
-    expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
+    const answer = await delayOf(model);
+    expect(answer.impressions).toBeLessThan(shown.length);
+    expect(answer.impressions).toBe(shown.filter(({ shownAt }) => shownAt >= bucketOf(shown[0].shownAt) + QUARTER_MS).length);
+    expect(answer).toMatchObject(expectedOf(await logOf(model), answer.silence.since));
   });
 
   it("is after a rollback what it was before", async () => {
@@ -143,9 +143,9 @@ describe("how late conversions come", () => {
     // Long enough that only sums are read.
     tick(4 * HOUR_MS);
     await call("DELETE", `/v1/impressions/${ids[1]}`);
-    const told = await delayOf(model);
-    expect(told).toMatchObject({ impressions: 3, conversions: 1, rate: expect.closeTo(1 / 3, 9) });
-    expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
+    const answer = await delayOf(model);
+    expect(answer).toMatchObject({ impressions: 3, conversions: 1, rate: expect.closeTo(1 / 3, 9) });
+    expect(answer).toMatchObject(expectedOf(await logOf(model), answer.silence.since));
   });
 
   it("does not count what was taken back, nor a second time what came twice", async () => {
@@ -265,9 +265,9 @@ describe("the alarm for a broken webhook", () => {
     for (let minute = 0; minute < 10; minute++) await shop.show();
     for (const bucket of [since - 30 * MINUTE_MS, since - MINUTE_MS, since, since + 9 * MINUTE_MS]) {
       await ring(shop.model, closing(bucket));
-      const told = await delayOf(shop.model);
-      expect(told).toMatchObject(expectedOf(await logOf(shop.model), since));
-      expect(told.silence).toMatchObject({ alarm: true });
+      const answer = await delayOf(shop.model);
+      expect(answer).toMatchObject(expectedOf(await logOf(shop.model), since));
+      expect(answer.silence).toMatchObject({ alarm: true });
     }
   });
 

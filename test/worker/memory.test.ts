@@ -123,7 +123,7 @@ it.each([
     "mini-gp-ucb of 512 points of its own",
     [{ policy: "mini-gp-ucb", options: { ...gaussian, domain: { points: domain }, threshold: 1.01 }, impressions: 1030, domain }],
   ],
-])("stays below 64 MB with %s", async (_, team) => {
-  const bytes = await Promise.all(team.map((each, place) => largest(each, place === 0)));
+])("stays below 64 MB with %s", async (_, together) => {
+  const bytes = await Promise.all(together.map((each, place) => largest(each, place === 0)));
   expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(MOST_BYTES);
 });

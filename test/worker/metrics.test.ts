@@ -20,7 +20,7 @@ interface Known {
   readonly action: string;
   readonly modelVersion: number;
   reward: number | null;
-  told: boolean;
+  reported: boolean;
 }
 
 /** Shows an impression every minute or two. Some convert, twice or late, or are retracted. */
@@ -33,7 +33,7 @@ async function history(model: string): Promise<{ shown: Known[]; delays: number[
     const { body } = await call("POST", `/v1/models/${model}/recommendations`, i % 20 === 7 ? { exclude: ["tent", "mug", "lamp"] } : {});
     const { arm, modelVersion } = body;
     const [{ impressionId, id: action }] = body.actions;
-    const impression: Known = { impressionId, action, arm, modelVersion, shownAt: Date.now(), reward: null, told: false };
+    const impression: Known = { impressionId, action, arm, modelVersion, shownAt: Date.now(), reward: null, reported: false };
     shown.push(impression);
     if (random() < 0.5) continue;
     const reward = Math.ceil(random() * 8) / 8;
@@ -43,7 +43,7 @@ async function history(model: string): Promise<{ shown: Known[]; delays: number[
     if (delay > 5 * MINUTE_MS) continue;
     expect(statusesOf(await convert({ impressionId, reward }, { id: `msg_${i}`, timestamp }))).toEqual(["applied"]);
     delays.push(delay);
-    Object.assign(impression, { reward, told: true });
+    Object.assign(impression, { reward, reported: true });
     if (i % 3 === 0) await convert({ impressionId, reward }, { id: `msg_${i}`, timestamp });
     if (i % 4 === 0) {
       await convert({ impressionId }, { type: "conversion.retracted", timestamp: timestamp + 1 });
@@ -88,9 +88,9 @@ it("counts what a shop counts by itself, before and after books are closed", asy
     const { counts } = await describeModel(model);
     // The last alarm closes two buckets.
     const watermark = now === Date.now() && now >= closing(start) ? start + 2 * QUARTER_MS : start;
-    const pending = shown.filter(({ shownAt, told }) => now - shownAt <= HOUR_MS && !told);
+    const pending = shown.filter(({ shownAt, reported }) => now - shownAt <= HOUR_MS && !reported);
     const converted = shown.filter(({ reward }) => reward !== null);
-    const retracted = shown.filter(({ reward, told }) => reward === null && told);
+    const retracted = shown.filter(({ reward, reported }) => reward === null && reported);
     expect(metrics).toMatchObject({
       model,
       policy: "delay-lin-ts",
@@ -142,13 +142,13 @@ function recentOf(shown: readonly Known[], now: number) {
   return shown
     .slice(-20)
     .reverse()
-    .map(({ impressionId, action, shownAt, modelVersion, reward, told }) => ({
+    .map(({ impressionId, action, shownAt, modelVersion, reward, reported }) => ({
       impressionId,
       action,
       shownAt,
       modelVersion,
       probability: expect.any(Number),
-      status: reward !== null ? "converted" : told ? "retracted" : now - shownAt > HOUR_MS ? "expired" : "pending",
+      status: reward !== null ? "converted" : reported ? "retracted" : now - shownAt > HOUR_MS ? "expired" : "pending",
     }));
 }
 

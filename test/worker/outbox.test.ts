@@ -45,11 +45,11 @@ it("keeps no more than sixteen million bytes, and tells once how many it gave up
   // 4,000,400 bytes each: three fit.
   for (let n = 0; n < 5; n++) outbox.put(shown(500_000), 1000);
   outbox.keptOut();
-  const told: object[] = [];
+  const sent: object[] = [];
   await outbox.send(() => Promise.reject(new Error("lost")));
-  const send = () => outbox.send(async ({ batch, dropped, keptOut }) => void told.push({ batch: batch.length, dropped, keptOut }));
+  const send = () => outbox.send(async ({ batch, dropped, keptOut }) => void sent.push({ batch: batch.length, dropped, keptOut }));
   await send();
-  expect(told).toEqual([
+  expect(sent).toEqual([
     { batch: 1, dropped: 2, keptOut: 1 },
     { batch: 1, dropped: 0, keptOut: 0 },
     { batch: 1, dropped: 0, keptOut: 0 },
@@ -61,7 +61,7 @@ it("counts what could not be sent among the bytes that it keeps", async () => {
   for (let n = 0; n < 3; n++) outbox.put(shown(500_000), 1000);
   await outbox.send(() => Promise.reject(new Error("lost")));
   for (let n = 0; n < 3; n++) outbox.put(shown(500_000), 2000);
-  const told: number[] = [];
-  await outbox.send(async ({ batch, dropped }) => void told.push(batch.length, dropped));
-  expect(told).toEqual([1, 3, 1, 0, 1, 0]);
+  const sent: number[] = [];
+  await outbox.send(async ({ batch, dropped }) => void sent.push(batch.length, dropped));
+  expect(sent).toEqual([1, 3, 1, 0, 1, 0]);
 });

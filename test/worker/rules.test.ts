@@ -6,12 +6,12 @@ import { logOf } from "./fold.ts";
 useClock();
 
 /** An event of an impression: goal, reward (null if retracted), time after the impression, and webhook-id. */
-type Told = readonly [goal: string, reward: number | null, afterMs: number, id?: string];
+type Reported = readonly [goal: string, reward: number | null, afterMs: number, id?: string];
 
 // Computed by hand. A reward is truncated to a multiple of 1/4096, and again after weighting. An order weighs 1,
 // a review 0.3, a return -0.3.
 const goals = { order: { weight: 1 }, review: { weight: 0.3 }, return: { weight: -0.3 } };
-const rules: readonly (readonly [rule: string, told: readonly Told[], answers: string, reward: number | null, status: string])[] = [
+const rules: readonly (readonly [rule: string, reports: readonly Reported[], answers: string, reward: number | null, status: string])[] = [
   ["nothing", [], "", null, "pending"],
   ["one order", [["order", 1, 0]], "applied", 1, "converted"],
   ["a reward of nothing is a conversion", [["order", 0, 0]], "applied", 0, "converted"],
@@ -198,9 +198,9 @@ const rules: readonly (readonly [rule: string, told: readonly Told[], answers: s
   ],
 ];
 
-async function tell(impressionId: string, told: readonly Told[], shownAt: number): Promise<string> {
+async function report(impressionId: string, reports: readonly Reported[], shownAt: number): Promise<string> {
   const answers: string[] = [];
-  for (const [goal, reward, after, id] of told) {
+  for (const [goal, reward, after, id] of reports) {
     const name = id && `${id}/${impressionId.slice(-8)}`;
     const item = { impressionId, goal, ...(reward !== null && { reward }) };
     const type = reward === null ? "conversion.retracted" : "conversion";
@@ -216,8 +216,8 @@ it("answers, learns and logs by the rules, each of them alone and all of them to
   const shown = await show(model, ...rules.map(() => ({})));
   // Most events happen within the hour. A sender's clock may be ahead by five minutes.
   tick(HOUR_MS);
-  for (const [i, [rule, told, answers, reward, status]] of rules.entries()) {
-    expect(await tell(shown[i], told, START), rule).toBe(answers);
+  for (const [i, [rule, reports, answers, reward, status]] of rules.entries()) {
+    expect(await report(shown[i], reports, START), rule).toBe(answers);
     const { body } = await call("GET", `/v1/impressions/${shown[i]}`);
     expect({ reward: body.reward, status: body.status }, rule).toEqual({ reward, status });
   }
@@ -252,13 +252,13 @@ it.each([
     if (sent === 80 * MINUTE_MS) await show(model, { shownAt: START });
     tick(sent - shown);
     if (sent === 80 * MINUTE_MS) await ring(model, closing(START));
-    expect(await tell(impressionId, [["order", 1, Math.max(at, shown) - shown]], START + shown)).toBe(answer);
+    expect(await report(impressionId, [["order", 1, Math.max(at, shown) - shown]], START + shown)).toBe(answer);
   },
 );
 
 it("states in a log what it told its policy, so that a log that is read by these rules is consistent", async () => {
   const model = await createModel({ goals });
   const [impressionId] = await show(model, {});
-  await tell(impressionId, [["review", 0.7, 9]], START);
+  await report(impressionId, [["review", 0.7, 9]], START);
   expect(await logOf(model)).toContainEqual(expect.objectContaining({ type: "conversion", reward: 2867 / 4096, status: "applied" }));
 });

@@ -15,14 +15,14 @@ const config = {
 
 /** A policy that records its calls. */
 function listening() {
-  const told: object[] = [];
+  const observed: object[] = [];
   const policy = {
     impressions: 0,
     dimension: 1,
     append: () => ({ slot: policy.impressions++ }),
-    observe: ({ impression, ...outcome }: { impression: { slot: number } }) => void told.push({ slot: impression.slot, ...outcome }),
+    observe: ({ impression, ...outcome }: { impression: { slot: number } }) => void observed.push({ slot: impression.slot, ...outcome }),
   };
-  return { told, team: [{ policy }] as unknown as Policies };
+  return { observed, policies: [{ policy }] as unknown as Policies };
 }
 
 const shown = (fields: Partial<ImpressionLine> = {}) =>
@@ -53,15 +53,15 @@ const said = (fields: Partial<ConversionLine> = {}) =>
 
 /** The policy's calls for the conversions of one impression, or the error. */
 function learnt(...lines: [ConversionLine, boolean?][]): unknown {
-  const [ledger, { team, told }] = [new Ledger(), listening()];
-  ledger.show(team, shown());
+  const [ledger, { policies, observed }] = [new Ledger(), listening()];
+  ledger.show(policies, shown());
   try {
-    for (const [line, counts = true] of lines) ledger.convert(team, line, counts, config);
+    for (const [line, counts = true] of lines) ledger.convert(policies, line, counts, config);
   } catch (error) {
     if (error instanceof LogMismatch) return error.message;
     throw error;
   }
-  return told;
+  return observed;
 }
 
 it.each([
@@ -102,8 +102,8 @@ it.each([
       { slot: 0, reward: 2, previous: 1 },
     ],
   ],
-] as [string, [ConversionLine, boolean?][], object[]][])("learns %s", (_, lines, told) => {
-  expect(learnt(...lines)).toEqual(told);
+] as [string, [ConversionLine, boolean?][], object[]][])("learns %s", (_, lines, observed) => {
+  expect(learnt(...lines)).toEqual(observed);
 });
 
 it.each([
@@ -120,41 +120,41 @@ it.each([
 });
 
 it("takes an orphan of an impression that was never shown, or not yet", () => {
-  const [ledger, { team, told }] = [new Ledger(), listening()];
-  ledger.show(team, shown({ state: "deferred", round: null }));
-  for (const impression of ["a", "b"]) ledger.convert(team, said({ impression, status: "orphan" }), false, config);
-  expect(() => ledger.convert(team, said(), true, config)).toThrow(/no live impression/);
-  expect([told, team[0].policy.impressions]).toEqual([[], 0]);
+  const [ledger, { policies, observed }] = [new Ledger(), listening()];
+  ledger.show(policies, shown({ state: "deferred", round: null }));
+  for (const impression of ["a", "b"]) ledger.convert(policies, said({ impression, status: "orphan" }), false, config);
+  expect(() => ledger.convert(policies, said(), true, config)).toThrow(/no live impression/);
+  expect([observed, policies[0].policy.impressions]).toEqual([[], 0]);
 });
 
 it("refuses an impression that stands there twice, or has another round than comes next", () => {
-  const [ledger, { team }] = [new Ledger(), listening()];
-  expect(() => ledger.show(team, shown({ round: 2 }))).toThrow("round: expected 1, got 2");
-  ledger.show(team, shown());
-  expect(() => ledger.show(team, shown({ round: 2 }))).toThrow("expected one line per impression");
-  expect(() => ledger.show(team, shown({ id: "b", round: 1 }))).toThrow("round: expected 2, got 1");
+  const [ledger, { policies }] = [new Ledger(), listening()];
+  expect(() => ledger.show(policies, shown({ round: 2 }))).toThrow("round: expected 1, got 2");
+  ledger.show(policies, shown());
+  expect(() => ledger.show(policies, shown({ round: 2 }))).toThrow("expected one line per impression");
+  expect(() => ledger.show(policies, shown({ id: "b", round: 1 }))).toThrow("round: expected 2, got 1");
 });
 
 it("forgets at a rollback what came after the version, and nothing that came with it", () => {
   const outcomes = (seq: number, lines: readonly ImpressionLine[]) => {
-    const [ledger, { team }] = [new Ledger(), listening()];
-    for (const line of lines) ledger.show(team, line);
-    ledger.convert(team, said({ seq: 5 }), true, config);
-    ledger.convert(team, said({ seq: 6, event: "two", at: SHOWN + 6, reward: 0.5 }), true, config);
+    const [ledger, { policies }] = [new Ledger(), listening()];
+    for (const line of lines) ledger.show(policies, line);
+    ledger.convert(policies, said({ seq: 5 }), true, config);
+    ledger.convert(policies, said({ seq: 6, event: "two", at: SHOWN + 6, reward: 0.5 }), true, config);
     ledger.rollBack(seq, config);
     return () => ledger.checkOutcomes();
   };
-  const worth = (reward: number | null) => ({ reward, converted: reward !== null });
-  const [first, second] = [shown({ seq: 3, ...worth(1) }), shown({ seq: 4, id: "b", round: 2 })];
+  const resolvedTo = (reward: number | null) => ({ reward, converted: reward !== null });
+  const [first, second] = [shown({ seq: 3, ...resolvedTo(1) }), shown({ seq: 4, id: "b", round: 2 })];
   expect(outcomes(5, [first, second])).not.toThrow();
-  expect(outcomes(6, [{ ...first, ...worth(0.5) }, second])).not.toThrow();
+  expect(outcomes(6, [{ ...first, ...resolvedTo(0.5) }, second])).not.toThrow();
   expect(outcomes(6, [first, second])).toThrow("event 3, impression a: reward: expected 0.5, got 1");
-  expect(outcomes(4, [{ ...first, ...worth(null) }, second])).not.toThrow();
+  expect(outcomes(4, [{ ...first, ...resolvedTo(null) }, second])).not.toThrow();
   expect(
     outcomes(3, [
-      { ...first, ...worth(null) },
+      { ...first, ...resolvedTo(null) },
       { ...second, state: "void" },
     ]),
   ).not.toThrow();
-  expect(outcomes(3, [{ ...first, ...worth(null) }, second])).toThrow("event 4, impression b: state: expected void, got live");
+  expect(outcomes(3, [{ ...first, ...resolvedTo(null) }, second])).toThrow("event 4, impression b: state: expected void, got live");
 });

@@ -96,11 +96,11 @@ it("conversions with keys end up where their key leads, in whatever order they a
       store.create("shop", config, START, 0);
       const replica = new LiveModel(store, config);
       const model = new Model();
-      const team = await replica.start();
+      const policies = await replica.start();
       for (const step of steps) {
         if ("keys" in step) {
           const row = { id: IDS[step.place], name: null, features: Float64Array.of(1), context: null, arm: "policy" as const };
-          replica.add(team, [{ ...row, action: step.action, version: 0, decision: null, keys: step.keys }]);
+          replica.add(policies, [{ ...row, action: step.action, version: 0, decision: null, keys: step.keys }]);
           model.show(step.place, step);
         } else {
           expect(replica.enter([step]).map(({ status }) => status)).toEqual([model.enter(step)]);

@@ -68,7 +68,7 @@ export class LedgerModel {
   }
 
   /** Rewards of the goals that count, and whether the impression ever had a reward. */
-  #worth(impression: string): { readonly rewards: number[]; readonly told: boolean } {
+  #rewards(impression: string): { readonly rewards: number[]; readonly rewarded: boolean } {
     const counting = this.#of(impression).filter(({ status }) => status === "applied" || status === "conflict");
     const events = counting.map(({ event }) => event);
     const key = ({ at, event, reward }: Event) => [at, event, reward ?? Number.NEGATIVE_INFINITY] as const;
@@ -78,7 +78,7 @@ export class LedgerModel {
     };
     const winners = events.filter((event) => !events.some((other) => other.goal === event.goal && outranks(other, event)));
     const rewards = winners.flatMap(({ goal, reward }) => (reward === null ? [] : dyadic(this.#rules.weights[goal] * reward)));
-    return { rewards, told: events.some(({ reward }) => reward !== null) };
+    return { rewards, rewarded: events.some(({ reward }) => reward !== null) };
   }
 
   /** Events of an impression with their statuses, in order of arrival. */
@@ -87,16 +87,16 @@ export class LedgerModel {
   }
 
   #standing(impression: string): "converted" | "retracted" | undefined {
-    const { rewards, told } = this.#worth(impression);
+    const { rewards, rewarded } = this.#rewards(impression);
     if (rewards.length > 0) return "converted";
-    return told ? "retracted" : undefined;
+    return rewarded ? "retracted" : undefined;
   }
 
   /** Reward as the API shows it: null before the first conversion and after an erasure. */
   reward(impression: string): number | null {
-    const { rewards, told } = this.#worth(impression);
+    const { rewards, rewarded } = this.#rewards(impression);
     const gone = this.#state.shown.get(impression)?.erased || !this.#state.shown.has(impression);
-    return told && !gone ? rewards.reduce((sum, reward) => sum + reward, 0) : null;
+    return rewarded && !gone ? rewards.reduce((sum, reward) => sum + reward, 0) : null;
   }
 
   counts(): Record<string, number> {

@@ -61,16 +61,16 @@ class World {
   async show(place: number, deferred: boolean): Promise<void> {
     // A learner refuses impressions from before the forgotten time.
     if (shownAt(place) < this.model.horizon) return;
-    const team = await this.replica.start();
+    const policies = await this.replica.start();
     const row = { id: ids[place], name: null, action: "mug", features: features(place), context: null, arm: "policy" as const };
-    const [{ status }] = this.replica.add(team, [{ ...row, version: 0, decision: null, keys: [] }], { deferred });
+    const [{ status }] = this.replica.add(policies, [{ ...row, version: 0, decision: null, keys: [] }], { deferred });
     expect(status).toBe(this.model.show(ids[place], deferred ? "deferred" : "live"));
   }
 
   async activate(place: number): Promise<void> {
-    const team = await this.replica.start();
+    const policies = await this.replica.start();
     const impression = this.store.impressions.find(ids[place]);
-    if (impression) this.replica.activate(team, impression);
+    if (impression) this.replica.activate(policies, impression);
     this.model.activate(ids[place]);
   }
 
@@ -78,10 +78,10 @@ class World {
     const valid = ({ goal, reward }: Event) => Object.hasOwn(WEIGHTS, goal) && (reward === null || Math.abs(reward) <= 1);
     for (const event of events) {
       const erased = this.store.impressions.find(event.impression)?.erased === true;
-      const owed = shownAt(placeOf(event.impression)) >= this.model.horizon && valid(event) && !erased && !this.model.knows(event);
+      const missing = shownAt(placeOf(event.impression)) >= this.model.horizon && valid(event) && !erased && !this.model.knows(event);
       // The KV journal has rounded its rewards.
       const rounded = { ...event, reward: event.reward === null ? null : Math.trunc(event.reward * 4096) / 4096 };
-      expect(isMissing(this.store, rounded, this.config)).toBe(owed);
+      expect(isMissing(this.store, rounded, this.config)).toBe(missing);
     }
     expect(this.replica.enter(events).map(({ status }) => status)).toEqual(events.map((event) => this.model.enter(event)));
   }

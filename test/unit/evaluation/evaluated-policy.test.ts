@@ -123,9 +123,9 @@ describe("an evaluation", () => {
   });
 
   it("tells its progress every 64 decisions, and its end", async () => {
-    const told: [number, number][] = [];
-    await evaluated(drawn(150, stream("progress")), { split: 0, progress: (done, all) => void told.push([done, all]) });
-    expect(told).toEqual([0, 64, 128, 150].map((done) => [done, 150]));
+    const calls: [number, number][] = [];
+    await evaluated(drawn(150, stream("progress")), { split: 0, progress: (done, all) => void calls.push([done, all]) });
+    expect(calls).toEqual([0, 64, 128, 150].map((done) => [done, 150]));
   });
 });
 

@@ -126,7 +126,7 @@ describe("intervals", () => {
         halves[i].push((high - low) / 2);
       });
     }
-    // Of 60 intervals at 95 %, fewer than 51 hold the truth once in a thousand times.
+    // Fewer than 51 of 60 intervals at 95 % hold the truth only once in a thousand times.
     for (const count of held) expect(count).toBeGreaterThanOrEqual(51);
     const size = (values: number[]): number => Math.sqrt(values.reduce((sum, each) => sum + each * each, 0) / values.length);
     for (const [i, each] of errors.entries()) {

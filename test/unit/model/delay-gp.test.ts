@@ -62,18 +62,18 @@ describe("what it knows", () => {
 
   it("counts silence as a reward of 0 once the window has closed, and a conversion that is delivered later in its place", async () => {
     const late = await running(delayGpUcb({ dimension: 1 }), { rounds: 2 });
-    const told = await running(delayGpUcb({ dimension: 1 }));
+    const prompt = await running(delayGpUcb({ dimension: 1 }));
     const [silent] = show(late, [[0.5]]);
-    const [open] = show(told, [[0.5]]);
-    for (const policy of [late, told]) {
+    const [open] = show(prompt, [[0.5]]);
+    for (const policy of [late, prompt]) {
       for (const impression of show(policy, [[0.1], [0.2], [0.3]])) policy.observe({ impression, reward: 0.25 });
     }
-    told.observe({ impression: open, reward: 0 });
-    expect(late.digest()).toBe(told.digest());
+    prompt.observe({ impression: open, reward: 0 });
+    expect(late.digest()).toBe(prompt.digest());
     late.observe({ impression: silent, reward: 0.75 });
-    told.observe({ impression: open, reward: 0.75, previous: 0 });
-    expect(late.digest()).toBe(told.digest());
-    expect(late.predict([[0.5]])).toEqual(told.predict([[0.5]]));
+    prompt.observe({ impression: open, reward: 0.75, previous: 0 });
+    expect(late.digest()).toBe(prompt.digest());
+    expect(late.predict([[0.5]])).toEqual(prompt.predict([[0.5]]));
   });
 
   it.each<[string, Window, number]>([
@@ -83,8 +83,8 @@ describe("what it knows", () => {
     const policy = await running(delayGpUcb({ dimension: 1 }), window);
     const append = (time: number): AppendedImpression => policy.append({ round: time, now: unit * time, features: [0.5] });
     append(1);
-    const told = append(2);
-    policy.observe({ impression: told, reward: 0.6 });
+    const prompt = append(2);
+    policy.observe({ impression: prompt, reward: 0.6 });
     const before = policy.predict([[0.5]]).mean[0];
     append(4);
     expect(policy.predict([[0.5]]).mean[0]).toBe(before);

@@ -152,23 +152,23 @@ describe("of rewards of 0 or 1", () => {
 
   it("fits to eight conversions by Laplace's evidence, predicts by that kernel, and fits again to sixteen", async () => {
     const { policy } = await Recommender.create({ policy: delayGpUcb({ dimension: 1, rewards: "bernoulli" }), window: "none" });
-    const told: Seen[] = [];
+    const observed: Seen[] = [];
     let conversions = 0;
     let kernel = kernelSpec(median, 1);
     const kernels: string[] = [];
     for (const { x, reward } of seen) {
-      const impression = policy.append({ features: [x], round: told.length + 1 });
-      told.push({ x, reward: 0 });
+      const impression = policy.append({ features: [x], round: observed.length + 1 });
+      observed.push({ x, reward: 0 });
       if (conversions === 8 * 2 ** kernels.length) {
-        kernel = mostProbable(core, kernelSpec(median, 1), 0, (each) => laplace(each, sitesOf(told)).evidence);
+        kernel = mostProbable(core, kernelSpec(median, 1), 0, (each) => laplace(each, sitesOf(observed)).evidence);
         kernels.push(`${kernel.lengthscale[0]} ${kernel.variance}`);
       }
       if (reward > 0) {
         policy.observe({ impression, reward });
-        told.splice(-1, 1, { x, reward });
+        observed.splice(-1, 1, { x, reward });
         conversions++;
       }
-      if (told.length > 3) agree(policy, kernel, sitesOf(told));
+      if (observed.length > 3) agree(policy, kernel, sitesOf(observed));
     }
     expect(kernels.length).toBe(2);
     expect(new Set([...kernels, "0.1 1"]).size).toBe(3);

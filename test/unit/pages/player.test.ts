@@ -50,14 +50,14 @@ describe.each(policies)("%s", (_, policy, how) => {
     const shown = Array.from({ length: ROUNDS }, (_, i) => i + 1);
     for (const [i, { pending, counted, late }] of course.entries()) {
       const round = i + 1;
-      const told = shown.filter((each) => each + delay(each) <= round && (problem.reportsFailures || converts(each)));
-      const inTime = told.filter((each) => delay(each) + delayOffset <= WINDOW);
+      const arrived = shown.filter((each) => each + delay(each) <= round && (problem.reportsFailures || converts(each)));
+      const inTime = arrived.filter((each) => delay(each) + delayOffset <= WINDOW);
       const open = shown.filter((each) => each <= round && round - each + delayOffset <= WINDOW && !inTime.includes(each));
       expect({ round, pending, counted, late }).toEqual({
         round,
         pending: open.length,
         counted: inTime.length,
-        late: told.length - inTime.length,
+        late: arrived.length - inTime.length,
       });
     }
   });

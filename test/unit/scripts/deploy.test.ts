@@ -33,17 +33,19 @@ class Account implements Cloudflare {
     this.calls.push(command);
     if (command === this.refusal) return { ok: false, stdout: "", stderr: "ERROR not today" };
     if (command === "whoami")
-      return this.accounts.length > 0 ? told({ loggedIn: true, accounts: this.accounts }) : { ...told({ loggedIn: false }), ok: false };
-    if (command === "kv namespace list") return told(this.namespaces);
-    if (args[1] === "namespace") return told(this.namespaces.push({ id: `kv-${this.namespaces.length}`, title: args[3] }));
+      return this.accounts.length > 0
+        ? succeeded({ loggedIn: true, accounts: this.accounts })
+        : { ...succeeded({ loggedIn: false }), ok: false };
+    if (command === "kv namespace list") return succeeded(this.namespaces);
+    if (args[1] === "namespace") return succeeded(this.namespaces.push({ id: `kv-${this.namespaces.length}`, title: args[3] }));
     if (args[0] === "secret" && this.deployments.length === 0)
       return { ok: false, stdout: "", stderr: 'ERROR Worker "afterclick" not found.' };
-    if (args[0] === "secret") return told(Array.from(this.secrets.keys(), (name) => ({ name, type: "secret_text" })));
+    if (args[0] === "secret") return succeeded(Array.from(this.secrets.keys(), (name) => ({ name, type: "secret_text" })));
     expect(args).toContain("--keep-vars");
     const [file, secretsFile] = ["--config", "--secrets-file"].map((option) => args[args.indexOf(option) + 1]);
     this.deployments.push(JSON.parse(await readFile(file, "utf8")));
     for (const [name, value] of Object.entries<string>(JSON.parse(await readFile(secretsFile, "utf8")))) this.secrets.set(name, value);
-    return { ...told(""), deployed: { targets: this.targets } };
+    return { ...succeeded(""), deployed: { targets: this.targets } };
   }
 
   async isHealthy(address: URL): Promise<boolean> {
@@ -52,7 +54,7 @@ class Account implements Cloudflare {
   }
 }
 
-const told = (value: unknown): Ran => ({ ok: true, stdout: JSON.stringify(value), stderr: "" });
+const succeeded = (value: unknown): Ran => ({ ok: true, stdout: JSON.stringify(value), stderr: "" });
 
 let folder: string;
 let cloudflare: Account;

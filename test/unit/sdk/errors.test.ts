@@ -13,12 +13,12 @@ async function codes(): Promise<Set<string>> {
   const thrown = texts.flatMap((text) =>
     Array.from(text.matchAll(/(?:Snapshot|Numerical|Unsupported)Error\(\s*"([a-z-]+)"/g), ([, code]) => code),
   );
-  const told = texts.flatMap((text) =>
+  const documented = texts.flatMap((text) =>
     Array.from(
       text.matchAll(/@throws \{[^}]*(?:Snapshot|Numerical|Unsupported)Error[^}]*\}[^@/]*?codes? ((?:[,\s*]|or|`[a-z-]+`)+)/g),
     ).flatMap(([, list]) => Array.from(list.matchAll(/`([a-z-]+)`/g), ([, code]) => code)),
   );
-  return new Set([...thrown, ...told]);
+  return new Set([...thrown, ...documented]);
 }
 
 it("every code has its place among the errors that are described, once", async () => {
