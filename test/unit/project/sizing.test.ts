@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { bucketMs } from "../../worker/domain/bucket.ts";
-import { checkSize, mostCapacity } from "../../worker/domain/capacity.ts";
-import { prepareModel } from "../../worker/domain/model.ts";
+import { bucketMs } from "../../../worker/domain/bucket.ts";
+import { checkSize, mostCapacity } from "../../../worker/domain/capacity.ts";
+import { prepareModel } from "../../../worker/domain/model.ts";
 
 // docs/sizing.md against the code and against its own formulas.
 
