@@ -35,7 +35,7 @@ export interface Shadow {
 
 /** A model's configuration with all defaults filled in. */
 export interface ModelConfig extends LearntConfig {
-  /** Who decides: any isolate, from a published snapshot, or the learner, one request after the other. */
+  /** `edge`: any isolate decides, from a published snapshot. `learner`: the learner decides, one request after the other. */
   readonly serving: "edge" | "learner";
   /** Samples from which a Thompson policy computes propensities. 0 computes none. */
   readonly draws: number;
