@@ -1,4 +1,8 @@
-// `afterclick/local`: deciding in a page, by a worker's snapshots or by what the device has learnt alone.
+/**
+ * Models in a page: one that decides by a worker's published snapshots, and one that learns on the device alone.
+ *
+ * @module afterclick/local
+ */
 export { OwnModel, type OwnModelOptions } from "./own-model.ts";
 export type { Action, Features } from "./publication.ts";
 export {
