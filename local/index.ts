@@ -1,5 +1,8 @@
-// `afterclick/local`: decisions in a page, from a worker's published snapshots or from the device's own learning.
-
+/**
+ * Models in a page: one that decides by a worker's published snapshots, and one that learns on the device alone.
+ *
+ * @module afterclick/local
+ */
 export type { Action, Features } from "../publication/featurizer.ts";
 export { OwnModel, type OwnModelOptions } from "./own-model.ts";
 export {

@@ -1,3 +1,8 @@
+/**
+ * The SDK: recommenders whose policies know that conversions come late.
+ *
+ * @module afterclick
+ */
 export {
   type DelayDistribution,
   DelayEstimate,
