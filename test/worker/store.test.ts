@@ -55,3 +55,28 @@ it("has nothing for the policies to observe where a conversion changes no reward
   const { counts } = (await call("GET", `/v1/models/${model}`)).body;
   expect(counts).toMatchObject({ converted: 1, retracted: 0 });
 });
+
+it("knows the oldest row of a time by impressions and by conversions that wait", async () => {
+  const model = await createModel();
+  const shownAt = Date.now();
+  await show(model, {});
+  const oldest = await inStore(model, (store) => {
+    const impression = uuidAt(shownAt - 1000, new Uint8Array(10));
+    const before = store.oldestSince(0);
+    store.transact(() => enter(store, { impression, goal: "order", event: "order 1", reward: 1, at: shownAt }, store.config));
+    return [before, store.oldestSince(0), store.oldestSince(shownAt - 999), store.oldestSince(shownAt + 1)];
+  });
+  expect(oldest).toEqual([shownAt, shownAt - 1000, shownAt, undefined]);
+});
+
+it("takes a deferred impression of a past log from the watermark on", async () => {
+  const model = await createModel();
+  const watermark = await inStore(model, (store) => store.watermark);
+  const line = (shownAt: number) => {
+    return JSON.stringify({ type: "impression", id: uuidAt(shownAt, new Uint8Array(10)), action: "mug", shownAt, state: "deferred" });
+  };
+  const { body } = await call("POST", `/v1/models/${model}/events`, [watermark - 1, watermark].map(line).join("\n"));
+  expect(body).toMatchObject({ impressions: 1 });
+  const stored = await inStore(model, (store) => store.database.query("SELECT id, state FROM impressions"));
+  expect(stored).toEqual([{ id: uuidAt(watermark, new Uint8Array(10)), state: "deferred" }]);
+});
