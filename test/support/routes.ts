@@ -20,7 +20,7 @@ const secret = ["secretKey"];
 const publishable = ["publishableKey", "secretKey"];
 const message = ["type", "timestamp", "data"];
 
-/** Written by hand from docs/api.md, without anything of the worker's code. */
+/** Literals, transcribed once from the served description. They import nothing of the worker. */
 export const routes: Readonly<Record<string, Route>> = {
   "GET /": { id: "page", key: open, answers: { 200: "text/html" }, problems: [500], parameters: [] },
   "GET /healthz": { id: "health", key: open, answers: { 200: "Health" }, problems: [500], parameters: [] },
