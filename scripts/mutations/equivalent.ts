@@ -58,6 +58,24 @@ export const equivalents: readonly Equivalent[] = [
     replacement: "true",
     why: "Past the end the age is undefined, which is less than no delay, so the loop ends there as well.",
   },
+  {
+    file: "assembly/semidefinite.ts",
+    original: "i < n << 3",
+    replacement: "i <= n << 3",
+    why: "The number after the floors is the first one of the panel, which is cleared before it is read.",
+  },
+  {
+    file: "assembly/panel.ts",
+    original: "count < LANES",
+    replacement: "count <= LANES",
+    why: "A full panel is cleared and then overwritten, all four lanes of it.",
+  },
+  {
+    file: "worker/learner/store/impression-store.ts",
+    original: "\"SELECT id, reward IS NULL AS pending FROM impressions WHERE id >= ? AND state = 'live' ORDER BY id\"",
+    replacement: "\"SELECT id, reward IS NULL AS pending FROM impressions WHERE id > ? AND state = 'live' ORDER BY id\"",
+    why: "The bound is a prefix of an id and shorter than any, so no id equals it.",
+  },
 ];
 
 /** The entry of the list for a mutant, if it has one. */

@@ -112,8 +112,9 @@ it.each([
 it("refuses to register a token of another model, action or time", async () => {
   const [foreign] = await recommend(numeric, { actions: [{ id: "mug", features: [0, 1] }] });
   const { body: explained } = await call("GET", `/v1/impressions/${impressionId}`);
+  const { body: other } = await call("GET", `/v1/impressions/${foreign}`);
   for (const item of [
-    { id: foreign, action: "mug", shownAt: Date.now() },
+    { id: foreign, action: other.action, shownAt: other.shownAt },
     { id: impressionId, action: explained.action, shownAt: explained.shownAt + 1 },
     { id: impressionId, action: { id: "other" }, shownAt: explained.shownAt },
   ]) {

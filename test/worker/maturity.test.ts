@@ -107,6 +107,20 @@ describe("how late conversions come", () => {
     expect(answer).toMatchObject(expectedOf(await logOf(model), answer.silence.since));
   });
 
+  it("counts a single impression of an old bucket that did not convert", async () => {
+    const model = await createModel();
+    const shownAt = Date.now() - 10 * HOUR_MS;
+    const log = [
+      { type: "impression", id: "converts", action: "mug", shownAt },
+      { type: "impression", id: "does not", action: "mug", shownAt: shownAt + 1 },
+      { type: "conversion", impression: "converts", reward: 1, at: shownAt + MINUTE_MS },
+    ];
+    await call("POST", `/v1/models/${model}/events`, log.map((line) => JSON.stringify(line)).join("\n"));
+    const told = await delayOf(model);
+    expect(told).toMatchObject({ impressions: 2, conversions: 1, rate: expect.closeTo(0.5, 9) });
+    expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
+  });
+
   it("is after a rollback what it was before", async () => {
     const model = await createModel();
     const first = await show(model, {}, {}, {});

@@ -4,13 +4,14 @@ import type { ClientResponse } from "hono/client";
 import type { JSONValue } from "hono/utils/types";
 import * as v from "valibot";
 import { beforeAll, describe, expect, expectTypeOf, it } from "vitest";
-import served from "../../build/openapi.json";
+import built from "../../build/openapi.json";
 import type { Afterclick } from "../../worker/client.ts";
 import { app } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { document } from "../../worker/openapi/document.ts";
 import { type Operation, operations, type Story } from "../../worker/openapi/operations.ts";
 import { type SchemaName, schemas } from "../../worker/openapi/schemas.ts";
+import { routes } from "../support/routes.ts";
 import { type CallOptions, call, createModel, HOUR_MS, learnerOf, type Reply, recommend, sign } from "./client.ts";
 
 const keys = { secret: env.AFTERCLICK_SECRET_KEY, publishable: env.AFTERCLICK_PUBLISHABLE_KEY, signature: null };
@@ -52,14 +53,17 @@ function expectForm(name: SchemaName, value: unknown, route: string): void {
 }
 
 it("describes the routes that there are", () => {
-  const routes = app.routes.filter(({ method, path }) => method !== "ALL" && !path.startsWith("/demo"));
-  expect(new Set(Object.keys(operations))).toEqual(new Set(routes.map(({ method, path }) => `${method} ${path}`)));
+  const served = app.routes.filter(({ method, path }) => method !== "ALL" && !path.startsWith("/demo"));
+  const names = new Set(served.map(({ method, path }) => `${method} ${path}`));
+  expect(new Set(Object.keys(operations))).toEqual(names);
+  expect(new Set(Object.keys(routes))).toEqual(names);
 });
 
 it("serves the description that its schemas make", async () => {
   const { body } = await call("GET", "/openapi.json", undefined, { key: null });
   expect(body).toEqual(JSON.parse(JSON.stringify(document(body.info.version))));
-  expect(served).toEqual(body);
+  expect(built).toEqual(body);
+  expect(Object.values(built.paths).flatMap(Object.keys)).toHaveLength(Object.keys(routes).length);
 });
 
 it("answers every example of the description as it says, in its order", async () => {
@@ -153,7 +157,10 @@ describe("the problems that are described", () => {
     [story.impressionId] = await recommend(await createModel());
   });
 
-  const described = Object.entries(operations).flatMap(([route, { problems }]) => problems.map((status) => [route, status] as const));
+  // A 500 needs a worker that is not set up, or an error that nobody foresaw.
+  const described = Object.entries(routes).flatMap(([route, { problems }]) =>
+    problems.filter((status) => status !== 500).map((status) => [route, status] as const),
+  );
   it.each(described)("%s answers %i", async (route, status) => {
     const reply = await provocations[status](route, operations[route], story);
     expect(reply, JSON.stringify(reply.body)).toMatchObject({ status, body: { status } });

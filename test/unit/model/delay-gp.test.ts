@@ -167,6 +167,22 @@ describe("a budget of rows", () => {
     expect(total(2)).toBe(100.25);
   });
 
+  it("is the same in whatever order points came that share their first coordinates", async () => {
+    const grid = [0, 1, 2].flatMap((a) => [0, 1].flatMap((b) => [0, 1, 2].map((c) => [a / 2, b, c / 2])));
+    const random = stream(17);
+    const inOrder = async (points: readonly number[][]) => {
+      const policy = await running(delayGpUcb({ dimension: 3, capacity: 64 }));
+      show(policy, points);
+      return Array.from(policy.statistics());
+    };
+    // Point, count and sum of each row, points in lexicographic order. Nothing is known yet.
+    const expected = grid.flatMap((point) => [...point, 1, 0]);
+    for (let time = 0; time < 3; time++) {
+      const order = grid.map((point) => ({ point, place: random() })).toSorted((x, y) => x.place - y.place);
+      expect(await inOrder(order.map(({ point }) => point))).toEqual(expected);
+    }
+  });
+
   it("knows how noisy rewards are, those of points that were given up included", async () => {
     const noisy = await Promise.all([12, 1000].map((capacity) => running(delayGpUcb({ dimension: 1, capacity }))));
     const random = stream(11);

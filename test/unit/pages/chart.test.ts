@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { Alarm, DelayOf } from "../../../pages/dashboard/delay.tsx";
 import { Ages, Delays } from "../../../pages/dashboard/histogram.tsx";
 import { Rate } from "../../../pages/dashboard/rate.tsx";
+import { lineOf } from "../../../pages/playground/client/curves.tsx";
 import { moment } from "../../../pages/ui/notation.ts";
 import type { Bar, Bucket, Delay, Metrics } from "../../../worker/protocol/answers.ts";
 import { busy, idle } from "../../browser/report.ts";
@@ -139,6 +140,16 @@ describe("the rate", () => {
     });
   });
 
+  it("names buckets of less than a minute to the second, and longer ones to the minute", () => {
+    const said = (bucketMs: number) => {
+      const [{ describe: described, table }] = drawn(Rate, { metrics: { ...busy, bucketMs, buckets: usual } }).charts;
+      return [described(0).split(": policy")[0], table().rows.at(-1)?.[0]];
+    };
+    expect(moment(start, true)).not.toBe(moment(start));
+    expect(said(59_999)).toEqual([moment(start, true), moment(start, true)]);
+    expect(said(60_000)).toEqual([moment(start), moment(start)]);
+  });
+
   it("says nothing of open buckets where all are closed, and nothing of closed ones where all are open", () => {
     const [closed] = rate(bucket(0, "default", 10, 1, true)).charts;
     expect([closed.summary, closed.legend?.length]).toEqual(["10 % of 10 impressions converted, in 1 h buckets.", 1]);
@@ -191,6 +202,15 @@ describe("the rate", () => {
   it("says how its first bucket comes about", () => {
     const { text, charts } = drawn(Rate, { metrics: idle });
     expect([text.includes("POST /v1/models/blog/recommendations"), charts.length]).toEqual([true, 0]);
+  });
+});
+
+describe("the curves", () => {
+  it("are told apart by their dashes, of which only the first has none", () => {
+    const dashes = [0, 1, 2, 3, 4].map((place) => lineOf(place).dash);
+    expect(dashes[0]).toBeUndefined();
+    expect(new Set(dashes.map((dash) => String(dash))).size).toBe(5);
+    for (const dash of dashes.slice(1)) expect((dash ?? []).filter((length) => length > 0).length).toBeGreaterThan(1);
   });
 });
 

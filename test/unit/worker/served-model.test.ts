@@ -101,6 +101,10 @@ describe("a configuration", () => {
     [{ policy: "nothing" }, /^422 policy: expected one of .*delay-lin-ts, /],
     [{ policy: "otf-lin-ucb", options: { norms: "exact" } }, /^422 options\.norms: expected "buffered", got "exact"/],
     [{ options: { dimension: 8 }, encoder: { dimension: 16 } }, /^422 options\.dimension: expected the encoder's 16, got 8/],
+    [
+      { policy: "dlpp", options: { domain: { box: [[0, 1]] }, horizon: 100 }, shadows: [shadow("a")] },
+      /^422 shadows: a has nothing to choose among, as the policy has its own domain/,
+    ],
     [{ local: true, holdout: 0.1 }, /^422 local: expected no holdout and no shadows/],
     [{ local: true, shadows: [shadow("a")] }, /^422 local: expected no holdout and no shadows/],
   ])("%j is refused, with the reason", async (body, reason) => {

@@ -1,0 +1,171 @@
+/** What a client may expect of one route, as it has been promised. */
+export interface Route {
+  readonly id: string;
+  /** Who may call it: the names of the security schemes, any of which is enough. */
+  readonly key: readonly string[];
+  /** Schema of the body, if it takes one. */
+  readonly body?: string;
+  /** Schema, media type or nothing, by status. */
+  readonly answers: Readonly<Record<number, string | null>>;
+  /** All statuses of its refusals. */
+  readonly problems: readonly number[];
+  /** Names of its parameters, in path, query and header. */
+  readonly parameters: readonly string[];
+  /** Names of its examples, with the keys of each. */
+  readonly examples?: Readonly<Record<string, readonly string[]>>;
+}
+
+const open: readonly string[] = [];
+const secret = ["secretKey"];
+const publishable = ["publishableKey", "secretKey"];
+const message = ["type", "timestamp", "data"];
+
+/** Literals, transcribed once from the served description. They import nothing of the worker. */
+export const routes: Readonly<Record<string, Route>> = {
+  "GET /": { id: "page", key: open, answers: { 200: "text/html" }, problems: [500], parameters: [] },
+  "GET /healthz": { id: "health", key: open, answers: { 200: "Health" }, problems: [500], parameters: [] },
+  "GET /openapi.json": { id: "description", key: open, answers: { 200: "application/json" }, problems: [500], parameters: [] },
+  "PUT /v1/models/:model": {
+    id: "configureModel",
+    key: secret,
+    body: "ModelBody",
+    answers: { 200: "Model", 201: "Model" },
+    problems: [400, 401, 409, 413, 422, 500, 503],
+    parameters: ["model"],
+    examples: { smallest: ["window"], shop: ["window", "encoder", "minimumShare", "defaultAction", "local"] },
+  },
+  "GET /v1/models": { id: "listModels", key: secret, answers: { 200: "Models" }, problems: [401, 500], parameters: [] },
+  "GET /v1/models/:model": {
+    id: "describeModel",
+    key: secret,
+    answers: { 200: "Model" },
+    problems: [401, 404, 422, 500, 503],
+    parameters: ["model"],
+  },
+  "PUT /v1/models/:model/actions": {
+    id: "setActions",
+    key: secret,
+    body: "ActionsBody",
+    answers: { 200: "Catalogue" },
+    problems: [400, 401, 404, 413, 422, 500, 503],
+    parameters: ["model"],
+    examples: { named: ["actions"] },
+  },
+  "POST /v1/models/:model/recommendations": {
+    id: "recommend",
+    key: publishable,
+    body: "RecommendationsBody",
+    answers: { 201: "Recommendations" },
+    problems: [400, 401, 404, 413, 422, 429, 500, 503],
+    parameters: ["model"],
+    examples: { catalogue: ["context", "limit", "keys"], given: ["context", "actions", "exclude"], deferred: ["context", "defer"] },
+  },
+  "POST /v1/models/:model/impressions": {
+    id: "registerImpressions",
+    key: publishable,
+    body: "ImpressionsBody",
+    answers: { 201: "Impressions" },
+    problems: [400, 401, 404, 413, 422, 429, 500, 503],
+    parameters: ["model"],
+    examples: { newsletter: ["0"] },
+  },
+  "POST /v1/conversions": {
+    id: "reportConversions",
+    key: ["webhookSignature"],
+    body: "ConversionsBody",
+    answers: { 202: "Conversions" },
+    problems: [400, 401, 413, 422, 500, 503],
+    parameters: ["webhook-id", "webhook-timestamp"],
+    examples: { one: message, byKey: message, many: message, restated: message, returned: message },
+  },
+  "GET /v1/impressions/:id": {
+    id: "explainImpression",
+    key: secret,
+    answers: { 200: "Impression" },
+    problems: [401, 404, 500, 503],
+    parameters: ["id"],
+  },
+  "POST /v1/impressions/:id/activate": {
+    id: "activateImpression",
+    key: secret,
+    answers: { 200: "Activated" },
+    problems: [401, 404, 500, 503],
+    parameters: ["id"],
+  },
+  "DELETE /v1/impressions/:id": {
+    id: "eraseImpression",
+    key: secret,
+    answers: { 204: null },
+    problems: [401, 404, 500, 503],
+    parameters: ["id"],
+  },
+  "DELETE /v1/models/:model/keys/:key": {
+    id: "eraseKey",
+    key: secret,
+    answers: { 200: "Erased" },
+    problems: [401, 404, 422, 500, 503],
+    parameters: ["model", "key"],
+  },
+  "GET /v1/models/:model/metrics": {
+    id: "measureModel",
+    key: secret,
+    answers: { 200: "Metrics" },
+    problems: [401, 404, 422, 500, 503],
+    parameters: ["model"],
+  },
+  "GET /v1/models/:model/events": {
+    id: "exportEvents",
+    key: secret,
+    answers: { 200: "application/x-ndjson" },
+    problems: [400, 401, 404, 422, 500, 503],
+    parameters: ["model", "after"],
+  },
+  "POST /v1/models/:model/events": {
+    id: "importEvents",
+    key: secret,
+    body: "PastLine",
+    answers: { 200: "Imported" },
+    problems: [400, 401, 404, 413, 422, 500, 503],
+    parameters: ["model"],
+    examples: { log: ["0", "1"] },
+  },
+  "GET /v1/models/:model/snapshot": {
+    id: "downloadSnapshot",
+    key: secret,
+    answers: { 200: "application/octet-stream" },
+    problems: [401, 404, 422, 500, 503],
+    parameters: ["model"],
+  },
+  "GET /v1/models/:model/published": {
+    id: "downloadPublished",
+    key: publishable,
+    answers: { 200: "application/octet-stream", 304: null },
+    problems: [401, 404, 422, 429, 500, 503],
+    parameters: ["model"],
+  },
+  "POST /v1/models/:model/rollback": {
+    id: "rollBackModel",
+    key: secret,
+    body: "RollbackBody",
+    answers: { 200: "Rollback" },
+    problems: [400, 401, 404, 409, 413, 422, 500, 503],
+    parameters: ["model"],
+    examples: { beforeNewest: [] },
+  },
+  "POST /v1/models/:model/reset": {
+    id: "resetModel",
+    key: secret,
+    body: "ResetBody",
+    answers: { 200: "Model" },
+    problems: [400, 401, 404, 413, 422, 500, 503],
+    parameters: ["model"],
+    examples: { same: [], other: ["policy", "window"] },
+  },
+  "DELETE /v1/models/:model": {
+    id: "deleteModel",
+    key: secret,
+    answers: { 204: null },
+    problems: [401, 404, 422, 500, 503],
+    parameters: ["model"],
+  },
+};
