@@ -26,6 +26,16 @@ it("takes no more open impressions than it may, and has room again when books ar
   expect((await call("POST", `/v1/models/${model}/recommendations`, {})).status).toBe(429);
 });
 
+it("has all its room again after each reset", async () => {
+  const model = await createModel({ limits: { open: 3 } });
+  for (let time = 0; time < 3; time++) {
+    await recommend(model, { limit: 2 });
+    expect((await call("POST", `/v1/models/${model}/recommendations`, { limit: 2 })).status).toBe(429);
+    expect((await call("POST", `/v1/models/${model}/reset`, {})).status).toBe(200);
+  }
+  await recommend(model, { limit: 3 });
+});
+
 it("goes on showing at the edge, and counts what is beyond the limit", async () => {
   const model = await createModel({ serving: "edge", limits: { open: 2 } });
   for (let n = 0; n < 3; n++) await recommend(model);

@@ -61,26 +61,27 @@ export class Database {
         return result;
       });
     } catch (error) {
-      this.#dropCaches();
+      this.dropCaches();
       throw error;
     } finally {
       this.#pending = undefined;
     }
   }
 
-  /** Calls `listener` whenever a store must drop what it has cached: after a failed transaction, and after `deleteAll`. */
+  /** Calls `listener` whenever a store must drop its cache: after a failed transaction, a reset and a deletion. */
   onDrop(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  #dropCaches(): void {
+  /** Drops everything cached, after a change that bypasses the stores. */
+  dropCaches(): void {
     this.#row = undefined;
     for (const listener of this.#listeners) listener();
   }
 
   async deleteAll(): Promise<void> {
     await this.#storage.deleteAll();
-    this.#dropCaches();
+    this.dropCaches();
   }
 
   get model(): ModelRow {

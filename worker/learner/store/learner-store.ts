@@ -63,6 +63,7 @@ export class LearnerStore {
     const { catalogue } = this;
     this.transact(() => {
       for (const table of TABLES) this.database.query(`DELETE FROM ${table}`);
+      this.database.dropCaches();
       this.#begin(name, config, now, 0);
       this.replaceActions(catalogue);
       this.database.set("horizon = ?", now);
