@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Block, blocksOf, type Document, documents } from "../support/documents.ts";
 import { secrets, startWorker, type TestWorker } from "./worker.ts";
 
@@ -51,18 +51,21 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it.each(documented.map(({ document, commands }) => [document.path, commands] as const))(
-  "%s: its commands print what it says",
-  async (path, commands) => {
-    const script = commands.map(({ code }) => `${code}echo; echo "${SEPARATOR}"\n`).join("");
-    const local = (PROLOGUE + script).replaceAll(/(http:\/\/)?localhost:8787/g, worker.url.origin);
-    const { stdout } = await run("bash", ["-c", local], { cwd: folder, env: { ...process.env, ROOT: resolve(".") } });
-    const outputs = stdout.split(SEPARATOR);
-    commands.forEach(({ printed, line }, i) => {
-      if (printed !== undefined) expect(JSON.parse(outputs[i]), `${path}:${line}`).toEqual(stated(JSON.parse(printed)));
-    });
-  },
-);
+// Documents share one worker. docs/api.md creates the model `shop` that later ones use, so they keep their order.
+describe("documents", { shuffle: false }, () => {
+  it.each(documented.map(({ document, commands }) => [document.path, commands] as const))(
+    "%s: its commands print what it says",
+    async (path, commands) => {
+      const script = commands.map(({ code }) => `${code}echo; echo "${SEPARATOR}"\n`).join("");
+      const local = (PROLOGUE + script).replaceAll(/(http:\/\/)?localhost:8787/g, worker.url.origin);
+      const { stdout } = await run("bash", ["-c", local], { cwd: folder, env: { ...process.env, ROOT: resolve(".") } });
+      const outputs = stdout.split(SEPARATOR);
+      commands.forEach(({ printed, line }, i) => {
+        if (printed !== undefined) expect(JSON.parse(outputs[i]), `${path}:${line}`).toEqual(stated(JSON.parse(printed)));
+      });
+    },
+  );
+});
 
 it("finds the documents with commands", () => {
   const paths = documented.map(({ document }) => document.path);
