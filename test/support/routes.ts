@@ -1,7 +1,7 @@
-/** What a client may expect of one route, as it has been promised. */
+/** The promise that the description makes about one route. */
 export interface Route {
   readonly id: string;
-  /** Who may call it: the names of the security schemes, any of which is enough. */
+  /** Names of the accepted security schemes. One of them is enough. */
   readonly key: readonly string[];
   /** Schema of the body, if it takes one. */
   readonly body?: string;

@@ -3,7 +3,7 @@ import { BernoulliPosterior } from "../../../src/model/gaussian-process/bernoull
 import { parseDelayAware } from "../../../src/model/gaussian-process/delay-aware-settings.ts";
 import { freshCore } from "../../property/core.ts";
 
-// What a posterior of rates says of its domain is computed once for each change.
+// The prediction for a domain is computed once for each change.
 
 it("a posterior of rates gives the same object for its domain until something changes", () => {
   const points = [[0], [0.5], [1]];

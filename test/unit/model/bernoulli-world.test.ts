@@ -1,5 +1,6 @@
-import { type AppendedImpression, delayGpTs, delayGpUcb, type Policy, type PolicyDescriptor, Recommender, type Window } from "afterclick";
+import { type AppendedImpression, delayGpTs, delayGpUcb, type Policy, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { running } from "../../support/running.ts";
 import { stream } from "../../support/scenario.ts";
 
 // Quality and size of Gaussian-process policies with `rewards: "bernoulli"` over hundreds of rounds.
@@ -7,10 +8,6 @@ import { stream } from "../../support/scenario.ts";
 const rewards = "bernoulli";
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 const meanOf = (values: ArrayLike<number>): number => Array.from(values).reduce((sum, each) => sum + each, 0) / values.length;
-
-async function running(descriptor: PolicyDescriptor, window: Window = "none"): Promise<Policy> {
-  return (await Recommender.create({ policy: descriptor, window })).policy;
-}
 
 function show(policy: Policy, features: readonly number[]): AppendedImpression {
   return policy.append({ round: policy.impressions + 1, features });

@@ -1,27 +1,14 @@
-import {
-  type AppendedImpression,
-  additiveMatern32,
-  delayGpTs,
-  delayGpUcb,
-  gaussianProcess,
-  type Policy,
-  type PolicyDescriptor,
-  Recommender,
-  type Window,
-} from "afterclick";
+import { type AppendedImpression, additiveMatern32, delayGpTs, delayGpUcb, gaussianProcess, type Policy } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { solved } from "../../support/dense.ts";
 import { PlainRidge } from "../../support/plain-ridge.ts";
+import { running } from "../../support/running.ts";
 
 // Gaussian-process policies with `rewards: "bernoulli"`.
 
 const rewards = "bernoulli";
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 const product = (a: readonly number[], b: readonly number[]): number => a.reduce((sum, each, i) => sum + each * b[i], 0);
-
-async function running(descriptor: PolicyDescriptor, window: Window = "none"): Promise<Policy> {
-  return (await Recommender.create({ policy: descriptor, window })).policy;
-}
 
 function show(policy: Policy, features: readonly number[]): AppendedImpression {
   return policy.append({ round: policy.impressions + 1, features });

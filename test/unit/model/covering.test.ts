@@ -41,7 +41,7 @@ it("a covering knows the uncovered points in order, however its balls shrink", (
 
 it("a ball covers what is 1e-12 beyond its radius, from the start, once shrunk, and in place of another ball", () => {
   const [edge, beyond] = [1 + 1e-12, 1 + 2e-12];
-  // Of the points at places 1 and 2 the first alone is near enough to place 0.
+  // The point at place 1 is near enough to place 0, the point at place 2 is not.
   const space = line([0, edge, -beyond, 1.5]);
   const fresh = new Covering(space);
   fresh.add(0, 1);

@@ -1,22 +1,9 @@
-import {
-  type AppendedImpression,
-  additiveMatern32,
-  delayGpTs,
-  delayGpUcb,
-  gaussianProcess,
-  type Policy,
-  type PolicyDescriptor,
-  Recommender,
-  type Window,
-} from "afterclick";
+import { type AppendedImpression, additiveMatern32, delayGpTs, delayGpUcb, gaussianProcess, type Policy } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { solved } from "../../support/dense.ts";
+import { running } from "../../support/running.ts";
 
 // Delay-aware Gaussian-process policies in a changing world.
-
-async function running(descriptor: PolicyDescriptor, window: Window = "none"): Promise<Policy> {
-  return (await Recommender.create({ policy: descriptor, window })).policy;
-}
 
 /** Appends an impression at each point, one per round, after the earlier rounds. */
 function show(policy: Policy, points: readonly (readonly number[])[]): AppendedImpression[] {

@@ -6,19 +6,15 @@ import {
   gaussianProcess,
   NumericalError,
   type Policy,
-  type PolicyDescriptor,
   policies,
   Recommender,
   type Window,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { running } from "../../support/running.ts";
 import { stream } from "../../support/scenario.ts";
 
 const MEGABYTE = 2 ** 20;
-
-async function running(descriptor: PolicyDescriptor, window: Window = "none"): Promise<Policy> {
-  return (await Recommender.create({ policy: descriptor, window })).policy;
-}
 
 /** Appends an impression at each point, one per round, after the earlier rounds. */
 function show(policy: Policy, points: readonly (readonly number[])[]): AppendedImpression[] {

@@ -27,7 +27,7 @@ const operationOf = (route: string): Json => {
 
 const nameOf = (schema: Json): string => schema.$ref.split("/").at(-1);
 
-/** What a route promises of the body of an answer: its schema, else its media type, else that there is none. */
+/** The promised body of an answer: its schema or, without one, its media type, if it has a body. */
 function contentOf({ content }: Json): string | null {
   if (!content) return null;
   const [[media, { schema }]] = Object.entries<Json>(content);
