@@ -3,7 +3,7 @@ import { type Policy, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Catalogue } from "../../worker/domain/catalogue.ts";
 import { type DecisionRequest, decide, type Served } from "../../worker/domain/decision.ts";
-import { featurizer, prepareModel } from "../../worker/domain/model.ts";
+import { configureModel, featurizer, startModel } from "../../worker/domain/model.ts";
 import type { ModelBody } from "../../worker/protocol/schema.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend, statusesOf } from "./client.ts";
@@ -203,7 +203,8 @@ const CHI_SQUARE_3 = 16.27;
 
 /** A model in memory that has learnt that the mug converts. */
 async function servedBy(body: Partial<ModelBody>): Promise<Served> {
-  const { config, policies } = await prepareModel({ window: { ms: HOUR_MS }, ...body } as ModelBody);
+  const config = await configureModel({ window: { ms: HOUR_MS }, ...body } as ModelBody);
+  const policies = await startModel(config);
   const featurize = featurizer(config);
   for (const [i, action] of [...ACTIONS, ...ACTIONS, ACTIONS[1]].entries()) {
     for (const { policy } of policies) learn(policy, featurize.vector(undefined, action), i, action.id === "mug" ? 1 : 0.5);

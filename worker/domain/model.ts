@@ -65,10 +65,10 @@ export interface ModelConfig extends LearntConfig {
  * Fills in the defaults.
  * @throws {Problem} 422 with the SDK's message, or with the reason why the worker does not serve such a model.
  */
-export async function prepareModel(body: ModelBody): Promise<{ readonly config: ModelConfig; readonly policies: Policies }> {
+export async function configureModel(body: ModelBody): Promise<ModelConfig> {
   const config = modelConfig(body);
-  const started = await startModel(config);
-  const { sequential, deterministic } = started[0].policy;
+  const [{ policy }] = await startModel(config);
+  const { sequential, deterministic } = policy;
   if (body.serving === "edge" && sequential !== undefined) {
     throw new Problem(422, `serving: ${config.policy} has to be served by its learner: ${sequential}`);
   }
@@ -78,7 +78,7 @@ export async function prepareModel(body: ModelBody): Promise<{ readonly config: 
   checkLocal(config, sequential);
   // A deterministic policy shows everybody the same list until the next publication. Isolates serve it only on request.
   const serving = sequential === undefined && (!deterministic || config.minimumShare > 0) ? "edge" : "learner";
-  return { config: { ...config, serving: body.serving ?? serving }, policies: started };
+  return { ...config, serving: body.serving ?? serving };
 }
 
 /** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would reveal single impressions. */

@@ -4,7 +4,7 @@ import { bucketAt } from "../domain/bucket.ts";
 import { Catalogue } from "../domain/catalogue.ts";
 import { decide, type Served } from "../domain/decision.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
-import { acceptable, featurizer, learnsAlike, type ModelConfig, prepareModel } from "../domain/model.ts";
+import { acceptable, configureModel, featurizer, learnsAlike, type ModelConfig } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import { encodePublication } from "../domain/publication.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
@@ -51,7 +51,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   configure(name: string, body: ModelBody): Promise<Message.Answer<{ readonly created: boolean }>> {
     return answer(async () => {
-      const { config } = await prepareModel(body);
+      const config = await configureModel(body);
       const created = !this.#store.exists;
       if (created) {
         const now = Date.now();
@@ -74,7 +74,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   reset(body: ModelBody | null): Promise<Message.Answer<null>> {
     return answer(async () => {
       const known = this.#known();
-      const config = body ? (await prepareModel(body)).config : known.config;
+      const config = body ? await configureModel(body) : known.config;
       this.#store.reset(config, Math.max(Date.now(), this.#store.generation + 1));
       this.#upkeep.disarm();
       await this.#upkeep.publishNow();

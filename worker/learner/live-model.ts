@@ -204,7 +204,7 @@ export class LiveModel {
 
   #saveIfDue(): void {
     const due = Math.min(SNAPSHOT_ROWS, REPLAYED_BYTES / this.#snapshot.bytes);
-    if (this.#policies && this.#store.seq - this.#snapshot.seq >= due) this.#save(this.#policies, { kept: false });
+    if (this.#policies && this.#store.seq - this.#snapshot.seq >= due && this.isCurrent) this.#save(this.#policies, { kept: false });
   }
 
   #save(policies: Policies, { kept, andThen = () => {} }: { readonly kept: boolean; readonly andThen?: () => void }): void {

@@ -5,5 +5,5 @@ import type { LearnerStore } from "./store/learner-store.ts";
 export function publicationOf(store: LearnerStore, publishedAt: number): Publication {
   const { name: model, generation, config } = store;
   const { seq: version, parts } = store.snapshots.newest() as StoredSnapshot;
-  return { model, generation, version, publishedAt, config, actions: store.actions(), parts };
+  return { model, generation, version, publishedAt, config, actions: store.catalogue.actions, parts };
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { prepareModel } from "../../../worker/domain/model.ts";
+import { configureModel } from "../../../worker/domain/model.ts";
 import { uuidAt } from "../../../worker/domain/token.ts";
 import { LiveModel } from "../../../worker/learner/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
@@ -88,7 +88,7 @@ const shown = fc.record({
 });
 
 it("conversions with keys end up where their key leads, in whatever order they and their impressions come", async () => {
-  const { config } = await prepareModel({ policy: "otf-lin-ts", options: { dimension: 1 }, window: { ms: WINDOW_MS } });
+  const config = await configureModel({ policy: "otf-lin-ts", options: { dimension: 1 }, window: { ms: WINDOW_MS } });
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(sent, sent, shown), { minLength: 5, maxLength: 30 }), async (steps) => {
       const disk = new Disk();

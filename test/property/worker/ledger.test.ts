@@ -1,7 +1,7 @@
 import { otfLinTs, Recommender } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type ModelConfig, prepareModel } from "../../../worker/domain/model.ts";
+import { configureModel, type ModelConfig } from "../../../worker/domain/model.ts";
 import type { Policies } from "../../../worker/domain/policies.ts";
 import { uuidAt } from "../../../worker/domain/token.ts";
 import { isMissing } from "../../../worker/learner/ledger.ts";
@@ -176,7 +176,7 @@ const step = fc.oneof(
 );
 
 it("is its model after any sequence of calls", async () => {
-  const { config } = await prepareModel(body);
+  const config = await configureModel(body);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
       const world = new World(config);

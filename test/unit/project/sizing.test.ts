@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { bucketMs } from "../../../worker/domain/bucket.ts";
 import { checkSize, mostCapacity } from "../../../worker/domain/capacity.ts";
-import { prepareModel } from "../../../worker/domain/model.ts";
+import { configureModel } from "../../../worker/domain/model.ts";
 
 // docs/sizing.md against the code and against its own formulas.
 
@@ -32,7 +32,7 @@ describe("the table of costs", () => {
 });
 
 it("states the defaults of a model", async () => {
-  const { config } = await prepareModel({ window: { ms: 1 } });
+  const config = await configureModel({ window: { ms: 1 } });
   expect(config).toMatchObject({ limits: { open: 200_000, bytes: 2e9 }, retention: { ms: 30 * 86_400_000 }, publish: { ms: 60_000 } });
   for (const stated of ["| 200,000 |", "| 2 GB |", "| 30 days |", "| 1 minute |"]) expect(text).toContain(stated);
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { toDyadic } from "../../../publication/featurizer.ts";
-import { featurizer, learnsAlike, type ModelConfig, prepareModel } from "../../../worker/domain/model.ts";
+import { configureModel, featurizer, learnsAlike, type ModelConfig } from "../../../worker/domain/model.ts";
 import type { Action, ModelBody } from "../../../worker/protocol/schema.ts";
 
 const window = { ms: 3_600_000 };
-const configOf = async (body: Partial<ModelBody> = {}): Promise<ModelConfig> => (await prepareModel({ window, ...body })).config;
+const configOf = (body: Partial<ModelBody> = {}): Promise<ModelConfig> => configureModel({ window, ...body });
 const refusal = (body: Partial<ModelBody>) => configOf(body).then(JSON.stringify, ({ status, message }) => `${status} ${message}`);
 const shadow = (name: string) => ({ name, policy: "otf-lin-ucb" });
 

@@ -29,6 +29,7 @@ export class Database {
   #pending?: Pending;
   /** Cache of the table `model`. Every write to that table empties it. */
   #row?: ModelRow;
+  #exists = false;
   readonly #listeners: (() => void)[] = [];
 
   constructor(storage: DurableObjectStorage) {
@@ -42,7 +43,12 @@ export class Database {
 
   /** Runs a change of the schema, or of an empty database, as one transaction. */
   atomically(change: () => void): void {
-    this.#storage.transactionSync(change);
+    try {
+      this.#storage.transactionSync(change);
+    } catch (error) {
+      this.dropCaches();
+      throw error;
+    }
   }
 
   /** Runs a change as one transaction. If the change throws, nothing has changed. A transaction within another one joins it. */
@@ -76,6 +82,7 @@ export class Database {
   /** Drops everything cached, after a change that bypasses the stores. */
   dropCaches(): void {
     this.#row = undefined;
+    this.#exists = false;
     for (const listener of this.#listeners) listener();
   }
 
@@ -97,7 +104,8 @@ export class Database {
 
   /** Whether a model was ever configured. A learner that is merely addressed has no tables. */
   get exists(): boolean {
-    return this.#row !== undefined || this.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'model'").length > 0;
+    this.#exists ||= this.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'model'").length > 0;
+    return this.#exists;
   }
 
   /** Fills the empty table `model`. */

@@ -167,19 +167,16 @@ export class LearnerStore {
   }
 
   get catalogue(): Catalogue {
-    this.#catalogue ??= new Catalogue(this.actions());
+    if (!this.#catalogue) {
+      const rows = this.database.query<{ content: string }>("SELECT content FROM actions ORDER BY place");
+      this.#catalogue = new Catalogue(rows.map(({ content }) => JSON.parse(content)));
+    }
     return this.#catalogue;
-  }
-
-  /** Actions of the catalogue, in the order in which they were put. */
-  actions(): Action[] {
-    const rows = this.database.query<{ content: string }>("SELECT content FROM actions ORDER BY place");
-    return rows.map(({ content }) => JSON.parse(content));
   }
 
   replaceActions(catalogue: Catalogue): void {
     const { actions } = catalogue;
-    this.database.mark("actions", changeBetween(this.actions(), actions));
+    this.database.mark("actions", changeBetween(this.catalogue.actions, actions));
     this.database.query("DELETE FROM actions");
     actions.forEach((action, place) => {
       this.database.query("INSERT INTO actions VALUES (?, ?, ?)", place, action.id, JSON.stringify(action));
