@@ -31,13 +31,17 @@ export class Coverage {
     const named = new Map(tests.map((test) => [`${test.file}: ${test.name}`, test]));
     const files = new Map(mutants.map(({ place, file }) => [place, file]));
     const note = (map: Map<string, Set<SuiteTest>>, key: string, test: SuiteTest) => map.set(key, (map.get(key) ?? new Set()).add(test));
-    for (const { file, name, places } of reports) {
-      const test = named.get(`${file}: ${name}`);
-      if (!test) continue;
+    const reach = (test: SuiteTest, places: readonly string[]) => {
       for (const place of places) {
         note(this.#byPlace, place, test);
         note(this.#byFile, files.get(place) as string, test);
       }
+    };
+    for (const { file, name, places, placesOfFile } of reports) {
+      const test = named.get(`${file}: ${name}`);
+      if (test) reach(test, places);
+      // The file's own set-up reached these places for all its tests.
+      if (placesOfFile.length > 0) for (const each of tests) if (each.file === file) reach(each, placesOfFile);
     }
   }
 

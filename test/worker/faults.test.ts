@@ -373,6 +373,13 @@ describe("an alarm is lost or fails", () => {
     expect(published?.version).toBe(modelVersion);
   });
 
+  it("not set again by an impression while the learner takes it as set and early enough", async () => {
+    const model = await withoutAlarm();
+    tick(MINUTE_MS);
+    await show(model);
+    expect(await alarmOf(model)).toBeNull();
+  });
+
   it("healed by a conversion that comes in after it was due", async () => {
     const model = await createModel();
     const impressionId = await show(model);

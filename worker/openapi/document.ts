@@ -115,6 +115,7 @@ function described(path: string, operation: Operation): object {
     in: "query",
     schema: jsonSchemaOf(schema as v.GenericSchema),
   }));
+  const parameters = [...named, ...queried, ...headers];
   const answers = Object.entries(operation.answers).map(([status, answer]) => [status, response(answer)]);
   const refusals = [...operation.problems, 500].map((status) => [status, component("responses", `Problem${status}`)]);
   return {
@@ -122,7 +123,7 @@ function described(path: string, operation: Operation): object {
     summary,
     ...(description && { description }),
     security: key ? security[key] : [],
-    ...((named.length > 0 || headers.length > 0 || queried.length > 0) && { parameters: [...named, ...queried, ...headers] }),
+    ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: requested(operation) } }),
     responses: Object.fromEntries([...answers, ...refusals]),
   };

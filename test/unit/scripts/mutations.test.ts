@@ -2,8 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Coverage } from "../../../scripts/mutations/coverage.ts";
 import { drawn, type Planted, plantedIn } from "../../../scripts/mutations/mutant.ts";
 import { isEnough, shareOf, table } from "../../../scripts/mutations/score.ts";
+import type { Report } from "../../../scripts/mutations/selection.ts";
 
 const TEXTS: Readonly<Record<string, string>> = {
   "assembly/sum.ts": "// @ts-ignore: decorator\n@inline export function sum(a: f64, b: f64): f64 {\n  return a + b;\n}\n",
@@ -51,6 +53,25 @@ describe("mutants", () => {
     expect([2, 3, 4, 5].some((seed) => JSON.stringify(order(seed)) !== JSON.stringify(order(1)))).toBe(true);
     expect(new Set(order(3))).toEqual(new Set(planted.mutants.filter(({ file }) => file.startsWith("assembly/"))));
   });
+});
+
+it("selects the tests that reach a mutant, and all tests of a file whose set-up reaches it", () => {
+  const tests = [
+    { file: "test/a.test.ts", name: "adds", ms: 1 },
+    { file: "test/b.test.ts", name: "subtracts", ms: 2 },
+    { file: "test/b.test.ts", name: "divides", ms: 3 },
+  ];
+  const mutant = { file: "src/sum.ts", place: "1" } as Planted["mutants"][number];
+  const report: Pick<Report, "places" | "placesOfFile" | "failed" | "ms"> = { failed: false, ms: 1, places: [], placesOfFile: [] };
+  const selected = (...reports: Partial<Report>[]) =>
+    new Coverage(
+      tests,
+      reports.map((each, i) => ({ ...report, ...tests[i], ...each })),
+      [mutant],
+    ).testsOf(mutant).selection.files;
+  expect(selected({ places: ["1"] }, {})).toEqual([["test/a.test.ts", ["adds"]]]);
+  expect(selected({}, { placesOfFile: ["1"] })).toEqual([["test/b.test.ts", ["subtracts", "divides"]]]);
+  expect(selected({}, {})).toEqual([]);
 });
 
 describe("the score", () => {
