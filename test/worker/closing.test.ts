@@ -44,6 +44,18 @@ it("counts what only KV took of a bucket that begins at the watermark, of which 
   expect((await describeModel(model)).counts).toMatchObject({ impressions: 1, orphan: 1 });
 });
 
+it("sets its alarm for the oldest open impression, of those of several buckets", async () => {
+  const model = await createModel();
+  const first = Date.now();
+  await show(model, {});
+  vi.setSystemTime(first + 2 * QUARTER_MS);
+  await show(model, {});
+  await ring(model, Date.now());
+  expect(await alarmOf(model)).toBe(closing(first));
+  await ring(model, closing(first));
+  expect(await alarmOf(model)).toBe(closing(first + 2 * QUARTER_MS));
+});
+
 it("sets its alarm for a publication, a closing, an audit and a forgetting, each when it is due, and then for nothing", async () => {
   const model = await createModel();
   expect(await alarmOf(model)).toBeNull();
