@@ -4,8 +4,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs, stripVTControlCharacters as plain } from "node:util";
+import { stripVTControlCharacters as plain } from "node:util";
 import { experimental_readRawConfig as readConfig } from "wrangler";
+import { command } from "./command.ts";
 import { type Cloudflare, DeployError, deploy, type Ran, rehearse, type WranglerConfig } from "./deploy/deployment.ts";
 
 const USAGE = `Deploys the worker of wrangler.jsonc to Cloudflare. Creates the KV namespace and generates the secrets that are missing; overwrites
@@ -55,14 +56,7 @@ async function deployedBy(file: string): Promise<Ran["deployed"]> {
   return lines.map((line) => JSON.parse(line)).findLast(({ type }) => type === "deploy");
 }
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: { "dry-run": { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
-  });
-  if (values.help) {
-    console.log(USAGE);
-    return;
-  }
+async function main(values: { readonly "dry-run": boolean }): Promise<void> {
   const config = readConfig({ config: "wrangler.jsonc" }).rawConfig as unknown as WranglerConfig;
   const folder = await mkdtemp(join(tmpdir(), "afterclick-deploy-"));
   try {
@@ -74,10 +68,4 @@ async function main(): Promise<void> {
   }
 }
 
-try {
-  await main();
-} catch (error) {
-  const { message, stack, code } = error as NodeJS.ErrnoException;
-  console.error(error instanceof DeployError ? message : code?.startsWith("ERR_PARSE_ARGS") ? `${message}\n\n${USAGE}` : stack);
-  process.exitCode = 1;
-}
+await command({ usage: USAGE, options: { "dry-run": { type: "boolean", default: false } }, known: [DeployError], run: main });

@@ -1,12 +1,12 @@
 // npm run evaluate: estimates a policy's reward from a log of another policy's decisions.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { parseArgs } from "node:util";
 import { type Estimate, type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
-import { Presets, SingleBar } from "cli-progress";
+import { command, numberIn, UsageError, unreadable, type Values } from "./command.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
 import { eventSource } from "./evaluate/event-source.ts";
 import { type Source, SourceError } from "./evaluate/source.ts";
+import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
 import { LogMismatch } from "./verify/event-log.ts";
 
@@ -26,57 +26,35 @@ Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--options JSON] [
   --seed N        seed of the policy's randomness, default 0
   --json          print the result as JSON`;
 
-class UsageError extends Error {}
+const options = {
+  policy: { type: "string" },
+  action: { type: "string" },
+  options: { type: "string", default: "{}" },
+  "as-of": { type: "string" },
+  split: { type: "string", default: "0.5" },
+  draws: { type: "string", default: "100" },
+  seed: { type: "string", default: "0" },
+  json: { type: "boolean", default: false },
+} as const;
 
-async function main(args: string[]): Promise<void> {
-  const settings = parseSettings(args);
-  if (!settings) return;
-  const { file, asOf, split, draws, seed, json } = settings;
+async function main(values: Values<typeof options>, file: string): Promise<void> {
+  const { policy: id = "", action, json } = values;
+  if ((id === "") === (action === undefined))
+    throw new UsageError(`expected one of --policy and --action, got ${action === undefined ? "neither" : "both"}`);
+  const own = optionsOf(values.options);
+  const asOf = values["as-of"] === undefined ? undefined : timeOf(values["as-of"]);
+  const split = numberIn("--split", values.split, 0, 1);
+  const draws = numberIn("--draws", values.draws, 1, 10_000);
+  const seed = numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER);
   const source = await sourceOf(file, asOf);
-  const policy = settings.action === undefined ? descriptorOf(settings.policy, settings.options, source) : always(settings.action, source);
+  const policy = action === undefined ? descriptorOf(id, own, source) : always(action, source);
   const { window, reward, decisions: log } = source;
-  const bar = barOf("evaluated");
+  const bar = countingBar("evaluated");
   const request = { log, policy, asOf: asOf ?? source.end, window, reward, split, draws, seed, progress: bar.update };
   const evaluation = await evaluate(request).finally(bar.stop);
-  const name = settings.action === undefined ? settings.policy : `always ${settings.action}`;
-  const text = json
-    ? JSON.stringify({ policy: name, leftOut: Object.fromEntries(source.leftOut), ...evaluation })
-    : report(name, source, evaluation);
-  console.log(text);
-}
-
-function parseSettings(args: string[]) {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      policy: { type: "string" },
-      action: { type: "string" },
-      options: { type: "string", default: "{}" },
-      "as-of": { type: "string" },
-      split: { type: "string", default: "0.5" },
-      draws: { type: "string", default: "100" },
-      seed: { type: "string", default: "0" },
-      json: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  if (values.help) return void console.log(USAGE);
-  if (positionals.length !== 1) throw new UsageError(`expected one file EVENTS, got ${positionals.length}`);
-  const { policy = "", action, json } = values;
-  if ((policy === "") === (action === undefined))
-    throw new UsageError(`expected one of --policy and --action, got ${action === undefined ? "neither" : "both"}`);
-  return {
-    file: positionals[0],
-    policy,
-    action,
-    options: optionsOf(values.options),
-    asOf: values["as-of"] === undefined ? undefined : timeOf(values["as-of"]),
-    split: numberIn("--split", values.split, 0, 1),
-    draws: numberIn("--draws", values.draws, 1, 10_000),
-    seed: numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
-    json,
-  };
+  const name = action === undefined ? id : `always ${action}`;
+  const whole = { policy: name, leftOut: Object.fromEntries(source.leftOut), ...evaluation };
+  console.log(json ? JSON.stringify(whole) : report(name, source, evaluation));
 }
 
 function optionsOf(text: string): Record<string, unknown> {
@@ -93,14 +71,8 @@ function timeOf(text: string): number {
   return time;
 }
 
-function numberIn(option: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (text.trim() !== "" && value >= min && value <= max) return value;
-  throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
-}
-
 async function sourceOf(file: string, asOf: number | undefined): Promise<Source> {
-  const bar = barOf("read");
+  const bar = countingBar("read");
   const options = { asOf, progress: bar.update };
   const texts = () => createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   const source = await (/\.csv(\.gz)?$/.test(file) ? banditSource(file, options) : eventSource(texts(), options)).finally(bar.stop);
@@ -158,33 +130,11 @@ function report(name: string, { leftOut }: Source, evaluation: Evaluation): stri
   ].join("\n");
 }
 
-function barOf(what: string) {
-  const format = `{bar} {percentage}% | {value}/{total} ${what} | {eta_formatted} left`;
-  const bar = new SingleBar(
-    { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, clearOnComplete: true },
-    Presets.rect,
-  );
-  return {
-    update(done: number, all: number) {
-      if (!bar.isActive) bar.start(all, done);
-      bar.setTotal(all);
-      bar.update(done);
-    },
-    stop: () => bar.stop(),
-  };
-}
-
-function explain(error: Error): string {
-  if (error instanceof UsageError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS"))
-    return `${error.message}\n\n${USAGE}`;
-  if (["ENOENT", "EISDIR", "EACCES"].includes((error as NodeJS.ErrnoException).code ?? "")) return `Cannot read the log: ${error.message}`;
-  const known = [SourceError, LogError, LogMismatch, UnsupportedError, TypeError, RangeError].some((each) => error instanceof each);
-  return known ? error.message : (error.stack ?? error.message);
-}
-
-try {
-  await main(process.argv.slice(2));
-} catch (error) {
-  console.error(explain(error as Error));
-  process.exit(1);
-}
+await command({
+  usage: USAGE,
+  options,
+  argument: "file EVENTS",
+  known: [SourceError, LogError, LogMismatch, UnsupportedError, TypeError, RangeError],
+  explain: unreadable,
+  run: main,
+});

@@ -1,19 +1,20 @@
 // npm run mutations: plants small random errors in the product code, one at a time, and checks whether the tests fail.
 import { globSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
-import { Presets, SingleBar } from "cli-progress";
+import { command, type Values, wholeNumber } from "./command.ts";
 import { Coverage, measured } from "./mutations/coverage.ts";
 import { equivalentOf, equivalents } from "./mutations/equivalent.ts";
 import { drawn, FOLDERS, type Mutant, type Planted, plantedIn } from "./mutations/mutant.ts";
 import { isEnough, type Score, table } from "./mutations/score.ts";
 import { run, type SuiteTest } from "./mutations/suite.ts";
 import { Tree } from "./mutations/tree.ts";
+import { progressBar } from "./progress.ts";
 import { askedToStop } from "./worker-process.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** Number of mutants tested in parallel. */
 const LANES = 2;
+const SELDOM = { everyMs: 30_000 };
 
 const USAGE = `Plants small random errors in a copy of the product code, one at a time, and runs the tests that reach them. Prints the errors
 that no test noticed, and a table. Takes most of an hour, because it first runs the whole suite twice.
@@ -35,21 +36,15 @@ interface Judged {
   readonly fate: Fate;
 }
 
-async function main(): Promise<boolean> {
-  const { values } = parseArgs({
-    options: {
-      seed: { type: "string", multiple: true, default: ["1"] },
-      sample: { type: "string", default: "160" },
-      only: { type: "string", default: "" },
-      help: { type: "boolean", short: "h" },
-    },
-  });
-  if (values.help) {
-    console.log(USAGE);
-    return true;
-  }
-  const seeds = values.seed.map((seed) => wholeNumber("--seed", seed));
-  const sample = wholeNumber("--sample", values.sample);
+const options = {
+  seed: { type: "string", multiple: true, default: ["1"] as string[] },
+  sample: { type: "string", default: "160" },
+  only: { type: "string", default: "" },
+} as const;
+
+async function main(values: Values<typeof options>): Promise<boolean> {
+  const seeds = values.seed.map((seed) => wholeNumber("--seed", seed, 1));
+  const sample = wholeNumber("--sample", values.sample, 1);
   const planted = await plantedIn(ROOT);
   for (const each of equivalents) {
     const same = planted.mutants.filter((mutant) => equivalentOf(mutant) === each).length;
@@ -81,20 +76,10 @@ async function main(): Promise<boolean> {
   }
 }
 
-function wholeNumber(name: string, text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new MutationError(`${name}: expected a positive whole number, got ${text}`);
-}
-
-function progress(format: string): SingleBar {
-  return new SingleBar({ format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 30_000, hideCursor: true }, Presets.rect);
-}
-
 /** Runs the suite on the plain code and, in parallel, on code that reports the places that each test reaches. */
 async function measure(trees: readonly Tree[], planted: Planted, signal: AbortSignal): Promise<Coverage> {
   const files = globSync("test/**/*.test.ts", { cwd: ROOT }).sort();
-  const bar = progress("{bar} {value}/{total} test files measured | {duration_formatted}");
+  const bar = progressBar("{bar} {value}/{total} test files measured | {duration_formatted}", SELDOM);
   bar.start(files.length, 0);
   const begun = new Set<string>();
   const instrumented = await Tree.copyOf(ROOT, signal);
@@ -127,7 +112,7 @@ async function judge(
     const left = mutants.values();
     return Array.from({ length: Math.min(share, mutants.length) }, () => left);
   });
-  const bar = progress("{bar} {value}/{total} | {duration_formatted}, about {eta_formatted} left | {survived} survived | {at}");
+  const bar = progressBar("{bar} {value}/{total} | {duration_formatted}, about {eta_formatted} left | {survived} survived | {at}", SELDOM);
   const judged: Judged[] = [];
   bar.start(draws.length, 0, { survived: 0, at: "" });
   const waiting = draws.values();
@@ -182,10 +167,5 @@ function scoresOf(judged: readonly Judged[]): Score[] {
   }).filter(({ killed, survived, equivalent }) => killed + survived + equivalent > 0);
 }
 
-try {
-  process.exit((await main()) ? 0 : 1);
-} catch (error) {
-  const known = error instanceof MutationError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS");
-  console.error(known ? (error as Error).message : error);
-  process.exit(1);
-}
+await command({ usage: USAGE, options, known: [MutationError], run: main });
+process.exit();

@@ -1,7 +1,7 @@
 // Makes a release commit and its tag on this machine. The workflow release.yml publishes what the tag holds.
 import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
-import { parseArgs } from "node:util";
+import { command } from "./command.ts";
 
 const USAGE = `Usage: npm run release -- VERSION [--dry-run]
 
@@ -56,17 +56,7 @@ function withVersion(json: string, version: string): string {
   return `${JSON.stringify(content, null, 2)}\n`;
 }
 
-async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { "dry-run": { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
-  });
-  if (values.help) {
-    console.log(USAGE);
-    return;
-  }
-  const [version] = positionals;
-  if (positionals.length !== 1) throw new ReleaseError(`expected one VERSION, got ${positionals.length}\n\n${USAGE}`);
+async function main(values: { readonly "dry-run": boolean }, version: string): Promise<void> {
   const [changelog, manifest, lock] = await Promise.all(
     ["CHANGELOG.md", "package.json", "package-lock.json"].map((name) => readFile(name, "utf8")),
   );
@@ -90,10 +80,10 @@ async function main(): Promise<void> {
   console.log(`Committed and tagged v${version}. To publish it:\n\n  git push origin main v${version}`);
 }
 
-try {
-  await main();
-} catch (error) {
-  const { message, stack, code } = error as NodeJS.ErrnoException;
-  console.error(error instanceof ReleaseError ? message : code?.startsWith("ERR_PARSE_ARGS") ? `${message}\n\n${USAGE}` : stack);
-  process.exitCode = 1;
-}
+await command({
+  usage: USAGE,
+  options: { "dry-run": { type: "boolean", default: false } },
+  argument: "VERSION",
+  known: [ReleaseError],
+  run: main,
+});

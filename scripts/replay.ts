@@ -2,10 +2,11 @@
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
-import { Presets, SingleBar } from "cli-progress";
+import type { SingleBar } from "cli-progress";
 import { ApiError, call, UnreachableError } from "./api.ts";
+import { command, numberIn, UsageError, type Values } from "./command.ts";
 import { readDevVars } from "./dev-vars.ts";
+import { progressBar, refreshing } from "./progress.ts";
 import { Comparison } from "./replay/comparison.ts";
 import {
   type Catalogue,
@@ -34,26 +35,23 @@ Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--win
 Reads AFTERCLICK_SECRET_KEY and AFTERCLICK_WEBHOOK_SECRET from the environment or from .dev.vars in this folder.
 The last line is JSON: { served, delivered, joined, duplicate, late, lost }. Exit code 1: a conversion was lost.`;
 
+const PROGRESS =
+  "{bar} {percentage}% | {value}/{total} rows served | {delivered} conversions delivered, {waiting} waiting | {duration_formatted}";
 const CONCURRENCY = 16;
 const REGISTERED_AT_ONCE = 100;
 const SETTLE_EVERY_MS = 5_000;
 /** The learner takes conversions from the KV journal 5 minutes after a window has ended. */
 const JOURNAL_GRACE_MS = 6 * 60_000;
 
-class UsageError extends Error {}
-
-interface Settings {
-  readonly file: string;
-  readonly base: URL;
-  readonly model: string;
-  readonly plan: Plan;
-}
-
 interface Counts extends Counters {
   readonly impressions: number;
 }
 
-interface Session extends Settings {
+interface Session {
+  readonly file: string;
+  readonly base: URL;
+  readonly model: string;
+  readonly plan: Plan;
   readonly secretKey: string;
   readonly log: Log;
   readonly catalogue: Catalogue;
@@ -61,17 +59,31 @@ interface Session extends Settings {
   readonly run: string;
 }
 
-async function main(args: string[]): Promise<boolean> {
-  const settings = parseSettings(args);
-  if (!settings) return true;
-  const { file, base, model, plan } = settings;
+const options = {
+  url: { type: "string", default: "http://127.0.0.1:8787" },
+  conversions: { type: "string", default: "0.1" },
+  seed: { type: "string", default: "1" },
+  "window-ms": { type: "string", default: "30000" },
+  model: { type: "string" },
+} as const;
+
+async function main(values: Values<typeof options>, file: string): Promise<boolean> {
+  if (!URL.canParse(values.url)) throw new UsageError(`--url: expected a URL, got ${values.url}`);
+  const base = new URL(values.url);
+  const model = values.model ?? `replay-${basename(file).replace(/\.csv(\.gz)?$/, "")}`;
+  const plan = {
+    seed: numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
+    rate: numberIn("--conversions", values.conversions, 0, 1),
+    windowMs: numberIn("--window-ms", values["window-ms"], 1000, 30 * 86_400_000),
+  };
   const stored = await readDevVars();
   const secretKey = keyNamed("AFTERCLICK_SECRET_KEY", stored);
   const webhookSecret = keyNamed("AFTERCLICK_WEBHOOK_SECRET", stored);
   if (!/^whsec_[A-Za-z0-9+/]+=*$/.test(webhookSecret))
     throw new UsageError('AFTERCLICK_WEBHOOK_SECRET: expected whsec_ and base64; "npm start" makes one for a local worker');
   const log = await inspectLog(file);
-  const session = { ...settings, secretKey, log, catalogue: await readCatalogue(log, itemFileOf(file)), run: Date.now().toString(36) };
+  const catalogue = await readCatalogue(log, itemFileOf(file));
+  const session = { file, base, model, plan, secretKey, log, catalogue, run: Date.now().toString(36) };
 
   await call(base, "/healthz", { attempts: 1 });
   await configure(session);
@@ -82,7 +94,10 @@ async function main(args: string[]): Promise<boolean> {
   const tally = new Tally();
   const sender = new Sender({ base, secret: webhookSecret, run: session.run, plan, tally });
   const comparison = new Comparison();
-  const bar = startBar(log.rows, () => ({ delivered: tally.delivered, waiting: sender.waiting }));
+  const bar = progressBar(PROGRESS);
+  const progress = () => ({ delivered: tally.delivered, waiting: sender.waiting });
+  bar.start(log.rows, 0, progress());
+  refreshing(bar, () => bar.update(progress()));
   try {
     await Promise.all([serve(session, comparison, sender, bar), sender.run()]);
     await settle(session, tally);
@@ -95,44 +110,6 @@ async function main(args: string[]): Promise<boolean> {
   for (const [reason, count] of tally.losses) console.error(`lost ${count}: ${reason}`);
   console.log(JSON.stringify({ served: comparison.rows, delivered: tally.delivered, ...tally.counts }));
   return tally.counts.lost === 0;
-}
-
-function parseSettings(args: string[]): Settings | undefined {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      url: { type: "string", default: "http://127.0.0.1:8787" },
-      conversions: { type: "string", default: "0.1" },
-      seed: { type: "string", default: "1" },
-      "window-ms": { type: "string", default: "30000" },
-      model: { type: "string" },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  if (values.help) {
-    console.log(USAGE);
-    return undefined;
-  }
-  const [file] = positionals;
-  if (positionals.length !== 1) throw new UsageError(`expected one FILE, got ${positionals.length}`);
-  if (!URL.canParse(values.url)) throw new UsageError(`--url: expected a URL, got ${values.url}`);
-  return {
-    file,
-    base: new URL(values.url),
-    model: values.model ?? `replay-${basename(file).replace(/\.csv(\.gz)?$/, "")}`,
-    plan: {
-      seed: numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
-      rate: numberIn("--conversions", values.conversions, 0, 1),
-      windowMs: numberIn("--window-ms", values["window-ms"], 1000, 30 * 86_400_000),
-    },
-  };
-}
-
-function numberIn(option: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (text.trim() !== "" && value >= min && value <= max) return value;
-  throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
 }
 
 function keyNamed(name: string, stored: Readonly<Record<string, string>>): string {
@@ -210,27 +187,12 @@ async function settle({ base, secretKey: key, plan }: Session, tally: Tally): Pr
   }
 }
 
-function startBar(rows: number, progress: () => object): SingleBar {
-  const format =
-    "{bar} {percentage}% | {value}/{total} rows served | {delivered} conversions delivered, {waiting} waiting | {duration_formatted}";
-  const bar = new SingleBar({ format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, hideCursor: true }, Presets.rect);
-  bar.start(rows, 0, progress());
-  const refresh = setInterval(() => bar.update(progress()), 200);
-  bar.once("stop", () => clearInterval(refresh));
-  return bar;
-}
-
-function explain(error: Error): string {
-  if (error instanceof ApiError && error.status === 401) return `${error.message}. Use the AFTERCLICK_ keys of this worker.`;
-  if (error instanceof UsageError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS"))
-    return `${error.message}\n\n${USAGE}`;
-  if (error instanceof LogError || error instanceof ApiError || error instanceof UnreachableError) return error.message;
-  return error.stack ?? error.message;
-}
-
-try {
-  process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1;
-} catch (error) {
-  console.error(explain(error as Error));
-  process.exit(1);
-}
+await command({
+  usage: USAGE,
+  options,
+  argument: "FILE",
+  known: [LogError, ApiError, UnreachableError],
+  explain: (error) =>
+    error instanceof ApiError && error.status === 401 ? `${error.message}. Use the AFTERCLICK_ keys of this worker.` : undefined,
+  run: main,
+});

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
-import { Presets, SingleBar } from "cli-progress";
 import { closesAt } from "../worker/domain/bucket.ts";
 import { ApiError, call, UnreachableError } from "./api.ts";
+import { command, type Values, wholeNumber } from "./command.ts";
 import { freshSecrets, writeDevVars } from "./dev-vars.ts";
+import { progressBar, refreshing } from "./progress.ts";
 import { breaches, CLOSED_WITHIN_MS, type Evidence, type LoggedConversion, type LoggedImpression, tally } from "./soak/check.ts";
 import { foldedDigest, type LearntConfig } from "./soak/fold.ts";
 import type { Plan } from "./soak/plan.ts";
@@ -20,6 +20,8 @@ const MODEL = "soak";
 const ACTIONS = 8;
 const TIMING = { windowMs: 20_000, graceMs: 15_000 };
 const KILLS = 5;
+const PROGRESS =
+  "{bar} {percentage}% | {value}/{total} recommended | {accepted} conversions accepted, {kills} kills | {phase} | {duration_formatted}";
 const LOOKUPS_AT_ONCE = 16;
 const LONGEST_MS = 15 * 60_000;
 
@@ -34,7 +36,6 @@ Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N]
 
 The last line is JSON. Exit code 1: a check failed, and standard error says which. Takes at most ${LONGEST_MS / 60_000} minutes.`;
 
-class UsageError extends Error {}
 class StoppedError extends Error {}
 
 interface Session {
@@ -48,9 +49,20 @@ interface Session {
   readonly signal: AbortSignal;
 }
 
-async function main(args: string[]): Promise<boolean> {
-  const plan = parsePlan(args);
-  if (!plan) return true;
+const options = {
+  recommendations: { type: "string", default: "20000" },
+  conversions: { type: "string", default: "2000" },
+  seed: { type: "string", default: "1" },
+} as const;
+
+async function main(values: Values<typeof options>): Promise<boolean> {
+  const recommendations = wholeNumber("--recommendations", values.recommendations, 1, 100_000);
+  const plan = {
+    seed: wholeNumber("--seed", values.seed, 0),
+    recommendations,
+    conversions: wholeNumber("--conversions", values.conversions, 0, recommendations),
+    windowMs: TIMING.windowMs,
+  };
   const folder = await mkdtemp(join(tmpdir(), "afterclick-soak-"));
   const secretsFile = join(folder, "secrets.env");
   const secrets = freshSecrets();
@@ -82,40 +94,13 @@ async function stopped(signal: AbortSignal): Promise<never> {
   throw new StoppedError(await Promise.race([late, askedToStop().then(() => "Stopped by a signal.")]));
 }
 
-function parsePlan(args: string[]): Plan | undefined {
-  const { values } = parseArgs({
-    args,
-    options: {
-      recommendations: { type: "string", default: "20000" },
-      conversions: { type: "string", default: "2000" },
-      seed: { type: "string", default: "1" },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  if (values.help) {
-    console.log(USAGE);
-    return undefined;
-  }
-  const recommendations = wholeNumber("--recommendations", values.recommendations, 1, 100_000);
-  return {
-    seed: wholeNumber("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
-    recommendations,
-    conversions: wholeNumber("--conversions", values.conversions, 0, recommendations),
-    windowMs: TIMING.windowMs,
-  };
-}
-
-function wholeNumber(option: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-  throw new UsageError(`${option}: expected a whole number from ${min} to ${max}, got ${text}`);
-}
-
 async function soak(session: Session): Promise<boolean> {
   const { plan, victim, traffic, proxy } = session;
   await victim.start();
   await createModel(session);
-  const bar = startBar(session);
+  const bar = progressBar(PROGRESS);
+  bar.start(plan.recommendations, 0, { accepted: 0, kills: 0, phase: "traffic" });
+  refreshing(bar, () => bar.update(traffic.answered.size, { accepted: traffic.accepted.length, kills: victim.kills.length }));
   try {
     await Promise.all([traffic.run(), killMeanwhile(session)]);
     bar.update({ phase: "waiting until all buckets are closed" });
@@ -206,29 +191,5 @@ async function rewardsOf(
   return rewards;
 }
 
-function startBar({ plan, traffic, victim }: Session): SingleBar {
-  const format =
-    "{bar} {percentage}% | {value}/{total} recommended | {accepted} conversions accepted, {kills} kills | {phase} | {duration_formatted}";
-  const bar = new SingleBar({ format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, hideCursor: true }, Presets.rect);
-  bar.start(plan.recommendations, 0, { accepted: 0, kills: 0, phase: "traffic" });
-  const refresh = setInterval(
-    () => bar.update(traffic.answered.size, { accepted: traffic.accepted.length, kills: victim.kills.length }),
-    200,
-  );
-  bar.once("stop", () => clearInterval(refresh));
-  return bar;
-}
-
-function explain(error: Error): string {
-  if (error instanceof UsageError || (error as NodeJS.ErrnoException).code?.startsWith("ERR_PARSE_ARGS"))
-    return `${error.message}\n\n${USAGE}`;
-  const known = [StoppedError, StartError, ApiError, UnreachableError].some((kind) => error instanceof kind);
-  return known ? error.message : (error.stack ?? error.message);
-}
-
-try {
-  process.exit((await main(process.argv.slice(2))) ? 0 : 1);
-} catch (error) {
-  console.error(explain(error as Error));
-  process.exit(1);
-}
+await command({ usage: USAGE, options, known: [StoppedError, StartError, ApiError, UnreachableError], run: main });
+process.exit();

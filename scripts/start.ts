@@ -1,7 +1,7 @@
 // npm start: starts the worker on this machine, with local KV and Durable Objects, and sets up the demonstration shop.
-import { parseArgs } from "node:util";
 import { SHOP_MODEL, shopActions, shopModel } from "../pages/shop/assortment.ts";
 import { ApiError, call, UnreachableError } from "./api.ts";
+import { command } from "./command.ts";
 import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "./dev-vars.ts";
 import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./worker-process.ts";
 
@@ -56,16 +56,11 @@ async function setUpShop(base: URL, key: string): Promise<void> {
   await call(base, `/v1/models/${SHOP_MODEL}/actions`, { method: "PUT", key, json: { actions: shopActions } });
 }
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { port: { type: "string" }, help: { type: "boolean", short: "h", default: false } } });
-  if (values.help) {
-    console.log(USAGE);
-    return;
-  }
-  const port = await choosePort(values.port ?? process.env.PORT);
+async function main({ port: asked }: { readonly port?: string }): Promise<void> {
+  const port = await choosePort(asked ?? process.env.PORT);
   const vars = await prepareSecrets();
   const worker = new WorkerProcess({ port, state: STATE });
-  const asked = askedToStop();
+  const stopped = askedToStop();
   const died = worker.died();
   try {
     await Promise.race([
@@ -73,10 +68,10 @@ async function main(): Promise<void> {
         .healthy()
         .then(() => setUpShop(worker.base, vars.AFTERCLICK_SECRET_KEY))
         .then(() => announce(worker.base)),
-      asked,
+      stopped,
       died,
     ]);
-    await Promise.race([asked, died]);
+    await Promise.race([stopped, died]);
   } finally {
     await worker.stop();
   }
@@ -93,12 +88,5 @@ function announce(base: URL): void {
 `);
 }
 
-try {
-  await main();
-  process.exit(0);
-} catch (error) {
-  const { message, stack, code } = error as NodeJS.ErrnoException;
-  const known = error instanceof StartError || error instanceof ApiError || error instanceof UnreachableError;
-  console.error(known ? message : code?.startsWith("ERR_PARSE_ARGS") ? `${message}\n\n${USAGE}` : stack);
-  process.exit(1);
-}
+await command({ usage: USAGE, options: { port: { type: "string" } }, known: [StartError, ApiError, UnreachableError], run: main });
+process.exit();

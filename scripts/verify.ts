@@ -1,8 +1,8 @@
 // npm run verify: replays an exported log, and compares every decision and every digest.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { parseArgs } from "node:util";
-import { Presets, SingleBar } from "cli-progress";
+import { command, unreadable } from "./command.ts";
+import { countingBar } from "./progress.ts";
 import { LogMismatch } from "./verify/event-log.ts";
 import { verify } from "./verify/verification.ts";
 
@@ -13,38 +13,19 @@ Usage: npm run verify -- EVENTS
 
   EVENTS   a complete log from GET /v1/models/:model/events; retention and erasure must not have removed lines`;
 
-async function verified(file: string): Promise<string> {
+async function main(_: object, file: string): Promise<void> {
   const texts = () => createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
-  const format = "{bar} {percentage}% | {value}/{total} events | {eta_formatted} left";
-  const bar = new SingleBar(
-    { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: 10_000, clearOnComplete: true },
-    Presets.rect,
-  );
-  const { head, lines, last, tally } = await verify(texts, {
-    start: (events) => bar.start(events, 0),
-    update: (events) => bar.update(events),
-  }).finally(() => bar.stop());
+  const bar = countingBar("events");
+  const { head, lines, last, tally } = await verify(texts, bar.update).finally(bar.stop);
   const { decisions, elsewhere, conversions, digests } = tally;
-  return [
-    `${lines} events of model ${head.model}, up to event ${last}: all verified`,
-    `  ${decisions} decisions with their probabilities, ${conversions} conversions, ${digests} digests`,
-    ...(elsewhere > 0 ? [`  ${elsewhere} impressions were decided elsewhere: only their learning is verified`] : []),
-  ].join("\n");
+  console.log(`${lines} events of model ${head.model}, up to event ${last}: all verified`);
+  console.log(`  ${decisions} decisions with their probabilities, ${conversions} conversions, ${digests} digests`);
+  if (elsewhere > 0) console.log(`  ${elsewhere} impressions were decided elsewhere: only their learning is verified`);
 }
 
-function explain(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof LogMismatch) return `Not verified: ${error.message}`;
-  if (code === "ENOENT" || code === "EISDIR" || code === "EACCES") return `Cannot read the log: ${error.message}`;
-  return code?.startsWith("ERR_PARSE_ARGS") ? `${error.message}\n\n${USAGE}` : (error.stack ?? error.message);
-}
-
-try {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { help: { type: "boolean", short: "h", default: false } } });
-  if (!values.help && positionals.length !== 1)
-    throw Object.assign(new Error(`expected one file EVENTS, got ${positionals.length}`), { code: "ERR_PARSE_ARGS_COUNT" });
-  console.log(values.help ? USAGE : await verified(positionals[0]));
-} catch (error) {
-  console.error(explain(error as Error));
-  process.exit(1);
-}
+await command({
+  usage: USAGE,
+  argument: "file EVENTS",
+  explain: (error) => (error instanceof LogMismatch ? `Not verified: ${error.message}` : unreadable(error)),
+  run: main,
+});

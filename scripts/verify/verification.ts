@@ -10,22 +10,17 @@ export interface Verified {
   readonly tally: Tally;
 }
 
-export interface Progress {
-  start(events: number): void;
-  update(events: number): void;
-}
-
 const PROGRESS_EVERY = 256;
 
 /**
  * Reads a log twice. The first pass checks receipts and finds the states that later events need. The second pass replays the log.
- * @param texts returns the log's lines from the beginning at each call.
+ * @param texts returns the log's lines from the beginning at each call. @param progress is called now and then with the number of events.
  * @throws {LogMismatch} naming the first event that differs.
  */
-export async function verify(texts: () => Texts, progress?: Progress): Promise<Verified> {
+export async function verify(texts: () => Texts, progress?: (done: number, all: number) => void): Promise<Verified> {
   const needs = await needsOf(linesOf(texts(), { receipts: true }));
   const replay = new Replay(needs);
-  progress?.start(needs.lines);
+  progress?.(0, needs.lines);
   let head: HeadLine | undefined;
   let last = 0;
   let done = 0;
@@ -36,7 +31,7 @@ export async function verify(texts: () => Texts, progress?: Progress): Promise<V
     }
     await replay.take(line);
     last = line.seq;
-    if (++done % PROGRESS_EVERY === 0) progress?.update(done);
+    if (++done % PROGRESS_EVERY === 0) progress?.(done, needs.lines);
   }
   replay.finish(head as HeadLine);
   return { head: head as HeadLine, lines: done, last, tally: replay.tally };

@@ -1,0 +1,62 @@
+// The frame of a command: its command line and its errors.
+import { type ParseArgsConfig, parseArgs } from "node:util";
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+
+/** The parsed values of options. */
+export type Values<Chosen extends Options> = ReturnType<typeof parseArgs<{ options: Chosen }>>["values"];
+
+interface Command<Chosen extends Options> {
+  readonly usage: string;
+  /** All options except --help. */
+  readonly options?: Chosen;
+  /** Name of the one argument. Absent if the command takes none. */
+  readonly argument?: string;
+  /** Errors that are shown without their stack. */
+  readonly known?: readonly { [Symbol.hasInstance](error: unknown): boolean }[];
+  /** The text to show instead of an error's own message. */
+  explain?(error: Error): string | undefined;
+  /** Resolves to false for exit code 1. */
+  run(values: Values<Chosen>, argument: string): Promise<unknown>;
+}
+
+/** A wrong command line. The usage is shown below the message. */
+export class UsageError extends Error {}
+
+/** Runs a command with the arguments of this process, and sets the exit code. */
+export async function command<const Chosen extends Options>({ usage, options, argument, known = [], explain, run }: Command<Chosen>) {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: argument !== undefined,
+      options: { ...options, help: { type: "boolean", short: "h", default: false } },
+    });
+    if (values.help) return console.log(usage);
+    if (argument && positionals.length !== 1) throw new UsageError(`expected one ${argument}, got ${positionals.length}`);
+    process.exitCode = (await run(values as unknown as Values<Chosen>, positionals[0])) === false ? 1 : 0;
+  } catch (caught) {
+    const error = caught as NodeJS.ErrnoException;
+    const wrongUsage = error instanceof UsageError || error.code?.startsWith("ERR_PARSE_ARGS");
+    const plain = known.some((each) => error instanceof each) ? error.message : (error.stack ?? error.message);
+    console.error(wrongUsage ? `${error.message}\n\n${usage}` : (explain?.(error) ?? plain));
+    process.exit(1);
+  }
+}
+
+/** The text for a log that cannot be read. */
+export function unreadable({ code = "", message }: NodeJS.ErrnoException): string | undefined {
+  return ["ENOENT", "EISDIR", "EACCES"].includes(code) ? `Cannot read the log: ${message}` : undefined;
+}
+
+/** Parses the value of a numeric option. @throws {UsageError} */
+export function numberIn(option: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= min && value <= max) return value;
+  throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
+}
+
+/** Parses the value of an option that takes a whole number. @throws {UsageError} */
+export function wholeNumber(option: string, text: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new UsageError(`${option}: expected a whole number from ${min} to ${max}, got ${text}`);
+}

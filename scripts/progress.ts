@@ -1,0 +1,26 @@
+import { Presets, SingleBar } from "cli-progress";
+
+/** A progress bar on standard error. Without a terminal it prints a line every `everyMs`. */
+export function progressBar(format: string, { everyMs = 10_000, clearOnComplete = false } = {}): SingleBar {
+  const look = { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: everyMs, hideCursor: !clearOnComplete };
+  return new SingleBar({ ...look, clearOnComplete }, Presets.rect);
+}
+
+/** Calls `refresh` five times a second until the bar stops. */
+export function refreshing(bar: SingleBar, refresh: () => void): SingleBar {
+  const timer = setInterval(refresh, 200);
+  return bar.once("stop", () => clearInterval(timer));
+}
+
+/** A bar for `what`, such as "events". It starts with the first update, and disappears at the end. */
+export function countingBar(what: string) {
+  const bar = progressBar(`{bar} {percentage}% | {value}/{total} ${what} | {eta_formatted} left`, { clearOnComplete: true });
+  return {
+    update(done: number, all: number) {
+      if (!bar.isActive) bar.start(all, done);
+      bar.setTotal(all);
+      bar.update(done);
+    },
+    stop: () => bar.stop(),
+  };
+}
