@@ -49,27 +49,13 @@ export function miniCases(file: Json): Case[] {
       equal("unique candidates", new Set(batches.map(({ index }) => index)).size, result.unique);
       equal("switches", batches.length, result.switches);
       const { mean_at_choice: mean, var_at_choice: variance, beta, feedback_sum: feedback } = result;
-      close(
-        "mean",
-        batches.map(({ first }) => first.mean),
-        mean,
-        1e-9,
-        1e-9,
-      );
-      close(
-        "width",
-        batches.map(({ first }) => first.width),
-        beta.map((each: number, h: number) => each * Math.sqrt(variance[h])),
-        1e-9,
-        1e-9,
-      );
-      close(
-        "feedback",
-        batches.map((batch) => batch.feedback),
-        feedback,
-        1e-12,
-        1e-12,
-      );
+      const means = batches.map(({ first }) => first.mean);
+      close("mean", means, mean, 1e-9, 1e-9);
+      const widths = beta.map((each: number, h: number) => each * Math.sqrt(variance[h]));
+      const ownWidths = batches.map(({ first }) => first.width);
+      close("width", ownWidths, widths, 1e-9, 1e-9);
+      const sums = batches.map((batch) => batch.feedback);
+      close("feedback", sums, feedback, 1e-12, 1e-12);
     },
   }));
 }

@@ -45,9 +45,7 @@ function posteriorCases({ cases }: Json): Case[] {
     name: c.label,
     async run() {
       const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
-      c.X.forEach((x: number[], i: number) => {
-        learn(posterior, x, c.y[i]);
-      });
+      for (const [i, x] of c.X.entries()) learn(posterior, x, c.y[i]);
       checkPosterior(posterior, c, c.suggested_abs_tol);
       close("cov", posterior.covariance(flat(c.Xs)), c.cov, c.suggested_abs_tol);
       // Log-determinant and likelihood are sums over n rows, so their errors grow with n.
@@ -76,9 +74,7 @@ function incrementalCases({ cases }: Json): Case[] {
     async run() {
       const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
       for (const step of c.steps) {
-        if (step.n > 0) {
-          learn(posterior, c.X[step.n - 1], c.y[step.n - 1]);
-        }
+        if (step.n > 0) learn(posterior, c.X[step.n - 1], c.y[step.n - 1]);
         checkPosterior(posterior, step, c.suggested_abs_tol, c.Xs);
         close("logdet", 2 * posterior.informationGain(), step.logdet_I_plus_K_over_lam, c.suggested_abs_tol, c.suggested_abs_tol);
         if (step.log_marginal_likelihood === null) continue;
@@ -94,19 +90,13 @@ function replicatedCases({ cases }: Json): Case[] {
     async run() {
       const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
       c.X_unique.forEach((x: number[], i: number) => {
-        for (let count = 0; count < c.counts[i]; count++) {
-          learn(posterior, x, c.y[i][count]);
-        }
+        for (let count = 0; count < c.counts[i]; count++) learn(posterior, x, c.y[i][count]);
       });
       equal("unique points", posterior.size, c.X_unique.length);
       checkPosterior(posterior, { ...c, mean: c.expanded_mean, var: c.expanded_var }, c.suggested_abs_tol);
       close("expanded logdet", 2 * posterior.informationGain(), c.expanded_logdet, 10 * c.suggested_abs_tol);
-      close(
-        "sums of feedback",
-        c.y.map((feedback: number[]) => feedback.reduce((sum, each) => sum + each, 0)),
-        c.y_sum,
-        1e-12,
-      );
+      const sums = c.y.map((feedback: number[]) => feedback.reduce((sum, each) => sum + each, 0));
+      close("sums of feedback", sums, c.y_sum, 1e-12);
       checkPosterior(posterior, c, c.suggested_abs_tol);
       close("cov", posterior.covariance(flat(c.Xs)), c.cov, c.suggested_abs_tol);
       close("logdet", 2 * posterior.informationGain(), c.logdet_I_plus_WKW_over_lam, 10 * c.suggested_abs_tol);
@@ -195,17 +185,8 @@ function checkRounds(states: Json[] | undefined, first: number, last: number): v
   }
 }
 
-const SDF_IDS: Record<string, string> = {
-  "GP-UCB-SDF": "gp-ucb-sdf",
-  "GP-TS-SDF": "gp-ts-sdf",
-  "GP-UCB": "gp-ucb",
-  "asy-TS": "asy-ts",
-  "GP-BUCB": "gp-bucb",
-  "GP-BTS": "gp-bts",
-  sdf: "gp-ucb-sdf",
-  ignore: "gp-ucb",
-  halluc: "gp-bucb",
-};
+/** Policies whose name in a file is not their id in capitals. */
+const SDF_IDS: Record<string, string> = { sdf: "gp-ucb-sdf", ignore: "gp-ucb", halluc: "gp-bucb" };
 
 function sdfCases(file: Json): Case[] {
   const { kernel, lam, beta = 1, By = 1, eps, delays, z, first } = file;
@@ -220,7 +201,7 @@ function sdfCases(file: Json): Case[] {
       const window = result.m ?? file.m ?? 6;
       const dimension = points(0)[0].length;
       const options = { dimension, kernel: kernelOf(kernel), noiseVariance: lam };
-      const id = SDF_IDS[result.method] ?? result.method;
+      const id = SDF_IDS[result.method] ?? result.method.toLowerCase();
       const policy = await running(id, id.endsWith("sdf") ? { ...options, beta, rewardBound: By } : options, window);
       if (!policy) return "skipped";
       checkRounds(result.posterior_before_choice, 2, delays.length);

@@ -56,10 +56,15 @@ export function zoomingCases({ cases }: Json): Case[] {
   }));
 }
 
-interface ArmState {
-  observed: number;
-  sum: number;
-  cached: number;
+interface Rewards {
+  readonly observed: number;
+  readonly sum: number;
+}
+
+const meanOf = ({ sum, observed }: Rewards): number => (observed ? sum / observed : 0);
+
+interface ArmState extends Rewards {
+  readonly cached: number;
 }
 
 /** Derives events from changes of the policy's sums and compares them with the file's events. */
@@ -100,7 +105,7 @@ class ZoomingCheck implements Check {
     this.#chosen.push(arm);
     equal(`choice of round ${t}`, arm, this.#case.choices[t - 1]);
     const { observed, sum } = this.#before.get(index) ?? { observed: 0, sum: 0 };
-    close(`mean of round ${t}`, mean, observed ? sum / observed : 0, TOLERANCE);
+    close(`mean of round ${t}`, mean, meanOf({ sum, observed }), TOLERANCE);
     close(`radius of round ${t}`, width / 2, this.#widest / Math.sqrt(1 + observed), TOLERANCE);
   }
 
@@ -126,18 +131,9 @@ class ZoomingCheck implements Check {
     close("arms", this.#coordinates.flat(), arms.flat(), 0);
     equal("v", states.map(({ observed }) => observed).join(), v.join());
     equal("still cached", states.map((each) => each.cached).join(), cached.join());
-    close(
-      "mean",
-      states.map(({ sum, observed }) => (observed ? sum / observed : 0)),
-      mean.map(Number),
-      TOLERANCE,
-    );
-    close(
-      "radius",
-      states.map(({ observed }) => this.#widest / Math.sqrt(1 + observed)),
-      radius,
-      TOLERANCE,
-    );
+    close("mean", states.map(meanOf), mean.map(Number), TOLERANCE);
+    const radii = states.map(({ observed }) => this.#widest / Math.sqrt(1 + observed));
+    close("radius", radii, radius, TOLERANCE);
     equal("events", this.#event, events.length);
     for (const [kind, count] of Object.entries(this.#case.event_counts)) {
       equal(`events ${kind}`, events.filter((event: Json) => event[1] === kind).length, count);
@@ -156,10 +152,8 @@ export function dlppCases({ cases }: Json): Case[] {
   }));
 }
 
-interface BallState {
-  centre: number[];
-  observed: number;
-  sum: number;
+interface BallState extends Rewards {
+  readonly centre: number[];
 }
 
 /** Compares the balls of each phase, read from the policy's sums, with the file. */
@@ -210,27 +204,15 @@ class DlppCheck implements Check {
     const { phase, balls } = this.#look();
     const what = `of phase ${expected.phase}`;
     equal("phase", phase, expected.phase);
-    equal(
-      `whether all balls ${what} have their rewards`,
-      Math.min(...balls.map(({ observed }) => observed)) >= expected.vm,
-      expected.complete,
-    );
+    const complete = balls.every(({ observed }) => observed >= expected.vm);
+    equal(`whether all balls ${what} have their rewards`, complete, expected.complete);
     if (expected.complete) this.#measure(phase, balls);
     if (t === this.#case.T) close("smallest distance to the pruning threshold", this.#margin, this.#case.min_prune_margin, TOLERANCE);
     equal(`number of balls ${what}`, balls.length, expected.balls.length);
-    close(
-      `balls ${what}`,
-      balls.flatMap(({ centre }) => centre),
-      expected.balls.flat(),
-      0,
-    );
+    const centres = balls.flatMap(({ centre }) => centre);
+    close(`balls ${what}`, centres, expected.balls.flat(), 0);
     equal(`v ${what}`, balls.map(({ observed }) => observed).join(), expected.v.join());
-    close(
-      `mean ${what}`,
-      balls.map(({ sum, observed }) => (observed ? sum / observed : 0)),
-      expected.mean.map(Number),
-      TOLERANCE,
-    );
+    close(`mean ${what}`, balls.map(meanOf), expected.mean.map(Number), TOLERANCE);
   }
 
   /** Keeps the smallest distance of a ball to the pruning threshold. */

@@ -33,18 +33,11 @@ export function table(scores: readonly Score[]): string {
   const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
   const rows = [...scores, total(scores)].map((score) => {
     const { value, low, high } = shareOf(score);
-    return [score.folder, score.killed, score.survived, score.equivalent, percent(value), `${percent(low)} to ${percent(high)}`].map(
-      String,
-    );
+    const counts = [score.killed, score.survived, score.equivalent].map(String);
+    return [score.folder, ...counts, percent(value), `${percent(low)} to ${percent(high)}`];
   });
   const lines = [["folder", "killed", "survived", "equivalent", "share killed", "95 % interval"], ...rows];
   const widths = lines[0].map((_, column) => Math.max(...lines.map((cells) => cells[column].length)));
-  return lines
-    .map((cells) =>
-      cells
-        .map((cell, column) => cell.padEnd(widths[column]))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  const padded = lines.map((cells) => cells.map((cell, column) => cell.padEnd(widths[column])).join("  "));
+  return padded.map((line) => line.trimEnd()).join("\n");
 }

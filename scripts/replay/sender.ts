@@ -1,11 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { ApiError, call, UnreachableError } from "../api.ts";
+import { type Delivered, signed } from "../webhook.ts";
 import { type Plan, repeatDelay, shuffled } from "./plan.ts";
 import type { Event, Tally } from "./tally.ts";
 
 const TICK_MS = 200;
 const MOST_ITEMS = 8;
+
+interface SenderOptions {
+  readonly base: URL;
+  readonly secret: string;
+  /** Makes the webhook ids of this run unique. */
+  readonly run: string;
+  readonly plan: Plan;
+  readonly tally: Tally;
+}
 
 interface Waiting {
   readonly event: Event;
@@ -13,36 +23,28 @@ interface Waiting {
   readonly dueAt: number;
 }
 
-/** A signed webhook. It is sent again as the same bytes with the same id. */
+/** A webhook and its events. */
 interface Signed {
   readonly events: readonly Event[];
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly request: ReturnType<typeof signed>;
 }
 
 /** Simulates a shop's backend: sends due conversions in signed webhooks, out of order and some of them twice. */
 export class Sender {
-  readonly #base: URL;
+  readonly #options: SenderOptions;
   readonly #webhook: Webhook;
-  readonly #run: string;
-  readonly #plan: Plan;
-  readonly #tally: Tally;
   #waiting: Waiting[] = [];
   #repeats: { readonly signed: Signed; readonly dueAt: number }[] = [];
   #webhooks = 0;
   #complete = false;
 
-  /** @param options.run makes the webhook ids of this run unique. */
-  constructor(options: { base: URL; secret: string; run: string; plan: Plan; tally: Tally }) {
-    this.#base = options.base;
+  constructor(options: SenderOptions) {
+    this.#options = options;
     this.#webhook = new Webhook(options.secret);
-    this.#run = options.run;
-    this.#plan = options.plan;
-    this.#tally = options.tally;
   }
 
   schedule(row: number, impressionId: string, shownAt: number, delayMs: number): void {
-    const event = { impressionId, windowEndsAt: shownAt + this.#plan.windowMs, happenedAt: 0 };
+    const event = { impressionId, windowEndsAt: shownAt + this.#options.plan.windowMs, happenedAt: 0 };
     this.#waiting.push({ event, row, dueAt: shownAt + delayMs });
   }
 
@@ -69,44 +71,36 @@ export class Sender {
     this.#repeats = this.#repeats.filter(({ dueAt }) => dueAt > now);
     const due = this.#waiting.filter(({ dueAt }) => dueAt <= now);
     this.#waiting = this.#waiting.filter(({ dueAt }) => dueAt > now);
-    const events = shuffled(this.#plan, due, ({ row }) => row).map(({ event }) => event);
+    const events = shuffled(this.#options.plan, due, ({ row }) => row).map(({ event }) => event);
     const webhooks = Array.from({ length: Math.ceil(events.length / MOST_ITEMS) }, (_, i) => {
-      const signed = this.#sign(events.slice(i * MOST_ITEMS, (i + 1) * MOST_ITEMS), now);
-      const delay = repeatDelay(this.#plan, this.#webhooks++);
-      if (delay !== undefined) this.#repeats.push({ signed, dueAt: now + TICK_MS + delay });
-      return signed;
+      const webhook = this.#sign(events.slice(i * MOST_ITEMS, (i + 1) * MOST_ITEMS), now);
+      const delay = repeatDelay(this.#options.plan, this.#webhooks++);
+      if (delay !== undefined) this.#repeats.push({ signed: webhook, dueAt: now + TICK_MS + delay });
+      return webhook;
     });
     return [...webhooks, ...repeats];
   }
 
   #sign(events: Event[], now: number): Signed {
     for (const event of events) event.happenedAt = now;
-    const id = `msg_${this.#run}_${this.#webhooks}`;
+    const id = `msg_${this.#options.run}_${this.#webhooks}`;
     const sentAt = new Date(now);
     const data = events.map(({ impressionId }) => ({ impressionId, reward: 1 }));
     const body = JSON.stringify({ type: "conversion", timestamp: sentAt.toISOString(), data });
-    return {
-      events,
-      body,
-      headers: {
-        "content-type": "application/json",
-        "webhook-id": id,
-        "webhook-timestamp": String(Math.floor(now / 1000)),
-        "webhook-signature": this.#webhook.sign(id, sentAt, body),
-      },
-    };
+    return { events, request: signed(this.#webhook, id, sentAt, body) };
   }
 
-  async #deliver({ events, body, headers }: Signed): Promise<void> {
+  async #deliver({ events, request }: Signed): Promise<void> {
+    const { base, tally } = this.#options;
     try {
-      const answer = await call<{ conversions: { status: string }[] }>(this.#base, "/v1/conversions", { method: "POST", body, headers });
+      const answer = await call<Delivered>(base, "/v1/conversions", request);
       events.forEach((event, i) => {
-        this.#tally.take(event, answer.body.conversions[i]?.status ?? "nothing", answer.resent);
+        tally.take(event, answer.body.conversions[i]?.status ?? "nothing", answer.resent);
       });
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) throw error;
       if (!(error instanceof ApiError || error instanceof UnreachableError)) throw error;
-      this.#tally.lose(error.message, events.length);
+      tally.lose(error.message, events.length);
     }
   }
 }

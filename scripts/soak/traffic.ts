@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { ApiError, type Call, call, UnreachableError } from "../api.ts";
+import { type Delivered, signed } from "../webhook.ts";
 import type { Accepted } from "./check.ts";
 import { converts, type Plan, type Report, reportsOf } from "./plan.ts";
 import { REQUEST_NAME } from "./proxy.ts";
@@ -127,14 +128,8 @@ export class Traffic {
       ...(reward !== null && { reward }),
     }));
     const body = JSON.stringify({ type, timestamp: now.toISOString(), data: data.length === 1 ? data[0] : data });
-    const headers = {
-      "content-type": "application/json",
-      "webhook-id": id,
-      "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
-      "webhook-signature": this.#webhook.sign(id, now, body),
-    };
-    const post = async () =>
-      (await this.#persist<{ conversions: { status: string }[] }>("/v1/conversions", { method: "POST", body, headers })).conversions;
+    const request = signed(this.#webhook, id, now, body);
+    const post = async () => (await this.#persist<Delivered>("/v1/conversions", request)).conversions;
     const answers = [await post()];
     const acceptedAt = Date.now();
     if (items.some(({ report }) => report.repeated)) answers.push(await post());
