@@ -4,6 +4,7 @@ import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { decimal, duration, percent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
+import { Figure } from "./figures.tsx";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 /** Possible labels of the logarithmic axis, in milliseconds. */
@@ -69,23 +70,9 @@ function summaryOf({ delay, windowMs, now }: { delay: Delay; windowMs: number; n
   );
 }
 
-function cellsOf({
-  delayMs,
-  probability,
-  low,
-  high,
-  stillConverts,
-}: Delay["distribution"][number]): readonly [string, string, string, string] {
+function cellsOf(point: Delay["distribution"][number]): readonly [string, string, string, string] {
+  const { delayMs, probability, low, high, stillConverts } = point;
   return [duration(delayMs), percent(probability), `${percent(low)} to ${percent(high)}`, percent(stillConverts)];
-}
-
-function Figure({ name, value, title }: { name: string; value: string; title: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd title={title}>{value}</dd>
-    </div>
-  );
 }
 
 /** The estimated delay distribution, and the conversion rate corrected for pending impressions. */

@@ -1,11 +1,19 @@
 import { useEffect, useRef } from "hono/jsx/dom";
 import type { Candidate, Explanation } from "../../worker/protocol/answers.ts";
+import { Legend, Marks } from "../ui/marks.tsx";
 import { column, decimal, duration, moment, whole } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
+import { Table } from "../ui/table.tsx";
 import { scaleOf } from "./scale.ts";
 
 /** Most candidates listed. The shown one is always listed. */
 const LISTED = 12;
+
+const legend = [
+  { mark: "mean", name: "mean" },
+  { mark: "band", name: "width" },
+  { mark: "score", name: "score, which sets the rank" },
+];
 
 /** One or two sentences that say why this action was shown. */
 function reasonsOf({ arm, decision, modelVersion }: Explanation): string {
@@ -29,7 +37,7 @@ function listOf({ candidates, action }: Explanation): readonly Candidate[] {
 function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (value: number) => string; write: (value: number) => string }) {
   const { candidate, shown, place, write } = props;
   const { id, mean, width, score } = candidate;
-  const positions = {
+  const places = {
     "--zero": place(0),
     "--low": place(mean - width),
     "--high": place(mean + width),
@@ -42,12 +50,7 @@ function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (val
         {id} {shown && <span class="tag">shown</span>}
       </th>
       <td class="plot" aria-hidden="true">
-        <div style={positions}>
-          <i class="zero" />
-          <i class="band" />
-          <i class="mean" />
-          <i class="score" />
-        </div>
+        <Marks places={places} marks={["zero", "band", "mean", "score"]} />
       </td>
       <td class="number">
         {write(mean)} <small>± {write(width)}</small>
@@ -57,28 +60,12 @@ function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (val
   );
 }
 
-function Legend({ left }: { left: number }) {
-  return (
-    <ul class="legend">
-      <li>
-        <i class="mean" /> mean
-      </li>
-      <li>
-        <i class="band" /> width
-      </li>
-      <li>
-        <i class="score" /> score, which sets the rank
-      </li>
-      {left > 0 && <li>{whole(left)} more scored less</li>}
-    </ul>
-  );
-}
-
 function Candidates({ explanation }: { explanation: Explanation }) {
   const listed = listOf(explanation);
   const values = listed.flatMap(({ mean, width, score }) => [mean - width, mean + width, score]);
   const { most, place } = scaleOf([0, ...values]);
   const write = column(values);
+  const left = (explanation.candidates?.length ?? 0) - listed.length;
   return (
     <>
       <h3 id="candidates">Candidates now, in the same context</h3>
@@ -121,36 +108,21 @@ function Candidates({ explanation }: { explanation: Explanation }) {
           </tr>
         </tfoot>
       </table>
-      <Legend left={(explanation.candidates?.length ?? 0) - listed.length} />
+      <Legend entries={legend}>{left > 0 && <li>{whole(left)} more scored less</li>}</Legend>
     </>
   );
 }
 
 function Conversions({ conversions, shownAt }: { conversions: readonly Explanation["conversions"][number][]; shownAt: number }) {
-  return (
-    <table class="numbers">
-      <thead>
-        <tr>
-          <th scope="col">Arrived</th>
-          <th scope="col">Goal</th>
-          <th scope="col">Reward</th>
-          <th scope="col">Status</th>
-        </tr>
-      </thead>
-      <tbody>
-        {conversions.map(({ goal, reward, at, status }, i) => (
-          <tr key={i}>
-            <th scope="row">
-              after {duration(at - shownAt)} <small>at {moment(at, true)}</small>
-            </th>
-            <td>{goal}</td>
-            <td>{reward === null ? "retracted" : decimal(reward)}</td>
-            <td>{status}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+  const rows = conversions.map(({ goal, reward, at, status }) => [
+    <>
+      after {duration(at - shownAt)} <small>at {moment(at, true)}</small>
+    </>,
+    goal,
+    reward === null ? "retracted" : decimal(reward),
+    status,
+  ]);
+  return <Table class="numbers" columns={["Arrived", "Goal", "Reward", "Status"]} rows={rows} />;
 }
 
 /** One impression: the shown action, its competitors, the reason for the choice, and its conversions. */

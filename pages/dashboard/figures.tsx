@@ -6,9 +6,21 @@ const groups: readonly { readonly title: string; readonly names: readonly (keyof
   { title: "Conversion events", names: ["applied", "duplicate", "late", "conflict", "orphan"] },
 ];
 
+/** A number with its name. `title` explains it. */
+export function Figure({ name, value, title }: { name: string; value: string; title: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd title={title}>{value}</dd>
+    </div>
+  );
+}
+
 /** A model's counts, the lag of its registrations, and the age of its snapshot. */
 export function Figures({ metrics }: { metrics: Metrics }) {
   const { counts, snapshot, lagMs } = metrics;
+  const lag = lagMs === null ? "–" : duration(lagMs);
+  const age = snapshot ? `${duration(snapshot.ageMs)} old` : "–";
   return (
     <section class="wide figures" aria-label="Counts">
       {groups.map(({ title, names }) => (
@@ -27,16 +39,8 @@ export function Figures({ metrics }: { metrics: Metrics }) {
       <div>
         <h2>Learner</h2>
         <dl>
-          <div>
-            <dt>lag</dt>
-            <dd title="Time between showing and registering the newest impression">{lagMs === null ? "–" : duration(lagMs)}</dd>
-          </div>
-          <div>
-            <dt>snapshot</dt>
-            <dd title={snapshot ? `Version ${snapshot.version}` : "None published yet"}>
-              {snapshot ? `${duration(snapshot.ageMs)} old` : "–"}
-            </dd>
-          </div>
+          <Figure name="lag" value={lag} title="Time between showing and registering the newest impression" />
+          <Figure name="snapshot" value={age} title={snapshot ? `Version ${snapshot.version}` : "None published yet"} />
         </dl>
       </div>
     </section>

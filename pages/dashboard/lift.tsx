@@ -1,4 +1,5 @@
 import type { Lift, Metrics } from "../../worker/protocol/answers.ts";
+import { Marks } from "../ui/marks.tsx";
 import { decimal, signed, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 import { scaleOf } from "./scale.ts";
@@ -36,6 +37,7 @@ export function LiftOf({ metrics: { model, lift, buckets } }: { metrics: Metrics
         : "No clear difference yet: the interval contains zero.";
   const { place } = scaleOf([0, low, high]);
   const zero = { "--zero": place(0) };
+  const places = { ...zero, "--low": place(low), "--high": place(high), "--mean": place(difference) };
   return (
     <div class="lift">
       <div class="half">
@@ -52,11 +54,7 @@ export function LiftOf({ metrics: { model, lift, buckets } }: { metrics: Metrics
           {relative === null ? "" : `, ${signed(Math.round(100 * relative))} % of the holdout's`}
         </p>
         <div class="plot" aria-hidden="true">
-          <div style={{ ...zero, "--low": place(low), "--high": place(high), "--mean": place(difference) }}>
-            <i class="zero" />
-            <i class="band" />
-            <i class="mean" />
-          </div>
+          <Marks places={places} marks={["zero", "band", "mean"]} />
         </div>
         <div class="line" style={zero} aria-hidden="true">
           <span>0</span>

@@ -1,7 +1,15 @@
 import { useState } from "hono/jsx/dom";
+import { Legend, Marks } from "../ui/marks.tsx";
+import { Head } from "../ui/table.tsx";
 import { products } from "./assortment.ts";
 import type { Session } from "./session.ts";
 import { productOf, profileOf } from "./story.ts";
+
+const legend = [
+  { mark: "mean", name: "mean" },
+  { mark: "band", name: "width" },
+  { mark: "before", name: "mean before your last action" },
+];
 
 /** Position on the chart, which shows 0 to 100 %. */
 function place(value: number): string {
@@ -17,7 +25,7 @@ function Row({ session, product, revealed }: { session: Session; product: string
   const { mean, width } = estimate;
   const before = session.before.get(product) ?? mean;
   const change = percent(mean) - percent(before);
-  const positions = {
+  const places = {
     "--low": place(mean - width),
     "--high": place(mean + width),
     "--mean": place(mean),
@@ -28,12 +36,7 @@ function Row({ session, product, revealed }: { session: Session; product: string
     <tr data-product={product}>
       <th scope="row">{productOf(product).name}</th>
       <td class="plot" aria-hidden="true">
-        <div style={positions}>
-          <i class="band" />
-          <i class="before" />
-          {revealed && <i class="taste" />}
-          <i class="mean" />
-        </div>
+        <Marks places={places} marks={["band", "before", ...(revealed ? ["taste"] : []), "mean"]} />
       </td>
       <td class="number">
         {percent(mean)} % <small>± {percent(width)}</small>
@@ -53,14 +56,7 @@ export function Estimates({ session }: { session: Session }) {
       <h2 id="estimates">Expected purchase rates for {profileOf(session.profile).name}</h2>
       <p class="quiet">Probability that a shown product is bought</p>
       <table aria-labelledby="estimates">
-        <thead class="unseen">
-          <tr>
-            <th scope="col">Product</th>
-            <th scope="col">Chart</th>
-            <th scope="col">Mean and width</th>
-            <th scope="col">Change since your last action</th>
-          </tr>
-        </thead>
+        <Head class="unseen" columns={["Product", "Chart", "Mean and width", "Change since your last action"]} />
         <tbody>
           {products.map(({ id }) => (
             <Row key={id} session={session} product={id} revealed={revealed} />
@@ -81,22 +77,7 @@ export function Estimates({ session }: { session: Session }) {
           </tr>
         </tfoot>
       </table>
-      <ul class="legend">
-        <li>
-          <i class="mean" /> mean
-        </li>
-        <li>
-          <i class="band" /> width
-        </li>
-        <li>
-          <i class="before" /> mean before your last action
-        </li>
-        {revealed && (
-          <li>
-            <i class="taste" /> true taste
-          </li>
-        )}
-      </ul>
+      <Legend entries={revealed ? [...legend, { mark: "taste", name: "true taste" }] : legend} />
       <label class="reveal">
         <input type="checkbox" checked={revealed} onChange={() => reveal(!revealed)} />
         Show the simulated visitors' true tastes, hidden from the model

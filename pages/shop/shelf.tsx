@@ -11,6 +11,9 @@ const delays = [
   { label: "in 1 min", value: 60_000 },
 ];
 
+/** The text of a product's button, by its status. */
+const labels = { pending: "Buy", bought: "Bought", converted: "Converted", expired: "Expired", late: "Too late", refused: "Refused" };
+
 const euros = new Intl.NumberFormat("en", { style: "currency", currency: "EUR", maximumFractionDigits: 0 });
 
 function Choice<Value>(props: {
@@ -45,11 +48,7 @@ function Card({ session, shown, now }: { session: Session; shown: Shown; now: nu
       <h3>{name}</h3>
       <p class="price">{euros.format(price)}</p>
       <button type="button" aria-label={`Buy ${name}`} disabled={shown.status !== "pending"} onClick={() => session.buy(shown)}>
-        {
-          { pending: "Buy", bought: "Bought", converted: "Converted", expired: "Expired", late: "Too late", refused: "Refused" }[
-            shown.status
-          ]
-        }
+        {labels[shown.status]}
       </button>
       <p class="story">{story(shown, now)}</p>
     </li>

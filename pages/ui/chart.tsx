@@ -1,5 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
 import uPlot from "uplot";
+import { Legend } from "./marks.tsx";
+import { Table } from "./table.tsx";
 
 /** A chart as a drawing, as text and as a table. */
 export interface ChartProps {
@@ -45,33 +47,6 @@ export function upwards(write: (value: number) => string): uPlot.Axis {
 
 function sizeOf({ clientWidth: width, clientHeight: height }: HTMLElement): { width: number; height: number } {
   return { width, height };
-}
-
-function Table({ table }: Pick<ChartProps, "table">) {
-  const { columns, rows } = table();
-  return (
-    <table>
-      <thead>
-        <tr>
-          {columns.map((column) => (
-            <th key={column} scope="col">
-              {column}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(([first, ...rest], row) => (
-          <tr key={row}>
-            <th scope="row">{first}</th>
-            {rest.map((cell, column) => (
-              <td key={column}>{cell}</td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
 }
 
 /** Options of every chart. The component draws title and legend, so uPlot does not. Dragging does not zoom. */
@@ -128,15 +103,7 @@ export function Chart(props: ChartProps) {
         <h2 id={id}>{title}</h2>
         <p class="quiet">{summary}</p>
       </figcaption>
-      {legend.length > 0 && (
-        <ul class="legend">
-          {legend.map(({ mark, name }) => (
-            <li key={name}>
-              <i class={`mark ${mark}`} /> {name}
-            </li>
-          ))}
-        </ul>
-      )}
+      {legend.length > 0 && <Legend entries={legend.map(({ mark, name }) => ({ mark: `mark ${mark}`, name }))} />}
       <div class="chart">
         <div class="drawing" role="img" aria-label={`${title}. ${summary}`} ref={place} />
         <p class="pointed quiet" aria-hidden="true">
@@ -147,7 +114,7 @@ export function Chart(props: ChartProps) {
         <summary>
           Numbers<span class="unseen"> of {title}</span>
         </summary>
-        {open && <Table table={table} />}
+        {open && <Table {...table()} />}
       </details>
     </figure>
   );

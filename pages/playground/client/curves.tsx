@@ -1,6 +1,7 @@
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import { below, Chart, type ChartProps, colour, upwards } from "../../ui/chart.tsx";
+import { Legend } from "../../ui/marks.tsx";
 import { decimal, whole } from "../../ui/notation.ts";
 import type { MatchReport, PlayerReport } from "../match.ts";
 
@@ -28,12 +29,12 @@ interface CurveProps {
   readonly report: MatchReport;
   readonly id: "regret" | "pending" | "counted" | "late";
   readonly title: string;
-  /** @param values the last value of each policy, as text. */
-  summary(values: string): string;
+  /** The last value of each policy follows. */
+  readonly meaning: string;
 }
 
 /** One quantity over the rounds, a line per policy. */
-function Curve({ report, id, title, summary }: CurveProps) {
+function Curve({ report, id, title, meaning }: CurveProps) {
   const { players, sampled, round } = report;
   const valuesOf = (player: PlayerReport) => player[id];
   const data = useMemo(() => [sampled, ...players.map(valuesOf)] as unknown as uPlot.AlignedData, [report]);
@@ -43,7 +44,7 @@ function Curve({ report, id, title, summary }: CurveProps) {
     <Chart
       id={id}
       title={title}
-      summary={summary(at(sampled.length - 1))}
+      summary={`${meaning}: ${at(sampled.length - 1)}.`}
       plot={() => plotOf(report)}
       data={data}
       describe={(index) => `Round ${whole(sampled[index])}: ${at(index)}`}
@@ -61,46 +62,27 @@ function Curve({ report, id, title, summary }: CurveProps) {
 export function Curves({ report }: { report: MatchReport }) {
   return (
     <section class="card main">
-      <Curve
-        report={report}
-        id="regret"
-        title="Conversions missed"
-        summary={(values) => `Expected, compared with the best choice of each round: ${values}.`}
-      />
-      <ul class="legend">
-        {report.players.map(({ name }, place) => (
-          <li key={name}>
-            <i class={`mark p${place}`} /> {name}
-          </li>
-        ))}
-      </ul>
+      <Curve report={report} id="regret" title="Conversions missed" meaning="Expected, compared with the best choice of each round" />
+      <Legend entries={report.players.map(({ name }, place) => ({ mark: `mark p${place}`, name }))} />
     </section>
   );
 }
+
+const arrivals = [
+  ["pending", "Pending impressions", "Inside the window, outcome unknown"],
+  ["counted", "Arrived in time", "Inside the window, so they count"],
+  ["late", "Arrived too late", "After the window, so they do not count"],
+] as const;
 
 /** Pending impressions and arrived outcomes over the rounds. */
 export function Arrivals({ report }: { report: MatchReport }) {
   return (
     <div class="arrivals">
-      <section class="card">
-        <Curve
-          report={report}
-          id="pending"
-          title="Pending impressions"
-          summary={(values) => `Inside the window, outcome unknown: ${values}.`}
-        />
-      </section>
-      <section class="card">
-        <Curve report={report} id="counted" title="Arrived in time" summary={(values) => `Inside the window, so they count: ${values}.`} />
-      </section>
-      <section class="card">
-        <Curve
-          report={report}
-          id="late"
-          title="Arrived too late"
-          summary={(values) => `After the window, so they do not count: ${values}.`}
-        />
-      </section>
+      {arrivals.map(([id, title, meaning]) => (
+        <section key={id} class="card">
+          <Curve report={report} id={id} title={title} meaning={meaning} />
+        </section>
+      ))}
     </div>
   );
 }

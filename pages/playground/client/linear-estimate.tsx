@@ -1,4 +1,6 @@
+import { Marks } from "../../ui/marks.tsx";
 import { column } from "../../ui/notation.ts";
+import { Head } from "../../ui/table.tsx";
 import type { MatchReport } from "../match.ts";
 
 /** Half the width of a band, in posterior standard deviations. */
@@ -27,11 +29,7 @@ function Weight({ feature, mean, half, truth }: WeightProps) {
     <tr>
       <th scope="row">{feature}</th>
       <td class="plot" aria-hidden="true">
-        <div style={places}>
-          <i class="band" />
-          <i class="taste" />
-          <i class="mean" />
-        </div>
+        <Marks places={places} marks={["band", "taste", "mean"]} />
       </td>
       <td class="number">
         {write(mean)} <small>± {write(half)}</small>
@@ -51,14 +49,7 @@ export function LinearEstimate({ report, place }: { report: MatchReport; place: 
     <div class="estimate">
       <h3 id={id}>Weights of the features</h3>
       <table aria-labelledby={id}>
-        <thead class="unseen">
-          <tr>
-            <th scope="col">Feature</th>
-            <th scope="col">Chart</th>
-            <th scope="col">Estimate ± half its band</th>
-            <th scope="col">Truth</th>
-          </tr>
-        </thead>
+        <Head class="unseen" columns={["Feature", "Chart", "Estimate ± half its band", "Truth"]} />
         <tbody>
           {truth.map((value, j) => (
             <Weight key={j} feature={j + 1} mean={estimate.mean[j]} half={DEVIATIONS * estimate.deviation[j]} truth={value} />

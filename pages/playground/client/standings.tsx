@@ -1,4 +1,5 @@
 import { column, whole } from "../../ui/notation.ts";
+import { Table } from "../../ui/table.tsx";
 import type { MatchReport, PlayerReport } from "../match.ts";
 
 const last = (values: readonly number[]): number => values.at(-1) as number;
@@ -20,34 +21,17 @@ function columnsOf({ players, round }: MatchReport): readonly (readonly [title: 
 export function Standings({ report }: { report: MatchReport }) {
   const { players, round } = report;
   const columns = columnsOf(report);
+  const rows = players.map((player, place) => [
+    <>
+      <i class={`mark p${place}`} /> {player.name}
+    </>,
+    ...columns.map(([, write]) => write(player)),
+  ]);
   return (
     <section class="card standings" aria-labelledby="standings">
       <h2 id="standings">After {whole(round)} rounds</h2>
       <section class="scroll" tabindex={0} aria-label="Final numbers, scrolls sideways">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Policy</th>
-              {columns.map(([title]) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {players.map((player, place) => (
-              <tr key={player.name}>
-                <th scope="row">
-                  <i class={`mark p${place}`} /> {player.name}
-                </th>
-                {columns.map(([title, write]) => (
-                  <td key={title}>{write(player)}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table columns={["Policy", ...columns.map(([title]) => title)]} rows={rows} />
       </section>
     </section>
   );
