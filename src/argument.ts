@@ -65,6 +65,15 @@ export function record(name: string, value: unknown): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
+/** A range of numbers of at most `limit` in size. Its minimum is below its maximum. */
+export function range(name: string, value: unknown, limit = Number.MAX_VALUE): { min: number; max: number } {
+  const given = record(name, value);
+  const min = finiteNumber(`${name}.min`, given.min, -limit, limit);
+  const max = finiteNumber(`${name}.max`, given.max, -limit, limit);
+  if (min >= max) throw outOfRange(`${name}.max`, `more than the minimum ${min}`, max);
+  return { min, max };
+}
+
 /** Throws if `value` has a key outside `known`, so that a misspelt option is not ignored. */
 export function onlyKeys(name: string, value: object, known: readonly string[]): void {
   for (const key of Object.keys(value)) {

@@ -192,7 +192,7 @@ export class DelayEstimate {
   /** All state, for `from`. */
   toJSON(): DelayEstimateState {
     const sections: number[][] = [[this.#shown, this.#conversions, this.#last, this.#now]];
-    this.#delays.save({ numbers: (values) => void sections.push(Array.from(values)) });
+    this.#delays.save({ numbers: (...arrays) => void sections.push(...arrays.map((values) => Array.from(values))) });
     return { window: this.#window, falseAlarm: this.#falseAlarm, sections };
   }
 

@@ -1,7 +1,7 @@
-import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, record, wholeNumber, wrongType } from "./argument.ts";
+import { nonEmptyString, onlyKeys, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { Catalogue } from "./catalogue.ts";
 import { checkCount, HashedSum } from "./hashed-sum.ts";
-import { type Hashing, type NamedFeatures, productPlace, type Term, type Terms, termsOf } from "./terms.ts";
+import { type NamedFeatures, productPlace, type Term, type Terms, termsOf } from "./terms.ts";
 
 /** Two encoders with the same options give the same vectors. */
 export interface EncoderOptions {
@@ -46,9 +46,11 @@ type Interactions = "all" | readonly (readonly [string, string])[];
 export function encoder(options: EncoderOptions): Encoder {
   onlyKeys("options", record("options", options), ["dimension", "numeric", "interactions"]);
   const dimension = wholeNumber("dimension", options.dimension, 1, 4096);
-  const ranges: Hashing["ranges"] = new Map(
-    Object.entries(record("numeric", options.numeric ?? {})).map(([name, value]) => [name, parseRange(`numeric.${name}`, value)]),
-  );
+  const ranges = new Map<string, ReturnType<typeof range>>();
+  for (const [name, value] of Object.entries(record("numeric", options.numeric ?? {}))) {
+    onlyKeys(`numeric.${name}`, record(`numeric.${name}`, value), ["min", "max"]);
+    ranges.set(name, range(`numeric.${name}`, value));
+  }
   const interactions = parseInteractions(options.interactions ?? []);
   const hashing = { dimension, ranges };
 
@@ -77,15 +79,6 @@ export function encoder(options: EncoderOptions): Encoder {
       };
     },
   };
-}
-
-function parseRange(name: string, value: unknown): { min: number; max: number } {
-  const range = record(name, value);
-  onlyKeys(name, range, ["min", "max"]);
-  const min = finiteNumber(`${name}.min`, range.min);
-  const max = finiteNumber(`${name}.max`, range.max);
-  if (min >= max) throw outOfRange(`${name}.max`, `more than the minimum ${min}`, max);
-  return { min, max };
 }
 
 function parseInteractions(value: unknown): Interactions {

@@ -1,12 +1,8 @@
 import { compileCore } from "#core-module";
-import { onlyKeys, record } from "./argument.ts";
+import { record } from "./argument.ts";
 import { instantiate } from "./core/core.ts";
 import { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
-import {
-  type GaussianProcessSettings,
-  gaussianProcessOptions,
-  parseGaussianProcess,
-} from "./model/gaussian-process/gaussian-process-settings.ts";
+import { type GaussianProcessSettings, parseGaussianProcess } from "./model/gaussian-process/gaussian-process-settings.ts";
 
 /**
  * A Gaussian process without a policy, for research. The policies use the same class.
@@ -17,7 +13,6 @@ export async function gaussianProcess(
   options: GaussianProcessSettings & { readonly module?: WebAssembly.Module },
 ): Promise<GaussianProcess> {
   const { module, ...settings } = record("options", options) as unknown as typeof options;
-  onlyKeys("options", settings, gaussianProcessOptions);
   const parsed = parseGaussianProcess(settings);
   return new GaussianProcess(await instantiate(module ?? (await compileCore())), parsed);
 }

@@ -1,5 +1,5 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, record, wholeNumber, wrongType } from "./argument.ts";
+import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
@@ -82,7 +82,9 @@ export class Recommender {
   private constructor(core: Core, options: RecommenderOptions) {
     this.#core = core;
     this.#window = parseWindow(options.window);
-    this.#reward = parseReward(options.reward);
+    const { reward = { min: 0, max: 1 } } = options;
+    onlyKeys("reward", record("reward", reward), ["min", "max"]);
+    this.#reward = range("reward", reward, 1e6);
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
     this.policy = new Policy(options.policy, { core, window: this.#window, seed: this.#seed });
@@ -285,13 +287,4 @@ export class Recommender {
     if (!this.#inMs && now === undefined) return { round };
     return { round, now: finiteNumber("now", now, 0, Number.MAX_SAFE_INTEGER) };
   }
-}
-
-function parseReward(value: RecommenderOptions["reward"]): { min: number; max: number } {
-  if (value === undefined) return { min: 0, max: 1 };
-  onlyKeys("reward", record("reward", value), ["min", "max"]);
-  const min = finiteNumber("reward.min", value.min, -1e6, 1e6);
-  const max = finiteNumber("reward.max", value.max, -1e6, 1e6);
-  if (min >= max) throw outOfRange("reward.max", `more than the minimum ${min}`, max);
-  return { min, max };
 }

@@ -31,11 +31,16 @@ const padded = (bytes: number): number => (bytes + 7) & ~7;
 export class SnapshotWriter {
   readonly #sections: { readonly count: number; readonly bytes: Uint8Array }[] = [];
 
-  /** `finish` copies a Float64Array, not this method. It may be a view of the core's memory, if no call of the core comes between. */
-  numbers(values: ArrayLike<number>): void {
-    const { buffer, byteOffset, byteLength } = values instanceof Float64Array ? values : Float64Array.from(values);
-    // A typed array has the byte order of the host, and every host with WebAssembly is little-endian.
-    this.#sections.push({ count: values.length, bytes: new Uint8Array(buffer, byteOffset, byteLength) });
+  /**
+   * Writes a section for each array. `finish` copies a Float64Array, not this method. It may be a view of the core's memory, if no
+   * call of the core comes between.
+   */
+  numbers(...arrays: readonly ArrayLike<number>[]): void {
+    for (const values of arrays) {
+      const { buffer, byteOffset, byteLength } = values instanceof Float64Array ? values : Float64Array.from(values);
+      // A typed array has the byte order of the host, and every host with WebAssembly is little-endian.
+      this.#sections.push({ count: values.length, bytes: new Uint8Array(buffer, byteOffset, byteLength) });
+    }
   }
 
   json(value: unknown): void {

@@ -1,5 +1,5 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../argument.ts";
+import { finiteNumber, onlyKeys, positiveNumber, range, record, wholeNumber, wrongType } from "../argument.ts";
 import { instantiate } from "../core/core.ts";
 import type { PolicyDescriptor } from "../policy/rule.ts";
 import type { Estimate } from "./estimate.ts";
@@ -112,14 +112,11 @@ function checked(request: EvaluationRequest) {
   onlyKeys("request", record("request", request), known);
   const { window, reward = { min: 0, max: 1 } } = request;
   if (window !== "none") onlyKeys("window", record("window", window), ["ms"]);
-  const min = finiteNumber("reward.min", record("reward", reward).min);
-  const max = finiteNumber("reward.max", reward.max);
-  if (min >= max) throw outOfRange("reward.max", `more than the minimum ${min}`, max);
   return {
     asOf: finiteNumber("asOf", request.asOf, 0),
     windowMs: window === "none" ? Number.POSITIVE_INFINITY : positiveNumber("window.ms", window.ms),
     split: finiteNumber("split", request.split ?? 0.5, 0, 1),
-    reward: { min, max },
+    reward: range("reward", reward),
   };
 }
 

@@ -69,23 +69,21 @@ export class ProductLimit {
 
 /** How many of ascending `values` are at most `limit`. */
 function countUpTo(values: Float64Array, limit: number): number {
-  let low = 0;
-  let high = values.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (values[middle] <= limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return countWhile(values, (value) => value <= limit);
 }
 
 /** How many of ascending `values` are less than `limit`. */
 function countBelow(values: Float64Array, limit: number): number {
+  return countWhile(values, (value) => value < limit);
+}
+
+/** How many of `values` have a property that the first ones have and the others lack: a binary search. */
+function countWhile(values: Float64Array, holds: (value: number) => boolean): number {
   let low = 0;
   let high = values.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (values[middle] < limit) low = middle + 1;
+    if (holds(values[middle])) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -49,6 +49,17 @@ export interface Posterior {
   refactor(): void;
 }
 
+/** The methods of a policy's state that are those of its posterior. */
+export function stateOf(posterior: Posterior) {
+  return {
+    predict: (points: Float64Array) => posterior.moments(points),
+    refactor: () => posterior.refactor(),
+    save: (writer: SnapshotWriter) => posterior.save(writer),
+    load: (reader: SnapshotReader) => posterior.load(reader),
+    statistics: () => posterior.statistics(),
+  };
+}
+
 /** A posterior that draws the function at k points jointly. */
 export interface JointPosterior {
   /** Draws `samples` times: mean + scale L z and mean - scale L z in turn, for each row z of `normals` (samples / 2 x k). */

@@ -4,24 +4,19 @@
 // Expired means: nothing. Feedback that comes after the end of its round is dropped.
 // Cost: with k survivors and n queries of the round O(k n) to choose; at the end of a round O(k n^2).
 import { finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/batch/pure-exploration.ts";
+import { PureExploration, parsePureExploration } from "../model/batch/pure-exploration.ts";
 import { delayBound, RoundSchedule } from "../model/batch/round-schedule.ts";
+import type { BpeOptions } from "./bpe.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `bpeDelay`. */
-export interface BpeDelayOptions extends PureExplorationSettings {
-  /** T: total number of impressions. It sets the lengths of the rounds. */
-  readonly horizon: number;
+export interface BpeDelayOptions extends BpeOptions {
   /** E[tau]: the mean delay, in impressions. At 0 there is no delay, and the rounds are those of BPE. */
   readonly expectedDelay: number;
   /** Sub-exponential parameters of the delay, default 9 and 1, and the probability that a delay exceeds its bound, default 0.01. */
   readonly xi?: number;
   readonly b?: number;
   readonly delta?: number;
-  /** Half the width of a confidence interval in deviations, default sqrt(6). */
-  readonly beta?: number;
-  /** Multiplier on `beta`, default 1. */
-  readonly exploration?: number;
 }
 
 const known = ["domain", "kernel", "noiseVariance", "horizon", "expectedDelay", "xi", "b", "delta", "beta", "exploration"];
@@ -56,10 +51,7 @@ export const bpeDelay: PolicyFactory<BpeDelayOptions> = /* @__PURE__ */ definePo
       deterministic: true,
       delayOffset: 0,
       state,
-      propose() {
-        const leader = state.leader();
-        return { ...leader, features: state.domain.at(leader.index) };
-      },
+      propose: () => state.leader(),
     };
   },
 });

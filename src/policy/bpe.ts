@@ -43,10 +43,7 @@ export const bpe: PolicyFactory<BpeOptions> = /* @__PURE__ */ definePolicy({
       deterministic: true,
       delayOffset: 0,
       state,
-      propose() {
-        const leader = state.leader();
-        return { ...leader, features: state.domain.at(leader.index) };
-      },
+      propose: () => state.leader(),
     };
   },
 });

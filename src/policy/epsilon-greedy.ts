@@ -3,13 +3,10 @@
 // Model: Gaussian process in which an impression counts at once, with reward 0 until it converts.
 // Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression.
-import { finiteNumber, onlyKeys } from "../argument.ts";
+import { finiteNumber } from "../argument.ts";
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
-import {
-  type GaussianProcessSettings,
-  gaussianProcessOptions,
-  parseGaussianProcess,
-} from "../model/gaussian-process/gaussian-process-settings.ts";
+import { type GaussianProcessSettings, parseGaussianProcess } from "../model/gaussian-process/gaussian-process-settings.ts";
+import { stateOf } from "../model/posterior.ts";
 import { comesTo, known } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
@@ -27,9 +24,8 @@ export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ *
   stateVersion: 1,
 
   parse(options: EpsilonGreedyOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, "explorationScale", "explorationDecay"]);
     return {
-      ...parseGaussianProcess(options),
+      ...parseGaussianProcess(options, ["explorationScale", "explorationDecay"]),
       explorationScale: finiteNumber("explorationScale", options.explorationScale ?? 1, 0),
       explorationDecay: finiteNumber("explorationDecay", options.explorationDecay ?? 0.5, 0),
     };
@@ -45,17 +41,13 @@ export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ *
       deterministic: explorationScale === 0,
       delayOffset: 0,
       state: {
+        ...stateOf(posterior),
         append(features) {
           const slot = posterior.append(features);
           posterior.elapse();
           return slot;
         },
         observe: (impression, reward, previous = 0) => posterior.reward(impression, reward, previous),
-        predict: (points) => posterior.moments(points),
-        refactor: () => posterior.refactor(),
-        save: (writer) => posterior.save(writer),
-        load: (reader) => posterior.load(reader),
-        statistics: () => posterior.statistics(),
       },
       score({ points, count, trial, uniforms }) {
         const { mean } = posterior.moments(points);

@@ -3,34 +3,19 @@
 // Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
 // Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per conversion and per impression.
-import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
-import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process/gaussian-process-settings.ts";
+import type { ConstantWidthSettings } from "../model/gaussian-process/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../model/pending/hallucinated-posterior.ts";
 import { thompson } from "../model/posterior.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { constantWidth } from "./constant-width.ts";
+import type { PolicyFactory } from "./rule.ts";
 
 /** Options of `gpBts`. */
 export type GpBtsOptions = ConstantWidthSettings;
 
 /** GP-BTS: Thompson sampling. Pending impressions already narrow its samples. */
-export const gpBts: PolicyFactory<GpBtsOptions> = /* @__PURE__ */ definePolicy({
+export const gpBts: PolicyFactory<GpBtsOptions> = /* @__PURE__ */ constantWidth({
   id: "gp-bts",
-  stateVersion: 1,
-
-  parse: parseConstantWidth,
-
-  start({ core }, { beta, exploration, ...settings }) {
-    const posterior = new GaussianProcess(core, settings);
-    const state = new HallucinatedPosterior(posterior, new GaussianProcess(core, settings));
-
-    return {
-      dimension: posterior.dimension,
-      domain: posterior.domain,
-      orderInvariant: false,
-      deterministic: false,
-      delayOffset: 1,
-      state,
-      score: (request) => thompson(state, request, exploration * beta),
-    };
-  },
+  deterministic: false,
+  state: (process, another) => new HallucinatedPosterior(process, another()),
+  score: (state, request, multiplier) => thompson(state, request, multiplier),
 });

@@ -3,34 +3,19 @@
 // Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
 // Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion and per impression.
-import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
-import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process/gaussian-process-settings.ts";
+import type { ConstantWidthSettings } from "../model/gaussian-process/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../model/pending/hallucinated-posterior.ts";
 import { upperConfidence } from "../model/posterior.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { constantWidth } from "./constant-width.ts";
+import type { PolicyFactory } from "./rule.ts";
 
 /** Options of `gpBucb`. */
 export type GpBucbOptions = ConstantWidthSettings;
 
 /** GP-BUCB: upper confidence bound. Pending impressions already shrink its bonus. */
-export const gpBucb: PolicyFactory<GpBucbOptions> = /* @__PURE__ */ definePolicy({
+export const gpBucb: PolicyFactory<GpBucbOptions> = /* @__PURE__ */ constantWidth({
   id: "gp-bucb",
-  stateVersion: 1,
-
-  parse: parseConstantWidth,
-
-  start({ core }, { beta, exploration, ...settings }) {
-    const posterior = new GaussianProcess(core, settings);
-    const state = new HallucinatedPosterior(posterior, new GaussianProcess(core, settings));
-
-    return {
-      dimension: posterior.dimension,
-      domain: posterior.domain,
-      orderInvariant: false,
-      deterministic: true,
-      delayOffset: 1,
-      state,
-      score: ({ points }) => upperConfidence(state.predict(points), exploration * beta),
-    };
-  },
+  deterministic: true,
+  state: (process, another) => new HallucinatedPosterior(process, another()),
+  score: (state, { points }, multiplier) => upperConfidence(state.predict(points), multiplier),
 });

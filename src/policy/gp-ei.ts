@@ -3,14 +3,10 @@
 // Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
 // Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression and per conversion.
-import { finiteNumber, onlyKeys } from "../argument.ts";
+import { finiteNumber } from "../argument.ts";
 import { improvementMultiplier, improvementScores } from "../model/gaussian-process/expected-improvement.ts";
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
-import {
-  type GaussianProcessSettings,
-  gaussianProcessOptions,
-  parseGaussianProcess,
-} from "../model/gaussian-process/gaussian-process-settings.ts";
+import { type GaussianProcessSettings, parseGaussianProcess } from "../model/gaussian-process/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../model/pending/hallucinated-posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
@@ -28,9 +24,8 @@ export const gpEi: PolicyFactory<GpEiOptions> = /* @__PURE__ */ definePolicy({
   stateVersion: 1,
 
   parse(options: GpEiOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, "delta", "exploration"]);
     return {
-      ...parseGaussianProcess(options),
+      ...parseGaussianProcess(options, ["delta", "exploration"]),
       delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
     };

@@ -4,13 +4,9 @@
 // Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per impression, O(n d) per conversion.
 
-import { finiteNumber, oneOf, onlyKeys, outOfRange } from "../argument.ts";
+import { finiteNumber, oneOf, outOfRange } from "../argument.ts";
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
-import {
-  type GaussianProcessSettings,
-  gaussianProcessOptions,
-  parseGaussianProcess,
-} from "../model/gaussian-process/gaussian-process-settings.ts";
+import { type GaussianProcessSettings, parseGaussianProcess } from "../model/gaussian-process/gaussian-process-settings.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { type Sampler, thompson, thompsonPathwise } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
@@ -40,11 +36,11 @@ export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePoli
   stateVersion: 1,
 
   parse(options: GpTsSdfOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "rewardBound", "scale", "sampler", "exploration", "norms"]);
+    const parsed = parseGaussianProcess(options, ["beta", "rewardBound", "scale", "sampler", "exploration", "norms"]);
     const sampler = oneOf("sampler", options.sampler ?? "joint", ["joint", "pathwise"]);
-    if (sampler === "pathwise" && options.domain == null) throw outOfRange("sampler", '"joint", as there is no domain', sampler);
+    if (sampler === "pathwise" && !parsed.domain) throw outOfRange("sampler", '"joint", as there is no domain', sampler);
     return {
-      ...parseGaussianProcess(options),
+      ...parsed,
       sampler,
       beta: finiteNumber("beta", options.beta ?? 1, 0),
       rewardBound: finiteNumber("rewardBound", options.rewardBound ?? 1, 0),

@@ -4,13 +4,9 @@
 // Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per impression, O(n d) per conversion.
 
-import { finiteNumber, oneOf, onlyKeys } from "../argument.ts";
+import { finiteNumber, oneOf } from "../argument.ts";
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
-import {
-  type GaussianProcessSettings,
-  gaussianProcessOptions,
-  parseGaussianProcess,
-} from "../model/gaussian-process/gaussian-process-settings.ts";
+import { type GaussianProcessSettings, parseGaussianProcess } from "../model/gaussian-process/gaussian-process-settings.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
@@ -33,9 +29,8 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
   stateVersion: 1,
 
   parse(options: GpUcbSdfOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, "beta", "rewardBound", "exploration", "norms"]);
     return {
-      ...parseGaussianProcess(options),
+      ...parseGaussianProcess(options, ["beta", "rewardBound", "exploration", "norms"]),
       beta: finiteNumber("beta", options.beta ?? 1, 0),
       rewardBound: finiteNumber("rewardBound", options.rewardBound ?? 1, 0),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),

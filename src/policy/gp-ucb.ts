@@ -3,35 +3,19 @@
 // Model: Gaussian process over the converted impressions. Pending impressions are ignored.
 // Expired means: nothing.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion.
-
-import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
-import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process/gaussian-process-settings.ts";
-import { ArrivedPosterior } from "../model/pending/arrived-posterior.ts";
+import type { ConstantWidthSettings } from "../model/gaussian-process/gaussian-process-settings.ts";
+import { arrivedPosterior } from "../model/pending/arrived-posterior.ts";
 import { upperConfidence } from "../model/posterior.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { constantWidth } from "./constant-width.ts";
+import type { PolicyFactory } from "./rule.ts";
 
 /** Options of `gpUcb`. */
 export type GpUcbOptions = ConstantWidthSettings;
 
 /** GP-UCB over converted impressions: an upper confidence bound that ignores pending impressions. */
-export const gpUcb: PolicyFactory<GpUcbOptions> = /* @__PURE__ */ definePolicy({
+export const gpUcb: PolicyFactory<GpUcbOptions> = /* @__PURE__ */ constantWidth({
   id: "gp-ucb",
-  stateVersion: 1,
-
-  parse: parseConstantWidth,
-
-  start({ core }, { beta, exploration, ...settings }) {
-    const posterior = new GaussianProcess(core, settings);
-    const state = new ArrivedPosterior(posterior);
-
-    return {
-      dimension: posterior.dimension,
-      domain: posterior.domain,
-      orderInvariant: false,
-      deterministic: true,
-      delayOffset: 1,
-      state,
-      score: ({ points }) => upperConfidence(state.predict(points), exploration * beta),
-    };
-  },
+  deterministic: true,
+  state: arrivedPosterior,
+  score: (state, { points }, multiplier) => upperConfidence(state.predict(points), multiplier),
 });

@@ -3,20 +3,14 @@
 // Model: Gaussian process over unique candidates, with its mean from the arrived rewards, and its variance from all evaluations.
 // Expired means: the evaluation stays in the variance and never enters the mean.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
-import { finiteNumber, onlyKeys, wrongType } from "../argument.ts";
-import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
+import { finiteNumber } from "../argument.ts";
+import { type BatchSettings, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
 import { improvementMultiplier, improvementScores } from "../model/gaussian-process/expected-improvement.ts";
-import {
-  type GaussianProcessSettings,
-  gaussianProcessOptions,
-  parseGaussianProcess,
-} from "../model/gaussian-process/gaussian-process-settings.ts";
 import { best } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `miniGpEi`. */
-export interface MiniGpEiOptions extends GaussianProcessSettings, BatchSettings {
-  readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
+export interface MiniGpEiOptions extends BatchSettings {
   /** Probability that the bounds fail, default 0.1. */
   readonly delta?: number;
   /** Multiplier on the deviation, default 1. */
@@ -30,11 +24,8 @@ export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePo
   sequential: "it repeats its choice for a batch, and counts the repeats before it chooses again",
 
   parse(options: MiniGpEiOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, ...batchOptions, "delta", "exploration"]);
-    if (options.domain == null) throw wrongType("domain", "{ points }", options.domain);
     return {
-      ...parseGaussianProcess(options),
-      ...parseBatches(options),
+      ...parseBatches(options, ["delta", "exploration"]),
       delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
     };

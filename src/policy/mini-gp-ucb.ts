@@ -3,19 +3,13 @@
 // Model: Gaussian process over unique candidates, with its mean from the arrived rewards, and its variance from all evaluations.
 // Expired means: the evaluation stays in the variance and never enters the mean.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
-import { finiteNumber, oneOf, onlyKeys, wrongType } from "../argument.ts";
-import { type BatchSettings, batchOptions, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
-import {
-  type GaussianProcessSettings,
-  gaussianProcessOptions,
-  parseGaussianProcess,
-} from "../model/gaussian-process/gaussian-process-settings.ts";
+import { finiteNumber, oneOf } from "../argument.ts";
+import { type BatchSettings, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
 import { upperConfidenceLeader } from "../model/gaussian-process/leader.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `miniGpUcb`. */
-export interface MiniGpUcbOptions extends GaussianProcessSettings, BatchSettings {
-  readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
+export interface MiniGpUcbOptions extends BatchSettings {
   /**
    * Multiplier on the deviation. "frequentist" (default): F + sqrt(log det(I + K / noiseVariance) + log(1 / delta)). "bayesian":
    * sqrt(2 log(k t^2 pi^2 / (6 delta))), for k candidates and t evaluations.
@@ -36,11 +30,8 @@ export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ define
   sequential: "it repeats its choice for a batch, and counts the repeats before it chooses again",
 
   parse(options: MiniGpUcbOptions) {
-    onlyKeys("options", options, [...gaussianProcessOptions, ...batchOptions, "confidence", "normBound", "delta", "exploration"]);
-    if (options.domain == null) throw wrongType("domain", "{ points }", options.domain);
     return {
-      ...parseGaussianProcess(options),
-      ...parseBatches(options),
+      ...parseBatches(options, ["confidence", "normBound", "delta", "exploration"]),
       confidence: oneOf("confidence", options.confidence ?? "frequentist", ["frequentist", "bayesian"]),
       normBound: finiteNumber("normBound", options.normBound ?? 1, 0),
       delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),

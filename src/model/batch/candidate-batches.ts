@@ -1,27 +1,35 @@
-import { finiteNumber, oneOf } from "../../argument.ts";
+import { finiteNumber, oneOf, wrongType } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { Domain } from "../domain.ts";
 import type { Evidence } from "../gaussian-process/expected-improvement.ts";
 import { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
-import type { ParsedGaussianProcess } from "../gaussian-process/gaussian-process-settings.ts";
+import {
+  type GaussianProcessSettings,
+  type ParsedGaussianProcess,
+  parseGaussianProcess,
+} from "../gaussian-process/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../pending/hallucinated-posterior.ts";
 import type { AppendedImpression, Moments } from "../posterior.ts";
 
-export interface BatchSettings {
+/** Options of a policy that evaluates candidates in batches. */
+export interface BatchSettings extends GaussianProcessSettings {
+  readonly domain: NonNullable<GaussianProcessSettings["domain"]>;
   /** C >= 1, default 1.1: the largest factor by which a deviation falls within a batch. At 1 every batch is one evaluation. */
   readonly threshold?: number;
   /** Batches of (C^2 - 1) noiseVariance / variance evaluations ("scaled", default), or without the noise as in the paper ("raw"). */
   readonly batchRule?: "scaled" | "raw";
 }
 
-export const batchOptions = ["threshold", "batchRule"];
+type Batching = Required<Pick<BatchSettings, "threshold" | "batchRule">>;
 
-/** Checks the options of batches, and fills in defaults. */
-export function parseBatches({ threshold, batchRule }: BatchSettings): Required<BatchSettings> {
+/** Checks the options of the process and of its batches, and fills in defaults. Refuses any other option, except those in `others`. */
+export function parseBatches(options: BatchSettings, others: readonly string[]): ParsedGaussianProcess & Batching {
+  if (options.domain == null) throw wrongType("domain", "{ points }", options.domain);
   return {
-    threshold: finiteNumber("threshold", threshold ?? 1.1, 1, 1e6),
-    batchRule: oneOf("batchRule", batchRule ?? "scaled", ["scaled", "raw"]),
+    ...parseGaussianProcess(options, ["threshold", "batchRule", ...others]),
+    threshold: finiteNumber("threshold", options.threshold ?? 1.1, 1, 1e6),
+    batchRule: oneOf("batchRule", options.batchRule ?? "scaled", ["scaled", "raw"]),
   };
 }
 
@@ -67,7 +75,7 @@ export class CandidateBatches {
   /** The choice of the running batch. Between batches, the choice of the next one, kept until something changes. */
   #leader: Leader | null = null;
 
-  constructor(core: Core, settings: ParsedGaussianProcess, batches: Required<BatchSettings>, acquisition: Acquisition) {
+  constructor(core: Core, settings: ParsedGaussianProcess, batches: Batching, acquisition: Acquisition) {
     this.#all = new GaussianProcess(core, settings);
     this.#posterior = new HallucinatedPosterior(new GaussianProcess(core, settings), this.#all);
     this.domain = this.#all.domain as Domain;

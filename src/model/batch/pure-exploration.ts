@@ -8,7 +8,6 @@ import {
   type ParsedGaussianProcess,
   parseGaussianProcess,
 } from "../gaussian-process/gaussian-process-settings.ts";
-import type { Kernel } from "../gaussian-process/kernel.ts";
 import type { AppendedImpression, Moments } from "../posterior.ts";
 import type { RoundSchedule } from "./round-schedule.ts";
 
@@ -16,11 +15,7 @@ export interface PureExplorationSettings extends Pick<GaussianProcessSettings, "
   readonly domain: DomainSettings;
 }
 
-export interface ParsedPureExploration {
-  readonly domain: DomainSettings;
-  readonly kernel: Kernel;
-  readonly noiseVariance: number;
-}
+export type ParsedPureExploration = Required<PureExplorationSettings>;
 
 /** Checks domain, kernel and noise, and fills in defaults. */
 export function parsePureExploration({ domain, kernel, noiseVariance }: PureExplorationSettings): ParsedPureExploration {
@@ -133,12 +128,13 @@ export class PureExploration {
   }
 
   /** The most uncertain survivor. Its mean dates from the start of the round, and its score is its deviation. */
-  leader(): { readonly index: number; readonly score: number; readonly mean: number; readonly width: number } {
+  leader() {
     const { survivors, entered, queries } = this.#current();
     const { deviation } = queries.moments((queries.domain as Domain).points);
     let most = 0;
     for (let i = 1; i < deviation.length; i++) if (deviation[i] > deviation[most]) most = i;
-    return { index: survivors[most], score: deviation[most], mean: entered.mean[most], width: this.#width * deviation[most] };
+    const [index, score] = [survivors[most], deviation[most]];
+    return { index, features: this.domain.at(index), score, mean: entered.mean[most], width: this.#width * score };
   }
 
   append(features: Float64Array): number {

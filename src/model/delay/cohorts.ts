@@ -111,7 +111,7 @@ export class Cohorts {
 
   save(writer: Pick<SnapshotWriter, "numbers">): void {
     writer.numbers([this.#newest, ...this.#list.flatMap(({ start, length, count, elapsed }) => [start, length, count, elapsed])]);
-    for (const { sums } of this.#list) writer.numbers(sums);
+    writer.numbers(...this.#list.map(({ sums }) => sums));
   }
 
   load(reader: Pick<SnapshotReader, "numbers">): void {

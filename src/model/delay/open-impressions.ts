@@ -50,10 +50,8 @@ export class OpenImpressions {
   }
 
   save(writer: SnapshotWriter): void {
-    writer.numbers([this.#first]);
-    writer.numbers(this.#times);
-    writer.numbers(this.#converted.map(Number));
-    writer.numbers(this.#features.flatMap((each) => [...each]));
+    const features = this.#features.flatMap((each) => [...each]);
+    writer.numbers([this.#first], this.#times, this.#converted.map(Number), features);
   }
 
   load(reader: SnapshotReader): void {

@@ -7,7 +7,7 @@ import type { Moment, Window } from "../delay/window.ts";
 import { Domain } from "../domain.ts";
 import { logistic } from "../linear/logistic.ts";
 import type { AppendedImpression, Draws, JointPosterior, Moments, ReportedDelay } from "../posterior.ts";
-import { byPoint, KEPT, nearestTo } from "./bounded-process.ts";
+import { byPoint, KEPT, nearestTo, pointsOf } from "./bounded-process.ts";
 import { medianKernel, type ParsedDelayAware } from "./delay-aware-settings.ts";
 import { mostProbable } from "./hyperparameters.ts";
 import { inducingPoints } from "./inducing-points.ts";
@@ -127,9 +127,7 @@ export class BernoulliPosterior implements JointPosterior {
   }
 
   #points(): Float64Array {
-    const points = new Float64Array(this.#sites.length * this.#kernel.lengthscale.length);
-    for (const [i, { point }] of this.#sites.entries()) points.set(point, i * point.length);
-    return points;
+    return pointsOf(this.#sites, this.#kernel);
   }
 
   #modes(): Float64Array {
@@ -262,11 +260,9 @@ export class BernoulliPosterior implements JointPosterior {
 
   save(writer: SnapshotWriter): void {
     const [matured, all] = [this.#matured.state(), this.#all.state()];
-    writer.numbers([this.#kernel.variance, this.#waiting, this.#impressions, this.#conversions, this.#nextFit]);
-    writer.numbers(this.#kernel.lengthscale);
-    writer.numbers(this.#points());
-    writer.numbers(this.#sites.flatMap(({ count, successes }) => [count, successes]));
-    for (const column of [matured.counts, matured.sums, all.counts]) writer.numbers(column);
+    writer.numbers([this.#kernel.variance, this.#waiting, this.#impressions, this.#conversions, this.#nextFit], this.#kernel.lengthscale);
+    const seen = this.#sites.flatMap(({ count, successes }) => [count, successes]);
+    writer.numbers(this.#points(), seen, matured.counts, matured.sums, all.counts);
     this.#unmatured.save(writer);
   }
 

@@ -137,7 +137,7 @@ export class BoundedProcess implements JointPosterior {
   }
 
   #nearest(point: Float64Array): Site {
-    return this.#sites[nearestTo(this.#core, this.#kernel, this.#points(), point)];
+    return this.#sites[nearestTo(this.#core, this.#kernel, pointsOf(this.#sites, this.#kernel), point)];
   }
 
   #open(point: Float64Array, reward: number, weight: number): void {
@@ -154,12 +154,6 @@ export class BoundedProcess implements JointPosterior {
     this.#siteOf.push(site);
   }
 
-  #points(): Float64Array {
-    const points = new Float64Array(this.size * this.#kernel.lengthscale.length);
-    for (const [i, { point }] of this.#sites.entries()) points.set(point, i * point.length);
-    return points;
-  }
-
   #makeRoom(): void {
     if (this.size <= KEPT * this.#capacity) this.refactor();
     else this.#reduce();
@@ -167,7 +161,8 @@ export class BoundedProcess implements JointPosterior {
 
   #reduce(): void {
     const counts = this.#sites.map(({ count }) => count);
-    const standIn = inducingPoints(this.#core, this.#kernel, this.#points(), counts, Math.floor(KEPT * this.#capacity));
+    const points = pointsOf(this.#sites, this.#kernel);
+    const standIn = inducingPoints(this.#core, this.#kernel, points, counts, Math.floor(KEPT * this.#capacity));
     const kept = new Map(this.#sites.flatMap((site, i) => (standIn[i] === i ? [[i, { ...site }]] : [])));
     this.#sites.forEach((site, i) => {
       const into = kept.get(standIn[i]) as Site;
@@ -192,12 +187,9 @@ export class BoundedProcess implements JointPosterior {
   }
 
   #replaceRows(rows: readonly Pick<Site, "point" | "count" | "sum">[]): void {
-    const d = this.#kernel.lengthscale.length;
-    const points = new Float64Array(rows.length * d);
-    for (const [row, { point }] of rows.entries()) points.set(point, row * d);
     const counts = Float64Array.from(rows, ({ count }) => count);
     const sums = Float64Array.from(rows, ({ sum }) => sum);
-    this.#process.replace({ points, counts, sums, squares: 0 });
+    this.#process.replace({ points: pointsOf(rows, this.#kernel), counts, sums, squares: 0 });
   }
 
   /** Mean and standard deviation, in units of the noise. **Cost:** as `GaussianProcess.moments`. */
@@ -233,12 +225,9 @@ export class BoundedProcess implements JointPosterior {
     const { counts, sums } = this.#process.state();
     const places = new Map(this.#sites.map((site, place) => [site, place]));
     const { points, ...seen } = this.evidence(this.size);
-    writer.numbers(points);
-    for (const column of [seen.counts, seen.sums, seen.squares]) writer.numbers(column);
-    writer.numbers(this.#sites.flatMap(({ countInForce, sumInForce }) => [countInForce, sumInForce]));
-    writer.numbers(this.#siteOf.map((site) => places.get(site) as number));
-    writer.numbers(counts);
-    writer.numbers(sums);
+    const inForce = this.#sites.flatMap(({ countInForce, sumInForce }) => [countInForce, sumInForce]);
+    const siteOf = this.#siteOf.map((site) => places.get(site) as number);
+    writer.numbers(points, seen.counts, seen.sums, seen.squares, inForce, siteOf, counts, sums);
   }
 
   load(reader: SnapshotReader): void {
@@ -271,6 +260,17 @@ export class BoundedProcess implements JointPosterior {
   }
 }
 
+interface AtPoint {
+  readonly point: Float64Array;
+}
+
+/** The points of n sites: n x d, row-major. */
+export function pointsOf(sites: readonly AtPoint[], { lengthscale }: KernelSpec): Float64Array {
+  const points = new Float64Array(sites.length * lengthscale.length);
+  for (const [i, { point }] of sites.entries()) points.set(point, i * point.length);
+  return points;
+}
+
 /** The index of the nearest of n points (n x d, row-major): the one of greatest covariance, the first among equals. */
 export function nearestTo(core: Core, kernel: KernelSpec, points: Float64Array, point: Float64Array): number {
   const covariance = core.kernelMatrix(kernel, points, point);
@@ -278,7 +278,7 @@ export function nearestTo(core: Core, kernel: KernelSpec, points: Float64Array, 
 }
 
 /** Lexicographic order of points. */
-export function byPoint(a: { readonly point: Float64Array }, b: { readonly point: Float64Array }): number {
+export function byPoint(a: AtPoint, b: AtPoint): number {
   const i = a.point.findIndex((coordinate, j) => coordinate !== b.point[j]);
   return i < 0 ? 0 : a.point[i] - b.point[i];
 }

@@ -51,7 +51,8 @@ export function parseDelayAware(options: DelayAwareSettings, multiplier: number)
   const { contextDimension: context = 0, lengthscale: given, exploration = multiplier, forgetting, ...rest } = options;
   const rewards = oneOf("rewards", rest.rewards ?? "gaussian", ["gaussian", "bernoulli"]);
   const rows = rewards === "bernoulli" ? 256 : 600;
-  const { dimension, capacity, domain } = parseGaussianProcess({ ...rest, capacity: rest.capacity ?? rows });
+  const process = { dimension: rest.dimension, capacity: rest.capacity ?? rows, domain: rest.domain };
+  const { dimension, capacity, domain } = parseGaussianProcess(process);
   wholeNumber("capacity", capacity, 2);
   const contextDimension = wholeNumber("contextDimension", context, 0, 4096);
   if (contextDimension > dimension) throw outOfRange("contextDimension", `at most ${dimension}, the dimension`, context);

@@ -20,10 +20,11 @@ export interface GaussianProcessSettings {
 
 export type ParsedGaussianProcess = Required<GaussianProcessSettings>;
 
-export const gaussianProcessOptions = ["dimension", "kernel", "noiseVariance", "capacity", "domain", "refit"];
+const known = ["dimension", "kernel", "noiseVariance", "capacity", "domain", "refit"];
 
-/** Checks the options of a Gaussian process and fills in defaults. */
-export function parseGaussianProcess(options: GaussianProcessSettings): ParsedGaussianProcess {
+/** Checks the options of a Gaussian process and fills in defaults. Refuses any other option, except those in `others`. */
+export function parseGaussianProcess(options: GaussianProcessSettings, others: readonly string[] = []): ParsedGaussianProcess {
+  onlyKeys("options", options, [...known, ...others]);
   const domain = options.domain == null ? null : parsePoints(options.domain);
   const dimension = wholeNumber("dimension", options.dimension ?? domain?.points[0].length, 1, 4096);
   if (domain && domain.points[0].length !== dimension) {
@@ -59,9 +60,8 @@ export interface ConstantWidthSettings extends GaussianProcessSettings {
 
 /** Checks the options, refuses unknown ones, and fills in defaults. */
 export function parseConstantWidth(options: ConstantWidthSettings): Required<ConstantWidthSettings> {
-  onlyKeys("options", options, [...gaussianProcessOptions, "beta", "exploration"]);
   return {
-    ...parseGaussianProcess(options),
+    ...parseGaussianProcess(options, ["beta", "exploration"]),
     beta: finiteNumber("beta", options.beta ?? 1, 0),
     exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
   };

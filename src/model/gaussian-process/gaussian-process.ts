@@ -229,12 +229,7 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
 
   save(writer: SnapshotWriter): void {
     const { points, counts, sums, squares, factor } = this.#process.state();
-    writer.numbers([this.#kernel.variance, squares, this.#impressions]);
-    writer.numbers(this.#kernel.lengthscale);
-    writer.numbers(counts);
-    writer.numbers(sums);
-    writer.numbers(points);
-    writer.numbers(factor);
+    writer.numbers([this.#kernel.variance, squares, this.#impressions], this.#kernel.lengthscale, counts, sums, points, factor);
   }
 
   load(reader: SnapshotReader): void {

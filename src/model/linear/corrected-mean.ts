@@ -95,8 +95,7 @@ export class CorrectedMean {
   /** Writes nothing at interval 1: the mean then follows from the sums. */
   save(writer: SnapshotWriter): void {
     if (this.#interval === 1) return;
-    writer.numbers([this.#solvedAt, this.#spread]);
-    writer.numbers(this.#solved.statistics());
+    writer.numbers([this.#solvedAt, this.#spread], this.#solved.statistics());
   }
 
   load(reader: SnapshotReader): void {

@@ -126,8 +126,7 @@ export class BernoulliLikelihood implements Likelihood {
   }
 
   save(writer: SnapshotWriter): void {
-    writer.numbers([this.#due]);
-    writer.numbers(this.#anchor);
+    writer.numbers([this.#due], this.#anchor);
   }
 
   load(reader: SnapshotReader): void {

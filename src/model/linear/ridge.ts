@@ -96,9 +96,7 @@ export class Ridge implements Posterior {
 
   save(writer: SnapshotWriter): void {
     const { gram, moment, factor } = this.#core.ridgeState(this.#handle);
-    writer.numbers(gram);
-    writer.numbers(moment);
-    writer.numbers(factor);
+    writer.numbers(gram, moment, factor);
   }
 
   load(reader: SnapshotReader): void {

@@ -164,8 +164,7 @@ export class BallPhase {
   }
 
   save(writer: SnapshotWriter): void {
-    writer.numbers([this.phase, this.#depth, this.#turn]);
-    for (const column of [this.#centres, this.#pulls, this.#observed, this.#sums]) writer.numbers(column);
+    writer.numbers([this.phase, this.#depth, this.#turn], this.#centres, this.#pulls, this.#observed, this.#sums);
     this.arms.save(writer);
   }
 

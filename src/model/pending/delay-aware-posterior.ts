@@ -137,8 +137,7 @@ export class DelayAwarePosterior implements JointPosterior {
 
   save(writer: SnapshotWriter): void {
     const { lengthscale, variance } = this.#known.kernel;
-    writer.numbers([this.#deviation, variance, this.#outcomes, this.#impressions, this.#nextFit]);
-    writer.numbers(lengthscale);
+    writer.numbers([this.#deviation, variance, this.#outcomes, this.#impressions, this.#nextFit], lengthscale);
     this.#known.save(writer);
     this.#all.save(writer);
     this.#open.save(writer);

@@ -152,11 +152,7 @@ export class DelayedPosterior<P extends Posterior> {
   save(writer: SnapshotWriter): void {
     this.#compact();
     this.posterior.save(writer);
-    writer.numbers([this.#sum]);
-    writer.numbers(this.#times);
-    writer.numbers(this.#widths);
-    writer.numbers(this.#features);
-    writer.numbers(this.#slots);
+    writer.numbers([this.#sum], this.#times, this.#widths, this.#features, this.#slots);
     this.#options.evidence?.process.save(writer);
   }
 

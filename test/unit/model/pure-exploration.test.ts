@@ -65,7 +65,7 @@ it("keeps the points that are as good as the best, where no width parts them", (
 it("refuses a state with more queries than its round, more rewards than queries, or survivors out of order", () => {
   const exploration = new PureExploration(freshCore().core, settings, new RoundSchedule(60, 0), 2);
   const saved: number[][] = [];
-  exploration.save({ numbers: (values: ArrayLike<number>) => saved.push(Array.from(values)) } as never);
+  exploration.save({ numbers: (...arrays: ArrayLike<number>[]) => saved.push(...arrays.map((each) => Array.from(each))) } as never);
   const load = (section: number, place: number, value: number): void => {
     const sections = saved.map((each) => each.slice());
     sections[section][place] = value;
