@@ -25,15 +25,7 @@ export const ZERO_COLUMN: bool = false;
  * `panel`: workspace of (to + 4) x 4. Returns the number of such pivots, or NOT_POSITIVE_DEFINITE if a pivot is not finite. The
  * rows [from, to) are then garbage.
  */
-export function factorise(
-  factor: usize,
-  reciprocals: usize,
-  floors: usize,
-  policy: bool,
-  from: usize,
-  to: usize,
-  panel: usize,
-): i32 {
+export function factorise(factor: usize, reciprocals: usize, floors: usize, policy: bool, from: usize, to: usize, panel: usize): i32 {
   let adjusted = 0;
   for (let start = from; start < to; start += LANES) {
     const count = min(LANES, to - start);
@@ -189,15 +181,7 @@ function rotateFour(factor: usize, i: usize, rotations: usize): void {
  * (Bojanczyk, Brent, Van Dooren, de Hoog 1987). This form is stable, the plain hyperbolic one is not.
  * `rotations`: workspace of 2 (n - from). **Cost:** 2 (n - from)^2 multiplications.
  */
-export function downdate(
-  factor: usize,
-  reciprocals: usize,
-  floors: usize,
-  from: usize,
-  n: usize,
-  shift: f64,
-  rotations: usize,
-): usize {
+export function downdate(factor: usize, reciprocals: usize, floors: usize, from: usize, n: usize, shift: f64, rotations: usize): usize {
   let lifted: usize = 0;
   for (let i = from; i < n; i++) {
     const at = i << 3;

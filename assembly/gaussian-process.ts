@@ -239,11 +239,6 @@ function fillRows(gp: GaussianProcess, kernel: Kernel, factor: usize, from: usiz
   }
 }
 
-/** `gpAppendGroup` for one evaluation. */
-export function gpAppend(gp: GaussianProcess, x: usize): i32 {
-  return gpAppendGroup(gp, x, 1);
-}
-
 /**
  * Adds a row of L for a point with this count and the sum 0. **Cost:** O(n d + n^2).
  * Returns the row, or OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE with nothing changed.

@@ -3,7 +3,6 @@
 export { gpScoreGroup, gpScoreWatched, gpWatch } from "./domain";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
 export {
-  gpAppend,
   gpAppendGroup,
   gpClamped,
   gpCounts,

@@ -89,16 +89,7 @@ export function normals(seedLow: u32, seedHigh: u32, idLow: u32, idHigh: u32, fi
   }
 }
 
-function fill(
-  seedLow: u32,
-  seedHigh: u32,
-  idLow: u32,
-  idHigh: u32,
-  stream: u32,
-  first: u32,
-  count: u32,
-  out: usize,
-): void {
+function fill(seedLow: u32, seedHigh: u32, idLow: u32, idHigh: u32, stream: u32, first: u32, count: u32, out: usize): void {
   const places = i32x4(0, 1, 2, 3);
   for (let i: u32 = 0; i < count; i += 4, out += 32) {
     const counters = i32x4.add(i32x4.splat(first + i), places);

@@ -125,13 +125,6 @@ export function ridgeEstimate(model: Ridge, out: usize): i32 {
   return allFinite(out, model.dimension) ? OK : NOT_FINITE;
 }
 
-/** log det V, in nats. */
-export function ridgeLogDeterminant(model: Ridge): f64 {
-  let sum: f64 = 0;
-  for (let i: usize = 0; i < model.dimension; i++) sum += Math.log(load<f64>(factorRow(model.factor, i) + (i << 3)));
-  return 2 * sum;
-}
-
 /**
  * Rebuilds the factor from the gram matrix. The order of impressions plays no part. **Cost:** d^3 / 3.
  *

@@ -3,7 +3,6 @@ import { gpScoreWatched, gpWatch } from "../domain";
 import { gpInformationGain, gpLogMarginalLikelihood } from "../evidence";
 import {
   GaussianProcess,
-  gpAppend,
   gpAppendGroup,
   gpClamped,
   gpCounts,
@@ -35,6 +34,10 @@ const params = vector([1.5, 0, 0.7, 1.1]);
 const xs = noise(1, N * D);
 const rewards = noise(2, N);
 const candidates = noise(3, K * D);
+
+function gpAppend(gp: GaussianProcess, x: usize): i32 {
+  return gpAppendGroup(gp, x, 1);
+}
 
 function grown(noiseVariance: f64, capacity: usize): GaussianProcess {
   const gp = gpCreate(D, MATERN32, params, noiseVariance, capacity)!;

@@ -228,10 +228,6 @@ export class Core {
     return this.exports.ridgeDrawHits(h.pointer, k, samples, candidate, place);
   }
 
-  ridgeLogDeterminant(h: RidgeHandle): number {
-    return this.exports.ridgeLogDeterminant(h.pointer);
-  }
-
   ridgeRefactor(h: RidgeHandle): void {
     check(this.exports.ridgeRefactor(h.pointer));
   }

@@ -1,5 +1,7 @@
 type Pointer = number;
 type Status = number;
+/** Where draws are written. */
+type Draws = [means: Pointer, variances: Pointer, samples: Pointer];
 
 /** The exports of core.wasm that the SDK calls. `assembly/` documents each. WebAssembly returns pointers as signed numbers. */
 export interface CoreExports {
@@ -21,7 +23,6 @@ export interface CoreExports {
   ridgeAppend(h: Pointer, x: Pointer): Status;
   ridgeReward(h: Pointer, x: Pointer, delta: number): Status;
   ridgeEstimate(h: Pointer, out: Pointer): Status;
-  ridgeLogDeterminant(h: Pointer): number;
   ridgeRefactor(h: Pointer): Status;
   ridgeState(h: Pointer): Pointer;
   ridgeTouch(h: Pointer): void;
@@ -51,28 +52,9 @@ export interface CoreExports {
   gpWhitened(h: Pointer): Pointer;
   gpMean(h: Pointer, xs: Pointer, k: number, means: Pointer): Status;
   gpCovariance(h: Pointer, xs: Pointer, k: number, means: Pointer, covariance: Pointer): Status;
-  gpSample(
-    h: Pointer,
-    xs: Pointer,
-    k: number,
-    normals: Pointer,
-    scale: number,
-    m: number,
-    means: Pointer,
-    variances: Pointer,
-    samples: Pointer,
-  ): Status;
+  gpSample(h: Pointer, xs: Pointer, k: number, normals: Pointer, scale: number, m: number, ...out: Draws): Status;
   gpFactorPrior(h: Pointer, xs: Pointer): Status;
-  gpSampleWatched(
-    h: Pointer,
-    places: Pointer,
-    normals: Pointer,
-    scale: number,
-    m: number,
-    means: Pointer,
-    variances: Pointer,
-    samples: Pointer,
-  ): Status;
+  gpSampleWatched(h: Pointer, places: Pointer, normals: Pointer, scale: number, m: number, ...out: Draws): Status;
   gpLogMarginalLikelihood(h: Pointer): number;
   gpInformationGain(h: Pointer): number;
   gpSize(h: Pointer): number;
