@@ -14,6 +14,7 @@ The branch must be main, without uncommitted changes.`;
 
 const VERSION = /^(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?$/;
 const HEADING = "## Unreleased";
+const FILES = ["CHANGELOG.md", "package.json", "package-lock.json"];
 
 class ReleaseError extends Error {}
 
@@ -57,9 +58,7 @@ function withVersion(json: string, version: string): string {
 }
 
 async function main(values: { readonly "dry-run": boolean }, version: string): Promise<void> {
-  const [changelog, manifest, lock] = await Promise.all(
-    ["CHANGELOG.md", "package.json", "package-lock.json"].map((name) => readFile(name, "utf8")),
-  );
+  const [changelog, manifest, lock] = await Promise.all(FILES.map((name) => readFile(name, "utf8")));
   checkVersion(version, JSON.parse(manifest).version);
   checkRepository(version);
   const entries = unreleased(changelog);
@@ -69,13 +68,11 @@ async function main(values: { readonly "dry-run": boolean }, version: string): P
     console.log(`Would set the version in package.json and package-lock.json to ${version}, commit, and tag the commit v${version}.`);
     return;
   }
-  await writeFile(
-    "CHANGELOG.md",
-    changelog.replace(`${HEADING}\n`, () => `${HEADING}\n\n${heading}\n`),
-  );
+  const moved = changelog.replace(`${HEADING}\n`, () => `${HEADING}\n\n${heading}\n`);
+  await writeFile("CHANGELOG.md", moved);
   await writeFile("package.json", withVersion(manifest, version));
   await writeFile("package-lock.json", withVersion(lock, version));
-  git("commit", "--quiet", "--message", `Release ${version}`, "--", "CHANGELOG.md", "package.json", "package-lock.json");
+  git("commit", "--quiet", "--message", `Release ${version}`, "--", ...FILES);
   git("tag", "--annotate", `v${version}`, "--message", `afterclick ${version}`);
   console.log(`Committed and tagged v${version}. To publish it:\n\n  git push origin main v${version}`);
 }

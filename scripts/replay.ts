@@ -134,12 +134,8 @@ async function serve(session: Session, comparison: Comparison, sender: Sender, b
   const { base, model, secretKey: key } = session;
   const served = Readable.from(readLog(session.file)).map(
     async (row: LoggedRow) => {
-      const json = { context: row.context };
-      const { body } = await call<{ actions: { id: string }[] }>(base, `/v1/models/${model}/recommendations`, {
-        method: "POST",
-        key,
-        json,
-      });
+      const request = { method: "POST", key, json: { context: row.context } } as const;
+      const { body } = await call<{ actions: { id: string }[] }>(base, `/v1/models/${model}/recommendations`, request);
       return { row, chosen: body.actions[0].id };
     },
     { concurrency: CONCURRENCY },

@@ -139,7 +139,8 @@ async function killMeanwhile({ plan, traffic, victim, signal }: Session): Promis
 }
 
 /** Collects the evidence from the public API. */
-async function gather({ base, key, traffic, victim }: Session): Promise<Evidence> {
+async function gather(session: Session): Promise<Evidence> {
+  const { base, key, traffic, victim } = session;
   const model = `/v1/models/${MODEL}`;
   const { body } = await call<LearntConfig & Pick<Evidence, "counts" | "digest">>(base, model, { key });
   const response = await fetch(new URL(`${model}/events`, base), { headers: { authorization: `Bearer ${key}` } });
@@ -161,27 +162,21 @@ async function gather({ base, key, traffic, victim }: Session): Promise<Evidence
     kills: victim.kills,
     impressions,
     conversions,
-    answeredRewards: await rewardsOf(
-      Array.from(asked, (id) => [id, traffic.ids.get(id) as string]),
-      { base, key },
-    ),
+    answeredRewards: await rewardsOf(session, Array.from(asked)),
     counts: body.counts,
     digest: body.digest,
     foldedDigest: await foldedDigest(body, impressions, conversions),
   };
 }
 
-/** Asks the worker for rewards. Omits impressions that it does not know. @param asked pairs of UUID and id. */
-async function rewardsOf(
-  asked: (readonly [string, string])[],
-  { base, key }: Pick<Session, "base" | "key">,
-): Promise<Evidence["answeredRewards"]> {
+/** Asks the worker for the rewards of impressions, which `asked` names by UUID. Omits impressions that it does not know. */
+async function rewardsOf({ base, key, traffic }: Session, asked: string[]): Promise<Evidence["answeredRewards"]> {
   const rewards = new Map<string, number | null>();
   const look = async () => {
-    for (let next = asked.pop(); next; next = asked.pop()) {
-      const [uuid, id] = next;
+    for (let uuid = asked.pop(); uuid; uuid = asked.pop()) {
       try {
-        rewards.set(uuid, (await call<{ reward: number | null }>(base, `/v1/impressions/${id}`, { key })).body.reward);
+        const path = `/v1/impressions/${traffic.ids.get(uuid)}`;
+        rewards.set(uuid, (await call<{ reward: number | null }>(base, path, { key })).body.reward);
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 404) throw error;
       }

@@ -56,14 +56,8 @@ export interface DeploymentOptions {
  *
  * @throws {DeployError} if there is no login or no single account, if wrangler fails, or if the worker does not answer.
  */
-export async function deploy({
-  cloudflare,
-  config,
-  folder,
-  print,
-  accountId,
-  healthyWithinMs = HEALTHY_WITHIN_MS,
-}: DeploymentOptions): Promise<void> {
+export async function deploy(options: DeploymentOptions): Promise<void> {
+  const { cloudflare, config, folder, print, accountId, healthyWithinMs = HEALTHY_WITHIN_MS } = options;
   print(`Account: ${await account(cloudflare, accountId ?? config.account_id)}`);
   const file = await writeConfig(folder, await withNamespaces(cloudflare, config, print));
   const secrets = await missingSecrets(cloudflare, config.name);

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { LoggedRow } from "./open-bandit.ts";
 
 // Conversions, delays and repeated webhooks of a replay. All of them depend on the seed alone.
 
@@ -25,10 +26,7 @@ export function draw(seed: number, what: string, index: number): number {
 }
 
 /** Milliseconds from a row's impression to its conversion. Undefined if the row does not convert. */
-export function conversionDelay(
-  { seed, rate, windowMs }: Plan,
-  row: { readonly index: number; readonly clicked: boolean },
-): number | undefined {
+export function conversionDelay({ seed, rate, windowMs }: Plan, row: Pick<LoggedRow, "index" | "clicked">): number | undefined {
   if (!row.clicked && draw(seed, "converts", row.index) >= rate) return undefined;
   const u = draw(seed, "delay", row.index);
   if (draw(seed, "late", row.index) < LATE_SHARE) {

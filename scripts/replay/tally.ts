@@ -84,10 +84,8 @@ export class Tally {
       const moved = Math.min(difference, this.counts[own]);
       this.counts[own] -= moved;
       // A difference loses at least one, even if the class is empty.
-      this.lose(
-        `expected the worker to count ${this.counts[own] + moved} ${theirs} by its answers, got ${counted}`,
-        Math.max(moved, Math.min(difference, 1)),
-      );
+      const reason = `expected the worker to count ${this.counts[own] + moved} ${theirs} by its answers, got ${counted}`;
+      this.lose(reason, Math.max(moved, Math.min(difference, 1)));
     }
   }
 }

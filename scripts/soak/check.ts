@@ -59,19 +59,6 @@ export interface Evidence {
   readonly foldedDigest: string;
 }
 
-export interface Tally {
-  readonly accepted: number;
-  readonly joined: number;
-  readonly late: number;
-  readonly orphan: number;
-  /** Accepted, but absent from the log. */
-  readonly pending: number;
-  /** Repeated deliveries. */
-  readonly duplicate: number;
-  /** Impressions that were answered but never registered. */
-  readonly lost: number;
-}
-
 /** Impressions answered longer than this before a kill must be registered. */
 const REGISTERED_WITHIN_MS = 3_000;
 /** Answers of a killed worker arrive within this time. */
@@ -80,7 +67,7 @@ const ANSWERED_WITHIN_MS = 1_000;
 export const CLOSED_WITHIN_MS = 5_000;
 const NAMED_AT_MOST = 3;
 
-export function tally({ answered, accepted, impressions, conversions, counts }: Evidence): Tally {
+export function tally({ answered, accepted, impressions, conversions, counts }: Evidence) {
   const registered = new Set(impressions.map(({ id }) => id));
   const entered = new Set(conversions.map(nameOf));
   const count = (...statuses: string[]) => conversions.filter(({ status }) => statuses.includes(status)).length;
@@ -89,8 +76,11 @@ export function tally({ answered, accepted, impressions, conversions, counts }: 
     joined: count("applied", "conflict"),
     late: count("late"),
     orphan: count("orphan"),
+    /** Accepted, but absent from the log. */
     pending: accepted.filter((event) => !entered.has(nameOf(event))).length,
+    /** Repeated deliveries. */
     duplicate: counts.duplicate,
+    /** Impressions that were answered but never registered. */
     lost: Array.from(answered.keys()).filter((id) => !registered.has(id)).length,
   };
 }
@@ -198,9 +188,6 @@ export function outcomesOf(conversions: readonly LoggedConversion[]): Map<string
 function lostForNoReason({ answered, impressions, kills, answeredRewards }: Evidence): string[] {
   const registered = new Set(impressions.map(({ id }) => id));
   const lost = Array.from(answered).filter(([id]) => !registered.has(id));
-  return lost
-    .filter(
-      ([id, at]) => answeredRewards.has(id) || !kills.some((kill) => at > kill - REGISTERED_WITHIN_MS && at < kill + ANSWERED_WITHIN_MS),
-    )
-    .map(([id, at]) => `${id} (answered at ${at})`);
+  const killed = (at: number) => kills.some((kill) => at > kill - REGISTERED_WITHIN_MS && at < kill + ANSWERED_WITHIN_MS);
+  return lost.filter(([id, at]) => answeredRewards.has(id) || !killed(at)).map(([id, at]) => `${id} (answered at ${at})`);
 }

@@ -1,39 +1,20 @@
 import type { CatalogueChange } from "../../worker/domain/catalogue.ts";
-import type { ConversionStatus } from "../../worker/domain/conversion.ts";
-import type { Decision, ImpressionState } from "../../worker/domain/impression.ts";
+import type { StoredConversion } from "../../worker/domain/conversion.ts";
+import type { StoredImpression } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import { receiptIn } from "../../worker/domain/receipt.ts";
-import type { Assignment } from "../../worker/protocol/answers.ts";
-import type { Features } from "../../worker/protocol/schema.ts";
 import type { LogHead } from "../../worker/rpc/message.ts";
 
 /** An impression in an exported log. */
-export interface ImpressionLine {
+export interface ImpressionLine extends Omit<StoredImpression, "name" | "slots" | "features" | "round" | "erased"> {
   readonly type: "impression";
-  readonly seq: number;
-  readonly id: string;
-  readonly state: ImpressionState;
-  readonly arm: Assignment;
-  readonly action: string;
   readonly features: readonly number[];
-  readonly context: Features | null;
   readonly round: number | null;
-  readonly version: number;
-  readonly decision: Decision | null;
-  readonly reward: number | null;
-  readonly converted: boolean;
   readonly shownAt: number;
 }
 
-export interface ConversionLine {
+export interface ConversionLine extends Omit<StoredConversion, "key" | "action"> {
   readonly type: "conversion";
-  readonly seq: number;
-  readonly impression: string;
-  readonly goal: string;
-  readonly event: string;
-  readonly reward: number | null;
-  readonly at: number;
-  readonly status: ConversionStatus;
 }
 
 interface Mark<Name extends string, Content> {

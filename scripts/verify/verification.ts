@@ -1,23 +1,16 @@
 import { type HeadLine, LogMismatch, linesOf, type Texts } from "./event-log.ts";
 import { needsOf } from "./needs.ts";
-import { Replay, type Tally } from "./replay.ts";
-
-export interface Verified {
-  readonly head: HeadLine;
-  readonly lines: number;
-  /** Number of the last event. */
-  readonly last: number;
-  readonly tally: Tally;
-}
+import { Replay } from "./replay.ts";
 
 const PROGRESS_EVERY = 256;
 
 /**
  * Reads a log twice. The first pass checks receipts and finds the states that later events need. The second pass replays the log.
  * @param texts returns the log's lines from the beginning at each call. @param progress is called now and then with the number of events.
+ * @returns the head of the log, the number of its events, the number of the last event, and what was verified.
  * @throws {LogMismatch} naming the first event that differs.
  */
-export async function verify(texts: () => Texts, progress?: (done: number, all: number) => void): Promise<Verified> {
+export async function verify(texts: () => Texts, progress?: (done: number, all: number) => void) {
   const needs = await needsOf(linesOf(texts(), { receipts: true }));
   const replay = new Replay(needs);
   progress?.(0, needs.lines);
