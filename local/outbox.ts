@@ -19,6 +19,8 @@ export interface Carrier {
   beacon(items: readonly unknown[]): void;
 }
 
+type Carriers = Readonly<Record<string, Carrier>>;
+
 const PREFIX = "letter ";
 /** Letters are gathered for this long, in ms. */
 const GATHER_MS = 500;
@@ -35,7 +37,7 @@ const MOST = 1000;
  */
 export class Outbox {
   readonly #shelf: Shelf;
-  readonly #carriers: Readonly<Record<string, Carrier>>;
+  readonly #carriers: Carriers;
   readonly #now: () => number;
   readonly #report: Report;
   readonly #letters = new Map<string, Letter>();
@@ -44,11 +46,7 @@ export class Outbox {
   #retryMs = FIRST_RETRY_MS;
   readonly #left = new AbortController();
 
-  constructor(
-    shelf: Shelf,
-    carriers: Readonly<Record<string, Carrier>>,
-    { now, report }: { readonly now: () => number; readonly report: Report },
-  ) {
+  constructor(shelf: Shelf, carriers: Carriers, { now, report }: { readonly now: () => number; readonly report: Report }) {
     this.#shelf = shelf;
     this.#carriers = carriers;
     this.#now = now;
@@ -101,12 +99,8 @@ export class Outbox {
   async #sendAll(): Promise<void> {
     clearTimeout(this.#timer);
     const now = this.#now();
-    const over = Array.from(this.#letters.values()).filter(({ until }) => until < now);
-    if (over.length > 0)
-      this.#giveUp(
-        over.map(({ id }) => id),
-        "the window has passed",
-      );
+    const over = Array.from(this.#letters.values()).flatMap(({ id, until }) => (until < now ? [id] : []));
+    if (over.length > 0) this.#giveUp(over, "the window has passed");
     let arrived = true;
     for (const batch of this.#batches()) arrived = (await this.#deliver(batch)) && arrived;
     this.#retryMs = arrived ? FIRST_RETRY_MS : Math.min(LAST_RETRY_MS, 2 * this.#retryMs);

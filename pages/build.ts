@@ -19,7 +19,5 @@ async function bundle(entryPoint: string): Promise<string> {
 
 const [script, style] = await Promise.all([bundle("index.tsx"), bundle("ui/style/index.css")]);
 await mkdir("build", { recursive: true });
-await writeFile(
-  "build/page.ts",
-  `export const script: string = ${JSON.stringify(script)};\nexport const style: string = ${JSON.stringify(style)};\n`,
-);
+const exported = Object.entries({ script, style }).map(([name, text]) => `export const ${name}: string = ${JSON.stringify(text)};\n`);
+await writeFile("build/page.ts", exported.join(""));

@@ -31,9 +31,7 @@ export async function encode(header: object, snapshots: readonly Uint8Array[]): 
  * @throws {SnapshotError} code `truncated` or `checksum` if the bytes are damaged, `version` if another version of this module wrote
  * them.
  */
-export async function decode<Header>(
-  bytes: Uint8Array<ArrayBuffer>,
-): Promise<{ readonly header: Header; readonly snapshots: Uint8Array[] }> {
+export async function decode<Header>(bytes: Uint8Array<ArrayBuffer>) {
   if (bytes.length < HEADER_AT) throw new SnapshotError("truncated", `expected a publication, got ${bytes.length} bytes`);
   const digest = await digestOf(bytes);
   if (digest.some((byte, i) => byte !== bytes[i])) throw new SnapshotError("checksum", "the publication does not match its checksum");
@@ -46,7 +44,7 @@ export async function decode<Header>(
     offset += length;
     return bytes.slice(offset - length, offset);
   });
-  return { header, snapshots };
+  return { header: header as Header, snapshots };
 }
 
 async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {

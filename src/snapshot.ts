@@ -91,10 +91,8 @@ export class SnapshotReader {
     if (view.getUint32(0, true) !== MAGIC) throw new SnapshotError("magic", "expected an afterclick snapshot, got other bytes");
     const version = view.getUint32(4, true);
     if (version !== FORMAT_VERSION) {
-      throw new SnapshotError(
-        "version",
-        `expected snapshot format ${FORMAT_VERSION}, got ${version}: restore it with the afterclick version that made it`,
-      );
+      const formats = `expected snapshot format ${FORMAT_VERSION}, got ${version}`;
+      throw new SnapshotError("version", `${formats}: restore it with the afterclick version that made it`);
     }
     const length = view.getFloat64(48, true);
     if (length !== bytes.length) {

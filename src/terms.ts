@@ -46,10 +46,8 @@ export function termsOf(side: "context" | "action", named: NamedFeatures, { dime
       terms.set(feature, [term(stem, "", Math.min(1, Math.max(-1, scaled)))]);
     } else if (categories.every((category) => typeof category === "string" || typeof category === "boolean")) {
       const distinct = categories.length > 1 ? [...new Set(categories)] : categories;
-      terms.set(
-        feature,
-        distinct.map((category) => term(`${stem}\u0000`, String(category), 1)),
-      );
+      const hashed = distinct.map((category) => term(`${stem}\u0000`, String(category), 1));
+      terms.set(feature, hashed);
     } else {
       throw wrongType(`${side}.${feature}`, "a number, a string, a boolean or an array of strings", value);
     }

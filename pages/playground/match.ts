@@ -9,13 +9,13 @@ import type { Settings } from "./settings.ts";
 /** Sampled rounds of a chart, at most about this many. */
 const SAMPLES = 300;
 
+/** Quantities that are followed over the rounds, see `Player`. */
+const followed = ["regret", "pending", "counted", "late"] as const;
+type Followed = (typeof followed)[number];
+
 /** One policy's results so far. `choices` and `estimate` have one number per place; the others have one per sampled round. */
-export interface PlayerReport {
+export interface PlayerReport extends Readonly<Record<Followed, readonly number[]>> {
   readonly name: string;
-  readonly regret: readonly number[];
-  readonly pending: readonly number[];
-  readonly counted: readonly number[];
-  readonly late: readonly number[];
   readonly choices: Uint32Array;
   readonly estimate: Estimate | null;
   /** Digest of the policy's state. */
@@ -32,13 +32,9 @@ export interface MatchReport {
   readonly players: readonly PlayerReport[];
 }
 
-interface Seat {
+interface Seat extends Readonly<Record<Followed, number[]>> {
   readonly name: string;
   readonly player: Player;
-  readonly regret: number[];
-  readonly pending: number[];
-  readonly counted: number[];
-  readonly late: number[];
 }
 
 /** Several policies on one problem. All get the same candidates, the same random outcomes and the same delays. */
@@ -98,12 +94,7 @@ export class Match {
 
   #sample(): void {
     this.#sampled.push(this.#round);
-    for (const { player, regret, pending, counted, late } of this.#seats) {
-      regret.push(player.regret);
-      pending.push(player.pending);
-      counted.push(player.counted);
-      late.push(player.late);
-    }
+    for (const seat of this.#seats) for (const name of followed) seat[name].push(seat.player[name]);
   }
 
   report(): MatchReport {

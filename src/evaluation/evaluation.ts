@@ -79,7 +79,7 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
   const cut = Math.floor(split * log.length);
   const since = log[cut]?.shownAt ?? asOf;
   const core = await instantiate(request.module ?? (await compileCore()));
-  const maturity = maturityOf(request, log, { asOf, windowMs });
+  const maturity = maturityOf(request, log, asOf, windowMs);
   const aged = log.map((decision, place) => {
     const age = Math.min(asOf - decision.shownAt, windowMs);
     return { decision, place, age, maturity: maturity.at(age), reward: rewardBy(asOf, decision, windowMs) };
@@ -129,11 +129,7 @@ function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at
 }
 
 /** The given maturity, or an estimate from all conversions that have arrived, whatever the age of their decision. */
-function maturityOf(
-  { maturity }: EvaluationRequest,
-  log: readonly LoggedDecision[],
-  { asOf, windowMs }: { readonly asOf: number; readonly windowMs: number },
-): Maturity {
+function maturityOf({ maturity }: EvaluationRequest, log: readonly LoggedDecision[], asOf: number, windowMs: number): Maturity {
   if (maturity) return { at: (age) => (age >= windowMs ? 1 : finiteNumber("maturity(age)", maturity(age), 0, 1)) };
   const seen = log.flatMap(({ shownAt, conversions = [] }, place) => {
     const bound = Math.min(asOf - shownAt, windowMs);

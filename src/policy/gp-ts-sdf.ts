@@ -6,17 +6,14 @@
 
 import { finiteNumber, oneOf, outOfRange } from "../argument.ts";
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
-import { type GaussianProcessSettings, parseGaussianProcess } from "../model/gaussian-process/gaussian-process-settings.ts";
+import { parseGaussianProcess } from "../model/gaussian-process/gaussian-process-settings.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { type Sampler, thompson, thompsonPathwise } from "../model/posterior.ts";
+import type { GpUcbSdfOptions } from "./gp-ucb-sdf.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `gpTsSdf`. */
-export interface GpTsSdfOptions extends GaussianProcessSettings {
-  /** Exploration apart from that for pending impressions, in standard deviations, default 1. */
-  readonly beta?: number;
-  /** B_y: greatest absolute reward, default 1. A pending impression adds this many of its own deviations to the sampling scale. */
-  readonly rewardBound?: number;
+export interface GpTsSdfOptions extends GpUcbSdfOptions {
   /** Sampling scale nu: as printed ("theory", default), or without pending impressions, as in the authors' code ("released"). */
   readonly scale?: "theory" | "released";
   /**
@@ -24,10 +21,6 @@ export interface GpTsSdfOptions extends GaussianProcessSettings {
    * domain, draws from the prior and corrects it, O(k^2 + k n). Both have the same distribution.
    */
   readonly sampler?: Sampler;
-  /** Multiplier on the sampling standard deviation, default 1. */
-  readonly exploration?: number;
-  /** Deviations of pending impressions: under the present posterior ("exact", default), or the one that chose them, in O(m) memory. */
-  readonly norms?: "exact" | "buffered";
 }
 
 /** GP-TS-SDF: Thompson sampling for late rewards from a Gaussian process. Pending impressions widen its samples. */

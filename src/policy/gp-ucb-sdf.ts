@@ -15,9 +15,9 @@ import { definePolicy, type PolicyFactory } from "./rule.ts";
 export interface GpUcbSdfOptions extends GaussianProcessSettings {
   /** Exploration apart from that for pending impressions, in standard deviations, default 1. */
   readonly beta?: number;
-  /** B_y: greatest absolute reward, default 1. A pending impression adds this many of its own deviations to the bonus. */
+  /** B_y: greatest absolute reward, default 1. A pending impression adds this many of its own deviations to the width. */
   readonly rewardBound?: number;
-  /** Multiplier on the bonus, default 1. */
+  /** Multiplier on the width of the bonus or of the samples, default 1. */
   readonly exploration?: number;
   /** Deviations of pending impressions: under the present posterior ("exact", default), or the one that chose them, in O(m) memory. */
   readonly norms?: "exact" | "buffered";

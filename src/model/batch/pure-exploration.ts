@@ -108,10 +108,8 @@ export class PureExploration {
     const lower = mean.reduce((greatest, each, i) => Math.max(greatest, each - this.#width * deviation[i]), Number.NEGATIVE_INFINITY);
     const kept = Array.from(survivors.keys()).filter((i) => mean[i] + this.#width * deviation[i] >= lower);
     const at = (values: Float64Array): Float64Array => Float64Array.from(kept, (i) => values[i]);
-    return this.#begin(
-      Int32Array.from(kept, (i) => survivors[i]),
-      { mean: at(mean), deviation: at(deviation) },
-    );
+    const places = Int32Array.from(kept, (i) => survivors[i]);
+    return this.#begin(places, { mean: at(mean), deviation: at(deviation) });
   }
 
   /** The posterior given the feedback of the running round. */

@@ -142,10 +142,8 @@ export class BernoulliPosterior implements JointPosterior {
 
   /** Multiplies all weights by `decay`, and drops points with less weight than `FORGOTTEN`. */
   #discount(decay: number): void {
-    this.#move(
-      this.#sites.map(({ count }, i) => (decay * count < FORGOTTEN ? -1 : i)),
-      decay,
-    );
+    const standIn = this.#sites.map(({ count }, i) => (decay * count < FORGOTTEN ? -1 : i));
+    this.#move(standIn, decay);
   }
 
   /** Moves the trials of site i, multiplied by `factor`, to site `standIn[i]`, and drops them if that is -1. */

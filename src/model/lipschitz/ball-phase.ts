@@ -121,12 +121,9 @@ export class BallPhase {
       this.#sums[number] += reward - previous;
       return;
     }
-    if (this.#observed[number] >= this.#pulls[number]) {
-      throw outOfRange(
-        "impression.slot",
-        `the slot of a pull without a reward (its ball has one for each of ${this.#pulls[number]} pulls)`,
-        slot,
-      );
+    const pulls = this.#pulls[number];
+    if (this.#observed[number] >= pulls) {
+      throw outOfRange("impression.slot", `the slot of a pull without a reward (its ball has one for each of ${pulls} pulls)`, slot);
     }
     this.#observed[number]++;
     this.#sums[number] += reward;
