@@ -31,18 +31,13 @@ export interface Call {
   readonly attempts?: number;
 }
 
-export interface Answer<Body> {
-  readonly body: Body;
-  /** Whether the worker may have taken an earlier attempt whose answer was lost. */
-  readonly resent: boolean;
-}
-
 /**
  * Calls a worker. Sends the same request again after a failed connection, a 429 or a 503.
  *
+ * @returns the answer's body. `resent`: whether the worker may have taken an earlier attempt whose answer was lost.
  * @throws {ApiError} for any other error answer. @throws {UnreachableError} if no attempt was answered.
  */
-export async function call<Body>(base: URL, path: string, options: Call = {}): Promise<Answer<Body>> {
+export async function call<Body>(base: URL, path: string, options: Call = {}): Promise<{ body: Body; resent: boolean }> {
   const { method = "GET", attempts = ATTEMPTS } = options;
   const name = `${method} ${path}`;
   const request = {

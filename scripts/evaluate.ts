@@ -5,7 +5,7 @@ import { type Estimate, type Evaluation, evaluate, type LoggedDecision, type Pol
 import { command, numberIn, UsageError, unreadable, type Values } from "./command.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
 import { eventSource } from "./evaluate/event-source.ts";
-import { type Source, SourceError } from "./evaluate/source.ts";
+import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
 import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
 import { LogMismatch } from "./verify/event-log.ts";
@@ -97,7 +97,7 @@ function descriptorOf(id: string, options: Record<string, unknown>, { dimension 
 function always(action: string, { decisions }: Source) {
   if (!decisions.some(({ ids }) => ids.includes(action))) throw new UsageError(`--action: expected a candidate of the log, got ${action}`);
   return (decision: LoggedDecision): number[] => {
-    const { ids } = decision as Source["decisions"][number];
+    const { ids } = decision as SourceDecision;
     if (!ids.includes(action))
       throw new UsageError(`--action: expected a candidate of every decision, but ${action} was none at ${iso(decision.shownAt)}`);
     return ids.map((id) => Number(id === action));

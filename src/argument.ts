@@ -65,8 +65,13 @@ export function record(name: string, value: unknown): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
+export interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+
 /** A range of numbers of at most `limit` in size. Its minimum is below its maximum. */
-export function range(name: string, value: unknown, limit = Number.MAX_VALUE): { min: number; max: number } {
+export function range(name: string, value: unknown, limit = Number.MAX_VALUE): Range {
   const given = record(name, value);
   const min = finiteNumber(`${name}.min`, given.min, -limit, limit);
   const max = finiteNumber(`${name}.max`, given.max, -limit, limit);

@@ -1,4 +1,4 @@
-import { nonEmptyString, onlyKeys, range, record, wholeNumber, wrongType } from "./argument.ts";
+import { nonEmptyString, onlyKeys, type Range, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { Catalogue } from "./catalogue.ts";
 import { checkCount, HashedSum } from "./hashed-sum.ts";
 import { type NamedFeatures, productPlace, type Term, type Terms, termsOf } from "./terms.ts";
@@ -46,7 +46,7 @@ type Interactions = "all" | readonly (readonly [string, string])[];
 export function encoder(options: EncoderOptions): Encoder {
   onlyKeys("options", record("options", options), ["dimension", "numeric", "interactions"]);
   const dimension = wholeNumber("dimension", options.dimension, 1, 4096);
-  const ranges = new Map<string, ReturnType<typeof range>>();
+  const ranges = new Map<string, Range>();
   for (const [name, value] of Object.entries(record("numeric", options.numeric ?? {}))) {
     onlyKeys(`numeric.${name}`, record(`numeric.${name}`, value), ["min", "max"]);
     ranges.set(name, range(`numeric.${name}`, value));

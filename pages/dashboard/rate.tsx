@@ -129,10 +129,8 @@ function summaryOf({ buckets, bucketMs }: Metrics): string {
 export function Rate({ metrics }: { metrics: Metrics }) {
   const rows = useMemo(() => rowsOf(metrics), [metrics]);
   const arms = (["policy", "holdout", "default"] as const).filter((arm) => rows.some(({ buckets }) => buckets[arm]));
-  const data = useMemo(
-    () => [rows.map(({ start }) => start), ...arms.flatMap((arm) => lines(rows, arm))] as uPlot.AlignedData,
-    [rows, arms.join()],
-  );
+  const plotted = () => [rows.map(({ start }) => start), ...arms.flatMap((arm) => lines(rows, arm))] as uPlot.AlignedData;
+  const data = useMemo(plotted, [rows, arms.join()]);
   if (rows.length === 0) {
     return (
       <Empty title="Conversion rate">

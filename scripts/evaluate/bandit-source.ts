@@ -1,6 +1,6 @@
 import { encoder } from "afterclick";
 import { inspectLog, itemFileOf, LogError, readCatalogue, readLog } from "../replay/open-bandit.ts";
-import type { Source, SourceOptions } from "./source.ts";
+import type { Source, SourceDecision, SourceOptions } from "./source.ts";
 
 /**
  * Reads an Open Bandit csv. Each row is one decision, whatever its position, with its propensity and time. A click converts
@@ -12,7 +12,7 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
   const catalogue = await readCatalogue(log, itemFileOf(file));
   const ids = log.items;
   const pointsIn = encoder(catalogue.encoder).among(catalogue.actions.map(({ id, features }) => ({ ...features, id })));
-  const decisions: Source["decisions"][number][] = [];
+  const decisions: SourceDecision[] = [];
   for await (const { index: row, item, clicked, context, shownAt, probability } of readLog(file)) {
     if (shownAt === undefined || probability === undefined) {
       throw new LogError(`${file}, row ${row + 1}: expected a timestamp and a propensity_score, got none; use a log that has both`);

@@ -3,7 +3,7 @@ import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
-import { type Source, SourceError, type SourceOptions } from "./source.ts";
+import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 
 /** Configuration and catalogue from event `since` on. */
 interface Setting {
@@ -63,12 +63,8 @@ function unusable({ state, arm, decision }: ImpressionLine): string | undefined 
   return decision.place > 0 ? "below the first place of a list" : undefined;
 }
 
-function decisionOf(
-  { action, context, decision, shownAt, version }: ImpressionLine,
-  settings: readonly Setting[],
-  conversions: readonly ConversionLine[],
-  asOf: number,
-): Source["decisions"][number] {
+function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversions: ConversionLine[], asOf: number): SourceDecision {
+  const { action, context, decision, shownAt, version } = line;
   const { catalogue, featurize, config } = settings.findLast(({ since }) => since <= version) ?? settings[0];
   const { probability = 0, asked = {} } = decision ?? {};
   // The whole catalogue is passed as it is, because its features are prepared only once.

@@ -1,8 +1,11 @@
 import type { LoggedDecision } from "afterclick";
 
+/** A decision with the ids of its candidates. */
+export type SourceDecision = LoggedDecision & { readonly ids: readonly string[] };
+
 /** A log that a policy can be evaluated on. */
 export interface Source {
-  readonly decisions: readonly (LoggedDecision & { readonly ids: readonly string[] })[];
+  readonly decisions: readonly SourceDecision[];
   /** Numbers of unusable decisions, by reason. */
   readonly leftOut: ReadonlyMap<string, number>;
   /** Features per candidate. */

@@ -1,3 +1,4 @@
+import type { Range } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import { Ridge } from "../model/linear/ridge.ts";
 import { type Estimate, ratioEstimate, sumOf, type Terms } from "./estimate.ts";
@@ -24,11 +25,6 @@ export interface Row {
   /** Expected reward of the action, and of the policy, by the reward model. */
   readonly expected: number;
   readonly expectedOfPolicy: number;
-}
-
-export interface Range {
-  readonly min: number;
-  readonly max: number;
 }
 
 /** Estimates of the rows' policy by each estimator, and of the policy that made the log of `decisions` decisions. */

@@ -7,7 +7,7 @@ import { finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../argument
 import { PureExploration, parsePureExploration } from "../model/batch/pure-exploration.ts";
 import { delayBound, RoundSchedule } from "../model/batch/round-schedule.ts";
 import type { BpeOptions } from "./bpe.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { definePolicy, leading, type PolicyFactory } from "./rule.ts";
 
 /** Options of `bpeDelay`. */
 export interface BpeDelayOptions extends BpeOptions {
@@ -44,14 +44,6 @@ export const bpeDelay: PolicyFactory<BpeDelayOptions> = /* @__PURE__ */ definePo
   start({ core }, { horizon, expectedDelay, xi, b, delta, beta, exploration, ...settings }) {
     const wait = delayBound(core, { horizon, expectedDelay, xi, b, delta });
     const state = new PureExploration(core, settings, new RoundSchedule(horizon, wait), exploration * beta);
-    return {
-      dimension: state.domain.dimension,
-      domain: state.domain,
-      orderInvariant: false,
-      deterministic: true,
-      delayOffset: 0,
-      state,
-      propose: () => state.leader(),
-    };
+    return leading(state);
   },
 });

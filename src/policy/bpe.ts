@@ -6,7 +6,7 @@
 import { finiteNumber, onlyKeys, wholeNumber } from "../argument.ts";
 import { PureExploration, type PureExplorationSettings, parsePureExploration } from "../model/batch/pure-exploration.ts";
 import { RoundSchedule } from "../model/batch/round-schedule.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { definePolicy, leading, type PolicyFactory } from "./rule.ts";
 
 /** Options of `bpe`. */
 export interface BpeOptions extends PureExplorationSettings {
@@ -36,14 +36,6 @@ export const bpe: PolicyFactory<BpeOptions> = /* @__PURE__ */ definePolicy({
 
   start({ core }, { horizon, beta, exploration, ...settings }) {
     const state = new PureExploration(core, settings, new RoundSchedule(horizon, 0), exploration * beta);
-    return {
-      dimension: state.domain.dimension,
-      domain: state.domain,
-      orderInvariant: false,
-      deterministic: true,
-      delayOffset: 0,
-      state,
-      propose: () => state.leader(),
-    };
+    return leading(state);
   },
 });

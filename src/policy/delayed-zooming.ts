@@ -68,7 +68,7 @@ export const delayedZooming: PolicyFactory<DelayedZoomingOptions> = /* @__PURE__
       deterministic: activation === "first",
       delayOffset: 0,
       state,
-      check: (features) => void space.indexOf(features),
+      check: (features) => void space.places.indexOf(features),
       propose({ uniforms }) {
         const { covering } = state;
         const lot = activation === "random" && covering.uncovered > 0 ? uniforms(1)[0] : 0;
@@ -76,7 +76,7 @@ export const delayedZooming: PolicyFactory<DelayedZoomingOptions> = /* @__PURE__
         const last = covering.uncovered - 1;
         const index = last >= 0 ? covering.uncoveredAt(Math.min(Math.floor(lot * (last + 1)), last)) : state.best();
         const { mean, radius } = state.estimate(index);
-        return { index, features: space.at(index), score: mean + 2 * radius, mean, width: 2 * radius };
+        return { index, features: space.places.at(index), score: mean + 2 * radius, mean, width: 2 * radius };
       },
     };
   },

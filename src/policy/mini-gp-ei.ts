@@ -7,7 +7,7 @@ import { finiteNumber } from "../argument.ts";
 import { type BatchSettings, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
 import { improvementMultiplier, improvementScores } from "../model/gaussian-process/expected-improvement.ts";
 import { best } from "../model/ranking.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { definePolicy, leading, type PolicyFactory } from "./rule.ts";
 
 /** Options of `miniGpEi`. */
 export interface MiniGpEiOptions extends BatchSettings {
@@ -39,18 +39,6 @@ export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePo
       const [index] = best(score, 1);
       return { index, score: score[index], mean: mean[index], deviation: deviation[index], multiplier };
     });
-
-    return {
-      dimension: settings.dimension,
-      domain: state.domain,
-      orderInvariant: false,
-      deterministic: true,
-      delayOffset: 0,
-      state,
-      propose() {
-        const { index, score, mean, width } = state.leader();
-        return { index, features: state.domain.at(index), score, mean, width };
-      },
-    };
+    return leading(state);
   },
 });

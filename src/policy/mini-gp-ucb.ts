@@ -6,7 +6,7 @@
 import { finiteNumber, oneOf } from "../argument.ts";
 import { type BatchSettings, CandidateBatches, parseBatches } from "../model/batch/candidate-batches.ts";
 import { upperConfidenceLeader } from "../model/gaussian-process/leader.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { definePolicy, leading, type PolicyFactory } from "./rule.ts";
 
 /** Options of `miniGpUcb`. */
 export interface MiniGpUcbOptions extends BatchSettings {
@@ -50,18 +50,6 @@ export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ define
       const { index, score } = upperConfidenceLeader(lazy, multiplier);
       return { index, score, mean: lazy.mean.mean[index], deviation: lazy.deviation.deviation[index], multiplier };
     });
-
-    return {
-      dimension: settings.dimension,
-      domain: state.domain,
-      orderInvariant: false,
-      deterministic: true,
-      delayOffset: 0,
-      state,
-      propose() {
-        const { index, score, mean, width } = state.leader();
-        return { index, features: state.domain.at(index), score, mean, width };
-      },
-    };
+    return leading(state);
   },
 });

@@ -1,4 +1,4 @@
-import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
@@ -164,10 +164,10 @@ export class Policy {
       now,
       draws,
       normals(count) {
-        if (normals) return given("normals", normals, count);
+        if (normals) return finiteVector("normals", normals, count);
         return core.normals(seed, draws > 0 ? `trial ${trial}` : decision(), count);
       },
-      uniforms: (count) => (uniforms ? given("uniforms", uniforms, count) : core.uniforms(seed, decision(), count)),
+      uniforms: (count) => (uniforms ? finiteVector("uniforms", uniforms, count) : core.uniforms(seed, decision(), count)),
     };
   }
 
@@ -340,10 +340,4 @@ function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest
 /** Probability of a candidate, if with probability `uniform` all `count` candidates are equally likely and `chance` holds otherwise. */
 function mixed(uniform: number, count: number, chance = 0): number {
   return uniform / count + (1 - uniform) * chance;
-}
-
-function given(name: string, values: ArrayLike<number>, count: number): Float64Array {
-  const copy = new Float64Array(count);
-  copyVector(name, values, count, copy);
-  return copy;
 }

@@ -67,6 +67,19 @@ export interface Rule {
   propose?(request: ProposeRequest): Proposal;
 }
 
+/** A state that leads to one point of its domain, without random draws. */
+interface Leading extends State {
+  readonly domain: Domain;
+  leader(): Proposal;
+}
+
+/** The rule that proposes the leader of its state. */
+export function leading(state: Leading): Rule {
+  const { domain } = state;
+  const propose = () => state.leader();
+  return { dimension: domain.dimension, domain, orderInvariant: false, deterministic: true, delayOffset: 0, state, propose };
+}
+
 export interface PolicyContext {
   readonly core: Core;
   readonly window: Window;

@@ -2,6 +2,9 @@ import type { Progress } from "../background.ts";
 import type { MatchReport } from "../match.ts";
 import type { Settings } from "../settings.ts";
 
+const NO_WEBASSEMBLY = "The playground needs WebAssembly, and this browser does not offer it. Turn WebAssembly on, or use another browser.";
+const NOT_LOADED = "The simulation could not be loaded. Reload the page to try again.";
+
 /** The state of a match. */
 export type Run =
   | { readonly state: "idle" }
@@ -22,10 +25,7 @@ export class Runner {
   start(settings: Settings): void {
     this.#worker?.terminate();
     if (typeof WebAssembly !== "object") {
-      this.#update({
-        state: "failed",
-        problem: "The playground needs WebAssembly, and this browser does not offer it. Turn WebAssembly on, or use another browser.",
-      });
+      this.#update({ state: "failed", problem: NO_WEBASSEMBLY });
       return;
     }
     const worker = new Worker(new URL("./background.js", import.meta.url), { type: "module" });
@@ -38,8 +38,7 @@ export class Runner {
       else this.#end({ state: "done", ...data });
     });
     worker.addEventListener("error", () => {
-      if (worker === this.#worker)
-        this.#end({ state: "failed", problem: "The simulation could not be loaded. Reload the page to try again." });
+      if (worker === this.#worker) this.#end({ state: "failed", problem: NOT_LOADED });
     });
     worker.postMessage(settings);
   }

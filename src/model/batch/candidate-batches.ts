@@ -84,7 +84,12 @@ export class CandidateBatches {
   }
 
   /** The candidate of the running batch, or between batches of a batch that begins now. */
-  leader(): Leader {
+  leader() {
+    const { index, score, mean, width } = this.#current();
+    return { index, features: this.domain.at(index), score, mean, width };
+  }
+
+  #current(): Leader {
     this.#leader ??= this.#choose();
     return this.#leader;
   }
@@ -100,7 +105,7 @@ export class CandidateBatches {
   }
 
   append(features: Float64Array): number {
-    const { index, length } = this.leader();
+    const { index, length } = this.#current();
     const place = this.domain.indexOf(features);
     if (place === index) this.#remaining = (this.#remaining || length) - 1;
     this.#posterior.append(features);
@@ -129,7 +134,7 @@ export class CandidateBatches {
   }
 
   save(writer: SnapshotWriter): void {
-    const { index, score, mean, width } = this.#remaining > 0 ? this.leader() : { index: 0, score: 0, mean: 0, width: 0 };
+    const { index, score, mean, width } = this.#remaining > 0 ? this.#current() : { index: 0, score: 0, mean: 0, width: 0 };
     writer.numbers([this.#evaluations, this.#remaining, index, score, mean, width]);
     this.#posterior.save(writer);
   }

@@ -75,7 +75,7 @@ export class ActiveArms {
 
   /** Pulls the arm at a point, and activates it on the first pull. The slot encodes the pull and the place. */
   append(features: Float64Array): number {
-    const place = this.#space.indexOf(features);
+    const place = this.#space.places.indexOf(features);
     if (this.#armAt[place] < 0) this.#activate({ place, pulls: 0, observed: 0, observedAtPull: 0, sum: 0, cache: [] });
     const i = this.#armAt[place];
     const arm = this.#arms[i];

@@ -32,29 +32,17 @@ export function checkGrid({ box }: BoxSettings, resolution: number): void {
 export class MetricSpace {
   readonly count: number;
   readonly dimension: number;
+  readonly places: Domain | Grid;
   readonly #metric: Metric;
-  readonly #places: Domain | Grid;
   /** count x d, row-major: the coordinates that distances are computed from. */
   readonly #points: Float64Array;
 
   constructor(region: RegionSettings, metric: Metric, resolution = 2) {
-    this.#places = "box" in region ? new Grid(region, resolution) : new Domain(region);
+    this.places = "box" in region ? new Grid(region, resolution) : new Domain(region);
     this.#metric = metric;
-    this.#points = this.#places.points;
-    this.count = this.#places.count;
-    this.dimension = this.#places.dimension;
-  }
-
-  at(place: number): Float64Array {
-    return this.#places.at(place);
-  }
-
-  /**
-   * The place of a given point or, in a box, of the nearest grid point.
-   * @throws {RangeError} for a point that was not given, or outside the box.
-   */
-  indexOf(point: Float64Array): number {
-    return this.#places.indexOf(point);
+    this.#points = this.places.points;
+    this.count = this.places.count;
+    this.dimension = this.places.dimension;
   }
 
   distance(a: number, b: number): number {
@@ -98,6 +86,7 @@ class Grid {
     return this.#box.fromUnit(this.points.subarray(place * this.dimension, (place + 1) * this.dimension));
   }
 
+  /** The place of the nearest point of the grid. @throws {RangeError} for a point outside the box. */
   indexOf(point: Float64Array): number {
     const unit = this.#box.toUnit(point);
     let place = 0;
