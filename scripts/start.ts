@@ -60,18 +60,15 @@ async function main({ port: asked }: { readonly port?: string }): Promise<void> 
   const port = await choosePort(asked ?? process.env.PORT);
   const vars = await prepareSecrets();
   const worker = new WorkerProcess({ port, state: STATE });
-  const stopped = askedToStop();
-  const died = worker.died();
+  const ended = Promise.race([askedToStop(), worker.died()]);
+  const open = async () => {
+    await worker.healthy();
+    await setUpShop(worker.base, vars.AFTERCLICK_SECRET_KEY);
+    announce(worker.base);
+  };
   try {
-    await Promise.race([
-      worker
-        .healthy()
-        .then(() => setUpShop(worker.base, vars.AFTERCLICK_SECRET_KEY))
-        .then(() => announce(worker.base)),
-      stopped,
-      died,
-    ]);
-    await Promise.race([stopped, died]);
+    await Promise.race([open(), ended]);
+    await ended;
   } finally {
     await worker.stop();
   }

@@ -15,15 +15,8 @@ function placeOf(value: number): string {
 
 const write = column([1]);
 
-interface WeightProps {
-  readonly feature: number;
-  readonly mean: number;
-  /** Half the width of the band. */
-  readonly half: number;
-  readonly truth: number;
-}
-
-function Weight({ feature, mean, half, truth }: WeightProps) {
+/** One weight, with a band of `half` on either side of the mean. */
+function Weight({ feature, mean, half, truth }: Readonly<Record<"feature" | "mean" | "half" | "truth", number>>) {
   const places = { "--low": placeOf(mean - half), "--high": placeOf(mean + half), "--mean": placeOf(mean), "--taste": placeOf(truth) };
   return (
     <tr>
