@@ -40,7 +40,7 @@ import { verifyWebhook } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Most bytes of a past log. A longer one is sent in parts. */
-const MAX_LOG_BYTES = 8 * MAX_BODY_BYTES;
+const MAX_LOG_BYTES = 4 * MAX_BODY_BYTES;
 
 /** Most impressions that a publishable key may register at once. */
 const MAX_OF_PAGE = 100;

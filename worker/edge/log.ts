@@ -10,6 +10,8 @@ import { learner } from "./learner-client.ts";
 import { registrationOf } from "./registration.ts";
 
 const MOST_LINES = 20_000;
+/** Reading JSON takes up to 30 times its length, so a line may be as long as any other body. */
+const MOST_LINE_CHARACTERS = 1024 * 1024;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
@@ -62,7 +64,7 @@ function lineOf(row: LogRow): object {
  * @throws {Problem} 400 or 422 naming the line.
  */
 export async function pastLines(text: string, model: string, signer: TokenSigner): Promise<PastLine[]> {
-  const texts = text.trimEnd().split("\n");
+  const texts = text.trimEnd().split("\n", MOST_LINES + 1);
   if (texts.length > MOST_LINES) throw new Problem(413, `a log may have ${MOST_LINES} lines at a time`);
   const reading = { model, signer, uuids: new Map<string, string>() };
   const lines: PastLine[] = [];
@@ -112,6 +114,7 @@ function pastConversion(item: Extract<PastItem, { type: "conversion" }>, { uuids
 }
 
 function parseJson(text: string): unknown {
+  if (text.length > MOST_LINE_CHARACTERS) throw new Problem(413, `a line may have ${MOST_LINE_CHARACTERS} characters, got ${text.length}`);
   try {
     return JSON.parse(text);
   } catch {

@@ -2,27 +2,28 @@ import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
 import * as answers from "../protocol/answers.ts";
 import {
+  action,
   actionsBody,
   conversionsBody,
+  features,
   impressionsBody,
   type ModelBody,
   modelBody,
   pastLine,
   recommendationsBody,
   resetBody,
+  retracted,
+  rewarded,
   rollbackBody,
+  timestamp as timestampSchema,
 } from "../protocol/schema.ts";
 import { modelOptions } from "./model-options.ts";
-
-const { shownAt } = impressionsBody.item.entries;
-const { item: action } = recommendationsBody.entries.actions.wrapped;
-const [reported, retracted] = conversionsBody.options.map(({ entries }) => entries.data.getter(undefined));
 
 /** The named schemas of the description. */
 export const schemas = {
   // The name belongs to the first schema of the pipe.
-  Timestamp: shownAt.pipe[0],
-  Features: recommendationsBody.entries.context.wrapped,
+  Timestamp: timestampSchema.pipe[0],
+  Features: features,
   Action: action,
   ModelBody: modelBody,
   ResetBody: resetBody,
@@ -30,7 +31,7 @@ export const schemas = {
   ActionsBody: actionsBody,
   RecommendationsBody: recommendationsBody,
   ImpressionsBody: impressionsBody,
-  ConversionItem: reported,
+  ConversionItem: rewarded,
   RetractionItem: retracted,
   ConversionsBody: conversionsBody,
   PastLine: pastLine,
@@ -57,8 +58,8 @@ const names = new Map<v.GenericSchema, string>(Object.entries(schemas).map(([nam
 
 export const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
-/** Inputs that select every form of a lazy schema, which decides by list or object, by emptiness, or by a key. */
-const PROBES = [[], {}, { key: "" }];
+/** Inputs that select every form of a lazy schema, which decides by type, by emptiness, or by a key. */
+const PROBES = ["", 0, true, [], {}, { key: "" }];
 
 /**
  * The schema as JSON Schema 2020-12, with references to named schemas.
@@ -77,9 +78,13 @@ export function jsonSchemaOf(schema: v.GenericSchema): JsonSchema {
     ignoreActions: ["finite", "check"],
     overrideSchema: ({ valibotSchema }) => {
       if (valibotSchema !== schema && names.has(valibotSchema)) return referenceOrSchema(valibotSchema);
+      // A custom schema is a refusal. The converter asks for one, and then takes the override of the lazy schema around it.
+      if (valibotSchema.type === "custom") return {};
       if (valibotSchema.type !== "lazy") return undefined;
       const { getter } = valibotSchema as v.LazySchema<v.GenericSchema>;
-      return { anyOf: Array.from(new Set(PROBES.map(getter)), referenceOrSchema) };
+      const forms = new Set(PROBES.map(getter).filter(({ type }) => type !== "custom"));
+      const [form, ...others] = Array.from(forms, referenceOrSchema);
+      return others.length === 0 ? form : { anyOf: [form, ...others] };
     },
   });
   return json;

@@ -7,23 +7,53 @@ import { Problem } from "./problem.ts";
 // lengths have limits. The learner checks whatever depends on its model.
 
 const MAX_NESTING = 6;
+/** Most errors that a refusal names, and most characters of each. */
+const MOST_ERRORS = 20;
+const MOST_SHOWN = 200;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 366 * DAY_MS;
 
-/** Refuses arrays, which valibot takes as objects without entries. */
-function noList<Schema extends v.GenericSchema>(schema: Schema): Schema {
-  const run = schema["~run"];
-  return Object.assign(schema, {
-    "~run"(...[dataset, config]: Parameters<Schema["~run"]>): ReturnType<Schema["~run"]> {
-      if (!Array.isArray(dataset.value)) return run.call(schema, dataset, config) as ReturnType<Schema["~run"]>;
-      v._addIssue(schema, "type", dataset as v.UnknownDataset, config);
-      return dataset as ReturnType<Schema["~run"]>;
-    },
-  });
-}
-const strictObject = <Entries extends v.ObjectEntries>(entries: Entries) => noList(v.strictObject(entries));
-const record = <Value extends v.GenericSchema>(key: v.BaseSchema<string, string, v.BaseIssue<unknown>>, value: Value) =>
-  noList(v.record(key, value));
+// Validation of a hostile body must take little memory. Lists and records check their counts before their items, and report their
+// first error only. Objects report one error for each field.
+const FIRST = { abortEarly: true } as const;
+
+/** Refuses an input by one check alone. The description leaves out such schemas. */
+const anything = v.custom<never>(() => true);
+const refusal = (message: string) => v.custom<never>(() => false, message);
+
+const noList = refusal("Invalid type: Expected Object but received Array");
+
+/** Valibot takes an empty list as an object without entries. */
+const strictObject = <Entries extends v.ObjectEntries>(entries: Entries) => {
+  const schema = v.strictObject(entries);
+  return v.lazy((input: unknown): typeof schema | typeof noList => (Array.isArray(input) ? noList : schema));
+};
+
+const list = <Item extends v.GenericSchema>(item: Item, most: number) => {
+  const schema = v.pipe(v.config(v.array(item), FIRST), v.maxLength(most));
+  const tooLong = v.pipe(anything, v.maxLength(most));
+  return v.lazy((input: unknown): typeof schema | typeof tooLong => (Array.isArray(input) && input.length > most ? tooLong : schema));
+};
+
+/** Valibot drops these names of a record in silence. */
+const RESERVED = ["constructor", "prototype", "__proto__"];
+const reserved = v.pipe(
+  anything,
+  v.check(() => false, `expected no name among ${RESERVED.join(", ")}`),
+);
+
+const record = <Value extends v.GenericSchema>(key: v.GenericSchema<string, string>, value: Value, most: number) => {
+  const schema = v.pipe(v.config(v.record(key, value), FIRST), v.maxEntries(most));
+  const tooMany = v.pipe(anything, v.maxEntries(most));
+  const refused = (input: object) => {
+    if (Array.isArray(input)) return noList;
+    if (RESERVED.some((name) => Object.hasOwn(input, name))) return reserved;
+    return Object.keys(input).length > most ? tooMany : undefined;
+  };
+  return v.lazy((input: unknown) => (isObject(input) ? refused(input) : undefined) ?? schema);
+};
+
+const isObject = (input: unknown): input is object => input !== null && typeof input === "object";
 
 const finite = v.pipe(v.number(), v.finite());
 const text = (maxLength: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxLength));
@@ -35,14 +65,14 @@ const actionId = text(128);
 
 /** A join key such as an order number or a visitor id. Only its hash is stored. */
 const joinKey = text(256);
-const keys = v.pipe(v.array(joinKey), v.maxLength(4));
+const keys = list(joinKey, 4);
 
-/** Chooses one of two schemas by the input, so that errors belong to that schema. */
+/** Chooses one of two schemas by the input, so that errors belong to that schema, and no other is tried. */
 const listOr = <List extends v.GenericSchema, Other extends v.GenericSchema>(list: List, other: Other) =>
   v.lazy((input: unknown): List | Other => (Array.isArray(input) ? list : other));
 
 /** Milliseconds since 1970, or ISO 8601. */
-const timestamp = v.pipe(
+export const timestamp = v.pipe(
   v.union([finite, v.pipe(v.string(), v.isoTimestamp())]),
   v.transform((value) => (typeof value === "string" ? Date.parse(value) : value)),
   v.safeInteger(),
@@ -51,16 +81,22 @@ const timestamp = v.pipe(
 );
 
 const category = v.pipe(v.string(), v.maxLength(256));
-// Categories come first, because failed options make a union slow.
-const features = listOr(
-  v.pipe(v.array(finite), v.maxLength(4096)),
-  v.pipe(record(text(64), v.union([category, finite, v.boolean(), v.pipe(v.array(category), v.maxLength(64))])), v.maxEntries(256)),
-);
-const action = strictObject({ id: actionId, features: v.optional(features) });
-const actions = v.pipe(v.array(action), v.maxLength(1000));
+const flag = v.boolean();
+const categories = list(category, 64);
+const noFeature = refusal("Invalid type: Expected a string, a number, a boolean or a list of strings");
+const featureSchemas = { string: category, number: finite, boolean: flag } as const;
+const feature = v.lazy((input: unknown) => {
+  if (Array.isArray(input)) return categories;
+  return featureSchemas[typeof input as keyof typeof featureSchemas] ?? noFeature;
+});
+export const features = listOr(list(finite, 4096), record(text(64), feature, 256));
+export const action = strictObject({ id: actionId, features: v.optional(features) });
+const actions = list(action, 1000);
+/** An action by its id, or with features. */
+const anyAction = v.lazy((input: unknown): typeof actionId | typeof action => (typeof input === "string" ? actionId : action));
 /** The SDK checks the content. */
 const options = v.pipe(
-  record(text(64), v.unknown()),
+  record(text(64), v.unknown(), 64),
   v.check((value) => !deeperThan(value, MAX_NESTING), `expected at most ${MAX_NESTING} levels of nesting`),
 );
 
@@ -78,8 +114,8 @@ export const modelBody = strictObject({
   serving: v.optional(v.picklist(["edge", "learner"])),
   encoder: v.optional(options),
   seed: v.optional(v.pipe(v.number(), v.safeInteger())),
-  goals: v.optional(record(goal, strictObject({ weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)) }))),
-  shadows: v.optional(v.pipe(v.array(strictObject({ name: goal, policy: text(64), options: v.optional(options) })), v.maxLength(2))),
+  goals: v.optional(record(goal, strictObject({ weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)) }), 64)),
+  shadows: v.optional(list(strictObject({ name: goal, policy: text(64), options: v.optional(options) }), 2)),
   draws: v.optional(wholeNumber(0, 1000)),
   greedy: v.optional(v.boolean()),
   holdout: v.optional(share(0.5)),
@@ -103,7 +139,7 @@ export const recommendationsBody = strictObject({
   context: v.optional(features),
   actions: v.optional(v.pipe(actions, v.minLength(1))),
   limit: v.optional(wholeNumber(1, 100), 1),
-  exclude: v.optional(v.pipe(v.array(actionId), v.maxLength(1000)), []),
+  exclude: v.optional(list(actionId, 1000), []),
   greedy: v.optional(v.boolean()),
   defer: v.optional(v.boolean(), false),
   keys: v.optional(keys, []),
@@ -113,12 +149,12 @@ const probability = v.pipe(v.number(), v.gtValue(0), v.maxValue(1));
 const impression = strictObject({
   id: v.optional(text(256)),
   context: v.optional(features),
-  action: v.union([actionId, action]),
+  action: anyAction,
   shownAt: timestamp,
   keys: v.optional(keys, []),
   probability: v.optional(probability),
 });
-export const impressionsBody = v.pipe(v.array(impression), v.minLength(1), v.maxLength(1000));
+export const impressionsBody = v.pipe(list(impression, 1000), v.minLength(1));
 
 const item = { goal: v.optional(goal, "conversion"), timestamp: v.optional(timestamp) };
 const byImpression = { ...item, impressionId: text(2048) };
@@ -127,17 +163,15 @@ const byKey = { ...item, model, key: joinKey, action: v.optional(actionId) };
 /** A conversion that names its impression, or a join key of the impression. */
 const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {
   const [ofImpression, ofKey] = [strictObject({ ...byImpression, ...entries }), strictObject({ ...byKey, ...entries })];
-  return v.lazy((input: unknown): typeof ofImpression | typeof ofKey =>
-    input !== null && typeof input === "object" && "key" in input ? ofKey : ofImpression,
-  );
+  return v.lazy((input: unknown): typeof ofImpression | typeof ofKey => (isObject(input) && "key" in input ? ofKey : ofImpression));
 };
-const oneOrMany = <Item extends v.GenericSchema>(schema: Item) => listOr(v.pipe(v.array(schema), v.minLength(1), v.maxLength(500)), schema);
+const oneOrMany = <Item extends v.GenericSchema>(schema: Item) => listOr(v.pipe(list(schema, 500), v.minLength(1)), schema);
 
-const rewarded = conversionItem({ reward: finite });
-const retracted = conversionItem({});
+export const rewarded = conversionItem({ reward: finite });
+export const retracted = conversionItem({});
 export const conversionsBody = v.variant("type", [
-  strictObject({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
-  strictObject({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
+  v.strictObject({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
+  v.strictObject({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
 ]);
 
 /** Without a version, the rollback restores the kept snapshot before the newest. */
@@ -146,7 +180,7 @@ export const rollbackBody = strictObject({ version: v.optional(wholeNumber(0, Nu
 /** A new configuration. An empty object keeps the configuration. */
 const nothing = strictObject({});
 export const resetBody = v.lazy((input: unknown): typeof nothing | typeof modelBody =>
-  input !== null && typeof input === "object" && Object.keys(input).length === 0 ? nothing : modelBody,
+  isObject(input) && Object.keys(input).length === 0 ? nothing : modelBody,
 );
 
 export const logQuery = v.object({
@@ -166,7 +200,7 @@ const exportedOnly = {
   state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
   arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
   decision: v.nullish(v.object({ probability: v.optional(probability) })),
-  hashes: v.optional(v.pipe(v.array(keyHash), v.maxLength(8)), []),
+  hashes: v.optional(list(keyHash, 8), []),
 };
 
 /** A line of a past log. Other fields of an export are ignored. */
@@ -174,10 +208,10 @@ export const pastLine = v.variant("type", [
   v.object({
     type: v.literal("impression"),
     id: text(256),
-    action: v.union([actionId, action]),
+    action: anyAction,
     shownAt: timestamp,
     context: v.nullish(features),
-    features: v.optional(v.pipe(v.array(finite), v.maxLength(4096))),
+    features: v.optional(list(finite, 4096)),
     probability: v.nullish(probability),
     keys: v.optional(keys, []),
     ...exportedOnly,
@@ -226,9 +260,14 @@ export function parsed<Schema extends v.GenericSchema>(schema: Schema, value: un
 }
 
 function refused(issues: readonly v.BaseIssue<unknown>[]): Problem {
-  const errors = issues.slice(0, 20).map((issue) => ({ path: v.getDotPath(issue) ?? "", message: issue.message }));
+  const errors = issues.slice(0, MOST_ERRORS).map((issue) => ({ path: brief(v.getDotPath(issue) ?? ""), message: brief(issue.message) }));
   const status = issues.some(({ kind }) => kind === "schema") ? 400 : 422;
   return new Problem(status, errors.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; "), errors);
+}
+
+/** Messages and paths repeat what the body holds, which may be long. */
+function brief(text: string): string {
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
 }
 
 function deeperThan(value: unknown, levels: number): boolean {
