@@ -31,19 +31,31 @@ export function toDyadic(value: number): number {
   return Math.trunc(value * RESOLUTION) / RESOLUTION + 0;
 }
 
+/** Most steps of interactions in one matrix, which take about 20 ms. An encoder states what a step is. */
+const MOST_STEPS = 8_000_000;
+/** Most numbers in one matrix: 1,000 actions of the largest dimension. */
+const MOST_NUMBERS = 1000 * 1024;
+
 const byPlace: Featurizer = {
-  vector(context = [], { id, features = [] }) {
-    return Float64Array.from([...numbers("context", context), ...numbers(`features of action ${id}`, features)], toDyadic);
-  },
-  matrix(context, actions) {
-    const rows = actions.map((action) => byPlace.vector(context, action));
-    const [{ length: dimension } = new Float64Array()] = rows;
-    const points = new Float64Array(rows.length * dimension);
-    rows.forEach((row, i) => {
-      if (row.length !== dimension) {
-        throw new RangeError(`features of action ${actions[i].id}: expected ${dimension} numbers with the context's, got ${row.length}`);
-      }
-      points.set(row, i * dimension);
+  vector: (context, action) => byPlace.matrix(context, [action]),
+  matrix(context = [], actions) {
+    const left = numbers("context", context);
+    const right = actions.map(({ id, features = [] }) => numbers(`features of action ${id}`, features));
+    const dimension = left.length + (right[0]?.length ?? 0);
+    right.forEach(({ length }, i) => {
+      if (left.length + length === dimension) return;
+      throw new RangeError(
+        `features of action ${actions[i].id}: expected ${dimension} numbers with the context's, got ${left.length + length}`,
+      );
+    });
+    if (dimension * right.length > MOST_NUMBERS) {
+      throw new RangeError(`features: expected at most ${MOST_NUMBERS} numbers of all actions together, got ${dimension * right.length}`);
+    }
+    const shared = left.map(toDyadic);
+    const points = new Float64Array(right.length * dimension);
+    right.forEach((own, i) => {
+      points.set(shared, i * dimension);
+      for (let j = 0; j < own.length; j++) points[i * dimension + left.length + j] = toDyadic(own[j]);
     });
     return points;
   },
@@ -56,7 +68,7 @@ function byName({ encode, among }: ReturnType<typeof encoder>): Featurizer {
     matrix(context, actions) {
       let encodeFor = prepared.get(actions);
       if (!encodeFor) {
-        encodeFor = among(actions.map(namedAction));
+        encodeFor = among(actions.map(namedAction), MOST_STEPS);
         prepared.set(actions, encodeFor);
       }
       return encodeFor(named("context", context ?? {}));

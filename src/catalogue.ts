@@ -1,4 +1,5 @@
-import { checkCount, HashedSum } from "./hashed-sum.ts";
+import { ADD_STEPS, checkBudget, checkVector, placeSteps, productSteps } from "./encoding-cost.ts";
+import { HashedSum } from "./hashed-sum.ts";
 import { hashBytes, placeOf, type Term, type Terms } from "./terms.ts";
 
 /** Most places to remember, 4 bytes each: enough for 256 context terms and 1,000 actions with a distinct name each. */
@@ -29,33 +30,44 @@ export class Catalogue {
   readonly #sum: HashedSum;
   /** The greatest number of terms of an action. */
   readonly #most: number;
+  /** For one term of a context: the most steps of an action, and the steps of all actions together. */
+  readonly #mostSteps: number;
+  readonly #steps: number;
   /** The places of the products of a context term with all distinct names. The key is the hash state after the context term. */
   readonly #places = new Map<number, Int32Array>();
 
   constructor(actions: readonly Terms[], dimension: number) {
-    const utf8 = new TextEncoder();
-    const nameOf = ({ stem, rest }: Term): string => stem + rest;
     this.#actions = actions.map(columnsOf);
-    const distinct = new Map(this.#actions.flatMap(({ list }) => list.map((term) => [nameOf(term), term])));
-    const stems = new Map<string, number>();
-    for (const { stem } of distinct.values()) if (!stems.has(stem)) stems.set(stem, stems.size);
-    const indices = new Map(Array.from(distinct.keys(), (name, index) => [name, index]));
-    this.#names = this.#actions.map(({ list }) => Int32Array.from(list, (term) => indices.get(nameOf(term)) as number));
-    const rests = Array.from(distinct.values(), ({ rest }) => Array.from(utf8.encode(rest)));
-    this.#rests = Uint8Array.from(rests.flat());
+    const terms: Term[] = [];
+    const stems = new Map<string, Map<string, number>>();
+    const indexOf = (term: Term): number => {
+      const indices = stems.get(term.stem) ?? new Map<string, number>();
+      const index = indices.get(term.rest) ?? terms.push(term) - 1;
+      stems.set(term.stem, indices.set(term.rest, index));
+      return index;
+    };
+    this.#names = this.#actions.map(({ list }) => Int32Array.from(list, indexOf));
+    const utf8 = new TextEncoder();
+    const rests = new Uint8Array(3 * terms.reduce((sum, { rest }) => sum + rest.length, 0));
     let end = 0;
-    this.#ends = Int32Array.from(rests, ({ length }) => (end += length));
-    this.#stemOf = Int32Array.from(distinct.values(), ({ stem }) => stems.get(stem) as number);
+    this.#ends = Int32Array.from(terms, ({ rest }) => (end += utf8.encodeInto(rest, rests.subarray(end)).written));
+    this.#rests = rests.slice(0, end);
+    const places = new Map(Array.from(stems.keys(), (stem, place) => [stem, place]));
+    this.#stemOf = Int32Array.from(terms, ({ stem }) => places.get(stem) as number);
     this.#stems = Array.from(stems.keys(), (stem) => utf8.encode(stem));
     this.#dimension = dimension;
     this.#sum = new HashedSum(dimension);
     this.#most = this.#actions.reduce((most, { list }) => Math.max(most, list.length), 0);
+    this.#mostSteps = this.#actions.reduce((most, { list }) => Math.max(most, productSteps(list)), 0);
+    this.#steps = this.#actions.reduce((sum, { list }) => sum + ADD_STEPS * list.length, placeSteps(terms));
   }
 
   /** The vector of each action in a context: actions x d. */
-  vectorsIn(context: Terms): Float64Array {
+  vectorsIn(context: Terms, budget: number): Float64Array {
     const left = columnsOf(context);
-    checkCount(left.list.length + this.#most + left.list.length * this.#most);
+    const { length } = left.list;
+    checkVector(length + this.#most + length * this.#most, length * this.#mostSteps);
+    checkBudget(length * this.#steps, budget);
     const products = left.list.map(({ prefix }) => this.#productPlaces(prefix));
     const vectors = new Float64Array(this.#actions.length * this.#dimension);
     const sum = this.#sum;

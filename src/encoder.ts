@@ -1,6 +1,7 @@
 import { nonEmptyString, onlyKeys, type Range, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { Catalogue } from "./catalogue.ts";
-import { checkCount, HashedSum } from "./hashed-sum.ts";
+import { checkBudget, checkVector, PAIR_STEPS, productSteps } from "./encoding-cost.ts";
+import { HashedSum } from "./hashed-sum.ts";
 import { type NamedFeatures, productPlace, type Term, type Terms, termsOf } from "./terms.ts";
 
 /** Two encoders with the same options give the same vectors. */
@@ -29,9 +30,11 @@ export interface Encoder {
    * @example
    * const featuresIn = among(products);
    * recommender.recommend({ points: featuresIn({ country: "PT" }) });
-   * @throws {TypeError | RangeError} as `encode`. The returned function throws for a context.
+   * @param budget the most steps for the interactions of all actions in one context: about a step for each character of their names,
+   *   and 12 for each product. Default: no limit. A budget bounds the time that a stranger's context takes.
+   * @throws {TypeError | RangeError} as `encode`. The returned function throws for a context, before it encodes anything.
    */
-  among(actions: readonly NamedFeatures[]): (context?: NamedFeatures) => Float64Array;
+  among(actions: readonly NamedFeatures[], budget?: number): (context?: NamedFeatures) => Float64Array;
 }
 
 type Interactions = "all" | readonly (readonly [string, string])[];
@@ -54,7 +57,12 @@ export function encoder(options: EncoderOptions): Encoder {
   const interactions = parseInteractions(options.interactions ?? []);
   const hashing = { dimension, ranges };
 
-  const encode = (context: Terms, actions: readonly Terms[]): Float64Array => {
+  const encode = (context: Terms, actions: readonly Terms[], budget: number): Float64Array => {
+    let steps = 0;
+    for (const action of actions) {
+      steps += checkedSteps(context, action, interactions);
+      checkBudget(steps, budget);
+    }
     const vectors = new Float64Array(actions.length * dimension);
     const sum = new HashedSum(dimension);
     for (let i = 0; i < actions.length; i++) {
@@ -67,15 +75,15 @@ export function encoder(options: EncoderOptions): Encoder {
   return {
     options: structuredClone(options),
     encode({ context = {}, action = {} }) {
-      return encode(termsOf("context", context, hashing), [termsOf("action", action, hashing)]);
+      return encode(termsOf("context", context, hashing), [termsOf("action", action, hashing)], Number.POSITIVE_INFINITY);
     },
-    among(actions) {
+    among(actions, budget = Number.POSITIVE_INFINITY) {
       if (!Array.isArray(actions)) throw wrongType("actions", "an array", actions);
       const terms = actions.map((action) => termsOf("action", action, hashing));
       const catalogue = interactions === "all" ? new Catalogue(terms, dimension) : null;
       return (context = {}) => {
         const contextTerms = termsOf("context", context, hashing);
-        return catalogue ? catalogue.vectorsIn(contextTerms) : encode(contextTerms, terms);
+        return catalogue ? catalogue.vectorsIn(contextTerms, budget) : encode(contextTerms, terms, budget);
       };
     },
   };
@@ -90,17 +98,30 @@ function parseInteractions(value: unknown): Interactions {
   });
 }
 
+/** Steps for the interactions of one vector. @throws {RangeError} for too many. */
+function checkedSteps(context: Terms, action: Terms, interactions: Interactions): number {
+  let terms = countOf(context) + countOf(action);
+  let steps = interactions === "all" ? 0 : interactions.length * PAIR_STEPS;
+  for (const [left, right] of pairs(context, action, interactions)) {
+    terms += left.length * right.length;
+    steps += left.length * productSteps(right);
+  }
+  checkVector(terms, steps);
+  return steps;
+}
+
+function countOf(terms: Terms): number {
+  let count = 0;
+  for (const { length } of terms.values()) count += length;
+  return count;
+}
+
 /** Adds the terms of a context, of an action, and of their interactions. */
 function addTogether(sum: HashedSum, context: Terms, action: Terms, interactions: Interactions): void {
-  const own = [...context.values(), ...action.values()].flat();
-  for (const { place, value } of own) sum.add(place, value);
-  let count = own.length;
+  for (const terms of [...context.values(), ...action.values()]) for (const { place, value } of terms) sum.add(place, value);
   for (const [left, right] of pairs(context, action, interactions)) {
-    count += left.length * right.length;
-    checkCount(count);
     for (const a of left) for (const b of right) sum.add(productPlace(a, b, sum.dimension), a.value * b.value);
   }
-  checkCount(count);
 }
 
 function* pairs(context: Terms, action: Terms, interactions: Interactions): Generator<readonly [readonly Term[], readonly Term[]]> {

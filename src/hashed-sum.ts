@@ -1,4 +1,3 @@
-const MAX_TERMS = 4096;
 /** Components are multiples of 2^-12. Sums of their products are exact in float64, so they do not depend on order. */
 const RESOLUTION = 4096;
 
@@ -72,9 +71,4 @@ export class HashedSum {
       components[j] = 0;
     }
   }
-}
-
-/** @throws {RangeError} for too many terms in one vector. */
-export function checkCount(terms: number): void {
-  if (terms > MAX_TERMS) throw new RangeError(`features: expected at most ${MAX_TERMS} terms with interactions`);
 }

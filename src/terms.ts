@@ -1,4 +1,4 @@
-import { finiteNumber, record, wrongType } from "./argument.ts";
+import { finiteNumber, outOfRange, record, wrongType } from "./argument.ts";
 
 /** Features by name: numbers, categories, flags or lists of categories. */
 export type NamedFeatures = Readonly<Record<string, number | string | boolean | readonly string[]>>;
@@ -24,6 +24,9 @@ export interface Term {
 /** The terms of each feature of one side, in order of name: one for a number or category, one per entry for a list. */
 export type Terms = ReadonlyMap<string, readonly Term[]>;
 
+/** Objects have these names already, and libraries that read JSON drop them in silence. */
+const RESERVED = ["constructor", "prototype", "__proto__"];
+
 /**
  * Hashes the features of one side.
  * @throws {TypeError | RangeError} naming the feature.
@@ -37,6 +40,7 @@ export function termsOf(side: "context" | "action", named: NamedFeatures, { dime
   // In order of name, so that the order of an object's keys does not change the bits.
   for (const feature of Object.keys(record(side, named)).sort()) {
     const value: unknown = named[feature];
+    if (RESERVED.includes(feature)) throw outOfRange(`${side}.${feature}`, `a name other than ${RESERVED.join(", ")}`, value);
     const categories = Array.isArray(value) ? value : [value];
     const stem = `${side}\u0000${feature}`;
     if (typeof value === "number") {
@@ -74,14 +78,26 @@ export function hashBytes(state: number, bytes: Uint8Array, from = 0, to = bytes
   return state;
 }
 
+/** Hashes the UTF-8 of a text without an array of bytes. A lone surrogate counts as U+FFFD, as in `TextEncoder`. */
 function hashText(state: number, text: string): number {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
-    // A character beyond ASCII has several bytes.
-    if (unit > 0x7f) return hashBytes(state, new TextEncoder().encode(text.slice(i)));
-    state = step(state, unit);
+    if (unit < 0x80) state = step(state, unit);
+    else if (unit < 0x800) state = step(step(state, 0xc0 | (unit >> 6)), 0x80 | (unit & 0x3f));
+    else {
+      const point = text.codePointAt(i) as number;
+      if (point > 0xffff) i++;
+      state = hashWide(state, point >> 11 === 0x1b ? 0xfffd : point);
+    }
   }
   return state;
+}
+
+/** Hashes a code point of three or four bytes. */
+function hashWide(state: number, point: number): number {
+  if (point > 0xffff) state = step(step(state, 0xf0 | (point >> 18)), 0x80 | ((point >> 12) & 0x3f));
+  else state = step(state, 0xe0 | (point >> 12));
+  return step(step(state, 0x80 | ((point >> 6) & 0x3f)), 0x80 | (point & 0x3f));
 }
 
 /** The top bit is the sign, the others the component. Collisions then cancel on average instead of adding up. */

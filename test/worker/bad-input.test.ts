@@ -161,6 +161,41 @@ it("refuses bodies over the limit before anything else is done with them", async
   await expectProblem("POST", "/v1/conversions", huge, 413, /1048576/);
 });
 
+it("reads less of a page than of a backend", async () => {
+  const key = env.AFTERCLICK_PUBLISHABLE_KEY;
+  const long = { keys: ["x"], actions: Array.from({ length: 1000 }, (_, i) => ({ id: `${i}`.padEnd(128, "x") })) };
+  for (const [path, body] of [
+    ["recommendations", long],
+    ["impressions", Array(100).fill({ action: "mug", shownAt: Date.now(), context: { text: Array(5).fill("x".repeat(256)) } })],
+  ] as const) {
+    const reply = await call("POST", `/v1/models/${model}/${path}`, body, { key });
+    expect(reply).toMatchObject({ status: 413, body: { detail: "the body may have 131072 bytes" } });
+  }
+  expect((await call("POST", `/v1/models/${model}/recommendations`, long)).status).toBe(422);
+});
+
+it("names the first error of a list and one of each field", async () => {
+  const reply = await call("POST", `/v1/models/${model}/recommendations`, {
+    exclude: [1, 2],
+    limit: "x",
+    keys: ["a", ""],
+    context: { a: null },
+  });
+  expect(reply).toMatchObject({ status: 400 });
+  expect(reply.body.errors.map(({ path }: { path: string }) => path)).toEqual(["context.a", "limit", "exclude.0", "keys.1"]);
+});
+
+it("refuses interactions that cost too much to encode, of one action or of all, and says what to do", async () => {
+  const crossed = await createModel();
+  const path = `/v1/models/${crossed}/recommendations`;
+  const texts = (count: number, length: number) => Array.from({ length: count }, (_, i) => `${i}`.padEnd(length));
+  const detail = /interactions of at most \d+ steps, got \d+; send fewer or shorter texts/;
+  const long = [{ id: "a", features: { tags: texts(60, 256) } }];
+  await expectProblem("POST", path, { context: { tags: texts(60, 8) }, actions: long }, 422, detail);
+  const many = texts(1000, 100).map((id) => ({ id, features: {} }));
+  await expectProblem("POST", path, { context: { a: texts(64, 8), b: texts(64, 8) }, actions: many }, 422, detail);
+});
+
 it.each(["AFTERCLICK_SECRET_KEY", "AFTERCLICK_TOKEN_KEY"])("names %s if it is missing", async (name) => {
   const reply = await call("GET", `/v1/impressions/${impressionId}`, undefined, { env: { [name]: undefined } });
   expect(reply).toMatchObject({ status: 500, body: { detail: expect.stringContaining(name) } });

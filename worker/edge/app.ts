@@ -25,7 +25,7 @@ import {
   valid,
 } from "../protocol/schema.ts";
 import type { Description } from "../rpc/message.ts";
-import { apiKeys } from "./api-keys.ts";
+import { apiKeys, type Keyed } from "./api-keys.ts";
 import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
@@ -41,6 +41,9 @@ import { verifyWebhook } from "./webhook.ts";
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Most bytes of a past log. A longer one is sent in parts. */
 const MAX_LOG_BYTES = 4 * MAX_BODY_BYTES;
+
+/** Most bytes of a body with a publishable key. Reading and encoding more would take longer than 50 ms. */
+const MAX_PAGE_BYTES = MAX_BODY_BYTES / 8;
 
 /** Most impressions that a publishable key may register at once. */
 const MAX_OF_PAGE = 100;
@@ -70,6 +73,11 @@ const limited = (maxSize: number) => {
     return stated <= maxSize && !c.req.raw.headers.has("transfer-encoding") ? next() : counted(c, next);
   });
 };
+
+const pageBody = limited(MAX_PAGE_BYTES);
+const limitedForPages = createMiddleware<Keyed>((c, next) => {
+  return c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY" ? pageBody(c, next) : next();
+});
 
 /** The worker's routes. Each app has its own model caches and outboxes, like an isolate of its own. */
 export function createApp() {
@@ -154,7 +162,7 @@ export function createApp() {
       return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey(hash)) }, 200);
     })
     .use("/v1/models/:model/recommendations", crossOrigin)
-    .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, valid("json", recommendationsBody), async (c) => {
+    .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, limitedForPages, valid("json", recommendationsBody), async (c) => {
       const { model } = c.req.valid("param");
       const request = c.req.valid("json");
       const signer = tokens(c.env);
@@ -175,7 +183,7 @@ export function createApp() {
       return c.body(bytes, 200, { ...headers, "content-type": "application/octet-stream" });
     })
     .use("/v1/models/:model/impressions", crossOrigin)
-    .post("/v1/models/:model/impressions", anyKey, model, rateLimit, valid("json", impressionsBody), async (c) => {
+    .post("/v1/models/:model/impressions", anyKey, model, rateLimit, limitedForPages, valid("json", impressionsBody), async (c) => {
       const { model } = c.req.valid("param");
       const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
       const signer = tokens(c.env);

@@ -35,11 +35,11 @@ const list = <Item extends v.GenericSchema>(item: Item, most: number) => {
   return v.lazy((input: unknown): typeof schema | typeof tooLong => (Array.isArray(input) && input.length > most ? tooLong : schema));
 };
 
-/** Valibot drops these names of a record in silence. */
+/** Valibot drops these names of a record in silence. The encoder refuses them too. */
 const RESERVED = ["constructor", "prototype", "__proto__"];
 const reserved = v.pipe(
   anything,
-  v.check(() => false, `expected no name among ${RESERVED.join(", ")}`),
+  v.check(() => false, `expected names other than ${RESERVED.join(", ")}`),
 );
 
 const record = <Value extends v.GenericSchema>(key: v.GenericSchema<string, string>, value: Value, most: number) => {

@@ -1,0 +1,264 @@
+import { uniformInt } from "pure-rand/distribution/uniformInt";
+import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
+import { expect, it } from "vitest";
+import { Catalogue } from "../../../worker/domain/catalogue.ts";
+import { decide, type Served } from "../../../worker/domain/decision.ts";
+import { configureModel, featurizer, startModel } from "../../../worker/domain/model.ts";
+import { Problem } from "../../../worker/protocol/problem.ts";
+import {
+  type Action,
+  type Features,
+  impressionsBody,
+  type ModelBody,
+  parsed,
+  recommendationsBody,
+} from "../../../worker/protocol/schema.ts";
+
+// What a stranger with a publishable key can make the worker compute: reading, encoding and deciding. A search over the extremes of the
+// schema asserts on counted work. Its CPU time has a wide margin, because other tests run beside it. With the variable ROUNDS the search
+// is as long as that, follows the CPU time, and prints the worst request.
+
+const PAGE_BYTES = 128 * 1024;
+const MOST_STEPS = 8_000_000;
+const MOST_CPU_MS = 4 * 50;
+
+/** Sizes of a request. */
+interface Shape {
+  readonly names: number;
+  /** Categories of each name. 0: a single text. */
+  readonly categories: number;
+  readonly length: number;
+  /** Actions with features of their own. 0: the whole catalogue. */
+  readonly actions: number;
+  readonly actionNames: number;
+  readonly actionCategories: number;
+  readonly actionLength: number;
+  readonly limit: number;
+  readonly excluded: number;
+}
+const MOST: Shape = {
+  ...{ names: 256, categories: 64, length: 256, actions: 1000, actionNames: 256, actionCategories: 64, actionLength: 256 },
+  ...{ limit: 100, excluded: 1000 },
+};
+const ALPHABETS = ["x", "é", "漢", "👟"];
+
+const texts = (count: number, length: number, tag: string, fill: string) =>
+  Array.from({ length: count }, (_, i) => `${tag}${i.toString(36)}`.padEnd(length, fill).slice(0, length));
+const named = (names: number, categories: number, length: number, tag: string, fill: string): Features =>
+  Object.fromEntries(
+    // The first names are those of the interactions.
+    Array.from({ length: names }, (_, i) => [
+      i < 26 ? String.fromCharCode(97 + i) : `n${i}`,
+      categories === 0 ? texts(1, length, `${tag}${i}`, fill)[0] : texts(categories, length, tag, fill),
+    ]),
+  );
+
+function requestOf(shape: Shape, fill: string) {
+  const context = named(shape.names, shape.categories, shape.length, "", fill);
+  const inline = Array.from({ length: shape.actions }, (_, i) => ({
+    id: `action-${i}`,
+    features: named(shape.actionNames, shape.actionCategories, shape.actionLength, `${i}-`, fill),
+  }));
+  return {
+    ...{ context, limit: shape.limit, exclude: texts(shape.excluded, 40, "e", "x"), keys: texts(4, 256, "", fill) },
+    ...(inline.length > 0 && { actions: inline }),
+  };
+}
+
+const catalogue: Action[] = Array.from({ length: 1000 }, (_, i) => ({
+  id: `${i}`.padStart(36, "0"),
+  features: { a: `brand-${i % 50}`, b: [`tag ${i % 7}`, `tag ${i % 11}`, `tag ${i % 13}`], title: `a title of a product ${i}` },
+}));
+
+const window = { ms: 3_600_000 };
+const models: Readonly<Record<string, Partial<ModelBody>>> = {
+  "all interactions": {},
+  "interactions within a context": { encoder: { dimension: 64, interactions: [["c", "d"]] } },
+  "interactions of a context and an action": {
+    encoder: {
+      dimension: 64,
+      interactions: [
+        ["c", "b"],
+        ["d", "title"],
+      ],
+    },
+  },
+  "interactions within an action": {
+    encoder: {
+      dimension: 64,
+      interactions: [
+        ["x", "y"],
+        ["a", "b"],
+      ],
+    },
+  },
+};
+const served = await Promise.all(
+  Object.entries(models).map(async ([name, body]) => {
+    const config = await configureModel({ window, ...body });
+    const model: Served = {
+      config,
+      policies: await startModel(config),
+      version: 1,
+      featurize: featurizer(config),
+      catalogue: new Catalogue(catalogue),
+    };
+    return [name, model] as const;
+  }),
+);
+
+type Name = { readonly feature: string; readonly text: string };
+
+function namesOf(side: string, features: Features = {}): Name[] {
+  return Object.entries(features).flatMap(([feature, value]) =>
+    [value].flat().map((category) => ({ feature, text: `${side} ${feature} ${category}` })),
+  );
+}
+
+/** Characters and products of the interactions of each action, counted naively. */
+function workOf({ config }: Served, context: Features | undefined, actions: readonly Action[]): { characters: number; products: number } {
+  const left = namesOf("context", context);
+  const pairs = config.encoder?.interactions ?? [];
+  const seen = new Set<string>();
+  const work = { characters: 0, products: 0 };
+  const multiply = (a: readonly Name[], b: readonly Name[]) => {
+    work.products += a.length * b.length;
+    work.characters += a.length * b.reduce((sum, { text }) => sum + text.length, 0);
+  };
+  for (const { id, features } of actions) {
+    const right = namesOf("action", { id, ...(features as object) });
+    if (pairs === "all") {
+      work.products += left.length * right.length;
+      // A name that several actions have is hashed once.
+      for (const { text } of right) if (!seen.has(text)) work.characters += left.length * text.length;
+      for (const { text } of right) seen.add(text);
+      continue;
+    }
+    for (const [first, second] of pairs) {
+      const of = (names: readonly Name[], feature: string) => names.filter((name) => name.feature === feature);
+      const [inContext, inAction] = [of(left, first), of(right, second)];
+      multiply(inContext.length > 0 ? inContext : of(right, first), inAction.length > 0 ? inAction : of(left, second));
+    }
+  }
+  return work;
+}
+
+interface Outcome {
+  /** Steps at least. 0 if the request was refused. */
+  readonly steps: number;
+  readonly ms: number;
+}
+
+function cpuOf<T>(run: () => T): { readonly result: T | Problem; readonly ms: number } {
+  const before = process.cpuUsage();
+  let result: T | Problem;
+  try {
+    result = run();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    result = error;
+  }
+  const { user, system } = process.cpuUsage(before);
+  return { result, ms: (user + system) / 1000 };
+}
+
+/** Asks for recommendations. A body over the limit is never read. */
+function ask(model: Served, shape: Shape, fill: string): Outcome {
+  const request = requestOf(shape, fill);
+  const text = JSON.stringify(request);
+  if (Buffer.byteLength(text) > PAGE_BYTES) return { steps: 0, ms: 0 };
+  const { result, ms } = cpuOf(() => JSON.stringify(decide(model, parsed(recommendationsBody, JSON.parse(text)), [], Date.now()).actions));
+  if (result instanceof Problem) {
+    expect(result.status).toBe(422);
+    return { steps: 0, ms };
+  }
+  const offered = request.actions ?? catalogue;
+  const { characters, products } = workOf(model, request.context, offered);
+  expect(characters + 4 * products).toBeLessThanOrEqual(MOST_STEPS);
+  return { steps: characters + 4 * products, ms };
+}
+
+/** Registers as many impressions as fit. */
+function register(model: Served, shape: Shape, fill: string): Outcome {
+  const { context, actions: [action] = [{ id: catalogue[7].id, features: catalogue[7].features }] } = requestOf(shape, fill);
+  const item = { context, action, shownAt: 1 };
+  const count = Math.min(100, Math.floor(PAGE_BYTES / (Buffer.byteLength(JSON.stringify(item)) + 1)));
+  if (count === 0) return { steps: 0, ms: 0 };
+  const text = JSON.stringify(Array(count).fill(item));
+  const { result, ms } = cpuOf(() => {
+    for (const each of parsed(impressionsBody, JSON.parse(text))) model.featurize.vector(each.context, each.action as Action);
+  });
+  return { steps: result instanceof Problem ? 0 : count, ms };
+}
+
+/** Doubles or halves one size, or takes its least or greatest value. */
+function altered(shape: Shape, draw: (most: number) => number): Shape {
+  const keys = Object.keys(MOST) as (keyof Shape)[];
+  const key = keys[draw(keys.length - 1)];
+  const least = key === "limit" || key === "names" ? 1 : 0;
+  const value = [shape[key] * 2, Math.floor(shape[key] / 2), least, MOST[key]][draw(3)];
+  return { ...shape, [key]: Math.max(least, Math.min(MOST[key], value)) };
+}
+
+const start: Shape = {
+  ...{ names: 8, categories: 4, length: 8, actions: 0, actionNames: 2, actionCategories: 2, actionLength: 8 },
+  ...{ limit: 10, excluded: 0 },
+};
+const extremes: readonly Partial<Shape>[] = [
+  { names: 31, categories: 64, length: 3 },
+  { names: 4, categories: 62, length: 256 },
+  { names: 4, categories: 60, length: 64 },
+  { names: 256, categories: 0, length: 256 },
+  { actions: 1000, actionNames: 1, actionCategories: 10, actionLength: 5 },
+  { actions: 60, actionNames: 1, actionCategories: 60, actionLength: 20 },
+  { actions: 40, names: 1, categories: 0, actionNames: 250, actionCategories: 0, actionLength: 0 },
+  { limit: 100, excluded: 1000 },
+];
+
+it.each(served)("a request with a publishable key costs little: %s", (name, model) => {
+  const generator = xoroshiro128plus(16);
+  const draw = (most: number) => uniformInt(generator, 0, most);
+  const rounds = Number(process.env.ROUNDS ?? 10);
+  const worst = { ms: 0, steps: 0, what: "" };
+  for (const act of [ask, register]) {
+    act(model, start, "x");
+    const measured = (shape: Shape, fill: string) => {
+      const first = act(model, shape, fill);
+      // Garbage and compilation of earlier shapes count for one run at most.
+      const ms = first.ms < worst.ms ? first.ms : Math.min(first.ms, act(model, shape, fill).ms);
+      if (first.steps > worst.steps) worst.steps = first.steps;
+      if (ms > worst.ms) Object.assign(worst, { ms, what: `${act.name} ${fill} ${JSON.stringify(shape)}` });
+      return { ...first, ms };
+    };
+    let best = { shape: start, fill: "x", outcome: measured(start, "x") };
+    const tryOut = (shape: Shape, fill: string) => {
+      const outcome = measured(shape, fill);
+      if (process.env.ROUNDS ? outcome.ms >= best.outcome.ms : outcome.steps >= best.outcome.steps) best = { shape, fill, outcome };
+    };
+    for (const extreme of extremes) for (const fill of ["x", "漢"]) tryOut({ ...start, ...extreme }, fill);
+    for (let round = 0; round < rounds; round++) tryOut(altered(best.shape, draw), ALPHABETS[draw(ALPHABETS.length - 1)]);
+  }
+  if (process.env.ROUNDS) console.log(name, worst);
+  expect(worst.steps).toBeGreaterThan(0);
+  expect(worst.ms, worst.what).toBeLessThan(MOST_CPU_MS);
+});
+
+it("numbers of a context are not multiplied by a catalogue", async () => {
+  const config = await configureModel({ window, options: { dimension: 64 } });
+  const { matrix } = featurizer(config);
+  const actions = catalogue.map(({ id }) => ({ id, features: [0, 1] }));
+  expect(matrix(Array(62).fill(0.5), actions)).toHaveLength(64_000);
+  const { result, ms } = cpuOf(() => matrix(Array(4096).fill(0.5), actions));
+  expect((result as Problem).message).toMatch(/at most 1024000 numbers of all actions together, got 4098000/);
+  expect(ms).toBeLessThan(MOST_CPU_MS);
+});
+
+it("interactions of long lists are refused before they are hashed, with what to do", async () => {
+  const config = await configureModel({ window, encoder: { dimension: 64, interactions: [["c", "d"]] } });
+  const context = { c: texts(62, 256, "c", "é"), d: texts(60, 256, "d", "é") };
+  const { result, ms } = cpuOf(() => featurizer(config).matrix(context, catalogue));
+  const message =
+    "features: expected interactions of at most 262144 steps, got 1034192; send fewer or shorter texts, or choose among fewer actions";
+  expect((result as Problem).message).toBe(message);
+  expect(ms).toBeLessThan(MOST_CPU_MS);
+});
