@@ -191,12 +191,13 @@ function register(model: Served, shape: Shape, fill: string): Outcome {
   return { steps: result instanceof Problem ? 0 : count, ms };
 }
 
-/** Doubles or halves one size, or takes its least or greatest value. */
+/** Changes one size by a half or a little, or takes its least or greatest value. */
 function altered(shape: Shape, draw: (most: number) => number): Shape {
   const keys = Object.keys(MOST) as (keyof Shape)[];
   const key = keys[draw(keys.length - 1)];
   const least = key === "limit" || key === "names" ? 1 : 0;
-  const value = [shape[key] * 2, Math.floor(shape[key] / 2), least, MOST[key]][draw(3)];
+  const factor = [2, 0.5, 1.2, 0.9][draw(3)];
+  const value = [Math.round(shape[key] * factor), Math.round(shape[key] * factor), shape[key] + 1, least, MOST[key]][draw(4)];
   return { ...shape, [key]: Math.max(least, Math.min(MOST[key], value)) };
 }
 
@@ -211,6 +212,7 @@ const extremes: readonly Partial<Shape>[] = [
   { names: 256, categories: 0, length: 256 },
   { actions: 1000, actionNames: 1, actionCategories: 10, actionLength: 5 },
   { actions: 60, actionNames: 1, actionCategories: 60, actionLength: 20 },
+  { names: 24, categories: 0, actions: 1000, actionNames: 1, actionCategories: 10, actionLength: 5, limit: 100 },
   { actions: 40, names: 1, categories: 0, actionNames: 250, actionCategories: 0, actionLength: 0 },
   { limit: 100, excluded: 1000 },
 ];
