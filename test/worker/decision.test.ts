@@ -437,6 +437,14 @@ describe("shadows", () => {
     expect((await describeModel(model)).counts).toMatchObject({ impressions: 2, converted: 2 });
   });
 
+  it("are refused if two have the same name", async () => {
+    const body = { window: { ms: HOUR_MS }, shadows: [shadows[0], { ...shadows[1], name: shadows[0].name }] };
+    expect(await call("PUT", "/v1/models/twins", body)).toMatchObject({
+      status: 422,
+      body: { detail: "shadows: expected each name once" },
+    });
+  });
+
   it("are refused where the policy, or one of them, chooses in a domain of its own", async () => {
     const points = { domain: { points: [[0], [1]] } };
     const body = { window: { ms: HOUR_MS } };

@@ -26,6 +26,13 @@ it("takes no more open impressions than it may, and has room again when books ar
   expect((await call("POST", `/v1/models/${model}/recommendations`, {})).status).toBe(429);
 });
 
+it("takes a longer body only for a log, even of a model called events", async () => {
+  const long = `"${"x".repeat(1_100_000)}"`;
+  expect((await call("PUT", "/v1/models/events", long)).status).toBe(413);
+  expect((await call("PUT", "/v1/models/shop/actions", long)).status).toBe(413);
+  expect((await call("POST", "/v1/models/events/events", long)).status).not.toBe(413);
+});
+
 it("has all its room again after each reset", async () => {
   const model = await createModel({ limits: { open: 3 } });
   for (let time = 0; time < 3; time++) {

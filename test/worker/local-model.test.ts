@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { decodePublication } from "../../worker/domain/publication.ts";
+import type { Environment } from "../../worker/environment.ts";
 import { call, createModel, HOUR_MS, recommend, sign } from "./client.ts";
 
 // Requests of a page with a publishable key, to a model that is open to pages.
@@ -32,6 +33,26 @@ it("is sent again only when it has changed", async () => {
   expect([same.status, same.body, same.headers.get("etag")]).toEqual([304, "", etag]);
   await call("PUT", `/v1/models/${model}/actions`, [{ id: "kettle" }]);
   expect((await published(model, { "if-none-match": "another" })).status).toBe(200);
+});
+
+it("creates no object for a model that does not exist", async () => {
+  const get = vi.fn(() => expect.fail("a learner was addressed"));
+  const unseen = { LEARNER: { ...env.LEARNER, idFromName: (name: string) => name, get } } as unknown as Partial<Environment>;
+  const answers = [
+    await call("POST", "/v1/models/nobody/recommendations", {}, { key, env: unseen }),
+    await call("GET", "/v1/models/nobody/published", undefined, { key, env: unseen }),
+    await call("POST", "/v1/models/nobody/impressions", [{ action: "mug", shownAt: Date.now() }], { key, env: unseen }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
+  expect(get).not.toHaveBeenCalled();
+});
+
+it("is served while KV cannot say whether it exists", async () => {
+  const model = await createModel();
+  const get = () => Promise.reject(new Error("down"));
+  expect(
+    (await call("POST", `/v1/models/${model}/recommendations`, {}, { key, env: { EVENTS: { get } as unknown as KVNamespace } })).status,
+  ).toBe(201);
 });
 
 it("is not given of a model that is not open to pages, nor are impressions taken for it", async () => {

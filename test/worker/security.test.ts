@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { remembered } from "../../worker/domain/secret.ts";
 import { apiKeys, type Keyed, type KeyName, plainKey } from "../../worker/edge/api-keys.ts";
 import { crossOrigin } from "../../worker/edge/origin.ts";
-import { rateLimit } from "../../worker/edge/rate-limit.ts";
+import { forgeryLimit, rateLimit } from "../../worker/edge/rate-limit.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { Problem, problemResponse } from "../../worker/protocol/problem.ts";
 import { complaints } from "./complaints.ts";
@@ -31,6 +31,7 @@ app.onError(problemResponse);
 app.use("/models/:model", crossOrigin);
 app.post("/models/:model", apiKeys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY"), rateLimit, (c) => c.text(c.get("keyName")));
 app.get("/admin", apiKeys("AFTERCLICK_SECRET_KEY"), (c) => c.text(c.get("keyName")));
+app.post("/webhooks/:verdict", forgeryLimit, (c) => c.text("", c.req.param("verdict") === "forged" ? 401 : 202));
 app.get("/unavailable", () => Promise.reject(new Problem(503, "not now")));
 
 type Fields = Readonly<Record<string, string>>;
@@ -261,12 +262,35 @@ describe("origins", () => {
 describe("the rate limit", () => {
   const from = (address: string) => ({ "cf-connecting-ip": address });
 
-  it("is asked by address and model, for publishable apiKeys only", async () => {
+  it("is asked by address, whichever model a publishable key names", async () => {
     const limit = vi.fn(async () => ({ success: true }));
     expect((await post(PUBLISHABLE, { RATE_LIMIT: { limit } }, from("192.0.2.7"))).status).toBe(200);
-    expect(limit.mock.calls).toEqual([[{ key: "192.0.2.7 shop" }]]);
+    expect(limit.mock.calls).toEqual([[{ key: "192.0.2.7" }]]);
     await post(SECRET, { RATE_LIMIT: { limit } }, from("192.0.2.7"));
     await post("wrong-key-of-the-tests", { RATE_LIMIT: { limit } }, from("192.0.2.7"));
+    expect(limit).toHaveBeenCalledTimes(1);
+  });
+
+  it("counts webhooks of an address whose last one was forged, and no others", async () => {
+    const limit = vi.fn(async () => ({ success: limit.mock.calls.length < 3 }));
+    const deliver = async (verdict: string, address: string) => {
+      const request = { method: "POST", headers: from(address) };
+      return (await app.request(`https://worker.example/webhooks/${verdict}`, request, { ...env, RATE_LIMIT: { limit } })).status;
+    };
+    for (let n = 0; n < 5; n++) expect(await deliver("genuine", "192.0.2.20")).toBe(202);
+    expect(limit).not.toHaveBeenCalled();
+    const forged: number[] = [];
+    for (let n = 0; n < 5; n++) forged.push(await deliver("forged", "192.0.2.21"));
+    expect(forged).toEqual([401, 401, 401, 429, 429]);
+    expect(await deliver("genuine", "192.0.2.20")).toBe(202);
+  });
+
+  it("counts no more webhooks once one verifies", async () => {
+    const limit = vi.fn(async () => ({ success: true }));
+    for (const verdict of ["forged", "genuine", "genuine"]) {
+      const request = { method: "POST", headers: from("192.0.2.22") };
+      await app.request(`https://worker.example/webhooks/${verdict}`, request, { ...env, RATE_LIMIT: { limit } });
+    }
     expect(limit).toHaveBeenCalledTimes(1);
   });
 

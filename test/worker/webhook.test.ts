@@ -12,7 +12,7 @@ const payload = '{"test": 2432232314}';
 const signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
 
 const another = `whsec_${btoa("another secret of the tests")}`;
-const bytes = (text: string): ArrayBuffer => new Uint8Array(new TextEncoder().encode(text)).buffer;
+const bytes = (text: string) => async (): Promise<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text)).buffer;
 const headersOf = (fields: object = {}) =>
   new Headers({ "webhook-id": id, "webhook-timestamp": String(sentAt / 1000), "webhook-signature": signature, ...fields });
 const signedBy = (key: string, name = id) =>
@@ -57,6 +57,14 @@ it.each([
   await expect(verify(secret, headersOf({ [name]: value }))).rejects.toMatchObject(refused);
 });
 
+it("reads no body whose headers are wrong already", async () => {
+  const body = vi.fn(bytes(payload));
+  for (const headers of [headersOf({ "webhook-signature": "v1,short" }), headersOf({ "webhook-timestamp": "1" }), new Headers()]) {
+    await expect(verifyWebhook(secret, headers, body, sentAt)).rejects.toMatchObject(refused);
+  }
+  expect(body).not.toHaveBeenCalled();
+});
+
 it("refuses another secret and another body", async () => {
   await expect(verify(another)).rejects.toMatchObject(refused);
   await expect(verifyWebhook(secret, headersOf(), bytes(`${payload}\n`), sentAt)).rejects.toMatchObject(refused);
@@ -80,7 +88,7 @@ describe("signed by hand", () => {
     const signed = new Uint8Array([...new TextEncoder().encode(`${id}.${timestamp}.`), ...body]);
     const mac = base64(await crypto.subtle.sign("HMAC", key, signed));
     const headers = headersOf({ "webhook-timestamp": timestamp, "webhook-signature": `v1,${mac}` });
-    return verifyWebhook(`whsec_${base64(raw.buffer)}`, headers, new Uint8Array(body).buffer, sentAt);
+    return verifyWebhook(`whsec_${base64(raw.buffer)}`, headers, async () => new Uint8Array(body).buffer, sentAt);
   }
 
   it("raw bytes are verified, also those that are no text", async () => {

@@ -104,6 +104,8 @@ function modelConfig(body: ModelBody): ModelConfig {
     if (encoderOptions && dimension !== undefined && dimension !== encoderOptions.dimension) {
       throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
     }
+    const names = (body.shadows ?? []).map(({ name }) => name);
+    if (new Set(names).size < names.length) throw new RangeError("shadows: expected each name once");
     const { retention = { ms: 30 * DAY_MS }, publish = { ms: 60_000 } } = body;
     return {
       policy: factory.id,

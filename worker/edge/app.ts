@@ -29,18 +29,20 @@ import { apiKeys, type Keyed } from "./api-keys.ts";
 import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
+import { knownModel } from "./known-model.ts";
 import { learner } from "./learner-client.ts";
 import { localModel } from "./local-model.ts";
 import { exported, pastLines } from "./log.ts";
 import { crossOrigin, crossOriginRead } from "./origin.ts";
 import { page } from "./page.ts";
-import { rateLimit } from "./rate-limit.ts";
+import { forgeryLimit, rateLimit } from "./rate-limit.ts";
 import { registrationsOf } from "./registration.ts";
 import { verifyWebhook } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Most bytes of a past log. A longer one is sent in parts. */
 const MAX_LOG_BYTES = 4 * MAX_BODY_BYTES;
+const LOG_PATH = /^\/v1\/models\/[^/]+\/events$/;
 
 /** Most bytes of a body with a publishable key. Reading and encoding more would take longer than 50 ms. */
 const MAX_PAGE_BYTES = MAX_BODY_BYTES / 8;
@@ -55,7 +57,7 @@ const modelAndKey = valid("param", v.object({ ...modelParameter.entries, key: v.
 
 const signed = createMiddleware<{ Bindings: Environment; Variables: { event: string } }>(async (c, next) => {
   const webhookSecret = secret(c.env, "AFTERCLICK_WEBHOOK_SECRET");
-  c.set("event", await verifyWebhook(webhookSecret, c.req.raw.headers, await c.req.arrayBuffer(), Date.now()));
+  c.set("event", await verifyWebhook(webhookSecret, c.req.raw.headers, () => c.req.arrayBuffer(), Date.now()));
   await next();
 });
 
@@ -82,13 +84,14 @@ const limitedForPages = createMiddleware<Keyed>((c, next) => {
 /** The worker's routes. Each app has its own model caches and outboxes, like an isolate of its own. */
 export function createApp() {
   const edge = new Edge();
+  const known = knownModel();
   const base = new Hono<{ Bindings: Environment }>();
   base.onError(problemResponse);
   base.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
   base.use(apiHeaders);
   const body = limited(MAX_BODY_BYTES);
   const log = limited(MAX_LOG_BYTES);
-  base.use("/v1/*", (c, next) => (c.req.path.endsWith("/events") ? log(c, next) : body(c, next)));
+  base.use("/v1/*", (c, next) => (LOG_PATH.test(c.req.path) ? log(c, next) : body(c, next)));
 
   const app = base
     .get("/healthz", (c) => c.json({ status: "ok" }, 200))
@@ -162,7 +165,7 @@ export function createApp() {
       return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey(hash)) }, 200);
     })
     .use("/v1/models/:model/recommendations", crossOrigin)
-    .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, limitedForPages, valid("json", recommendationsBody), async (c) => {
+    .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, limitedForPages, known, valid("json", recommendationsBody), async (c) => {
       const { model } = c.req.valid("param");
       const request = c.req.valid("json");
       const signer = tokens(c.env);
@@ -176,14 +179,14 @@ export function createApp() {
       return c.json({ model, ...decision, actions: ranking }, 201);
     })
     .use("/v1/models/:model/published", crossOriginRead)
-    .get("/v1/models/:model/published", anyKey, model, rateLimit, async (c) => {
+    .get("/v1/models/:model/published", anyKey, model, rateLimit, known, async (c) => {
       const { bytes, etag } = await localModel(c.env, c.req.valid("param").model);
       const headers = { etag, date: new Date().toUTCString(), "cache-control": "private, no-cache" };
       if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
       return c.body(bytes, 200, { ...headers, "content-type": "application/octet-stream" });
     })
     .use("/v1/models/:model/impressions", crossOrigin)
-    .post("/v1/models/:model/impressions", anyKey, model, rateLimit, limitedForPages, valid("json", impressionsBody), async (c) => {
+    .post("/v1/models/:model/impressions", anyKey, model, rateLimit, limitedForPages, known, valid("json", impressionsBody), async (c) => {
       const { model } = c.req.valid("param");
       const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
       const signer = tokens(c.env);
@@ -195,19 +198,19 @@ export function createApp() {
     })
     .get("/v1/impressions/:id", secretKey, async (c) => {
       const impressionId = c.req.param("id");
-      const explanation = await known(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.impression(id)));
+      const explanation = await ofToken(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.impression(id)));
       return c.json({ impressionId, ...explanation }, 200);
     })
     .post("/v1/impressions/:id/activate", secretKey, async (c) => {
       const impressionId = c.req.param("id");
-      const status = await known(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.activate(id)));
+      const status = await ofToken(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.activate(id)));
       return c.json({ impressionId, status }, 200);
     })
     .delete("/v1/impressions/:id", secretKey, async (c) => {
-      await known(c.env, c.req.param("id"), ({ id, model }) => learner(c.env, model, (stub) => stub.erase(id)));
+      await ofToken(c.env, c.req.param("id"), ({ id, model }) => learner(c.env, model, (stub) => stub.erase(id)));
       return c.body(null, 204);
     })
-    .post("/v1/conversions", signed, valid("json", conversionsBody), async (c) => {
+    .post("/v1/conversions", forgeryLimit, signed, valid("json", conversionsBody), async (c) => {
       return c.json({ conversions: await takeConversions(c.env, c.get("event"), c.req.valid("json")) }, 202);
     });
 
@@ -238,7 +241,7 @@ function tokens(env: Environment): TokenSigner {
 }
 
 /** Asks the learner of an impression. @throws {Problem} 404 if the impression id is forged, or the learner does not know it. */
-async function known<T>(env: Environment, impressionId: string, ask: (token: TokenContent) => Promise<T | null | false>): Promise<T> {
+async function ofToken<T>(env: Environment, impressionId: string, ask: (token: TokenContent) => Promise<T | null | false>): Promise<T> {
   const token = tokens(env).verify(impressionId, Date.now());
   const answer = token && (await ask(token));
   if (answer === undefined || answer === null || answer === false) throw new Problem(404, "there is no such impression");

@@ -1,32 +1,57 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
+import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Keyed } from "./api-keys.ts";
 
 /** The shorter of the two possible periods of a limit, in seconds. The binding does not state its period. */
 const PERIOD_S = 10;
 
+/** Addresses whose last webhook was forged. An isolate remembers this many. */
+const MOST_FORGERS = 1000;
+const forgers = new Set<string>();
+
 /**
- * Limits the requests of a publishable key by address and model. Follows `apiKeys` on a route with `:model`. The limit is approximate
- * and applies per location. If the limiter fails, the request passes.
+ * Limits the requests of a publishable key by address, whichever model they name. Follows `apiKeys`. The limit is approximate and
+ * applies per location. If the limiter fails, the request passes.
  *
  * @throws {Problem} 429.
  */
 export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
-  if (c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY" && (await isOver(c))) {
-    throw new Problem(429, "too many requests from this address for this model", undefined, PERIOD_S);
-  }
+  if (c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY") await count(c);
   await next();
 });
 
-async function isOver(c: Context<Keyed>): Promise<boolean> {
-  const limiter = c.env.RATE_LIMIT;
-  if (!limiter) return false;
-  const address = c.req.header("cf-connecting-ip");
-  // Without an address all callers would share one limit.
-  if (address === undefined) return false;
+/**
+ * Limits webhooks from an address whose last webhook was forged, before their bodies are read. A sender whose webhooks verify is
+ * never limited.
+ *
+ * @throws {Problem} 429.
+ */
+export const forgeryLimit = createMiddleware<{ Bindings: Environment }>(async (c, next) => {
+  const address = addressOf(c);
+  if (address === undefined) return next();
+  if (forgers.has(address)) await count(c);
+  await next();
+  forgers.delete(address);
+  if (c.res.status !== 401) return;
+  if (forgers.size === MOST_FORGERS) forgers.clear();
+  forgers.add(address);
+});
+
+// Without an address all callers would share one limit.
+const addressOf = (c: Pick<Context, "req">): string | undefined => c.req.header("cf-connecting-ip");
+
+/** @throws {Problem} 429 if the address is over its limit. */
+async function count(c: Pick<Context<{ Bindings: Environment }>, "env" | "req">): Promise<void> {
+  const address = addressOf(c);
+  if (!c.env.RATE_LIMIT || address === undefined) return;
+  if (await isOver(c.env.RATE_LIMIT, address)) throw new Problem(429, "too many requests from this address", undefined, PERIOD_S);
+}
+
+async function isOver(limiter: RateLimit, address: string): Promise<boolean> {
   try {
-    const { success } = await limiter.limit({ key: `${address} ${c.req.param("model")}` });
+    const { success } = await limiter.limit({ key: address });
     return !success;
   } catch (error) {
     console.error("rate limit", error instanceof Error ? error.name : typeof error);

@@ -26,11 +26,12 @@ const encoder = new TextEncoder();
  * Verifies a Standard Webhooks 1.0.0 signature over the raw bytes of the body.
  *
  * @param secret values separated by whitespace: `whsec_` and base64, or `sender=` before that. Any of them verifies.
+ * @param body reads the raw body. It is not called if the headers alone are wrong.
  * @returns the event's name, which a repeated message has too: `sender/webhook-id`, so that the ids of two senders cannot collide, or
  * the webhook-id alone if the secret has no sender.
  * @throws {Problem} 500 if a secret is malformed, 401 for every other cause.
  */
-export async function verifyWebhook(secret: string, headers: Headers, body: ArrayBuffer, now: number): Promise<string> {
+export async function verifyWebhook(secret: string, headers: Headers, body: () => Promise<ArrayBuffer>, now: number): Promise<string> {
   const senders = await sendersOf(secret);
   const id = headers.get("webhook-id") ?? "";
   const timestamp = headers.get("webhook-timestamp") ?? "";
@@ -40,10 +41,10 @@ export async function verifyWebhook(secret: string, headers: Headers, body: Arra
 
   const texts = (headers.get("webhook-signature") ?? "").split(" ").slice(0, MAX_SIGNATURES);
   const signatures = texts.map((text) => encoder.encode(text)).filter(({ length }) => length === SIGNATURE_LENGTH);
-  // Refused before any work on a long body.
+  // Refused before the body is read.
   if (signatures.length === 0) throw unauthorised();
 
-  const signed = concatenated(encoder.encode(`${id}.${timestamp}.`), new Uint8Array(body));
+  const signed = concatenated(encoder.encode(`${id}.${timestamp}.`), new Uint8Array(await body()));
   let verified: Sender | undefined;
   for (const sender of senders) {
     const expected = encoder.encode(`v1,${encodeBase64(await crypto.subtle.sign("HMAC", sender.key, signed))}`);

@@ -18,6 +18,13 @@ export class PublicationStore {
     return bytes === null ? undefined : new Uint8Array(bytes);
   }
 
+  /** Whether KV shows a publication of the model at this location. Its bytes are not read. */
+  async has(model: string): Promise<boolean> {
+    const bytes = await this.#kv.get(PREFIX + model, { type: "stream", cacheTtl: CACHED_S });
+    await bytes?.cancel();
+    return bytes !== null;
+  }
+
   async put(bytes: Uint8Array<ArrayBuffer>, { model, config, generation, version, publishedAt }: Publication): Promise<void> {
     const metadata: PublicationSummary = { policy: config.policy, serving: config.serving, generation, version, publishedAt };
     await this.#kv.put(PREFIX + model, bytes, { metadata });
