@@ -152,7 +152,7 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
 it("makes a decision again from its seed and first impression", async () => {
   const model = await createModel({ seed: 11, draws: 0, options: { dimension: 2 } });
   const actions = [0, 1, 2].map((i) => ({ id: `a${i}`, features: [i / 4, 1 - i / 4] }));
-  const recommendation = await value(learnerOf(model).recommend({ actions, limit: 3, exclude: [], defer: false, keys: [] }));
+  const recommendation = await value(learnerOf(model).recommend({ actions, limit: 3, exclude: [], defer: false, byPage: false, keys: [] }));
   const { policy, options, window } = await describeModel(model);
   const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
   const sdk = await Recommender.create({ policy: descriptor(options), window, seed: 11 });

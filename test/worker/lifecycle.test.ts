@@ -163,7 +163,7 @@ it("is not mixed up with what was on its way when it was reset or reconfigured",
   const model = await createModel({ policy: "otf-lin-ucb" });
   await show(model, ...Array.from({ length: 50 }, () => ({})));
   const body = { window: { ms: HOUR_MS }, serving: "learner", policy: "otf-lin-ucb" } as const;
-  const request = { limit: 1, exclude: [], defer: false, keys: [] };
+  const request = { limit: 1, exclude: [], defer: false, byPage: false, keys: [] };
   const changes = [
     (learner: Learner) => learner.reset({ ...body, encoder: { dimension: 16 } }),
     (learner: Learner) => learner.configure(model, { ...body, encoder: { dimension: 16 }, holdout: 0.1 }),

@@ -19,9 +19,12 @@ async function change(model: string, statements: string): Promise<void> {
   await evictDurableObject(learnerOf(model));
 }
 
+const DROP_PAGE = "ALTER TABLE impressions DROP COLUMN page;";
+
 it.each([
-  ["the first version", "ALTER TABLE model DROP COLUMN heard; DROP TABLE schema"],
-  ["the second version, which did not store its number", "DROP TABLE schema"],
+  ["the first version", `${DROP_PAGE} ALTER TABLE model DROP COLUMN heard; DROP TABLE schema`],
+  ["the second version, which did not store its number", `${DROP_PAGE} DROP TABLE schema`],
+  ["the second version, which stores its number", `${DROP_PAGE} UPDATE schema SET version = 2`],
 ])("a database of %s becomes one of today and loses nothing", async (_, statements) => {
   const model = await createModel();
   const [impressionId, other] = await show(model, {}, {});
@@ -39,7 +42,7 @@ it("a database of a later version is refused, and stays as it is", async () => {
     const versions = () => storage.sql.exec<{ version: number }>("SELECT version FROM schema").toArray();
     storage.sql.exec("UPDATE schema SET version = version + 1");
     const later = versions();
-    expect(() => new LearnerStore(storage)).toThrow(/has schema 3, this worker knows 2: deploy a newer worker/);
+    expect(() => new LearnerStore(storage)).toThrow(/has schema 4, this worker knows 3: deploy a newer worker/);
     expect(versions()).toEqual(later);
     storage.sql.exec("UPDATE schema SET version = version - 1");
   });

@@ -36,6 +36,10 @@ export class Catalogue {
     return this.actions[place];
   }
 
+  has(id: string): boolean {
+    return this.#places.has(id);
+  }
+
   /** The action with an id, with its features if it is in the catalogue. */
   named(id: string): Action {
     const place = this.#places.get(id);

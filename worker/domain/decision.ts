@@ -6,6 +6,7 @@ import type { Action, Features, RecommendationsBody } from "../protocol/schema.t
 import type { Candidates, Catalogue } from "./catalogue.ts";
 import type { Asked, Decision, ImpressionRow } from "./impression.ts";
 import { acceptable, type ModelConfig } from "./model.ts";
+import { checkPageActions, checkPagePoints } from "./page-rules.ts";
 import type { Policies } from "./policies.ts";
 import { type Impression, shownAtOf, uuidAt } from "./token.ts";
 
@@ -18,7 +19,10 @@ export interface Served {
   readonly version: number;
 }
 
-export type DecisionRequest = Omit<RecommendationsBody, "defer" | "keys">;
+export interface DecisionRequest extends Omit<RecommendationsBody, "defer" | "keys"> {
+  /** Whether it came with a publishable key. */
+  readonly byPage?: boolean;
+}
 
 /** A shown action, as the response has it. */
 export interface Recommended extends Pick<Impression, "id" | "action" | "probability"> {
@@ -97,6 +101,7 @@ export function decideAs(
         ...asked,
       },
       keys,
+      byPage: request.byPage ?? false,
     };
   });
   return { arm, rows, actions: choices.map((choice, place) => answerOf(choice, rows[place])) };
@@ -114,10 +119,15 @@ function ownDomain({ policy }: ModelConfig, { context, actions, exclude }: Decis
 }
 
 /** The candidates of a request. Without any, the default action is the only candidate. */
-function offered(served: Served, { context, actions, exclude }: DecisionRequest): Offer & { readonly arm: Assignment } {
+function offered(served: Served, { context, actions, exclude, byPage }: DecisionRequest): Offer & { readonly arm: Assignment } {
   const { catalogue, config } = served;
+  if (byPage && actions) checkPageActions(actions, catalogue, config);
   const candidates = catalogue.candidates(actions, exclude);
-  if (candidates.actions.length > 0) return { arm: "policy", ...offerOf(served, context, candidates) };
+  if (candidates.actions.length > 0) {
+    const offer = offerOf(served, context, candidates);
+    if (byPage && candidates.places === null) checkPagePoints(offer.points as Float64Array, candidates.actions);
+    return { arm: "policy", ...offer };
+  }
   if (config.defaultAction === null) {
     throw new Problem(422, "actions: none to choose among; name some, put a catalogue, or configure a defaultAction");
   }

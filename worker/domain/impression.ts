@@ -43,6 +43,8 @@ export interface ImpressionRow {
   readonly decision: Decision | null;
   /** Hashes of the join keys. */
   readonly keys: readonly string[];
+  /** Whether a page asked for it or registered it, with a publishable key. */
+  readonly byPage: boolean;
 }
 
 /** The places of an impression in its policies. */

@@ -59,6 +59,10 @@ export interface ModelConfig extends LearntConfig {
   readonly publish: { readonly ms: number };
   /** Whether pages may take publications with a publishable key, decide themselves, and register their impressions. */
   readonly local: boolean;
+  /** Whether pages may name actions outside the catalogue, with features of their own inside the unit ball. */
+  readonly pageActions: boolean;
+  /** Greatest norm of a feature vector of a model without an encoder. An encoder's vectors lie in the unit ball. */
+  readonly featureNorm: number;
 }
 
 /**
@@ -126,6 +130,8 @@ function modelConfig(body: ModelBody): ModelConfig {
       retention,
       publish,
       local: body.local ?? false,
+      pageActions: body.pageActions ?? false,
+      featureNorm: body.featureNorm ?? 1,
     };
   });
 }
@@ -208,12 +214,36 @@ export async function startModel(config: ModelConfig): Promise<Policies> {
 }
 
 /** The model's featurizer, whose errors are refusals. */
-export function featurizer({ encoder }: Pick<ModelConfig, "encoder">): Featurizer {
+export function featurizer({ encoder, options, featureNorm }: Pick<ModelConfig, "encoder" | "options" | "featureNorm">): Featurizer {
   const { vector, matrix } = featurizerOf(encoder);
-  return {
-    vector: (context, action) => acceptable(() => vector(context, action)),
-    matrix: (context, actions) => acceptable(() => matrix(context, actions)),
+  const { dimension } = options as { readonly dimension?: number };
+  const bounded = (points: Float64Array, actions: readonly { readonly id: string }[]): Float64Array => {
+    // A vector of another length is refused later, with a better reason.
+    if (encoder === null && points.length === actions.length * (dimension ?? 0)) {
+      checkNorms(points, actions, featureNorm, "the model's featureNorm");
+    }
+    return points;
   };
+  return {
+    vector: (context, action) => acceptable(() => bounded(vector(context, action), [action])),
+    matrix: (context, actions) => acceptable(() => bounded(matrix(context, actions), actions)),
+  };
+}
+
+/**
+ * @param points shape: actions x dimension, row-major.
+ * @throws {RangeError} naming the first action whose vector is longer than `most`.
+ */
+export function checkNorms(points: Float64Array, actions: readonly { readonly id: string }[], most: number, bound: string): void {
+  const dimension = points.length / actions.length;
+  actions.forEach(({ id }, row) => {
+    let square = 0;
+    for (let i = row * dimension; i < (row + 1) * dimension; i++) square += points[i] * points[i];
+    // A configuration stored by an earlier version has no bound.
+    if (!(square > most * most)) return;
+    const norm = Math.sqrt(square).toPrecision(3);
+    throw new RangeError(`features of action ${id}: expected a norm of at most ${most}, ${bound}, with the context's; got ${norm}`);
+  });
 }
 
 /** Runs a check of a caller's input. A TypeError or RangeError becomes a 422 with the same message. */

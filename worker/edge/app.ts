@@ -170,7 +170,8 @@ export function createApp() {
       const request = c.req.valid("json");
       const signer = tokens(c.env);
       const keys = request.keys.length > 0 ? await hashesOfKeys(model, request.keys) : [];
-      const { actions, ...decision } = await edge.recommend(c.env, c.executionCtx, model, request, keys);
+      const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
+      const { actions, ...decision } = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
       const ranking = actions.map(({ id, action, ...scores }) => ({
         impressionId: signer.sign({ ...decision, id, model, action, probability: scores.probability }),
         id: action,

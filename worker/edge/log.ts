@@ -54,9 +54,9 @@ function lineOf(row: LogRow): object {
     if (conversion.goal === "") return { type: "erased", seq: row.seq, id: row.impression };
     return hash === null ? conversion : { ...conversion, hash, action };
   }
-  const { features, keys: hashes, name: _, slots: __, erased, ...impression } = row;
+  const { features, keys: hashes, name: _, slots: __, erased, byPage, ...impression } = row;
   if (erased) return { type: "erased", seq: row.seq, id: row.id };
-  return { ...impression, shownAt: shownAtOf(row.id), features: Array.from(features), hashes };
+  return { ...impression, shownAt: shownAtOf(row.id), features: Array.from(features), hashes, ...(byPage && { byPage }) };
 }
 
 /**
@@ -93,14 +93,14 @@ async function pastLineOf(item: PastItem, reading: Reading): Promise<PastImpress
 }
 
 async function pastImpression(item: Extract<PastItem, { type: "impression" }>, { model, signer, uuids }: Reading): Promise<PastImpression> {
-  const { id, shownAt, features, hashes, arm, state, decision } = item;
+  const { id, shownAt, features, hashes, arm, state, byPage, decision } = item;
   if (UUID.test(id) && shownAtOf(id) !== shownAt) throw new Problem(422, `shownAt: expected the time of the id, ${shownAtOf(id)}`);
   const given = { ...item, context: item.context ?? undefined, probability: item.probability ?? decision?.probability };
   const shown = UUID.test(id)
     ? { ...(await registrationOf({ ...given, id: undefined }, model, signer)), id }
     : await registrationOf(given, model, signer);
   uuids.set(id, shown.id);
-  return { type: "impression", ...shown, keys: [...shown.keys, ...hashes], features, arm, state };
+  return { type: "impression", ...shown, keys: [...shown.keys, ...hashes], features, arm, state, byPage };
 }
 
 function pastConversion(item: Extract<PastItem, { type: "conversion" }>, { uuids }: Reading): PastConversion {

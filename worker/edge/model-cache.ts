@@ -13,7 +13,7 @@ import { Outbox } from "./outbox.ts";
 /** Age at which an isolate looks for a newer publication, in ms. */
 const FRESH_MS = 10_000;
 
-export type EdgeRequest = DecisionRequest & { readonly defer: boolean };
+export type EdgeRequest = DecisionRequest & { readonly defer: boolean; readonly byPage: boolean };
 
 interface Held extends Pick<Publication, "generation" | "version"> {
   /** The restored model. Null if the learner serves it; then no isolate restores its policies. */

@@ -215,7 +215,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const { config, featurize, live } = this.#known();
       if (byPage && !config.local) throw unauthorised();
       const policies = await live.start();
-      const rows = rowsOf(items, { store: this.#store, config, featurize, policies }, this.#oldestOpen(Date.now()));
+      const rows = rowsOf(items, { store: this.#store, config, featurize, policies, byPage }, this.#oldestOpen(Date.now()));
       this.#admit(rows.filter(({ id, name }) => !this.#store.impressions.registered(id, name)).length);
       const added = live.add(policies, rows);
       await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));

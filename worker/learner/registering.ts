@@ -1,6 +1,7 @@
 import { type Featurizer, toDyadic } from "../../publication/featurizer.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { acceptable, type ModelConfig } from "../domain/model.ts";
+import { checkPageActions, checkPagePoints, checkPageProbability } from "../domain/page-rules.ts";
 import type { Policies } from "../domain/policies.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
 import { located, Problem } from "../protocol/problem.ts";
@@ -15,6 +16,8 @@ interface Registering {
   readonly config: ModelConfig;
   readonly featurize: Featurizer;
   readonly policies: Policies;
+  /** Whether a page registers them. */
+  readonly byPage?: boolean;
 }
 
 /**
@@ -46,8 +49,12 @@ export function isCountable(policies: Policies, { features }: ImpressionRow): bo
   }
 }
 
-function rowOf(shown: Shown, { store, featurize, policies }: Registering, oldest: number): ImpressionRow {
+function rowOf(shown: Shown, { store, config, featurize, policies, byPage = false }: Registering, oldest: number): ImpressionRow {
   const { id, name, context, features, probability, keys } = shown;
+  if (byPage) {
+    checkPageActions([shown.action], store.catalogue, config);
+    checkPageProbability(probability);
+  }
   const shownAt = shownAtOf(id);
   if (shownAt > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "shownAt: lies in the future");
   if (shownAt < oldest && !store.impressions.registered(id, name)) {
@@ -55,6 +62,7 @@ function rowOf(shown: Shown, { store, featurize, policies }: Registering, oldest
   }
   const action = features ? shown.action : store.catalogue.find(shown.action);
   const point = features ? Float64Array.from(features, toDyadic) : featurize.vector(context, action);
+  if (byPage && shown.action.features) checkPagePoints(point, [action]);
   const decision = probability === undefined ? null : { score: 0, mean: 0, width: 0, probability, place: 0, candidates: null };
   return {
     id,
@@ -66,15 +74,16 @@ function rowOf(shown: Shown, { store, featurize, policies }: Registering, oldest
     version: store.seq,
     decision,
     keys,
+    byPage,
   };
 }
 
 function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
   const { store, config } = registering;
   if (line.type === "impression") {
-    const { arm, state } = line;
+    const { arm, state, byPage } = line;
     if (state === "deferred" && shownAtOf(line.id) < store.watermark) return null;
-    return { ...rowOf(line, registering, store.retainedSince), arm, state };
+    return { ...rowOf(line, registering, store.retainedSince), arm, state, byPage };
   }
   const { event, status } = line;
   const detail = refusal(event, config);

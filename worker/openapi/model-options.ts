@@ -23,4 +23,6 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   publish: "Least time between two publications; default one minute.",
   local:
     "Whether pages may take publications with a publishable key, decide themselves and register their impressions. Linear policies only; default false.",
+  pageActions: "Whether a publishable key may name actions outside the catalogue, with features inside the unit ball; default false.",
+  featureNorm: "Greatest norm of context and features together, of a model without an encoder; default 1.",
 };

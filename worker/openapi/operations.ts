@@ -116,12 +116,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     id: "recommend",
     summary: "Choose what to show",
     description:
-      "Each action of the response is an impression of its own. A publishable key works only from allowed origins, and is rate-limited.",
+      "Each action of the response is an impression of its own. A publishable key works only from allowed origins, is rate-limited, and names actions of the catalogue by id unless the model's pageActions is set.",
     key: "publishable",
     body: "RecommendationsBody",
     examples: () => ({
       catalogue: { context: { country: "PT" }, limit: 2, keys: ["visitor-7"] },
-      given: { context: { country: "PT" }, actions: [{ id: "boots" }, { id: "scarf", features: { brand: "Umbra" } }], exclude: ["hat"] },
+      given: { context: { country: "PT" }, actions: [{ id: "boots" }, { id: "hat" }], exclude: ["hat"] },
       deferred: { context: { country: "PT" }, defer: true },
     }),
     answers: { 201: { description: "Best first.", schema: "Recommendations" } },

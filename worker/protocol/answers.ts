@@ -71,6 +71,8 @@ export const model = v.strictObject({
   retention: v.strictObject({ ms: count }),
   publish: v.strictObject({ ms: count }),
   local: v.boolean(),
+  pageActions: v.boolean(),
+  featureNorm: number,
   counts,
   incidents: v.pipe(
     v.strictObject({ missed: count, refused: count, dropped: count, keptOut: count }),

@@ -127,6 +127,8 @@ export const modelBody = strictObject({
   retention: v.optional(strictObject({ ms: wholeNumber(DAY_MS, YEAR_MS) })),
   publish: v.optional(strictObject({ ms: wholeNumber(1000, DAY_MS) })),
   local: v.optional(v.boolean()),
+  pageActions: v.optional(v.boolean()),
+  featureNorm: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(1e6))),
 });
 
 /** A list of actions, or an object with one. */
@@ -200,6 +202,7 @@ const exportedOnly = {
   state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
   arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
   decision: v.nullish(v.object({ probability: v.optional(probability) })),
+  byPage: v.optional(v.boolean(), false),
   hashes: v.optional(list(keyHash, 8), []),
 };
 

@@ -19,6 +19,7 @@ export type Description = ModelConfig & Omit<Answers.ModelBody, keyof ModelConfi
 export interface RecommendRequest extends RecommendationsBody {
   /** Hashes of the join keys. */
   readonly keys: string[];
+  readonly byPage: boolean;
 }
 
 export interface Recommendation {
@@ -70,6 +71,7 @@ export interface PastImpression extends Shown {
   readonly type: "impression";
   readonly arm: Assignment;
   readonly state: ImpressionState;
+  readonly byPage: boolean;
 }
 
 /** A conversion of a past log, with its status there. */

@@ -27,7 +27,7 @@ describe("features of a model", () => {
     fc.assert(
       fc.property(rows, ([context, features]) => {
         const actions = features.map((each, place) => ({ id: `action ${place}`, features: each }));
-        const config = { encoder: null } as ModelConfig;
+        const config = { encoder: null, options: {} } as ModelConfig;
         const worker = featurizer(config);
         const expected = Float64Array.from(features.flatMap((each) => [...context, ...each].map(toDyadic)));
         expect(bits(worker.matrix(context, actions))).toEqual(bits(expected));
@@ -43,7 +43,10 @@ describe("features of a model", () => {
       { brand: fc.constantFrom("Acme", "é", "👟"), price: number, tags: fc.array(fc.string(), { maxLength: 2 }) },
       { requiredKeys: [] },
     );
-    const config = { encoder: { dimension: 16, interactions: "all", numeric: { price: { min: 0, max: 5 } } } } as unknown as ModelConfig;
+    const config = {
+      options: {},
+      encoder: { dimension: 16, interactions: "all", numeric: { price: { min: 0, max: 5 } } },
+    } as unknown as ModelConfig;
     const { vector } = featurizer(config);
     expect(vector({}, { id: "mug" })).not.toEqual(vector({}, { id: "tent" }));
     fc.assert(

@@ -63,7 +63,7 @@ class World {
     if (shownAt(place) < this.model.horizon) return;
     const policies = await this.replica.start();
     const row = { id: ids[place], name: null, action: "mug", features: features(place), context: null, arm: "policy" as const };
-    const [{ status }] = this.replica.add(policies, [{ ...row, version: 0, decision: null, keys: [] }], { deferred });
+    const [{ status }] = this.replica.add(policies, [{ ...row, version: 0, decision: null, byPage: false, keys: [] }], { deferred });
     expect(status).toBe(this.model.show(ids[place], deferred ? "deferred" : "live"));
   }
 

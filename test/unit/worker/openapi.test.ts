@@ -43,6 +43,8 @@ const everything = {
   limits: { open: 10, bytes: 1_000_000 },
   retention: { ms: 86_400_000 },
   publish: { ms: 1000 },
+  pageActions: true,
+  featureNorm: 2,
 };
 
 const NOT_IN_PLACE = [

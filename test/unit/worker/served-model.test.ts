@@ -48,6 +48,8 @@ describe("what was learnt under a configuration", () => {
       minimumShare: 0.1,
       defaultAction: "a",
       local: true,
+      pageActions: true,
+      featureNorm: 4,
     } as const;
     const kept = { limits: { open: 1, bytes: 1 }, retention: { ms: 1 }, publish: { ms: 1 } };
     expect(learnsAlike(config, { ...config, ...served, ...kept })).toBe(true);
@@ -71,7 +73,7 @@ describe("a configuration", () => {
     expect(await configOf()).toMatchObject({
       ...{ policy: "delay-lin-ts", window, reward: { min: 0, max: 1 }, seed: 0, goals: null, shadows: [], serving: "edge", draws: 100 },
       ...{ greedy: false, holdout: 0, minimumShare: 0, defaultAction: null, limits: { open: 200_000, bytes: 2_000_000_000 } },
-      ...{ retention: { ms: 30 * 86_400_000 }, publish: { ms: 60_000 }, local: false },
+      ...{ retention: { ms: 30 * 86_400_000 }, publish: { ms: 60_000 }, local: false, pageActions: false, featureNorm: 1 },
       ...{ encoder: { dimension: 64, interactions: "all" }, options: { dimension: 64 } },
     });
   });
@@ -123,7 +125,7 @@ describe("features", () => {
   });
 
   it("by place are the context's and then the action's, one row per action", async () => {
-    const { vector, matrix } = featurizer(await configOf({ options: { dimension: 3 } }));
+    const { vector, matrix } = featurizer(await configOf({ options: { dimension: 3 }, featureNorm: 10 }));
     expect(Array.from(vector([0.5], { id: "a", features: [1, 2] }))).toEqual([0.5, 1, 2]);
     expect(Array.from(vector(undefined, { id: "a", features: [1] }))).toEqual([1]);
     expect(Array.from(vector([1, 0.00001], { id: "a" }))).toEqual([1, 0]);

@@ -48,10 +48,10 @@ export class ImpressionStore {
 
   /** @param marks null unless the impression is live. */
   add(row: ImpressionRow, bucket: number, state: ImpressionState, marks: Marks | null): void {
-    const { id, name, action, features, context, arm, version, decision, keys } = row;
+    const { id, name, action, features, context, arm, version, decision, keys, byPage } = row;
     this.#database.query(
-      `INSERT INTO impressions (seq, id, name, state, bucket, arm, action, features, context, slots, round, version, decision)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO impressions (seq, id, name, state, bucket, arm, action, features, context, slots, round, version, decision, page)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       this.#database.next(),
       id,
       name,
@@ -65,6 +65,7 @@ export class ImpressionStore {
       marks?.round ?? null,
       version,
       decision && JSON.stringify(decision),
+      Number(byPage),
     );
     for (const key of keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, id);
     if (state === "live") this.#database.count("impressions");
@@ -145,7 +146,7 @@ export class ImpressionStore {
 }
 
 function impressionOf(row: Record<string, SqlStorageValue>): StoredImpression {
-  const { features, context, decision, slots, converted, bucket: _, ...fields } = row;
+  const { features, context, decision, slots, converted, page, bucket: _, ...fields } = row;
   return {
     ...fields,
     features: new Float64Array(features as ArrayBuffer),
@@ -153,6 +154,7 @@ function impressionOf(row: Record<string, SqlStorageValue>): StoredImpression {
     decision: decision && JSON.parse(decision as string),
     slots: slots && JSON.parse(slots as string),
     converted: converted === 1,
+    byPage: page === 1,
     erased: fields.action === "",
   } as unknown as StoredImpression;
 }

@@ -29,6 +29,7 @@ const MIGRATIONS: readonly string[] = [
     seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk));
   CREATE TABLE marks (seq INTEGER PRIMARY KEY, type TEXT NOT NULL, content TEXT NOT NULL);`,
   "ALTER TABLE model ADD COLUMN heard INTEGER;",
+  "ALTER TABLE impressions ADD COLUMN page INTEGER NOT NULL DEFAULT 0;",
 ];
 
 /** All tables that hold data of a model. */

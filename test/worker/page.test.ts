@@ -1,0 +1,95 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { call, convert, createModel, HOUR_MS, recommend } from "./client.ts";
+import { type Line, logOf } from "./fold.ts";
+
+// What everybody who has read a page's publishable key may put into a model.
+
+const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
+const FOUR = { options: { dimension: 4 } };
+const FOREIGN = [{ id: "x", features: [1e6, -1e6, 0, 0] }];
+
+/** A model of numbers, with two actions in its catalogue. */
+async function createNumeric(body: object = {}): Promise<string> {
+  const model = await createModel({ ...FOUR, ...body });
+  const actions = [
+    { id: "a", features: [1, 0, 0, 0] },
+    { id: "b", features: [0, 1, 0, 0] },
+  ];
+  expect((await call("PUT", `/v1/models/${model}/actions`, actions)).status).toBe(200);
+  return model;
+}
+
+const ask = (model: string, body: object, by = key) => call("POST", `/v1/models/${model}/recommendations`, body, { key: by });
+const register = (model: string, item: object) =>
+  call("POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now(), ...item }], { key });
+
+describe("a request for recommendations", () => {
+  it.each(["edge", "learner"])("names actions of the catalogue by id, and no others, when the %s decides", async (serving) => {
+    const model = await createNumeric({ serving });
+    for (const actions of [FOREIGN, [{ id: "x" }], [{ id: "a", features: [1, 0, 0, 0] }], [{ id: "a" }, ...FOREIGN]]) {
+      const refused = await ask(model, { actions });
+      expect(refused).toMatchObject({ status: 422, body: { detail: expect.stringContaining("name actions of the catalogue by id") } });
+    }
+    expect((await ask(model, { actions: [{ id: "b" }] })).body.actions).toMatchObject([{ id: "b" }]);
+    expect((await call("GET", `/v1/models/${model}`)).body.counts.impressions).toBe(1);
+  });
+
+  it("does not blind a model: the means follow the honest impressions", async () => {
+    const model = await createNumeric();
+    await ask(model, { actions: FOREIGN });
+    for (let n = 0; n < 20; n++) {
+      const [impressionId] = await recommend(model, { actions: [{ id: "a" }] });
+      await recommend(model, { actions: [{ id: "b" }] });
+      if (n % 5 > 0) await convert({ impressionId, reward: 1 });
+    }
+    const { body } = await ask(model, { limit: 2, greedy: true });
+    const means = Object.fromEntries(body.actions.map(({ id, mean }: { id: string; mean: number }) => [id, mean]));
+    expect(means.a).toBeGreaterThan(0.6);
+    expect(means.b).toBeLessThan(0.1);
+  });
+
+  it("may bring actions of its own if the model takes them, inside the unit ball", async () => {
+    const model = await createNumeric({ pageActions: true, featureNorm: 3 });
+    expect((await ask(model, { actions: [{ id: "x", features: [0.5, 0.5, 0.5, 0.5] }] })).status).toBe(201);
+    const long = { actions: [{ id: "x", features: [2, 0, 0, 0] }] };
+    expect(await ask(model, long)).toMatchObject({ status: 422, body: { detail: expect.stringMatching(/norm of at most 1,.*got 2.00/) } });
+    expect((await ask(model, long, env.AFTERCLICK_SECRET_KEY)).status).toBe(201);
+  });
+});
+
+it("bounds the vectors of a model without an encoder, whoever sends them", async () => {
+  const model = await createNumeric();
+  const long = { actions: [{ id: "x", features: [0, 0, 0, 1.01] }] };
+  const refused = { status: 422, body: { detail: expect.stringContaining("the model's featureNorm") } };
+  expect(await ask(model, long, env.AFTERCLICK_SECRET_KEY)).toMatchObject(refused);
+  expect(await call("PUT", `/v1/models/${model}/actions`, long)).toMatchObject(refused);
+  const change = await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner", ...FOUR, featureNorm: 2 });
+  expect(change.status).toBe(200);
+  expect((await ask(model, long, env.AFTERCLICK_SECRET_KEY)).status).toBe(201);
+});
+
+describe("a registration", () => {
+  it.each([
+    ["an action outside the catalogue", { action: "unheard-of" }, "is not in the catalogue"],
+    ["features of its own for an action of the catalogue", { action: { id: "mug", features: { price: "1" } } }, "has features"],
+    ["a probability near 0", { probability: 5e-324 }, "probability: expected at least"],
+  ])("is refused with %s", async (_, item, detail) => {
+    const model = await createModel({ local: true });
+    expect(await register(model, item)).toMatchObject({ status: 422, body: { detail: expect.stringContaining(detail) } });
+    expect((await call("GET", `/v1/models/${model}`)).body.counts.impressions).toBe(0);
+  });
+});
+
+it("marks the impressions of pages in the log, through an import too", async () => {
+  const model = await createModel({ local: true, serving: "edge" });
+  await ask(model, {});
+  await register(model, {});
+  await recommend(model);
+  const marks = (lines: readonly Line[]) => lines.filter(({ type }) => type === "impression").map(({ byPage }) => byPage === true);
+  const lines = await logOf(model);
+  expect(marks(lines).toSorted()).toEqual([false, true, true]);
+  const other = await createModel({ local: true });
+  await call("POST", `/v1/models/${other}/events`, lines.map((line) => JSON.stringify(line)).join("\n"));
+  expect(marks(await logOf(other))).toEqual(marks(lines));
+});
