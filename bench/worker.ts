@@ -24,6 +24,7 @@ const vars = {
   AFTERCLICK_PUBLISHABLE_KEY: "pk_bench_bench_bench_bench",
   AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
   AFTERCLICK_TOKEN_KEY: "token_bench_bench_bench",
+  AFTERCLICK_JOIN_KEY: "join_bench_bench_bench",
 };
 
 const product = { vars, objects: { LEARNER: "Learner" }, namespaces: { EVENTS: "key-value" } };

@@ -218,7 +218,7 @@ export class PublishedModel {
     if (!Number.isFinite(reward)) throw new RangeError(`reward: expected a finite number, got ${reward}`);
     const { publication } = this.#held;
     const id = `${impressionId}.${goal}`;
-    const data = { model: publication.model, key: impressionId, goal, reward };
+    const data = { model: publication.model, key: impressionId, byPage: true, goal, reward };
     const item = { id, body: { type: "conversion", timestamp: Math.round(at), data } };
     void this.#outbox.put([{ id, to: CONVERSIONS, until: at + publication.config.window.ms, item }]);
   }

@@ -21,12 +21,13 @@ export async function writeDevVars(vars: Readonly<Record<string, string>>, file 
   await writeFile(file, lines.join(""), { mode: 0o600 });
 }
 
-/** Generates the four secrets that a worker needs. */
+/** Generates the five secrets that a worker needs. */
 export function freshSecrets() {
   return {
     AFTERCLICK_SECRET_KEY: `sk_${randomBytes(24).toString("base64url")}`,
     AFTERCLICK_PUBLISHABLE_KEY: `pk_${randomBytes(24).toString("base64url")}`,
     AFTERCLICK_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
     AFTERCLICK_TOKEN_KEY: randomBytes(32).toString("base64url"),
+    AFTERCLICK_JOIN_KEY: randomBytes(32).toString("base64url"),
   };
 }

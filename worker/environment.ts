@@ -2,7 +2,7 @@ import { Problem } from "./protocol/problem.ts";
 import type { LearnerRpc } from "./rpc/learner.ts";
 
 /**
- * Bindings and variables. The four secrets have no default. Each may hold several values, separated by whitespace, so that a new
+ * Bindings and variables. The five secrets have no default. Each may hold several values, separated by whitespace, so that a new
  * value works before the old one is removed.
  */
 export interface Environment {
@@ -18,6 +18,8 @@ export interface Environment {
   readonly AFTERCLICK_WEBHOOK_SECRET?: string;
   /** Signs impression tokens with the first value. Tokens signed with the others stay valid. */
   readonly AFTERCLICK_TOKEN_KEY?: string;
+  /** Hashes join keys with the first value. Keys hashed with the others are still found. */
+  readonly AFTERCLICK_JOIN_KEY?: string;
   /** Origins whose pages may use a publishable key, such as https://shop.example; `*` for any. The worker's own is always allowed. */
   readonly AFTERCLICK_ALLOWED_ORIGINS?: string;
   /** "true" serves the demonstration shop. For local use only. */
@@ -26,7 +28,12 @@ export interface Environment {
   readonly AFTERCLICK_GRACE_MS?: string;
 }
 
-export type SecretName = "AFTERCLICK_SECRET_KEY" | "AFTERCLICK_PUBLISHABLE_KEY" | "AFTERCLICK_WEBHOOK_SECRET" | "AFTERCLICK_TOKEN_KEY";
+export type SecretName =
+  | "AFTERCLICK_SECRET_KEY"
+  | "AFTERCLICK_PUBLISHABLE_KEY"
+  | "AFTERCLICK_WEBHOOK_SECRET"
+  | "AFTERCLICK_TOKEN_KEY"
+  | "AFTERCLICK_JOIN_KEY";
 
 /** All values of a secret as one text. @throws {Problem} 500 naming the secret, if it is not set. */
 export function secret(env: Environment, name: SecretName): string {

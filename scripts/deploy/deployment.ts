@@ -89,7 +89,7 @@ export async function rehearse({ cloudflare, config, folder, print }: Deployment
 
 With an account, a deployment
   - looks for the KV namespace${made.length > 0 ? ` ${made.join(", ")}, and creates it if there is none` : "s that wrangler.jsonc names"};
-  - generates the secrets that the worker lacks (of four), and shows them once;
+  - generates the secrets that the worker lacks (of five), and shows them once;
   - uploads the bundle, and checks that the worker answers.
 
 Nothing was deployed.`);

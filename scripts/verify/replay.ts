@@ -1,5 +1,6 @@
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { type Decided, decideAs, type Served } from "../../worker/domain/decision.ts";
+import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { featurizer, startModel } from "../../worker/domain/model.ts";
 import { type Policies, restorePolicies } from "../../worker/domain/policies.ts";
 import { shownAtOf } from "../../worker/domain/token.ts";
@@ -147,7 +148,7 @@ export class Replay {
     if (this.#last?.of === of && this.#last.decided.rows.length > place) return this.#last.decided;
     const state = version >= this.#seq && version < seq ? this.#known() : await this.#stateAt(version);
     const request = { context: context ?? undefined, exclude: [], ...asked, limit: place + 1 };
-    const decided = decideAs((count) => Array.from({ length: count }, () => first), { ...state, version }, request, []);
+    const decided = decideAs((count) => Array.from({ length: count }, () => first), { ...state, version }, request, NO_KEYS);
     this.#last = { of, decided };
     return decided;
   }

@@ -7,6 +7,7 @@ export const secrets = {
   AFTERCLICK_PUBLISHABLE_KEY: "pk_of-the-browser-tests",
   AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
   AFTERCLICK_TOKEN_KEY: "token-key-of-the-browser-tests",
+  AFTERCLICK_JOIN_KEY: "join-key-of-the-browser-tests",
 };
 
 // Hides wrangler's information in a passing run.

@@ -135,6 +135,7 @@ describe("in workerd", () => {
     const secrets = { AFTERCLICK_SECRET_KEY: "sk_of-the-packaging-test", AFTERCLICK_PUBLISHABLE_KEY: "pk_of-the-packaging-test" };
     const others = {
       AFTERCLICK_TOKEN_KEY: "token-of-the-packaging-test",
+      AFTERCLICK_JOIN_KEY: "join-key-of-the-packaging-test",
       AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
     };
     harness = createTestHarness({ workers: [{ configPath: join(root, "workerd/wrangler.jsonc"), secrets: { ...secrets, ...others } }] });

@@ -5,6 +5,7 @@ export const bindings = {
   AFTERCLICK_PUBLISHABLE_KEY: "simulated-publishable-key",
   AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
   AFTERCLICK_TOKEN_KEY: "simulated-token-key",
+  AFTERCLICK_JOIN_KEY: "simulated-join-key",
 };
 
 export const ACTIONS = [

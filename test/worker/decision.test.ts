@@ -3,6 +3,7 @@ import { type Policy, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Catalogue } from "../../worker/domain/catalogue.ts";
 import { type DecisionRequest, decide, type Served } from "../../worker/domain/decision.ts";
+import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { configureModel, featurizer, startModel } from "../../worker/domain/model.ts";
 import type { ModelBody } from "../../worker/protocol/schema.ts";
 import { stream } from "../support/scenario.ts";
@@ -225,7 +226,7 @@ function frequencies(served: Served, times: number, limit = 1) {
   const chances = new Map<string, Set<number | undefined>>();
   const arms = new Map<string, number>();
   for (let time = 0; time < times; time++) {
-    const { arm, actions } = decide(served, { ...request, limit }, [], 1_700_000_000_000 + time);
+    const { arm, actions } = decide(served, { ...request, limit }, NO_KEYS, 1_700_000_000_000 + time);
     const [{ action, probability }] = actions;
     first.set(action, (first.get(action) ?? 0) + 1);
     chances.set(action, (chances.get(action) ?? new Set()).add(probability));
@@ -277,15 +278,15 @@ describe("a probability that is told", () => {
   });
 
   it("is told of every place, and is 1 where nothing is left to chance", async () => {
-    const { actions } = decide(await servedBy({ policy: "otf-lin-ucb" }), { ...request, limit: 4 }, [], 1_700_000_000_000);
+    const { actions } = decide(await servedBy({ policy: "otf-lin-ucb" }), { ...request, limit: 4 }, NO_KEYS, 1_700_000_000_000);
     expect(actions.map(({ probability }) => probability)).toEqual([1, 1, 1, 1]);
-    const sampled = decide(await servedBy({ ...sampling, draws: 100 }), { ...request, limit: 4 }, [], 1_700_000_000_000);
+    const sampled = decide(await servedBy({ ...sampling, draws: 100 }), { ...request, limit: 4 }, NO_KEYS, 1_700_000_000_000);
     for (const { probability } of sampled.actions)
       expect((probability as number) * 100).toBeCloseTo(Math.round((probability as number) * 100), 9);
   });
 
   it("is not told where it is not known", async () => {
-    const { actions, rows } = decide(await servedBy({ ...sampling, draws: 0 }), request, [], 1_700_000_000_000);
+    const { actions, rows } = decide(await servedBy({ ...sampling, draws: 0 }), request, NO_KEYS, 1_700_000_000_000);
     expect(actions[0]).not.toHaveProperty("probability");
     expect(rows[0].decision).not.toHaveProperty("probability");
   });
@@ -310,7 +311,7 @@ describe("a holdout", () => {
     const orders = new Map<string, number>();
     let held = 0;
     for (let time = 0; time < times; time++) {
-      const { arm, actions } = decide(served, { ...request, limit: 2 }, [], 1_700_000_000_000 + time);
+      const { arm, actions } = decide(served, { ...request, limit: 2 }, NO_KEYS, 1_700_000_000_000 + time);
       if (arm !== "holdout") continue;
       held++;
       const order = actions.map(({ action }) => action).join(" ");
@@ -328,9 +329,9 @@ describe("a holdout", () => {
   it("does not depend on the policy, nor the policy's decisions on it", async () => {
     const [with_, without] = [await servedBy({ holdout: 0.3, draws: 50 }), await servedBy({ draws: 50 })];
     seeded(6);
-    const held = Array.from({ length: 200 }, (_, time) => decide(with_, request, [], time));
+    const held = Array.from({ length: 200 }, (_, time) => decide(with_, request, NO_KEYS, time));
     seeded(6);
-    const free = Array.from({ length: 200 }, (_, time) => decide(without, request, [], time));
+    const free = Array.from({ length: 200 }, (_, time) => decide(without, request, NO_KEYS, time));
     const alike = held.flatMap(({ arm, actions }, i) => (arm === "policy" ? [[actions, free[i].actions]] : []));
     expect(alike.length).toBeGreaterThan(100);
     for (const [a, b] of alike) expect(a).toEqual(b);

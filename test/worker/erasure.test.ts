@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
+import { KeyHasher } from "../../worker/domain/key-hasher.ts";
 import {
   call,
   convert,
@@ -22,14 +23,7 @@ useClock();
 
 const context = { country: "Absurdistan" };
 
-/** The stored form of a join key, by the README: the first 16 bytes of SHA-256 over model, zero byte and key, in base64url. */
-async function hashOf(model: string, key: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${key}`));
-  return btoa(String.fromCharCode(...new Uint8Array(digest).subarray(0, 16)))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
-}
+const hashOf = (model: string, key: string) => KeyHasher.create(env.AFTERCLICK_JOIN_KEY as string).hash(model, key, "backend")[0];
 
 it("takes an impression and what came for it away, and leaves what was learnt", async () => {
   const model = await createModel();
@@ -40,7 +34,7 @@ it("takes an impression and what came for it away, and leaves what was learnt", 
   );
   await convert({ impressionId, reward: 0.8125 }, { id: "msg_secret" });
   await convert({ model, key: "order 7", reward: 0.5, action: "secret-tent", goal: "secret-goal" });
-  const secrets = ["Absurdistan", "secret-tent", "msg_secret", "secret-goal", "0.8125", await hashOf(model, "order 7")];
+  const secrets = ["Absurdistan", "secret-tent", "msg_secret", "secret-goal", "0.8125", hashOf(model, "order 7")];
   const stored = await storedOf(model);
   for (const secret of secrets) expect(stored).toContain(secret);
   const learnt = await stateOf(model);

@@ -3,13 +3,20 @@ import { policies, Recommender } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { ConversionEvent } from "../../worker/domain/event.ts";
+import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
 import type { Answer, Shown } from "../../worker/rpc/message.ts";
 import { call, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
 
 const shownAt = Date.now() - 10_000;
 const idOf = (n: number, time = shownAt): string => uuidAt(time, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, n >> 8, n]));
-const shownAs = (id: string, action: string): Shown => ({ id, name: null, action: { id: action }, context: { country: "PT" }, keys: [] });
+const shownAs = (id: string, action: string): Shown => ({
+  id,
+  name: null,
+  action: { id: action },
+  context: { country: "PT" },
+  keys: NO_KEYS,
+});
 const shown = Array.from({ length: 4 }, (_, n) => shownAs(idOf(n), ["tent", "mug", "lamp"][n % 3]));
 
 async function value<T>(answer: Promise<Answer<T>>): Promise<T> {
@@ -152,7 +159,9 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
 it("makes a decision again from its seed and first impression", async () => {
   const model = await createModel({ seed: 11, draws: 0, options: { dimension: 2 } });
   const actions = [0, 1, 2].map((i) => ({ id: `a${i}`, features: [i / 4, 1 - i / 4] }));
-  const recommendation = await value(learnerOf(model).recommend({ actions, limit: 3, exclude: [], defer: false, byPage: false, keys: [] }));
+  const recommendation = await value(
+    learnerOf(model).recommend({ actions, limit: 3, exclude: [], defer: false, byPage: false, keys: NO_KEYS }),
+  );
   const { policy, options, window } = await describeModel(model);
   const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
   const sdk = await Recommender.create({ policy: descriptor(options), window, seed: 11 });

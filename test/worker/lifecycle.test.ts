@@ -1,6 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
+import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import type { Learner } from "../../worker/learner/learner.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, stateOf, statusesOf } from "./client.ts";
@@ -163,7 +164,7 @@ it("is not mixed up with what was on its way when it was reset or reconfigured",
   const model = await createModel({ policy: "otf-lin-ucb" });
   await show(model, ...Array.from({ length: 50 }, () => ({})));
   const body = { window: { ms: HOUR_MS }, serving: "learner", policy: "otf-lin-ucb" } as const;
-  const request = { limit: 1, exclude: [], defer: false, byPage: false, keys: [] };
+  const request = { limit: 1, exclude: [], defer: false, byPage: false, keys: NO_KEYS };
   const changes = [
     (learner: Learner) => learner.reset({ ...body, encoder: { dimension: 16 } }),
     (learner: Learner) => learner.configure(model, { ...body, encoder: { dimension: 16 }, holdout: 0.1 }),

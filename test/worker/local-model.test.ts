@@ -75,7 +75,7 @@ it("takes what a page has shown once, and joins conversions by its id, in whatev
     keys: [id],
     probability: 0.5,
   }));
-  const json = { type: "conversion", timestamp: now, data: { model, key: "b", reward: 1 } };
+  const json = { type: "conversion", timestamp: now, data: { model, key: "b", byPage: true, reward: 1 } };
   const convert = () =>
     call("POST", "/v1/conversions", JSON.stringify(json), { key: null, headers: sign("msg_page", JSON.stringify(json)) });
   expect((await convert()).body.conversions).toEqual([{ key: "b", status: "orphan" }]);

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { call, convert, createModel, HOUR_MS, recommend } from "./client.ts";
+import { call, convert, createModel, HOUR_MS, recommend, show, statusOf } from "./client.ts";
 import { type Line, logOf } from "./fold.ts";
 
 // What everybody who has read a page's publishable key may put into a model.
@@ -78,6 +78,62 @@ describe("a registration", () => {
     const model = await createModel({ local: true });
     expect(await register(model, item)).toMatchObject({ status: 422, body: { detail: expect.stringContaining(detail) } });
     expect((await call("GET", `/v1/models/${model}`)).body.counts.impressions).toBe(0);
+  });
+});
+
+describe("join keys", () => {
+  const buy = (model: string, order: string) => convert({ model, key: order, reward: 1 });
+  const incidentsOf = async (model: string) => (await call("GET", `/v1/models/${model}`)).body.incidents;
+
+  it("of a page meet no purchase that the shop reports, and the answer says why", async () => {
+    const model = await createModel();
+    await ask(model, { keys: ["order-78"] });
+    const { body } = await buy(model, "order-78");
+    expect(body.conversions).toMatchObject([{ status: "orphan", detail: expect.stringContaining("pageKeys") }]);
+    expect(await incidentsOf(model)).toMatchObject({ ofPages: 1 });
+    const [impressionId] = await show(model, { keys: ["order-78"], shownAt: Date.now() - 1000 });
+    expect(await statusOf(impressionId)).toBe("converted");
+  });
+
+  it("of a page do not take a purchase over from the backend's impression", async () => {
+    const model = await createModel({ serving: "edge" });
+    const [impressionId] = await recommend(model, { keys: ["order-79"] });
+    await ask(model, { keys: ["order-79"] });
+    expect((await buy(model, "order-79")).body.conversions).toMatchObject([{ status: "applied" }]);
+    expect(await statusOf(impressionId)).toBe("converted");
+  });
+
+  it("are the same whoever gives them if the model shares them", async () => {
+    const model = await createModel({ pageKeys: "shared" });
+    await ask(model, { keys: ["order-80"] });
+    expect((await buy(model, "order-80")).body.conversions).toMatchObject([{ status: "applied" }]);
+  });
+
+  it("that nobody gave are orphans without an explanation", async () => {
+    const model = await createModel();
+    expect((await buy(model, "order-81")).body.conversions).toEqual([{ key: "order-81", status: "orphan" }]);
+    expect(await incidentsOf(model)).toMatchObject({ ofPages: 0 });
+  });
+});
+
+describe("an impression id of a page", () => {
+  it("is another impression than the same id of a backend", async () => {
+    const model = await createModel({ local: true });
+    const item = { id: "order-1", action: "mug", shownAt: Date.now() };
+    expect((await register(model, item)).body.impressions).toMatchObject([{ status: "registered" }]);
+    const taken = await call("POST", `/v1/models/${model}/impressions`, [item]);
+    expect(taken.body.impressions).toMatchObject([{ status: "registered" }]);
+    expect((await register(model, item)).body.impressions).toMatchObject([{ status: "duplicate" }]);
+  });
+
+  it.each(["of an earlier one, with another action", "that the worker gave"])("is refused and counted if it is one %s", async (which) => {
+    const model = await createModel({ local: true });
+    const item = { id: "page-1", action: "mug", shownAt: Date.now() };
+    await register(model, item);
+    const [impressionId] = await recommend(model, { actions: [{ id: "mug" }] });
+    const again = which === "that the worker gave" ? { ...item, id: impressionId } : { ...item, action: "tent" };
+    expect(await register(model, again)).toMatchObject({ status: 409, body: { detail: expect.stringContaining("another impression") } });
+    expect((await call("GET", `/v1/models/${model}`)).body).toMatchObject({ counts: { impressions: 2 }, incidents: { collisions: 1 } });
   });
 });
 

@@ -5,6 +5,7 @@ import { Problem } from "../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../protocol/schema.ts";
 import type { Candidates, Catalogue } from "./catalogue.ts";
 import type { Asked, Decision, ImpressionRow } from "./impression.ts";
+import { counted, type RequestKeys } from "./join-key.ts";
 import { acceptable, type ModelConfig } from "./model.ts";
 import { checkPageActions, checkPagePoints } from "./page-rules.ts";
 import type { Policies } from "./policies.ts";
@@ -54,10 +55,9 @@ const MANY = 8;
  * Decides, without changing anything. All randomness comes from the id of the first impression, so the same version of the model
  * repeats the same decision.
  *
- * @param keys hashes of the join keys.
  * @throws {Problem} 422 if the request does not fit the model, or no candidate is left.
  */
-export function decide(served: Served, request: DecisionRequest, keys: readonly string[], shownAt: number): Decided {
+export function decide(served: Served, request: DecisionRequest, keys: RequestKeys, shownAt: number): Decided {
   return decideAs((count) => idsAt(shownAt, count), served, request, keys);
 }
 
@@ -66,7 +66,7 @@ export function decideAs(
   idsOf: (count: number) => readonly string[],
   served: Served,
   request: DecisionRequest,
-  keys: readonly string[],
+  keys: RequestKeys,
 ): Decided {
   const { config, policies, version } = served;
   const [{ policy }] = policies;
@@ -82,6 +82,7 @@ export function decideAs(
   const choices = acceptable(() => policy.choose({ ...draw, ...among(policy, offer), limit: ids.length, minimumShare, greedy }));
   const shadows = shadowsOf(served, offer, draw);
   const asked = askedOf(request);
+  const { byPage = false } = request;
   const rows = choices.map(({ index, id, features, ...scores }, place): ImpressionRow => {
     return {
       id: ids[place],
@@ -100,8 +101,8 @@ export function decideAs(
         ...(place > 0 && { first: ids[0] }),
         ...asked,
       },
-      keys,
-      byPage: request.byPage ?? false,
+      keys: counted(keys, byPage, config.pageKeys),
+      byPage,
     };
   });
   return { arm, rows, actions: choices.map((choice, place) => answerOf(choice, rows[place])) };

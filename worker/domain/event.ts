@@ -1,3 +1,6 @@
+import type { KeyGiver, KeyHashes } from "./join-key.ts";
+import { firstIdAt } from "./token.ts";
+
 /** The content of a conversion event, whichever impression it belongs to. */
 export interface Outcome {
   readonly goal: string;
@@ -9,11 +12,22 @@ export interface Outcome {
   readonly at: number;
 }
 
-/** A conversion event that names a join key instead of an impression. */
+/** A conversion event that names a join key instead of an impression, as it was delivered. */
 export interface KeyedEvent extends Outcome {
-  /** Hash of the join key. */
-  readonly key: string;
+  /** Hashes of the key, as if a backend and as if a page had given it. */
+  readonly key: Readonly<Record<KeyGiver, KeyHashes>>;
+  /** Whether a page reported the conversion to the sender. */
+  readonly byPage: boolean;
   /** The event joins only impressions of this action. Null: of any action. */
+  readonly action: string | null;
+}
+
+/** The join key by which an event finds its impression. */
+export interface ByKey {
+  /** The hash that is stored. */
+  readonly key: string;
+  /** Hashes of the same key by older values of the secret. */
+  readonly older?: KeyHashes;
   readonly action: string | null;
 }
 
@@ -21,4 +35,9 @@ export interface KeyedEvent extends Outcome {
 export interface ConversionEvent extends Outcome {
   /** UUID of the impression. */
   readonly impression: string;
+}
+
+/** The name under which a keyed event waits for its impression. */
+export function waitingFor(hash: string, at: number): string {
+  return `${firstIdAt(at)}-${hash}`;
 }

@@ -1,6 +1,7 @@
 import type { Policy } from "afterclick";
 import type { Assignment } from "../protocol/answers.ts";
 import type { Action, Features } from "../protocol/schema.ts";
+import type { KeyHashes } from "./join-key.ts";
 import { shownAtOf } from "./token.ts";
 
 /** How an impression was decided. */
@@ -41,8 +42,7 @@ export interface ImpressionRow {
   readonly version: number;
   /** Null if the decision was made elsewhere. */
   readonly decision: Decision | null;
-  /** Hashes of the join keys. */
-  readonly keys: readonly string[];
+  readonly keys: readonly KeyHashes[];
   /** Whether a page asked for it or registered it, with a publishable key. */
   readonly byPage: boolean;
 }

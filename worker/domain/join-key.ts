@@ -1,17 +1,18 @@
-import { encodeBase64Url } from "hono/utils/encode";
-import { firstIdAt } from "./token.ts";
+/** Who gave a join key. A key of a page and the same key of a backend have different hashes. */
+export type KeyGiver = "backend" | "page";
 
-/** Hash of a join key such as an order number. Only the hash is stored. The same key has another hash in another model. */
-export async function hashOfKey(model: string, key: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${key}`));
-  return encodeBase64Url(digest.slice(0, 16)).replaceAll("=", "");
-}
+/** The hashes of one join key, one per value of the secret. The first is stored; the others find what was stored before a rotation. */
+export type KeyHashes = readonly string[];
 
-/** The name under which a keyed event waits for its impression. */
-export function waitingFor(hash: string, at: number): string {
-  return `${firstIdAt(at)}-${hash}`;
-}
+/** The join keys of a request, as if each giver had given them. The model decides which of the two count. */
+export type RequestKeys = Readonly<Record<KeyGiver, readonly KeyHashes[]>>;
 
-export function hashesOfKeys(model: string, keys: readonly string[]): Promise<string[]> {
-  return Promise.all(keys.map((key) => hashOfKey(model, key)));
+/** `own`: the join keys of pages meet no conversions of a backend. `shared`: a key is the same whoever gives it. */
+export type PageKeys = "own" | "shared";
+
+export const NO_KEYS: RequestKeys = { backend: [], page: [] };
+
+/** The keys that count, of those given by a page or by a backend. */
+export function counted<Keys>(keys: Readonly<Record<KeyGiver, Keys>>, byPage: boolean, pageKeys: PageKeys): Keys {
+  return keys[byPage && pageKeys === "own" ? "page" : "backend"];
 }

@@ -3,6 +3,7 @@ import { type Featurizer, featurizer as featurizerOf } from "../../publication/f
 import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
+import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
 
 /** A Thompson policy gives identical requests different answers. This one also learns the delay distribution. */
@@ -61,6 +62,7 @@ export interface ModelConfig extends LearntConfig {
   readonly local: boolean;
   /** Whether pages may name actions outside the catalogue, with features of their own inside the unit ball. */
   readonly pageActions: boolean;
+  readonly pageKeys: PageKeys;
   /** Greatest norm of a feature vector of a model without an encoder. An encoder's vectors lie in the unit ball. */
   readonly featureNorm: number;
 }
@@ -131,6 +133,7 @@ function modelConfig(body: ModelBody): ModelConfig {
       publish,
       local: body.local ?? false,
       pageActions: body.pageActions ?? false,
+      pageKeys: body.pageKeys ?? "own",
       featureNorm: body.featureNorm ?? 1,
     };
   });

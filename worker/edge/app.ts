@@ -4,7 +4,8 @@ import type { ApplyGlobalResponse } from "hono/client";
 import { createMiddleware } from "hono/factory";
 import * as v from "valibot";
 import openapi from "../../build/openapi.json";
-import { hashesOfKeys, hashOfKey } from "../domain/join-key.ts";
+import { NO_KEYS, type RequestKeys } from "../domain/join-key.ts";
+import { KeyHasher } from "../domain/key-hasher.ts";
 import type { Shadow } from "../domain/model.ts";
 import { type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, secret } from "../environment.ts";
@@ -156,20 +157,21 @@ export function createApp() {
     })
     .post("/v1/models/:model/events", secretKey, model, async (c) => {
       const { model } = c.req.valid("param");
-      const lines = await pastLines(await c.req.text(), model, tokens(c.env));
+      const registering = { model, byPage: false, signer: tokens(c.env), hashed: (keys: readonly string[]) => hashed(c.env, model, keys) };
+      const lines = await pastLines(await c.req.text(), registering);
       return c.json(await learner(c.env, model, (stub) => stub.importLog(lines)), 200);
     })
     .delete("/v1/models/:model/keys/:key", secretKey, modelAndKey, async (c) => {
       const { model, key } = c.req.valid("param");
-      const hash = await hashOfKey(model, key);
-      return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey(hash)) }, 200);
+      const { backend, page } = hashed(c.env, model, [key]);
+      return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey([...backend, ...page].flat())) }, 200);
     })
     .use("/v1/models/:model/recommendations", crossOrigin)
     .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, limitedForPages, known, valid("json", recommendationsBody), async (c) => {
       const { model } = c.req.valid("param");
       const request = c.req.valid("json");
       const signer = tokens(c.env);
-      const keys = request.keys.length > 0 ? await hashesOfKeys(model, request.keys) : [];
+      const keys = hashed(c.env, model, request.keys);
       const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
       const { actions, ...decision } = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
       const ranking = actions.map(({ id, action, ...scores }) => ({
@@ -191,7 +193,8 @@ export function createApp() {
       const { model } = c.req.valid("param");
       const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
       const signer = tokens(c.env);
-      const shown = await registrationsOf(c.req.valid("json"), model, signer);
+      const items = c.req.valid("json");
+      const shown = await registrationsOf(items, { model, byPage, signer, hashed: (keys) => hashed(c.env, model, keys) });
       if (byPage && shown.length > MAX_OF_PAGE) throw new Problem(413, `a page may register ${MAX_OF_PAGE} impressions at once`);
       const registered = await learner(c.env, model, (stub) => stub.register(shown, { byPage }));
       const impressions = registered.map(({ status, ...impression }) => ({ impressionId: signer.sign({ model, ...impression }), status }));
@@ -239,6 +242,11 @@ async function describe(env: Environment, model: string): Promise<Described> {
 
 function tokens(env: Environment): TokenSigner {
   return TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
+}
+
+/** The secret is needed only where there are keys. */
+function hashed(env: Environment, model: string, keys: readonly string[]): RequestKeys {
+  return keys.length > 0 ? KeyHasher.create(secret(env, "AFTERCLICK_JOIN_KEY")).hashAll(model, keys) : NO_KEYS;
 }
 
 /** Asks the learner of an impression. @throws {Problem} 404 if the impression id is forged, or the learner does not know it. */

@@ -1,6 +1,6 @@
 import { closesAt } from "../domain/bucket.ts";
 import type { ConversionEvent, KeyedEvent, Outcome } from "../domain/event.ts";
-import { hashOfKey } from "../domain/join-key.ts";
+import { KeyHasher } from "../domain/key-hasher.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf, type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, graceMs, secret } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
@@ -48,7 +48,7 @@ export async function takeConversions(env: Environment, name: string, body: Conv
       if (token === undefined) results[place] = { status: "unknown" };
       else if (refusal) results[place] = { status: "refused", detail: refusal };
       else if (token) deliveries.set(place, ofImpression(env, token, outcome, now));
-      else if ("key" in item) deliveries.set(place, await ofKey(item, outcome));
+      else if ("key" in item) deliveries.set(place, ofKey(env, item, outcome));
     }),
   );
   if (!batch && results[0]?.status === "unknown") throw unauthorised();
@@ -79,8 +79,11 @@ function ofImpression(env: Environment, { id, model, windowEndsAt }: TokenConten
   };
 }
 
-async function ofKey({ model, key, action }: Extract<ConversionItem, { key: string }>, outcome: Outcome): Promise<Delivery> {
-  return { model, event: { key: await hashOfKey(model, key), action: action ?? null, ...outcome }, inTime: false };
+function ofKey(env: Environment, item: Extract<ConversionItem, { key: string }>, outcome: Outcome): Delivery {
+  const { model, key, action = null, byPage } = item;
+  const hasher = KeyHasher.create(secret(env, "AFTERCLICK_JOIN_KEY"));
+  const hashes = { backend: hasher.hash(model, key, "backend"), page: hasher.hash(model, key, "page") };
+  return { model, event: { key: hashes, byPage, action, ...outcome }, inTime: false };
 }
 
 /** Gives each event to KV and to its learner at the same time, and puts the results at the events' places. */

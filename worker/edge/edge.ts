@@ -1,3 +1,4 @@
+import type { RequestKeys } from "../domain/join-key.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Recommendation } from "../rpc/message.ts";
@@ -11,7 +12,6 @@ export class Edge {
    * Decides by the newest publication at hand and registers the impressions in the background. If the learner serves the model, the
    * learner decides.
    *
-   * @param keys hashes of the join keys.
    * @throws {Problem} 404 if there is no such model, 503 if neither a publication nor the learner can be reached.
    */
   async recommend(
@@ -19,7 +19,7 @@ export class Edge {
     context: Pick<ExecutionContext, "waitUntil">,
     model: string,
     request: EdgeRequest,
-    keys: string[],
+    keys: RequestKeys,
   ): Promise<Recommendation> {
     try {
       return await this.#cache(model).recommend(env, context, request, keys);

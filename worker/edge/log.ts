@@ -1,13 +1,13 @@
-import { waitingFor } from "../domain/join-key.ts";
+import { waitingFor } from "../domain/event.ts";
 import { receipted } from "../domain/receipt.ts";
-import { CLOCK_TOLERANCE_MS, firstIdAt, shownAtOf, type TokenSigner } from "../domain/token.ts";
+import { CLOCK_TOLERANCE_MS, firstIdAt, shownAtOf } from "../domain/token.ts";
 import type { Environment } from "../environment.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import { type PastItem, parsed, pastLine } from "../protocol/schema.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type { PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
-import { registrationOf } from "./registration.ts";
+import { type Registering, registrationOf } from "./registration.ts";
 
 const MOST_LINES = 20_000;
 /** Reading JSON takes up to 30 times its length, so a line may be as long as any other body. */
@@ -63,10 +63,10 @@ function lineOf(row: LogRow): object {
  * Reads a past log: an export, or lines that a shop wrote, whose conversions name impressions by the shop's own ids.
  * @throws {Problem} 400 or 422 naming the line.
  */
-export async function pastLines(text: string, model: string, signer: TokenSigner): Promise<PastLine[]> {
+export async function pastLines(text: string, registering: Registering): Promise<PastLine[]> {
   const texts = text.trimEnd().split("\n", MOST_LINES + 1);
   if (texts.length > MOST_LINES) throw new Problem(413, `a log may have ${MOST_LINES} lines at a time`);
-  const reading = { model, signer, uuids: new Map<string, string>() };
+  const reading = { ...registering, uuids: new Map<string, string>() };
   const lines: PastLine[] = [];
   for (const [i, json] of texts.entries()) {
     if (json.trim() === "") continue;
@@ -80,9 +80,7 @@ export async function pastLines(text: string, model: string, signer: TokenSigner
   return lines;
 }
 
-interface Reading {
-  readonly model: string;
-  readonly signer: TokenSigner;
+interface Reading extends Registering {
   /** UUIDs of the impressions so far, by their ids in the log. */
   readonly uuids: Map<string, string>;
 }
@@ -92,15 +90,17 @@ async function pastLineOf(item: PastItem, reading: Reading): Promise<PastImpress
   return item.type === "conversion" ? pastConversion(item, reading) : undefined;
 }
 
-async function pastImpression(item: Extract<PastItem, { type: "impression" }>, { model, signer, uuids }: Reading): Promise<PastImpression> {
+async function pastImpression(item: Extract<PastItem, { type: "impression" }>, reading: Reading): Promise<PastImpression> {
   const { id, shownAt, features, hashes, arm, state, byPage, decision } = item;
   if (UUID.test(id) && shownAtOf(id) !== shownAt) throw new Problem(422, `shownAt: expected the time of the id, ${shownAtOf(id)}`);
   const given = { ...item, context: item.context ?? undefined, probability: item.probability ?? decision?.probability };
   const shown = UUID.test(id)
-    ? { ...(await registrationOf({ ...given, id: undefined }, model, signer)), id }
-    : await registrationOf(given, model, signer);
-  uuids.set(id, shown.id);
-  return { type: "impression", ...shown, keys: [...shown.keys, ...hashes], features, arm, state, byPage };
+    ? { ...(await registrationOf({ ...given, id: undefined }, reading)), id }
+    : await registrationOf(given, reading);
+  reading.uuids.set(id, shown.id);
+  // A log has the hashes of the keys that counted.
+  const keys = [...shown.keys.backend, ...hashes.map((hash) => [hash])];
+  return { type: "impression", ...shown, keys: { backend: keys, page: keys }, features, arm, state, byPage };
 }
 
 function pastConversion(item: Extract<PastItem, { type: "conversion" }>, { uuids }: Reading): PastConversion {

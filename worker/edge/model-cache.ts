@@ -1,5 +1,6 @@
 import { Catalogue } from "../domain/catalogue.ts";
 import { type DecisionRequest, decide, type Served } from "../domain/decision.ts";
+import type { RequestKeys } from "../domain/join-key.ts";
 import { featurizer } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
 import { decodePublication, isNewer, type Publication } from "../domain/publication.ts";
@@ -38,7 +39,7 @@ export class ModelCache {
     env: Environment,
     context: Pick<ExecutionContext, "waitUntil">,
     request: EdgeRequest,
-    keys: string[],
+    keys: RequestKeys,
   ): Promise<Recommendation> {
     const now = Date.now();
     if (!this.#held) await this.#look(env);

@@ -1,34 +1,48 @@
-import { hashesOfKeys } from "../domain/join-key.ts";
+import type { RequestKeys } from "../domain/join-key.ts";
 import { hash32, shownAtOf, type TokenSigner, uuidAt } from "../domain/token.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import type { ImpressionItem } from "../protocol/schema.ts";
 import type { Shown } from "../rpc/message.ts";
 
+/** The request that registers impressions. */
+export interface Registering {
+  readonly model: string;
+  /** Whether it came with a publishable key. */
+  readonly byPage: boolean;
+  readonly signer: TokenSigner;
+  hashed(keys: readonly string[]): RequestKeys;
+}
+
 /** @throws {Problem} 422 naming the place in the list. @see registrationOf */
-export function registrationsOf(items: readonly ImpressionItem[], model: string, signer: TokenSigner): Promise<Shown[]> {
+export function registrationsOf(items: readonly ImpressionItem[], registering: Registering): Promise<Shown[]> {
   return Promise.all(
-    items.map((item, place) => registrationOf(item, model, signer).catch((error) => Promise.reject(located(error, `[${place}]`)))),
+    items.map((item, place) => registrationOf(item, registering).catch((error) => Promise.reject(located(error, `[${place}]`)))),
   );
 }
 
-/** An impression for the learner. Its UUID comes from the impression token, or follows from the caller's own id. */
-export async function registrationOf(item: ImpressionItem, model: string, signer: TokenSigner): Promise<Shown> {
+/**
+ * An impression for the learner. Its UUID comes from the impression token, or follows from the caller's own id. Ids of pages and of
+ * backends never meet.
+ */
+export async function registrationOf(item: ImpressionItem, { model, byPage, signer, hashed }: Registering): Promise<Shown> {
   const { id, context, shownAt, probability } = item;
   const action = typeof item.action === "string" ? { id: item.action } : item.action;
-  const shown = { action, context, probability, keys: await hashesOfKeys(model, item.keys) };
+  const shown = { action, context, probability, keys: hashed(item.keys) };
   const token = id === undefined ? undefined : signer.verify(id, Date.now());
+  if (token && byPage) return { ...shown, id: token.id, name: null, taken: true };
   if (token) {
     const same = token.model === model && shownAtOf(token.id) === shownAt && token.actionHash === hash32(action.id);
     if (!same) throw new Problem(422, "id: is of another model, action or time");
     return { ...shown, id: token.id, name: null };
   }
   if (id === undefined) return { ...shown, id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), name: null };
-  const uuid = await uuidOfName(model, id, shownAt);
+  // No model's name begins with NUL.
+  const uuid = await uuidOfName(byPage ? `\0page\0${model}` : model, id, shownAt);
   // The name is the part after the time, so that a repetition is recognised even if it states another time.
   return { ...shown, id: uuid, name: uuid.slice(14) };
 }
 
 /** UUID derived from a caller's own id of an impression. */
-async function uuidOfName(model: string, name: string, shownAt: number): Promise<string> {
-  return uuidAt(shownAt, new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${model}\0${name}`))));
+async function uuidOfName(space: string, name: string, shownAt: number): Promise<string> {
+  return uuidAt(shownAt, new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${space}\0${name}`))));
 }

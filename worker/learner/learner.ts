@@ -4,6 +4,8 @@ import { bucketAt } from "../domain/bucket.ts";
 import { Catalogue } from "../domain/catalogue.ts";
 import { decide, type Served } from "../domain/decision.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import type { ImpressionRow } from "../domain/impression.ts";
+import type { KeyHashes } from "../domain/join-key.ts";
 import { acceptable, configureModel, featurizer, learnsAlike, type ModelConfig } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import { encodePublication } from "../domain/publication.ts";
@@ -111,7 +113,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       const { config, live } = this.#known();
       const [{ policy }] = await live.start();
-      const { converted, retracted, impressions, missed, refused, dropped, keptOut, ...events } = this.#store.counters();
+      const { converted, retracted, impressions, missed, refused, dropped, keptOut, collisions, ofPages, ...events } =
+        this.#store.counters();
       const open = this.#store.impressions.liveSince(Date.now() - config.window.ms);
       const pending = open.impressions - open.observed;
       const settled = impressions - open.impressions;
@@ -120,7 +123,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         model: this.#store.name,
         ...config,
         counts: { impressions, pending, converted, retracted, expired: impressions - pending - converted - retracted, ...events },
-        incidents: { missed, refused, dropped, keptOut },
+        incidents: { missed, refused, dropped, keptOut, collisions, ofPages },
         actions: this.#store.catalogue.size,
         bytes: this.#store.bytes,
         digest: policy.digest(),
@@ -216,6 +219,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (byPage && !config.local) throw unauthorised();
       const policies = await live.start();
       const rows = rowsOf(items, { store: this.#store, config, featurize, policies, byPage }, this.#oldestOpen(Date.now()));
+      if (byPage) this.#checkFree(items, rows);
       this.#admit(rows.filter(({ id, name }) => !this.#store.impressions.registered(id, name)).length);
       const added = live.add(policies, rows);
       await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
@@ -225,6 +229,17 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         return { id, action, ...(probability !== undefined && { probability }), modelVersion: version, windowEndsAt, status };
       });
     });
+  }
+
+  /** @throws {Problem} 409 if an id that a page gave belongs to another impression. */
+  #checkFree(items: readonly Message.Shown[], rows: readonly ImpressionRow[]): void {
+    const place = rows.findIndex(({ id, name, action }, place) => {
+      const earlier = this.#store.impressions.registered(id, name);
+      return items[place].taken || (earlier !== undefined && earlier.action !== action);
+    });
+    if (place < 0) return;
+    this.#store.transact(() => this.#store.database.count("collisions"));
+    throw new Problem(409, `[${place}] id: belongs to another impression; give each impression an id of its own`);
   }
 
   /** Needs no running policies: they replay the conversions when they start. */
@@ -296,11 +311,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => this.#store.exists && (await this.#erase([id])) > 0);
   }
 
-  eraseKey(key: string): Promise<Message.Answer<number>> {
+  eraseKey(hashes: KeyHashes): Promise<Message.Answer<number>> {
     return answer(async () => {
       this.#known();
-      const erased = await this.#erase(this.#store.impressions.withKey(key));
-      this.#store.transact(() => this.#store.conversions.eraseKey(key));
+      const erased = await this.#erase(this.#store.impressions.withKey(hashes));
+      this.#store.transact(() => this.#store.conversions.eraseKey(hashes));
       return erased;
     });
   }

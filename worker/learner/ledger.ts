@@ -1,10 +1,10 @@
 import { bucketEnd } from "../domain/bucket.ts";
 import type { LedgerStatus, RewardChange } from "../domain/conversion.ts";
 import type { ConversionEvent, Outcome } from "../domain/event.ts";
-import type { StoredImpression } from "../domain/impression.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { counting, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/token.ts";
+import type { Joining } from "./store/conversion-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 export interface Entry {
@@ -57,12 +57,7 @@ export function enterUndone(store: LearnerStore, event: ConversionEvent): "void"
 }
 
 /** Enters the orphans of an impression: those that name its id or one of its keys. */
-export function joinOrphans(
-  store: LearnerStore,
-  impression: Pick<StoredImpression, "id" | "action">,
-  rules: Rules,
-  logged?: Logged,
-): Entry[] {
+export function joinOrphans(store: LearnerStore, impression: Joining, rules: Rules, logged?: Logged): Entry[] {
   return store.conversions.removeOrphans(impression, rules.window.ms).map((event) => enter(store, event, rules, logged));
 }
 

@@ -2,8 +2,9 @@ import type { Policy } from "afterclick";
 import { toDyadic } from "../../publication/featurizer.ts";
 import { bucketAt } from "../domain/bucket.ts";
 import type { ConversionStatus, RewardChange } from "../domain/conversion.ts";
-import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { AppendedImpression, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../domain/impression.ts";
+import { counted } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
@@ -133,13 +134,21 @@ export class LiveModel {
         const detail = refusal(event, this.#config);
         if (detail) return { status: "refused", detail };
         const { status } = this.#entered(this.#addressed(rounded(event)));
-        return { status };
+        const ofPages =
+          status === "orphan" && "key" in event && !event.byPage && this.#store.impressions.withKey(event.key.page).length > 0;
+        if (!ofPages) return { status };
+        this.#store.database.count("ofPages");
+        return { status, detail: OF_PAGES };
       }),
     );
   }
 
-  #addressed(event: ConversionEvent | KeyedEvent): ConversionEvent {
-    return "impression" in event ? event : { ...event, impression: this.#store.conversions.attribute(event, this.#config.window.ms) };
+  #addressed(event: ConversionEvent | KeyedEvent): ConversionEvent & Partial<ByKey> {
+    if ("impression" in event) return event;
+    const { key: hashes, byPage, action, ...outcome } = event;
+    const [key, ...older] = counted(hashes, byPage, this.#config.pageKeys);
+    const impression = this.#store.conversions.attribute({ key, older, action }, outcome, this.#config.window.ms);
+    return { ...outcome, impression, key, action };
   }
 
   #entered(event: ConversionEvent, logged?: Logged): Entry {
@@ -229,6 +238,9 @@ export class LiveModel {
 function rounded<Event extends ConversionEvent | KeyedEvent>(event: Event): Event {
   return { ...event, reward: event.reward === null ? null : toDyadic(event.reward) };
 }
+
+const OF_PAGES =
+  "only pages gave this key, and it joins no conversion of a backend: ask for recommendations with the secret key, or set the model's pageKeys";
 
 const startingAgain = (): Problem => new Problem(503, "the model is starting again");
 

@@ -1,5 +1,6 @@
 import { type Featurizer, toDyadic } from "../../publication/featurizer.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
+import { counted } from "../domain/join-key.ts";
 import { acceptable, type ModelConfig } from "../domain/model.ts";
 import { checkPageActions, checkPagePoints, checkPageProbability } from "../domain/page-rules.ts";
 import type { Policies } from "../domain/policies.ts";
@@ -73,7 +74,7 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
     arm: "policy",
     version: store.seq,
     decision,
-    keys,
+    keys: counted(keys, byPage, config.pageKeys),
     byPage,
   };
 }

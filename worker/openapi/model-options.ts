@@ -24,5 +24,7 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   local:
     "Whether pages may take publications with a publishable key, decide themselves and register their impressions. Linear policies only; default false.",
   pageActions: "Whether a publishable key may name actions outside the catalogue, with features inside the unit ball; default false.",
+  pageKeys:
+    "own (default): join keys of pages meet no conversions that a backend reports. shared: a key is the same whoever gives it, so everybody who has the publishable key can claim purchases.",
   featureNorm: "Greatest norm of context and features together, of a model without an encoder; default 1.",
 };

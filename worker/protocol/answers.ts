@@ -72,11 +72,14 @@ export const model = v.strictObject({
   publish: v.strictObject({ ms: count }),
   local: v.boolean(),
   pageActions: v.boolean(),
+  pageKeys: v.picklist(["own", "shared"]),
   featureNorm: number,
   counts,
   incidents: v.pipe(
-    v.strictObject({ missed: count, refused: count, dropped: count, keptOut: count }),
-    v.description("Missed conversions, refused impressions, dropped impressions, and publications that an isolate did not take."),
+    v.strictObject({ missed: count, refused: count, dropped: count, keptOut: count, collisions: count, ofPages: count }),
+    v.description(
+      "Missed conversions, refused impressions, dropped impressions, publications that an isolate did not take, impression ids of pages that were taken, and orphans whose key only pages gave.",
+    ),
   ),
   actions: v.pipe(count, v.description("Size of the catalogue.")),
   bytes: v.pipe(count, v.description("Size of all stored data.")),

@@ -128,6 +128,7 @@ export const modelBody = strictObject({
   publish: v.optional(strictObject({ ms: wholeNumber(1000, DAY_MS) })),
   local: v.optional(v.boolean()),
   pageActions: v.optional(v.boolean()),
+  pageKeys: v.optional(v.picklist(["own", "shared"])),
   featureNorm: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(1e6))),
 });
 
@@ -160,7 +161,8 @@ export const impressionsBody = v.pipe(list(impression, 1000), v.minLength(1));
 
 const item = { goal: v.optional(goal, "conversion"), timestamp: v.optional(timestamp) };
 const byImpression = { ...item, impressionId: text(2048) };
-const byKey = { ...item, model, key: joinKey, action: v.optional(actionId) };
+/** `byPage`: a page has reported it to the sender, and its key is one that the page gave. */
+const byKey = { ...item, model, key: joinKey, action: v.optional(actionId), byPage: v.optional(v.boolean(), false) };
 
 /** A conversion that names its impression, or a join key of the impression. */
 const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {

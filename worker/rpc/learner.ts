@@ -1,4 +1,5 @@
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import type { KeyHashes } from "../domain/join-key.ts";
 import type { Imported, Metrics, Rollback } from "../protocol/answers.ts";
 import type { Action, Features, ModelBody } from "../protocol/schema.ts";
 import type { LogRow } from "./log-row.ts";
@@ -43,8 +44,8 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   activate(id: string): Answered<"activated" | "duplicate" | null>;
   /** Erases the data of an impression. Learnt sums keep its contribution. False if it is unknown. */
   erase(id: string): Answered<boolean>;
-  /** Erases all impressions of a join key, given by its hash. Returns their number. */
-  eraseKey(key: string): Answered<number>;
+  /** Erases all impressions of a join key, given by its hashes. Returns their number. */
+  eraseKey(hashes: KeyHashes): Answered<number>;
   /** Current estimates of all catalogue actions in a context. */
   estimates(context?: Features): Answered<readonly Message.Estimate[]>;
   /** The newest publication, for an isolate that finds none in KV. */

@@ -1,7 +1,8 @@
 import type { ConversionStatus, LedgerStatus } from "../domain/conversion.ts";
 import type { Recommended } from "../domain/decision.ts";
-import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import type { ByKey, ConversionEvent } from "../domain/event.ts";
 import type { ImpressionRow, ImpressionState } from "../domain/impression.ts";
+import type { RequestKeys } from "../domain/join-key.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import type { Impression } from "../domain/token.ts";
 import type * as Answers from "../protocol/answers.ts";
@@ -16,9 +17,8 @@ export type Answer<T> = { readonly value: T } | { readonly problem: { readonly s
 
 export type Description = ModelConfig & Omit<Answers.ModelBody, keyof ModelConfig>;
 
-export interface RecommendRequest extends RecommendationsBody {
-  /** Hashes of the join keys. */
-  readonly keys: string[];
+export interface RecommendRequest extends Omit<RecommendationsBody, "keys"> {
+  readonly keys: RequestKeys;
   readonly byPage: boolean;
 }
 
@@ -53,8 +53,9 @@ export interface Shown {
   /** The feature vector itself, from a log. */
   readonly features?: readonly number[];
   readonly probability?: number;
-  /** Hashes of the join keys. */
-  readonly keys: readonly string[];
+  readonly keys: RequestKeys;
+  /** Set if a page gave the id of an impression that the worker decided. */
+  readonly taken?: true;
 }
 
 export interface Registered extends Omit<Impression, "model"> {
@@ -77,7 +78,7 @@ export interface PastImpression extends Shown {
 /** A conversion of a past log, with its status there. */
 export interface PastConversion {
   readonly type: "conversion";
-  readonly event: ConversionEvent & Partial<Pick<KeyedEvent, "key" | "action">>;
+  readonly event: ConversionEvent & Partial<ByKey>;
   readonly status: ConversionStatus;
 }
 

@@ -436,7 +436,7 @@ describe("converting", () => {
     await model.send();
     const item = (goal: string, reward: number, timestamp: number) => ({
       id: `i-1.${goal}`,
-      body: { type: "conversion", timestamp, data: { model: "shop", key: "i-1", goal, reward } },
+      body: { type: "conversion", timestamp, data: { model: "shop", key: "i-1", byPage: true, goal, reward } },
     });
     expect(posted).toEqual([["https://shop.example/conversions", [item("conversion", 1, NOW), item("basket", -2, NOW + 1)]]]);
   });

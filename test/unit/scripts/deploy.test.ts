@@ -14,7 +14,13 @@ import {
   type WranglerConfig,
 } from "../../../scripts/deploy/deployment.ts";
 
-const SECRETS = ["AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY", "AFTERCLICK_TOKEN_KEY", "AFTERCLICK_WEBHOOK_SECRET"];
+const SECRETS = [
+  "AFTERCLICK_JOIN_KEY",
+  "AFTERCLICK_PUBLISHABLE_KEY",
+  "AFTERCLICK_SECRET_KEY",
+  "AFTERCLICK_TOKEN_KEY",
+  "AFTERCLICK_WEBHOOK_SECRET",
+];
 const config: WranglerConfig = { name: "afterclick", main: "worker/index.ts", kv_namespaces: [{ binding: "EVENTS", id: LOCAL_NAMESPACE }] };
 
 /** A simulated Cloudflare account that records the calls of a deployment. */

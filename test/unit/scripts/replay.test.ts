@@ -20,6 +20,7 @@ const secrets = {
   AFTERCLICK_PUBLISHABLE_KEY: "pk_test_of_the_replay",
   AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
   AFTERCLICK_TOKEN_KEY: "token-key-of-the-replay",
+  AFTERCLICK_JOIN_KEY: "join-key-of-the-replay",
 };
 
 let folder: string;

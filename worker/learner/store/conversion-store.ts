@@ -1,7 +1,7 @@
 import type { ConversionStatus, RewardChange, StoredConversion } from "../../domain/conversion.ts";
-import type { ConversionEvent, KeyedEvent } from "../../domain/event.ts";
+import { type ByKey, type ConversionEvent, type Outcome, waitingFor } from "../../domain/event.ts";
 import { appendedOf, type StoredImpression } from "../../domain/impression.ts";
-import { waitingFor } from "../../domain/join-key.ts";
+import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
 import type { Database } from "./database.ts";
@@ -9,6 +9,9 @@ import type { ImpressionStore } from "./impression-store.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action";
 type Row = StoredConversion & Record<string, SqlStorageValue>;
+
+/** An impression that becomes known, with its keys if they are not stored yet under their older hashes. */
+export type Joining = Pick<StoredImpression, "id" | "action"> & { readonly keys?: readonly KeyHashes[] };
 
 /** The conversions of a model. Every change needs a transaction of the database. */
 export class ConversionStore {
@@ -34,15 +37,16 @@ export class ConversionStore {
    * impression with this key whose window was open at the time of the event. Without one, returns the name under which the event
    * waits for its impression.
    */
-  attribute({ key, action, goal, event, at }: KeyedEvent, windowMs: number): string {
-    const sent = "SELECT impression FROM conversions WHERE key = ? AND goal = ? AND event = ?";
-    const [before] = this.#database.query<{ impression: string }>(sent, key, goal, event);
+  attribute({ key, older = [], action }: ByKey, { goal, event, at }: Outcome, windowMs: number): string {
+    const hashes = JSON.stringify([key, ...older]);
+    const sent = "SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND goal = ? AND event = ?";
+    const [before] = this.#database.query<{ impression: string }>(sent, hashes, goal, event);
     if (before) return before.impression;
     const [newest] = this.#database.query<{ id: string }>(
       `SELECT i.id FROM keys k JOIN impressions i ON i.id = k.impression
-       WHERE k.key = ?1 AND k.impression >= ?2 AND k.impression < ?3 AND i.state <> 'deferred' AND (?4 IS NULL OR i.action = ?4)
+       WHERE k.key IN (SELECT value FROM json_each(?1)) AND k.impression >= ?2 AND k.impression < ?3 AND i.state <> 'deferred' AND (?4 IS NULL OR i.action = ?4)
        ORDER BY k.impression DESC LIMIT 1`,
-      key,
+      hashes,
       firstIdAt(at - windowMs),
       firstIdAt(at + 1),
       action,
@@ -50,7 +54,7 @@ export class ConversionStore {
     return newest?.id ?? waitingFor(key, at);
   }
 
-  add({ impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<KeyedEvent>, status: ConversionStatus): void {
+  add({ impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<ByKey>, status: ConversionStatus): void {
     this.#database.query(
       `INSERT INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       this.#database.next(),
@@ -71,18 +75,19 @@ export class ConversionStore {
   }
 
   /** Removes and returns the orphans that belong to an impression, by its id or by one of its keys. The caller enters them again. */
-  removeOrphans({ id, action }: Pick<StoredImpression, "id" | "action">, windowMs: number): ConversionEvent[] {
+  removeOrphans({ id, action, keys = [] }: Joining, windowMs: number): ConversionEvent[] {
     // Usually there are none. Pruning does not lower the counter, so a positive count may be out of date.
     if (this.#database.counted("orphan") === 0) return [];
     const shownAt = shownAtOf(id);
     const orphans = this.#database.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR
-         key IN (SELECT key FROM keys WHERE impression = ?1) AND (action IS NULL OR action = ?2) AND at BETWEEN ?3 AND ?4)
+         key IN (SELECT key FROM keys WHERE impression = ?1 UNION SELECT value FROM json_each(?5)) AND (action IS NULL OR action = ?2) AND at BETWEEN ?3 AND ?4)
        RETURNING ${COLUMNS}`,
       id,
       action,
       shownAt,
       shownAt + windowMs,
+      JSON.stringify(keys.flat()),
     );
     this.#database.count("orphan", -orphans.length);
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...orphan, impression: id }));
@@ -118,8 +123,8 @@ export class ConversionStore {
   }
 
   /** Deletes the conversions that came with a join key. */
-  eraseKey(key: string): void {
-    this.#database.query("DELETE FROM conversions WHERE key = ?", key);
+  eraseKey(hashes: KeyHashes): void {
+    this.#database.query("DELETE FROM conversions WHERE key IN (SELECT value FROM json_each(?))", JSON.stringify(hashes));
   }
 }
 

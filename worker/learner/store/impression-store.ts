@@ -1,4 +1,5 @@
 import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression.ts";
+import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
 import type { Database } from "./database.ts";
@@ -67,7 +68,7 @@ export class ImpressionStore {
       decision && JSON.stringify(decision),
       Number(byPage),
     );
-    for (const key of keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, id);
+    for (const [key] of keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, id);
     if (state === "live") this.#database.count("impressions");
     if (this.#count && id >= this.#count.first) this.#count.count++;
   }
@@ -89,10 +90,9 @@ export class ImpressionStore {
   }
 
   /** Impressions with a join key. */
-  withKey(key: string): string[] {
-    return this.#database
-      .query<{ impression: string }>("SELECT impression FROM keys WHERE key = ?", key)
-      .map(({ impression }) => impression);
+  withKey(hashes: KeyHashes): string[] {
+    const query = "SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?))";
+    return this.#database.query<{ impression: string }>(query, JSON.stringify(hashes)).map(({ impression }) => impression);
   }
 
   /** Number of impressions of any state shown at a time or later. **Cost:** linear in their number, unless asked for the same time again. */
