@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ApplyGlobalResponse } from "hono/client";
+import { every } from "hono/combine";
 import { createMiddleware } from "hono/factory";
 import * as v from "valibot";
 import openapi from "../../build/openapi.json";
@@ -85,7 +86,7 @@ const limitedForPages = createMiddleware<Keyed>((c, next) => {
 /** The worker's routes. Each app has its own model caches and outboxes, like an isolate of its own. */
 export function createApp() {
   const edge = new Edge();
-  const known = knownModel();
+  const guarded = every(rateLimit, limitedForPages, knownModel());
   const base = new Hono<{ Bindings: Environment }>();
   base.onError(problemResponse);
   base.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
@@ -167,7 +168,7 @@ export function createApp() {
       return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey([...backend, ...page].flat())) }, 200);
     })
     .use("/v1/models/:model/recommendations", crossOrigin)
-    .post("/v1/models/:model/recommendations", anyKey, model, rateLimit, limitedForPages, known, valid("json", recommendationsBody), async (c) => {
+    .post("/v1/models/:model/recommendations", anyKey, model, guarded, valid("json", recommendationsBody), async (c) => {
       const { model } = c.req.valid("param");
       const request = c.req.valid("json");
       const signer = tokens(c.env);
@@ -182,14 +183,14 @@ export function createApp() {
       return c.json({ model, ...decision, actions: ranking }, 201);
     })
     .use("/v1/models/:model/published", crossOriginRead)
-    .get("/v1/models/:model/published", anyKey, model, rateLimit, known, async (c) => {
+    .get("/v1/models/:model/published", anyKey, model, guarded, async (c) => {
       const { bytes, etag } = await localModel(c.env, c.req.valid("param").model);
       const headers = { etag, date: new Date().toUTCString(), "cache-control": "private, no-cache" };
       if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
       return c.body(bytes, 200, { ...headers, "content-type": "application/octet-stream" });
     })
     .use("/v1/models/:model/impressions", crossOrigin)
-    .post("/v1/models/:model/impressions", anyKey, model, rateLimit, limitedForPages, known, valid("json", impressionsBody), async (c) => {
+    .post("/v1/models/:model/impressions", anyKey, model, guarded, valid("json", impressionsBody), async (c) => {
       const { model } = c.req.valid("param");
       const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
       const signer = tokens(c.env);

@@ -1,5 +1,6 @@
 import { GCProfiler } from "node:v8";
 import type * as v from "valibot";
+import { KeyHasher } from "../../../worker/domain/key-hasher.ts";
 import { TokenSigner } from "../../../worker/domain/token.ts";
 import { pastLines } from "../../../worker/edge/log.ts";
 import { type Operation, operations } from "../../../worker/openapi/operations.ts";
@@ -12,6 +13,7 @@ import { parsed } from "../../../worker/protocol/schema.ts";
 
 const BODY_BYTES = 1024 * 1024;
 const LOG_BYTES = 4 * BODY_BYTES;
+const hashed = (keys: readonly string[]) => KeyHasher.create("a-key-that-hashes-keys").hashAll("shop", keys);
 const story = { now: 1_795_262_400_000, impressionId: "an-impression" };
 
 const series = (item: (i: number) => string, bytes: number): string => {
@@ -87,12 +89,12 @@ const examplesOf = ({ examples, lines }: Operation): unknown[] => {
 };
 
 function* bodies(): Generator<Body> {
-  const signer = TokenSigner.create("a-key-that-signs-tokens");
+  const registering = { model: "shop", byPage: false, signer: TokenSigner.create("a-key-that-signs-tokens"), hashed };
   for (const operation of Object.values(operations)) {
     const { body, lines } = operation;
     if (!body) continue;
     const most = lines ? LOG_BYTES : BODY_BYTES;
-    const read = (text: string) => (lines ? pastLines(text, "shop", signer) : parsed(schemas[body] as v.GenericSchema, JSON.parse(text)));
+    const read = (text: string) => (lines ? pastLines(text, registering) : parsed(schemas[body] as v.GenericSchema, JSON.parse(text)));
     for (const example of examplesOf(operation)) {
       for (const [i, value] of Array.from(holed(example, HOLE)).entries()) {
         for (const [name, filler] of Object.entries(fillers)) yield [`${body} ${i}: ${name}`, () => filled(value, filler, most), read];

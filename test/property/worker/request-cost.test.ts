@@ -3,6 +3,7 @@ import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { expect, it } from "vitest";
 import { Catalogue } from "../../../worker/domain/catalogue.ts";
 import { decide, type Served } from "../../../worker/domain/decision.ts";
+import { NO_KEYS } from "../../../worker/domain/join-key.ts";
 import { configureModel, featurizer, startModel } from "../../../worker/domain/model.ts";
 import { Problem } from "../../../worker/protocol/problem.ts";
 import {
@@ -167,7 +168,9 @@ function ask(model: Served, shape: Shape, fill: string): Outcome {
   const request = requestOf(shape, fill);
   const text = JSON.stringify(request);
   if (Buffer.byteLength(text) > PAGE_BYTES) return { steps: 0, ms: 0 };
-  const { result, ms } = cpuOf(() => JSON.stringify(decide(model, parsed(recommendationsBody, JSON.parse(text)), [], Date.now()).actions));
+  const { result, ms } = cpuOf(() =>
+    JSON.stringify(decide(model, parsed(recommendationsBody, JSON.parse(text)), NO_KEYS, Date.now()).actions),
+  );
   if (result instanceof Problem) {
     expect(result.status).toBe(422);
     return { steps: 0, ms };
@@ -246,7 +249,7 @@ it.each(served)("a request with a publishable key costs little: %s", (name, mode
 });
 
 it("numbers of a context are not multiplied by a catalogue", async () => {
-  const config = await configureModel({ window, options: { dimension: 64 } });
+  const config = await configureModel({ window, options: { dimension: 64 }, featureNorm: 5 });
   const { matrix } = featurizer(config);
   const actions = catalogue.map(({ id }) => ({ id, features: [0, 1] }));
   expect(matrix(Array(62).fill(0.5), actions)).toHaveLength(64_000);
