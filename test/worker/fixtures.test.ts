@@ -54,8 +54,10 @@ const jsonOf = async (folder: string, name: string) => JSON.parse(await textOf(f
 
 const folders = Array.from(new Set(Object.keys(files).map((path) => path.replace(/[^/]+$/, ""))));
 const named = folders.map((folder) => ({ folder, generation: folder.split("/")[2], kind: folder.split("/")[3] }));
-const generations = Object.keys(formats).sort();
-const newest = generations[generations.length - 1].split("/")[2];
+const newest = named
+  .map(({ generation }) => generation)
+  .toSorted()
+  .at(-1);
 /** Folders whose databases and publications the worker of today continues. */
 const current = named.filter(({ generation }) => generation === newest);
 
