@@ -40,6 +40,19 @@ it("sends no more than five hundred at once, nor many of more than four million 
   expect(sent).toEqual([500, 1, 10, 2]);
 });
 
+it("counts the actions and the context that a request brings", async () => {
+  const actions = Array.from({ length: 1000 }, (_, i) => ({ id: `action-${i}`, features: { text: "x".repeat(1000) } }));
+  for (const brought of [{ decision: { asked: { actions } } }, { context: actions }]) {
+    const { rows, ...rest } = shown();
+    const outbox = new Outbox();
+    for (let n = 0; n < 7; n++) outbox.put({ ...rest, rows: [{ ...rows[0], ...brought }] } as unknown as ReturnType<typeof shown>, 1000);
+    const sent: number[] = [];
+    await outbox.send(async ({ batch }) => void sent.push(batch.length));
+    // Two million bytes each.
+    expect(sent).toEqual([2, 2, 2, 1]);
+  }
+});
+
 it("keeps no more than sixteen million bytes, and tells once how many it gave up, though telling failed before", async () => {
   const outbox = new Outbox();
   // 4,000,400 bytes each: three fit.

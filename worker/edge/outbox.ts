@@ -10,8 +10,9 @@ const MAX_BATCH = 500;
 const MAX_BATCH_BYTES = 4_000_000;
 /** Most bytes that wait. Beyond, the oldest impressions are dropped: an isolate has 128 MB in all. */
 const MAX_BYTES = 16_000_000;
-/** Approximate size of an impression without its features and its context. */
+/** Approximate size of an impression without its features, its context and the restrictions of its request. */
 const ROW_BYTES = 400;
+const CHARACTER_BYTES = 2;
 
 type Shown = Registration["batch"][number];
 
@@ -90,7 +91,9 @@ export class Outbox {
   }
 }
 
+/** The rows of a decision share its context and its restrictions, and a message contains a shared object once. */
 function bytesOf({ rows }: Shown): number {
-  const [{ features, context }] = rows;
-  return rows.length * (ROW_BYTES + features.byteLength) + (context ? JSON.stringify(context).length : 0);
+  const [{ features, context, decision }] = rows;
+  const shared = context || decision?.asked ? JSON.stringify([context, decision?.asked]).length : 0;
+  return rows.length * (ROW_BYTES + features.byteLength) + CHARACTER_BYTES * shared;
 }
