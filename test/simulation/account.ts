@@ -101,7 +101,9 @@ function conversionsOf(shop: Shop, { impressions, conversions, marks }: LearnerE
     const answers = new Set(sales.flatMap(({ answers }) => [...answers]));
     const [line] = logged.get(name) ?? [];
     const impression = line?.impression ?? sales[0].impression;
-    const inTime = impression !== null && sales[0].at - shownAtOf(impression) <= shop.windowMs;
+    // A keyed conversion that found no impression came after the window of all that its key had.
+    const alone = sales[0].impression === null && !states.has(impression ?? "");
+    const inTime = impression !== null && !alone && sales[0].at - shownAtOf(impression) <= shop.windowMs;
     const state = states.get(impression ?? "");
     const closed = impression !== null && answeredAt(sales) >= closing(shownAtOf(impression), shop.windowMs);
     const fate = fateOf({ status: line?.status, inTime, live: state === "live", void: state === "void", closed, answers, rolledBack });

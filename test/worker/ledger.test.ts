@@ -19,6 +19,7 @@ import {
 } from "./client.ts";
 import { auditing, closing, MINUTE_MS, ring, useClock } from "./clock.ts";
 import { learners, lost } from "./fault.ts";
+import { expectConsistent } from "./fold.ts";
 
 useClock();
 
@@ -256,6 +257,22 @@ it("keeps a conversion for the impression that its key is given for later", asyn
   const tent = await showOne(model, { keys: ["order 17"], action: "tent" });
   expect((await call("GET", `/v1/impressions/${tent}`)).body.reward).toBe(0.25);
   expect((await describeModel(model)).counts).toMatchObject({ orphan: 1, applied: 2 });
+});
+
+it("makes a keyed conversion late that came after the window, once no impression may come for it any more", async () => {
+  const model = await createModel();
+  const start = Date.now();
+  await showOne(model, { keys: ["ana"] });
+  const at = start + HOUR_MS + 1;
+  vi.setSystemTime(at);
+  expect(statusesOf(await convert([keyed(model, "ana"), keyed(model, "unheard of")], { timestamp: at }))).toEqual(["orphan", "orphan"]);
+  // Keeps the bucket of the conversion from being empty.
+  await showOne(model, {});
+  await ring(model, closing(start));
+  expect((await describeModel(model)).counts).toMatchObject({ orphan: 2, late: 0 });
+  await ring(model, closing(at));
+  expect((await describeModel(model)).counts).toMatchObject({ orphan: 1, late: 1 });
+  await expectConsistent(model);
 });
 
 it("claims no conversion by key that its learner did not get", async () => {

@@ -113,6 +113,21 @@ export class ConversionStore {
     return touched.map(({ impression }) => impression);
   }
 
+  /**
+   * Makes waiting conversions late: those that happened before a time and after the window of an impression with their key. No
+   * impression shown before that time may arrive any more.
+   */
+  expire(before: number): void {
+    const late = this.#database.query(
+      `UPDATE conversions SET status = 'late' WHERE status = 'orphan' AND key IS NOT NULL AND impression < ?
+         AND EXISTS (SELECT 1 FROM keys k WHERE k.key = conversions.key AND k.impression < conversions.impression)
+       RETURNING seq`,
+      firstIdAt(before),
+    );
+    this.#database.count("orphan", -late.length);
+    this.#database.count("late", late.length);
+  }
+
   /** Empties the conversions of an impression. */
   erase(impression: string): void {
     this.#database.query(

@@ -194,10 +194,14 @@ export class LearnerStore {
     return id === null ? undefined : shownAtOf(id);
   }
 
-  /** Closes all buckets before a time. Impressions that are still deferred were never shown. The watermark only rises. */
+  /**
+   * Closes all buckets before a time. Impressions that are still deferred were never shown, and keyed conversions that still wait came
+   * after the window. The watermark only rises.
+   */
   close(before: number): void {
     this.impressions.delete(firstIdAt(this.watermark), firstIdAt(before), "deferred");
     this.summarise(this.watermark, before);
+    this.conversions.expire(before);
     this.database.set("watermark = max(watermark, ?)", before);
   }
 
