@@ -180,7 +180,7 @@ it("goes on with a model that was made when it was not yet kept when a conversio
   const [impressionId, other] = await show(model, {}, {});
   await convert({ impressionId, reward: 1 });
   await runInDurableObject(learnerOf(model), (_, { storage }) => {
-    storage.sql.exec("ALTER TABLE model DROP COLUMN heard; DROP TABLE schema");
+    storage.sql.exec("ALTER TABLE impressions DROP COLUMN page; ALTER TABLE model DROP COLUMN heard; DROP TABLE schema");
   });
   await evictDurableObject(learnerOf(model));
   tick();

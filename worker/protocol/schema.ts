@@ -17,35 +17,35 @@ const YEAR_MS = 366 * DAY_MS;
 // first error only. Objects report one error for each field.
 const FIRST = { abortEarly: true } as const;
 
-/** Refuses an input by one check alone. The description leaves out such schemas. */
+/** Refuses an input, by its type or by one check. The description leaves out such schemas. */
+type Refusal = v.GenericSchema<never, never>;
 const anything = v.custom<never>(() => true);
-const refusal = (message: string) => v.custom<never>(() => false, message);
 
-const noList = refusal("Invalid type: Expected Object but received Array");
+const noList: Refusal = v.custom<never>(() => false, "Invalid type: Expected Object but received Array");
 
 /** Valibot takes an empty list as an object without entries. */
 const strictObject = <Entries extends v.ObjectEntries>(entries: Entries) => {
   const schema = v.strictObject(entries);
-  return v.lazy((input: unknown): typeof schema | typeof noList => (Array.isArray(input) ? noList : schema));
+  return v.lazy((input: unknown): typeof schema | Refusal => (Array.isArray(input) ? noList : schema));
 };
 
 const list = <Item extends v.GenericSchema>(item: Item, most: number) => {
   const schema = v.pipe(v.config(v.array(item), FIRST), v.maxLength(most));
-  const tooLong = v.pipe(anything, v.maxLength(most));
-  return v.lazy((input: unknown): typeof schema | typeof tooLong => (Array.isArray(input) && input.length > most ? tooLong : schema));
+  const tooLong: Refusal = v.pipe(anything, v.maxLength(most));
+  return v.lazy((input: unknown): typeof schema | Refusal => (Array.isArray(input) && input.length > most ? tooLong : schema));
 };
 
 /** Valibot drops these names of a record in silence. The encoder refuses them too. */
 const RESERVED = ["constructor", "prototype", "__proto__"];
-const reserved = v.pipe(
+const reserved: Refusal = v.pipe(
   anything,
   v.check(() => false, `expected names other than ${RESERVED.join(", ")}`),
 );
 
 const record = <Value extends v.GenericSchema>(key: v.GenericSchema<string, string>, value: Value, most: number) => {
   const schema = v.pipe(v.config(v.record(key, value), FIRST), v.maxEntries(most));
-  const tooMany = v.pipe(anything, v.maxEntries(most));
-  const refused = (input: object) => {
+  const tooMany: Refusal = v.pipe(anything, v.maxEntries(most));
+  const refused = (input: object): Refusal | undefined => {
     if (Array.isArray(input)) return noList;
     if (RESERVED.some((name) => Object.hasOwn(input, name))) return reserved;
     return Object.keys(input).length > most ? tooMany : undefined;
@@ -83,7 +83,7 @@ export const timestamp = v.pipe(
 const category = v.pipe(v.string(), v.maxLength(256));
 const flag = v.boolean();
 const categories = list(category, 64);
-const noFeature = refusal("Invalid type: Expected a string, a number, a boolean or a list of strings");
+const noFeature: Refusal = v.custom<never>(() => false, "Invalid type: Expected a string, a number, a boolean or a list of strings");
 const featureSchemas = { string: category, number: finite, boolean: flag } as const;
 const feature = v.lazy((input: unknown) => {
   if (Array.isArray(input)) return categories;
