@@ -114,7 +114,7 @@ const unreachable: Partial<Environment> = {
 /** Requests that cause each problem, by operation. */
 const provocations: Record<number, (route: string, operation: Operation, story: Story) => Promise<Reply>> = {
   async 400(route, { query }) {
-    return query ? call("GET", "/v1/models/shop/events?after=1&after=2") : ask(route, {}, "{");
+    return query ? call("GET", "/v1/models/shop/events?after=1&after=2") : ask(route, { model: await createModel() }, "{");
   },
   async 401(route) {
     return ask(route, {}, undefined, { key: null, headers: { "webhook-signature": "v1,none" } });

@@ -1,4 +1,4 @@
-/** Who gave a join key. A key of a page and the same key of a backend have different hashes. */
+/** The giver of a join key. A key of a page and the same key of a backend have different hashes. */
 export type KeyGiver = "backend" | "page";
 
 /** The hashes of one join key, one per value of the secret. The first is stored; the others find what was stored before a rotation. */
