@@ -27,11 +27,15 @@ function logLikelihood(points: number[], rewards: number[], lengthscale: number,
 
 describe("a refit", () => {
   const random = stream(71);
-  const waves = [0.05, 0.4, 3].flatMap((length) => [0.3, 2].map((height) => ({ length, height })));
+  const waves = [0.05, 0.4, 3].flatMap((length) =>
+    [0.3, 2].map((height) => {
+      const points = Array.from({ length: 30 }, () => random());
+      const rewards = points.map((x) => height * Math.sin(x / length) + Math.sqrt(NOISE) * (random() + random() - 1));
+      return { length, height, points, rewards };
+    }),
+  );
 
-  it.each(waves)("finds the most likely kernel for a wave of length $length and height $height", async ({ length, height }) => {
-    const points = Array.from({ length: 30 }, () => random());
-    const rewards = points.map((x) => height * Math.sin(x / length) + Math.sqrt(NOISE) * (random() + random() - 1));
+  it.each(waves)("finds the most likely kernel for a wave of length $length and height $height", async ({ points, rewards }) => {
     const process = await gaussianProcess({
       dimension: 1,
       kernel: squaredExponential({ lengthscale: 0.3, variance: 1 }),
