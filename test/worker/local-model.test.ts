@@ -94,6 +94,10 @@ it("takes a hundred impressions of a page at once, and no more", async () => {
   const items = Array.from({ length: 101 }, (_, i) => ({ id: `many-${i}`, action: "mug", shownAt: Date.now() }));
   expect((await register(model, items)).status).toBe(413);
   expect((await register(model, items.slice(1))).status).toBe(201);
+  // A longer list is refused before its keys are hashed, for which the secret would be needed.
+  const keyed = items.map((item) => ({ ...item, keys: ["visitor-7"] }));
+  const unhashed = { key, env: { AFTERCLICK_JOIN_KEY: undefined } };
+  expect((await call("POST", `/v1/models/${model}/impressions`, keyed, unhashed)).status).toBe(413);
 });
 
 it.each([

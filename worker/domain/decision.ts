@@ -83,6 +83,7 @@ export function decideAs(
   const shadows = shadowsOf(served, offer, draw);
   const asked = askedOf(request);
   const { byPage = false } = request;
+  const origin = { keys: counted(keys, byPage, config.pageKeys), byPage };
   const rows = choices.map(({ index, id, features, ...scores }, place): ImpressionRow => {
     return {
       id: ids[place],
@@ -101,8 +102,7 @@ export function decideAs(
         ...(place > 0 && { first: ids[0] }),
         ...asked,
       },
-      keys: counted(keys, byPage, config.pageKeys),
-      byPage,
+      ...origin,
     };
   });
   return { arm, rows, actions: choices.map((choice, place) => answerOf(choice, rows[place])) };

@@ -1,12 +1,9 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { encodeBase64Url } from "hono/utils/encode";
-import { Problem } from "../protocol/problem.ts";
 import type { KeyGiver, KeyHashes, RequestKeys } from "./join-key.ts";
-import { remembered, valuesOf } from "./secret.ts";
+import { keyValuesOf, remembered } from "./secret.ts";
 
-/** With a shorter secret, whoever has the database could try all secrets and all order numbers. */
-const LEAST_SECRET_LENGTH = 16;
 const HASH_BYTES = 16;
 const encoder = new TextEncoder();
 
@@ -23,11 +20,7 @@ export class KeyHasher {
    * @throws {Problem} 500 if there is none, or one has fewer than 16 characters.
    */
   static readonly create: (secret: string) => KeyHasher = remembered((secret) => {
-    const values = valuesOf(secret);
-    if (values.length === 0 || values.some(({ length }) => length < LEAST_SECRET_LENGTH)) {
-      throw new Problem(500, `AFTERCLICK_JOIN_KEY: expected values of ${LEAST_SECRET_LENGTH} or more characters`);
-    }
-    return new KeyHasher(values);
+    return new KeyHasher(keyValuesOf("AFTERCLICK_JOIN_KEY", secret));
   });
 
   /** The same key has other hashes in another model. */
@@ -39,8 +32,9 @@ export class KeyHasher {
     });
   }
 
-  hashAll(model: string, keys: readonly string[]): RequestKeys {
+  /** Only the keys of a page need the hashes of both givers. */
+  hashAll(model: string, keys: readonly string[], byPage: boolean): RequestKeys {
     const by = (giver: KeyGiver) => keys.map((key) => this.hash(model, key, giver));
-    return { backend: by("backend"), page: by("page") };
+    return { backend: by("backend"), page: byPage ? by("page") : [] };
   }
 }

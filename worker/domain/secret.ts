@@ -1,6 +1,18 @@
+import { Problem } from "../protocol/problem.ts";
+
 /** Splits a variable that may hold several values, separated by whitespace. */
 export function valuesOf(text: string): string[] {
   return text.split(/\s+/).filter(Boolean);
+}
+
+/** Tokens are public, and a database may leak. One token or one hash is enough to find a shorter key by trying all. */
+const LEAST_KEY_LENGTH = 16;
+
+/** The values of a variable whose values are keys. @throws {Problem} 500 if there is none, or one has fewer than 16 characters. */
+export function keyValuesOf(name: string, text: string): string[] {
+  const values = valuesOf(text);
+  if (values.length > 0 && values.every(({ length }) => length >= LEAST_KEY_LENGTH)) return values;
+  throw new Problem(500, `${name}: expected values of ${LEAST_KEY_LENGTH} or more characters`);
 }
 
 /** More values than a worker is ever configured with. */

@@ -1,8 +1,7 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
-import { Problem } from "../protocol/problem.ts";
-import { remembered, valuesOf } from "./secret.ts";
+import { keyValuesOf, remembered } from "./secret.ts";
 
 /** Content of an impression token. A conversion is checked against it without a look-up. */
 export interface Impression {
@@ -31,8 +30,6 @@ const MAC_BYTES = 16;
 /** Size of version, key id, UUID, window end, action hash, probability and model version. The model's name and the MAC follow. */
 const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6;
 const TWO_TO_32 = 2 ** 32;
-/** Tokens are public. With a shorter key, one token would be enough to find the key by trying all. */
-const LEAST_KEY_LENGTH = 16;
 /** Most cached action hashes. A catalogue has at most 1,000 actions. */
 const MOST_ACTIONS = 4096;
 
@@ -64,11 +61,7 @@ export class TokenSigner {
    * @throws {Problem} 500 if there is none, or one has fewer than 16 characters.
    */
   static readonly create: (secret: string) => TokenSigner = remembered((secret) => {
-    const keys = valuesOf(secret);
-    if (keys.length === 0 || keys.some(({ length }) => length < LEAST_KEY_LENGTH)) {
-      throw new Problem(500, `AFTERCLICK_TOKEN_KEY: expected values of ${LEAST_KEY_LENGTH} or more characters`);
-    }
-    return new TokenSigner(keys.map(signingKey));
+    return new TokenSigner(keyValuesOf("AFTERCLICK_TOKEN_KEY", secret).map(signingKey));
   });
 
   sign(impression: Impression): string {

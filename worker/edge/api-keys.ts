@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
 import { remembered, valuesOf } from "../domain/secret.ts";
 import { type Environment, secret } from "../environment.ts";
@@ -55,6 +55,11 @@ export function apiKeys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> 
       return true;
     },
   });
+}
+
+/** Whether the request came with a publishable key, as from a page. Follows `apiKeys`. */
+export function isByPage(c: Context<Keyed>): boolean {
+  return c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
 }
 
 /** The first value that is a key and no hash. @throws {Problem} 500 if there is none. */

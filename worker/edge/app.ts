@@ -27,7 +27,7 @@ import {
   valid,
 } from "../protocol/schema.ts";
 import type { Description } from "../rpc/message.ts";
-import { apiKeys, type Keyed } from "./api-keys.ts";
+import { apiKeys, isByPage, type Keyed } from "./api-keys.ts";
 import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
@@ -38,7 +38,7 @@ import { exported, pastLines } from "./log.ts";
 import { crossOrigin, crossOriginRead } from "./origin.ts";
 import { page } from "./page.ts";
 import { forgeryLimit, rateLimit } from "./rate-limit.ts";
-import { registrationsOf } from "./registration.ts";
+import { type RegistrationRequest, registrationsOf } from "./registration.ts";
 import { verifyWebhook } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -80,7 +80,7 @@ const limited = (maxSize: number) => {
 
 const pageBody = limited(MAX_PAGE_BYTES);
 const limitedForPages = createMiddleware<Keyed>((c, next) => {
-  return c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY" ? pageBody(c, next) : next();
+  return isByPage(c) ? pageBody(c, next) : next();
 });
 
 /** The worker's routes. Each app has its own model caches and outboxes, like an isolate of its own. */
@@ -158,13 +158,12 @@ export function createApp() {
     })
     .post("/v1/models/:model/events", secretKey, model, async (c) => {
       const { model } = c.req.valid("param");
-      const registering = { model, byPage: false, signer: tokens(c.env), hashed: (keys: readonly string[]) => hashed(c.env, model, keys) };
-      const lines = await pastLines(await c.req.text(), registering);
+      const lines = await pastLines(await c.req.text(), registrationTo(c.env, model, false));
       return c.json(await learner(c.env, model, (stub) => stub.importLog(lines)), 200);
     })
     .delete("/v1/models/:model/keys/:key", secretKey, modelAndKey, async (c) => {
       const { model, key } = c.req.valid("param");
-      const { backend, page } = hashed(c.env, model, [key]);
+      const { backend, page } = hashed(c.env, model, [key], true);
       return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey([...backend, ...page].flat())) }, 200);
     })
     .use("/v1/models/:model/recommendations", crossOrigin)
@@ -172,8 +171,8 @@ export function createApp() {
       const { model } = c.req.valid("param");
       const request = c.req.valid("json");
       const signer = tokens(c.env);
-      const keys = hashed(c.env, model, request.keys);
-      const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
+      const byPage = isByPage(c);
+      const keys = hashed(c.env, model, request.keys, byPage);
       const { actions, ...decision } = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
       const ranking = actions.map(({ id, action, ...scores }) => ({
         impressionId: signer.sign({ ...decision, id, model, action, probability: scores.probability }),
@@ -192,11 +191,12 @@ export function createApp() {
     .use("/v1/models/:model/impressions", crossOrigin)
     .post("/v1/models/:model/impressions", anyKey, model, guarded, valid("json", impressionsBody), async (c) => {
       const { model } = c.req.valid("param");
-      const byPage = c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
-      const signer = tokens(c.env);
+      const byPage = isByPage(c);
       const items = c.req.valid("json");
-      const shown = await registrationsOf(items, { model, byPage, signer, hashed: (keys) => hashed(c.env, model, keys) });
-      if (byPage && shown.length > MAX_OF_PAGE) throw new Problem(413, `a page may register ${MAX_OF_PAGE} impressions at once`);
+      if (byPage && items.length > MAX_OF_PAGE) throw new Problem(413, `a page may register ${MAX_OF_PAGE} impressions at once`);
+      const registration = registrationTo(c.env, model, byPage);
+      const { signer } = registration;
+      const shown = await registrationsOf(items, registration);
       const registered = await learner(c.env, model, (stub) => stub.register(shown, { byPage }));
       const impressions = registered.map(({ status, ...impression }) => ({ impressionId: signer.sign({ model, ...impression }), status }));
       return c.json({ impressions }, 201);
@@ -246,8 +246,12 @@ function tokens(env: Environment): TokenSigner {
 }
 
 /** The secret is needed only where there are keys. */
-function hashed(env: Environment, model: string, keys: readonly string[]): RequestKeys {
-  return keys.length > 0 ? KeyHasher.create(secret(env, "AFTERCLICK_JOIN_KEY")).hashAll(model, keys) : NO_KEYS;
+function hashed(env: Environment, model: string, keys: readonly string[], byPage: boolean): RequestKeys {
+  return keys.length > 0 ? KeyHasher.create(secret(env, "AFTERCLICK_JOIN_KEY")).hashAll(model, keys, byPage) : NO_KEYS;
+}
+
+function registrationTo(env: Environment, model: string, byPage: boolean): RegistrationRequest {
+  return { model, byPage, signer: tokens(env), hashed: (keys) => hashed(env, model, keys, byPage) };
 }
 
 /** Asks the learner of an impression. @throws {Problem} 404 if the impression id is forged, or the learner does not know it. */

@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Keyed } from "./api-keys.ts";
+import { isByPage, type Keyed } from "./api-keys.ts";
 
 /** Models that an isolate remembers to exist. */
 const MOST_MODELS = 10_000;
@@ -16,7 +16,7 @@ export function knownModel() {
   const known = new Set<string>();
   return createMiddleware<Keyed>(async (c, next) => {
     const model = c.req.param("model") as string;
-    if (c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY" && !known.has(model)) {
+    if (isByPage(c) && !known.has(model)) {
       if (!(await new PublicationStore(c.env.EVENTS).has(model).catch(() => true))) throw new Problem(404, "there is no such model");
       if (known.size === MOST_MODELS) known.clear();
       known.add(model);

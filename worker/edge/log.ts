@@ -7,7 +7,7 @@ import { type PastItem, parsed, pastLine } from "../protocol/schema.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type { PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
-import { type Registering, registrationOf } from "./registration.ts";
+import { type RegistrationRequest, registrationOf } from "./registration.ts";
 
 const MOST_LINES = 20_000;
 /** Reading JSON takes up to 30 times its length, so a line may be as long as any other body. */
@@ -63,10 +63,10 @@ function lineOf(row: LogRow): object {
  * Reads a past log: an export, or lines that a shop wrote, whose conversions name impressions by the shop's own ids.
  * @throws {Problem} 400 or 422 naming the line.
  */
-export async function pastLines(text: string, registering: Registering): Promise<PastLine[]> {
+export async function pastLines(text: string, request: RegistrationRequest): Promise<PastLine[]> {
   const texts = text.trimEnd().split("\n", MOST_LINES + 1);
   if (texts.length > MOST_LINES) throw new Problem(413, `a log may have ${MOST_LINES} lines at a time`);
-  const reading = { ...registering, uuids: new Map<string, string>() };
+  const reading = { ...request, uuids: new Map<string, string>() };
   const lines: PastLine[] = [];
   for (const [i, json] of texts.entries()) {
     if (json.trim() === "") continue;
@@ -80,7 +80,7 @@ export async function pastLines(text: string, registering: Registering): Promise
   return lines;
 }
 
-interface Reading extends Registering {
+interface Reading extends RegistrationRequest {
   /** UUIDs of the impressions so far, by their ids in the log. */
   readonly uuids: Map<string, string>;
 }

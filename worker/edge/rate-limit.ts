@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Keyed } from "./api-keys.ts";
+import { isByPage, type Keyed } from "./api-keys.ts";
 
 /** The shorter of the two possible periods of a limit, in seconds. The binding does not state its period. */
 const PERIOD_S = 10;
@@ -18,7 +18,7 @@ const forgers = new Set<string>();
  * @throws {Problem} 429.
  */
 export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
-  if (c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY") await count(c);
+  if (isByPage(c)) await count(c);
   await next();
 });
 

@@ -5,7 +5,7 @@ import type { ImpressionItem } from "../protocol/schema.ts";
 import type { Shown } from "../rpc/message.ts";
 
 /** The request that registers impressions. */
-export interface Registering {
+export interface RegistrationRequest {
   readonly model: string;
   /** Whether it came with a publishable key. */
   readonly byPage: boolean;
@@ -14,9 +14,9 @@ export interface Registering {
 }
 
 /** @throws {Problem} 422 naming the place in the list. @see registrationOf */
-export function registrationsOf(items: readonly ImpressionItem[], registering: Registering): Promise<Shown[]> {
+export function registrationsOf(items: readonly ImpressionItem[], request: RegistrationRequest): Promise<Shown[]> {
   return Promise.all(
-    items.map((item, place) => registrationOf(item, registering).catch((error) => Promise.reject(located(error, `[${place}]`)))),
+    items.map((item, place) => registrationOf(item, request).catch((error) => Promise.reject(located(error, `[${place}]`)))),
   );
 }
 
@@ -24,7 +24,7 @@ export function registrationsOf(items: readonly ImpressionItem[], registering: R
  * An impression for the learner. Its UUID comes from the impression token, or follows from the caller's own id. Ids of pages and of
  * backends never meet.
  */
-export async function registrationOf(item: ImpressionItem, { model, byPage, signer, hashed }: Registering): Promise<Shown> {
+export async function registrationOf(item: ImpressionItem, { model, byPage, signer, hashed }: RegistrationRequest): Promise<Shown> {
   const { id, context, shownAt, probability } = item;
   const action = typeof item.action === "string" ? { id: item.action } : item.action;
   const shown = { action, context, probability, keys: hashed(item.keys) };

@@ -4,7 +4,7 @@ import { bucketAt } from "../domain/bucket.ts";
 import { Catalogue } from "../domain/catalogue.ts";
 import { decide, type Served } from "../domain/decision.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
-import type { ImpressionRow } from "../domain/impression.ts";
+import type { ImpressionRow, StoredImpression } from "../domain/impression.ts";
 import type { KeyHashes } from "../domain/join-key.ts";
 import { acceptable, configureModel, featurizer, learnsAlike, type ModelConfig } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
@@ -219,8 +219,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (byPage && !config.local) throw unauthorised();
       const policies = await live.start();
       const rows = rowsOf(items, { store: this.#store, config, featurize, policies, byPage }, this.#oldestOpen(Date.now()));
-      if (byPage) this.#checkFree(items, rows);
-      this.#admit(rows.filter(({ id, name }) => !this.#store.impressions.registered(id, name)).length);
+      const earlier = rows.map(({ id, name }) => this.#store.impressions.registered(id, name));
+      if (byPage) this.#checkFree(items, rows, earlier);
+      this.#admit(earlier.filter((known) => known === undefined).length);
       const added = live.add(policies, rows);
       await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
       return added.map(({ row: { id, action, decision, version }, status }) => {
@@ -232,11 +233,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   /** @throws {Problem} 409 if an id that a page gave belongs to another impression. */
-  #checkFree(items: readonly Message.Shown[], rows: readonly ImpressionRow[]): void {
-    const place = rows.findIndex(({ id, name, action }, place) => {
-      const earlier = this.#store.impressions.registered(id, name);
-      return items[place].taken || (earlier !== undefined && earlier.action !== action);
-    });
+  #checkFree(items: readonly Message.Shown[], rows: readonly ImpressionRow[], earlier: readonly (StoredImpression | undefined)[]): void {
+    const place = rows.findIndex(({ action }, i) => items[i].taken || (earlier[i]?.action ?? action) !== action);
     if (place < 0) return;
     this.#store.transact(() => this.#store.database.count("collisions"));
     throw new Problem(409, `[${place}] id: belongs to another impression; give each impression an id of its own`);

@@ -15,7 +15,7 @@ import {
   recommendationsBody,
 } from "../../../worker/protocol/schema.ts";
 
-// What a stranger with a publishable key can make the worker compute: reading, encoding and deciding. A search over the extremes of the
+// A stranger with a publishable key can make the worker read, encode and decide. A search over the extremes of the
 // schema asserts on counted work. Its CPU time has a wide margin, because other tests run beside it. With the variable ROUNDS the search
 // is as long as that, follows the CPU time, and prints the worst request.
 

@@ -81,7 +81,8 @@ export class ConversionStore {
     const shownAt = shownAtOf(id);
     const orphans = this.#database.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR
-         key IN (SELECT key FROM keys WHERE impression = ?1 UNION SELECT value FROM json_each(?5)) AND (action IS NULL OR action = ?2) AND at BETWEEN ?3 AND ?4)
+         key IN (SELECT key FROM keys WHERE impression = ?1 UNION SELECT value FROM json_each(?5))
+         AND (action IS NULL OR action = ?2) AND at BETWEEN ?3 AND ?4)
        RETURNING ${COLUMNS}`,
       id,
       action,
