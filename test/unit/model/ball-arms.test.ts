@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Domain } from "../../../src/model/domain.ts";
-import { type Ball, PointArms } from "../../../src/model/lipschitz/ball-arms.ts";
+import { type Ball, BoxArms, PointArms } from "../../../src/model/lipschitz/ball-arms.ts";
 
-// How a ball of given points is divided.
+// How a ball of given points is divided, and which points a ball of a box holds.
 
 const around: Ball = { number: 0, centre: Float64Array.of(0.5, 0.5), radius: 0.5 };
 const corners = [[0, 0], [1, 0], [0, 1], [1, 1]]; // biome-ignore format: one line
@@ -42,5 +42,20 @@ describe("the children of a ball of points", () => {
       expect(next.children).toEqual(whole ? [[0], [0]] : [[1], [3]]);
       expect(held(next.arms)).toEqual([-1, 0, -1, 1]);
     }
+  });
+});
+
+describe("a ball of a box", () => {
+  const ball: Ball = { number: 0, centre: Float64Array.of(0.25, 0.75), radius: 0.25 };
+  const arms = new BoxArms({ box: [[0, 4], [0, 4]] }); // biome-ignore format: one line
+
+  it.each([
+    ["its centre", [1, 3], true],
+    ["a face, on each side", [0, 2], true],
+    ["the opposite corner", [2, 4], true],
+    ["beyond the upper face of the first axis", [2.001, 3], false],
+    ["beyond the lower face of the second axis", [1, 1.999], false],
+  ])("holds the points within its radius on every axis: %s", (_, point, held) => {
+    expect(arms.holds(ball, Float64Array.from(point))).toBe(held);
   });
 });
