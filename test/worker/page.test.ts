@@ -56,6 +56,30 @@ describe("a request for recommendations", () => {
     expect(await ask(model, long)).toMatchObject({ status: 422, body: { detail: expect.stringMatching(/norm of at most 1,.*got 2.00/) } });
     expect((await ask(model, long, env.AFTERCLICK_SECRET_KEY)).status).toBe(201);
   });
+
+  it("has at most the model's pageLimit of items, 20 by default", async () => {
+    const [model, wide] = [await createModel(), await createModel({ pageLimit: 30 })];
+    expect((await ask(model, { limit: 20 })).status).toBe(201);
+    const refused = { status: 422, body: { detail: expect.stringContaining("limit: expected at most 20 with a publishable key, got 21") } };
+    expect(await ask(model, { limit: 21 })).toMatchObject(refused);
+    expect((await ask(model, { limit: 21 }, env.AFTERCLICK_SECRET_KEY)).status).toBe(201);
+    expect([(await ask(wide, { limit: 30 })).status, (await ask(wide, { limit: 31 })).status]).toEqual([201, 422]);
+  });
+
+  it.each([
+    ["context", { context: Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`feature-${10 + i}`, "é".repeat(128)])) }],
+    ["restrictions", { exclude: Array.from({ length: 40 }, (_, i) => `${i}`.padStart(100, "x")) }],
+  ])("has at most 4 kB of %s, because they are stored", async (_, body) => {
+    const model = await createModel();
+    expect(await ask(model, body)).toMatchObject({
+      status: 413,
+      body: { detail: expect.stringMatching(/at most 4096 bytes of JSON with a publishable key, got 4\d\d\d/) },
+    });
+    expect((await ask(model, body, env.AFTERCLICK_SECRET_KEY)).status).toBe(201);
+    const [[name, value]] = Object.entries(body);
+    const less = Array.isArray(value) ? value.slice(1) : Object.fromEntries(Object.entries(value).slice(1));
+    expect((await ask(model, { [name]: less })).status).toBe(201);
+  });
 });
 
 it("bounds the vectors of a model without an encoder, whoever sends them", async () => {
@@ -74,11 +98,25 @@ describe("a registration", () => {
     ["an action outside the catalogue", { action: "unheard-of" }, "is not in the catalogue"],
     ["features of its own for an action of the catalogue", { action: { id: "mug", features: { price: "1" } } }, "has features"],
     ["a probability near 0", { probability: 5e-324 }, "probability: expected at least"],
+    ["a time more than a day ago", { shownAt: Date.now() - 86_400_000 - 60_000 }, "of the last day"],
   ])("is refused with %s", async (_, item, detail) => {
-    const model = await createModel({ local: true });
+    const model = await createModel({ local: true, window: { ms: 50 * HOUR_MS } });
     expect(await register(model, item)).toMatchObject({ status: 422, body: { detail: expect.stringContaining(detail) } });
     expect((await call("GET", `/v1/models/${model}`)).body.counts.impressions).toBe(0);
   });
+});
+
+it("half of a surrogate pair is refused in ids and keys, as all of them would be the same key", async () => {
+  const model = await createModel();
+  const refused = { status: 422, body: { detail: expect.stringContaining("half of a surrogate pair") } };
+  for (const half of ["order-\ud800", "order-\udfff"]) {
+    expect(await ask(model, { keys: [half] })).toMatchObject(refused);
+    expect(await ask(model, { context: { city: half } })).toMatchObject(refused);
+    expect(await ask(model, { context: { [half]: 1 } })).toMatchObject(refused);
+    expect(await convert({ model, key: half, reward: 1 })).toMatchObject(refused);
+    expect(await call("PUT", `/v1/models/${model}/actions`, [{ id: half }])).toMatchObject(refused);
+  }
+  expect((await ask(model, { keys: ["order-\u{1f33b}"] })).status).toBe(201);
 });
 
 describe("join keys", () => {

@@ -7,7 +7,7 @@ import type { Candidates, Catalogue } from "./catalogue.ts";
 import type { Asked, Decision, ImpressionRow } from "./impression.ts";
 import { counted, type RequestKeys } from "./join-key.ts";
 import { acceptable, type ModelConfig } from "./model.ts";
-import { checkPageActions, checkPagePoints } from "./page-rules.ts";
+import { checkPageActions, checkPagePoints, checkPageRequest } from "./page-rules.ts";
 import type { Policies } from "./policies.ts";
 import { type Impression, shownAtOf, uuidAt } from "./token.ts";
 
@@ -70,6 +70,7 @@ export function decideAs(
 ): Decided {
   const { config, policies, version } = served;
   const [{ policy }] = policies;
+  if (request.byPage) checkPageRequest(request, config);
   const { arm: free, ...offer } = policy.hasDomain ? ownDomain(config, request) : offered(served, request);
   const { actions, points } = offer;
   const candidates = points ? actions.length : null;

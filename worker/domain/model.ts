@@ -63,6 +63,8 @@ export interface ModelConfig extends LearntConfig {
   /** Whether pages may name actions outside the catalogue, with features of their own inside the unit ball. */
   readonly pageActions: boolean;
   readonly pageKeys: PageKeys;
+  /** Most items of one recommendation to a page. */
+  readonly pageLimit: number;
   /** Greatest norm of a feature vector of a model without an encoder. An encoder's vectors lie in the unit ball. */
   readonly featureNorm: number;
 }
@@ -134,6 +136,7 @@ function modelConfig(body: ModelBody): ModelConfig {
       local: body.local ?? false,
       pageActions: body.pageActions ?? false,
       pageKeys: body.pageKeys ?? "own",
+      pageLimit: body.pageLimit ?? 20,
       featureNorm: body.featureNorm ?? 1,
     };
   });

@@ -1,9 +1,17 @@
 import { Problem } from "../protocol/problem.ts";
-import type { Action } from "../protocol/schema.ts";
+import type { Action, RecommendationsBody } from "../protocol/schema.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { acceptable, checkNorms, type ModelConfig } from "./model.ts";
 
 // Everybody who reads a page has its publishable key, so a page may not put features of its own choice into a model.
+
+type PageRequest = Pick<RecommendationsBody, "context" | "actions" | "exclude" | "limit">;
+
+/** Most bytes that the context and the restrictions of one decision may have, as JSON. They are stored once per decision. */
+const MAX_DECISION_BYTES = 4096;
+
+/** Oldest impression that a page may register, in ms. */
+const MAX_AGE_MS = 86_400_000;
 
 /** Least probability that a page may state. An estimate weighs the impression with the inverse. */
 const LEAST_PROBABILITY = 1e-6;
@@ -31,4 +39,26 @@ export function checkPagePoints(points: Float64Array, actions: readonly Action[]
 export function checkPageProbability(probability: number | undefined): void {
   if (probability === undefined || probability >= LEAST_PROBABILITY) return;
   throw new Problem(422, `probability: expected at least ${LEAST_PROBABILITY} from a page, got ${probability}`);
+}
+
+/** @throws {Problem} 413 or 422 if a page asks for more than a decision of a page may store. */
+export function checkPageRequest({ context, actions, exclude, limit }: PageRequest, { pageLimit }: ModelConfig): void {
+  if (limit > pageLimit) {
+    throw new Problem(422, `limit: expected at most ${pageLimit} with a publishable key, got ${limit}; see the model's pageLimit`);
+  }
+  checkPageText({ context, actions, exclude });
+}
+
+/** @throws {Problem} 413 if the parts of a page's decision that are stored have too many bytes. */
+export function checkPageText(stored: object): void {
+  const { length } = new TextEncoder().encode(JSON.stringify(stored));
+  if (length <= MAX_DECISION_BYTES) return;
+  const parts = Object.keys(stored).join(", ");
+  throw new Problem(413, `${parts}: expected at most ${MAX_DECISION_BYTES} bytes of JSON with a publishable key, got ${length}`);
+}
+
+/** @throws {Problem} 422 */
+export function checkPageTime(shownAt: number, now: number): void {
+  if (shownAt >= now - MAX_AGE_MS) return;
+  throw new Problem(422, "shownAt: lies more than a day back; with a publishable key, register impressions of the last day");
 }

@@ -2,7 +2,7 @@ import { type Featurizer, toDyadic } from "../../publication/featurizer.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { counted } from "../domain/join-key.ts";
 import { acceptable, type ModelConfig } from "../domain/model.ts";
-import { checkPageActions, checkPagePoints, checkPageProbability } from "../domain/page-rules.ts";
+import { checkPageActions, checkPagePoints, checkPageProbability, checkPageText, checkPageTime } from "../domain/page-rules.ts";
 import type { Policies } from "../domain/policies.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
 import { located, Problem } from "../protocol/problem.ts";
@@ -55,12 +55,14 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
   if (byPage) {
     checkPageActions([shown.action], store.catalogue, config);
     checkPageProbability(probability);
+    checkPageText({ context, action: shown.action });
   }
   const shownAt = shownAtOf(id);
   if (shownAt > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "shownAt: lies in the future");
   if (shownAt < oldest && !store.impressions.registered(id, name)) {
     throw new Problem(422, "shownAt: its window has passed, and the grace after it");
   }
+  if (byPage) checkPageTime(shownAt, Date.now());
   const action = features ? shown.action : store.catalogue.find(shown.action);
   const point = features ? Float64Array.from(features, toDyadic) : featurize.vector(context, action);
   if (byPage && shown.action.features) checkPagePoints(point, [action]);

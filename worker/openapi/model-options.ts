@@ -26,5 +26,6 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   pageActions: "Whether a publishable key may name actions outside the catalogue, with features inside the unit ball; default false.",
   pageKeys:
     "own (default): join keys of pages meet no conversions that a backend reports. shared: a key is the same whoever gives it, so everybody who has the publishable key can claim purchases.",
+  pageLimit: "Most items of one recommendation to a publishable key, up to 100; default 20.",
   featureNorm: "Greatest norm of context and features together, of a model without an encoder; default 1.",
 };

@@ -73,6 +73,7 @@ export const model = v.strictObject({
   local: v.boolean(),
   pageActions: v.boolean(),
   pageKeys: v.picklist(["own", "shared"]),
+  pageLimit: count,
   featureNorm: number,
   counts,
   incidents: v.pipe(

@@ -56,7 +56,9 @@ const record = <Value extends v.GenericSchema>(key: v.GenericSchema<string, stri
 const isObject = (input: unknown): input is object => input !== null && typeof input === "object";
 
 const finite = v.pipe(v.number(), v.finite());
-const text = (maxLength: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxLength));
+/** UTF-8 has no lone surrogates: all of them would become the same character, and different texts the same key. */
+const wellFormed = v.check((value: string) => value.isWellFormed(), "expected well-formed Unicode, got half of a surrogate pair");
+const text = (maxLength: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxLength), wellFormed);
 const model = v.pipe(
   v.string(),
   v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "expected 1 to 64 letters, digits, dots, dashes or underscores"),
@@ -80,7 +82,7 @@ export const timestamp = v.pipe(
   v.maxValue(2 ** 47),
 );
 
-const category = v.pipe(v.string(), v.maxLength(256));
+const category = v.pipe(v.string(), v.maxLength(256), wellFormed);
 const flag = v.boolean();
 const categories = list(category, 64);
 const noFeature: Refusal = v.custom<never>(() => false, "Invalid type: Expected a string, a number, a boolean or a list of strings");
@@ -129,6 +131,7 @@ export const modelBody = strictObject({
   local: v.optional(v.boolean()),
   pageActions: v.optional(v.boolean()),
   pageKeys: v.optional(v.picklist(["own", "shared"])),
+  pageLimit: v.optional(wholeNumber(1, 100)),
   featureNorm: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(1e6))),
 });
 

@@ -128,7 +128,7 @@ it("describes every option of a model", () => {
   expect(Object.keys(properties).toSorted()).toEqual(
     [
       ...["defaultAction", "draws", "encoder", "featureNorm", "goals", "greedy", "holdout", "limits", "local", "minimumShare", "options"],
-      ...["pageActions", "pageKeys", "policy", "publish", "retention", "reward", "seed", "serving", "shadows", "window"],
+      ...["pageActions", "pageKeys", "pageLimit", "policy", "publish", "retention", "reward", "seed", "serving", "shadows", "window"],
     ].toSorted(),
   );
   for (const [name, { description: text }] of Object.entries<Json>(properties)) expect(text, name).toMatch(/\w.{10,}/);
