@@ -57,7 +57,7 @@ const isObject = (input: unknown): input is object => input !== null && typeof i
 
 const finite = v.pipe(v.number(), v.finite());
 /** UTF-8 has no lone surrogates: all of them would become the same character, and different texts the same key. */
-const wellFormed = v.check((value: string) => value.isWellFormed(), "expected well-formed Unicode, got half of a surrogate pair");
+const wellFormed = v.check((value: string) => !/\p{Surrogate}/u.test(value), "expected well-formed Unicode, got half of a surrogate pair");
 const text = (maxLength: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxLength), wellFormed);
 const model = v.pipe(
   v.string(),

@@ -1,12 +1,14 @@
+import { matern52 } from "afterclick";
 import { describe, expect, it } from "vitest";
 import type { Core } from "../../../src/core/core.ts";
 import { BoundedProcess } from "../../../src/model/gaussian-process/bounded-process.ts";
+import { kernelSpec } from "../../../src/model/gaussian-process/kernel.ts";
 import { SnapshotReader, SnapshotWriter } from "../../../src/snapshot.ts";
 import { freshCore } from "../../property/core.ts";
 
 // A Gaussian process in bounded memory: the rows of a point, points that weigh little, and its saved state.
 
-const kernel = { family: "matern52", variance: 4, bias: 1, lengthscale: Float64Array.of(0.5) } as const;
+const kernel = kernelSpec(matern52({ variance: 4, lengthscale: 0.5 }), 1);
 const header = { policyId: "test", stateVersion: 1, dimension: 1, impressions: 0 };
 const at = (x: number): Float64Array => Float64Array.of(x);
 
