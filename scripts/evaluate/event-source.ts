@@ -80,6 +80,7 @@ function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversi
     },
     index: ids.indexOf(action),
     probability,
+    kept: 2 ** -(line.sampling ?? 0),
     conversions: outcomesOf(conversions, config, asOf),
   };
 }

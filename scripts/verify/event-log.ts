@@ -6,10 +6,12 @@ import { receiptIn } from "../../worker/domain/receipt.ts";
 import type { LogHead } from "../../worker/rpc/message.ts";
 
 /** An impression in an exported log. */
-export interface ImpressionLine extends Omit<StoredImpression, "name" | "slots" | "features" | "round" | "erased"> {
+export interface ImpressionLine extends Omit<StoredImpression, "name" | "slots" | "features" | "round" | "erased" | "sampling"> {
   readonly type: "impression";
   readonly features: readonly number[];
   readonly round: number | null;
+  /** Exponent of the sampling. Absent: every impression was kept. */
+  readonly sampling?: number;
   readonly shownAt: number;
 }
 

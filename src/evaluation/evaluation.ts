@@ -92,9 +92,9 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
   const rows = evaluated.map(({ decision, ...row }, i): Row => {
     if (i % PROGRESS_EVERY === 0) request.progress?.(i, evaluated.length);
     const [chances, means] = [target(decision, row.place), expected(decision)];
-    const { index, probability } = decision;
+    const { index, probability, kept = 1 } = decision;
     const expectedOfPolicy = means.reduce((sum, mean, candidate) => sum + mean * chances[candidate], 0);
-    return { ...row, weight: chances[index] / probability, expected: means[index], expectedOfPolicy };
+    return { ...row, count: 1 / kept, weight: chances[index] / probability, expected: means[index], expectedOfPolicy };
   });
   request.progress?.(rows.length, rows.length);
   return {

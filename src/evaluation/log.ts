@@ -12,6 +12,8 @@ export interface LoggedDecision {
   readonly index: number;
   /** Probability with which it was chosen, greater than 0. */
   readonly probability: number;
+  /** Probability with which the log kept the decision, greater than 0. Default 1. The decision counts by one over it. */
+  readonly kept?: number;
   /** Conversions and the times at which they happened, in ms since 1970. Their rewards add up. */
   readonly conversions?: readonly { readonly at: number; readonly reward: number }[];
 }
@@ -29,8 +31,8 @@ function check(decision: LoggedDecision, place: number): void {
   finiteNumber(`${name}.shownAt`, decision.shownAt, 0);
   const count = wholeNumber(`${name}.count`, decision.count, 1);
   wholeNumber(`${name}.index`, decision.index, 0, count - 1);
-  if (positiveNumber(`${name}.probability`, decision.probability) > 1) {
-    throw outOfRange(`${name}.probability`, "at most 1", decision.probability);
+  for (const [field, value] of Object.entries({ probability: decision.probability, kept: decision.kept ?? 1 })) {
+    if (positiveNumber(`${name}.${field}`, value) > 1) throw outOfRange(`${name}.${field}`, "at most 1", value);
   }
   const { conversions = [] } = decision;
   if (!Array.isArray(conversions)) throw wrongType(`${name}.conversions`, "an array", conversions);

@@ -18,6 +18,8 @@ export interface Row {
   /** Age of the impression in ms, at most the window. */
   readonly age: number;
   readonly maturity: number;
+  /** Number of decisions for which it stands. */
+  readonly count: number;
   /** The policy's probability of the action over the logged one. */
   readonly weight: number;
   /** Reward that has arrived. */
@@ -42,7 +44,7 @@ export function estimates(core: Core, rows: readonly Row[], options: { decisions
   };
 }
 
-/** An estimator: sum(base + weight x reward / maturity) / sum(share). */
+/** An estimator: sum(count x (base + weight x reward / maturity)) / sum(count x share). */
 interface Part {
   weight(row: Row): number;
   base(row: Row): number;
@@ -56,17 +58,17 @@ function termsOf(
   { decisions, reward: { min, max }, maturity }: { decisions: number; reward: Range; maturity: Maturity },
 ): Terms {
   const ages = Float64Array.from(rows, ({ age }) => age);
-  const values = Float64Array.from(rows, (row) => (weight(row) * row.reward) / row.maturity);
+  const values = Float64Array.from(rows, (row) => (row.count * weight(row) * row.reward) / row.maturity);
   const value = maturity.influence?.(ages, values) ?? new Float64Array(decisions);
   const [least, most, shares] = [value.slice(), value.slice(), new Float64Array(decisions)];
   rows.forEach((row, i) => {
-    const { place } = row;
-    const own = base(row);
+    const { place, count } = row;
+    const own = count * base(row);
     value[place] += own + values[i];
     // Extremes are not divided by maturity: a young decision would count for several otherwise.
-    least[place] += own + Math.min(values[i], weight(row) * min);
-    most[place] += own + Math.max(values[i], weight(row) * max);
-    shares[place] = share(row);
+    least[place] += own + Math.min(values[i], count * weight(row) * min);
+    most[place] += own + Math.max(values[i], count * weight(row) * max);
+    shares[place] = count * share(row);
   });
   return { value, least, most, share: shares };
 }

@@ -21,6 +21,8 @@ export interface CallOptions {
 /** Calls the worker for one model, and records all events. */
 export class Caller {
   readonly model: string;
+  /** Start of the model, as the answer to its creation states it. */
+  generation = 0;
   readonly trace: string[] = [];
   readonly #world: World;
   readonly #dice: Dice;

@@ -170,7 +170,8 @@ const traffics = {
 };
 
 async function create(caller: Caller): Promise<void> {
-  await until(() => caller.ofModel("PUT", "", CONFIG));
+  const { body } = await until(() => caller.ofModel("PUT", "", CONFIG));
+  caller.generation = body.generation;
   await until(() => caller.ofModel("PUT", "/actions", { actions: ACTIONS }));
 }
 

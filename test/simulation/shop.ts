@@ -111,7 +111,15 @@ export class Shop {
       Uint8Array.from({ length: 10 }, () => this.#dice.below(256)),
     );
     const signer = await TokenSigner.create(bindings.AFTERCLICK_TOKEN_KEY);
-    const token = await signer.sign({ id, model: this.#caller.model, action, modelVersion: 0, windowEndsAt: shownAt + this.windowMs });
+    const token = signer.sign({
+      id,
+      model: this.#caller.model,
+      action,
+      generation: this.#caller.generation,
+      modelVersion: 0,
+      sampling: 0,
+      windowEndsAt: shownAt + this.windowMs,
+    });
     return Object.assign(await this.#remember({ token, registered: false, deferred: false }), { action });
   }
 

@@ -88,7 +88,11 @@ export class Simulation {
       ...(this.#dice.chance(0.3) && { goals: { conversion: { weight: 1 }, review: { weight: 0.5 } } }),
       ...(this.#dice.chance(0.3) && { holdout: 0.25 }),
     };
-    await this.#finish(() => this.#caller.ofModel("PUT", "", body));
+    await this.#finish(async () => {
+      const reply = await this.#caller.ofModel("PUT", "", body);
+      this.#caller.generation = reply?.body.generation;
+      return reply;
+    });
     await this.#finish(() => this.#caller.ofModel("PUT", "/actions", { actions: ACTIONS }));
   }
 

@@ -114,9 +114,13 @@ export function plainEvaluation({ log, policy, asOf, windowMs, split, reward: ra
       return { ...each, weight: chances[decision.index] / decision.probability, expected: means[decision.index], ofPolicy };
     });
   type Row = (typeof rows)[number];
+  /** Number of decisions for which one of a sampled log stands. */
+  const standing = ({ decision: { kept = 1 } }: Row): number => 1 / kept;
   const estimate = (weight: (row: Row) => number, base: (row: Row) => number, share: (row: Row) => number) => {
     const total = (weightOf: (i: number) => number): number =>
-      sum(rows.map((row) => (weight(row) * row.reward) / (maturity ? row.maturity : productLimit(seen, row.age, weightOf))));
+      sum(
+        rows.map((row) => (standing(row) * weight(row) * row.reward) / (maturity ? row.maturity : productLimit(seen, row.age, weightOf))),
+      );
     // Derivative of the sum by the weight of a conversion in the product limit, as a central difference.
     const step = 1e-4;
     const slope = (i: number): number => (total((j) => 1 + step * Number(i === j)) - total((j) => 1 - step * Number(i === j))) / (2 * step);
@@ -126,10 +130,10 @@ export function plainEvaluation({ log, policy, asOf, windowMs, split, reward: ra
     for (const row of rows) {
       const own = (weight(row) * row.reward) / row.maturity;
       const term = terms[row.place];
-      term.value += base(row) + own;
-      term.least += base(row) + Math.min(own, weight(row) * range.min);
-      term.most += base(row) + Math.max(own, weight(row) * range.max);
-      term.share = share(row);
+      term.value += standing(row) * (base(row) + own);
+      term.least += standing(row) * (base(row) + Math.min(own, weight(row) * range.min));
+      term.most += standing(row) * (base(row) + Math.max(own, weight(row) * range.max));
+      term.share = standing(row) * share(row);
     }
     return interval(terms);
   };

@@ -162,9 +162,9 @@ it("lets a page keep a publication only if it asks again, and read when it was m
 });
 
 it("says when to come back: in a minute where there is no room, in five seconds where nothing could be stored", async () => {
-  const model = await createModel({ limits: { open: 1 } });
+  const model = await createModel({ limits: { deferred: 0 } });
   const [impressionId] = await recommend(model);
-  const full = await call("POST", `/v1/models/${model}/recommendations`, {});
+  const full = await call("POST", `/v1/models/${model}/recommendations`, { defer: true });
   expect([full.status, full.headers.get("retry-after")]).toEqual([429, "60"]);
   const lost = await convert({ impressionId, reward: 1 }, { env: down });
   expect([lost.status, lost.headers.get("retry-after")]).toEqual([503, "5"]);

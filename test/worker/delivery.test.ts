@@ -35,7 +35,9 @@ it("does not store what the learner refuses or does not know", async () => {
     id: uuidAt(Date.now(), new Uint8Array(10)),
     model: "gone",
     action: "a",
+    generation: 1,
     modelVersion: 0,
+    sampling: 0,
     windowEndsAt: Date.now() + HOUR_MS,
   };
   expect(statusesOf(await convert({ impressionId: await signer.sign(gone), reward: 1 }))).toEqual(["unknown"]);

@@ -2,26 +2,38 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { KeyHasher } from "../../worker/domain/key-hasher.ts";
+import { shownAtOf, TokenSigner, uuidAt } from "../../worker/domain/token.ts";
 import {
   call,
   convert,
   createModel,
   describeModel,
+  HOUR_MS,
   journalOf,
   keep,
   learnerOf,
+  recommend,
   show,
   stateOf,
   statusesOf,
   statusOf,
   storedOf,
 } from "./client.ts";
-import { closing, DAY_MS, ring, useClock } from "./clock.ts";
+import { closing, DAY_MS, forgetting, ring, useClock } from "./clock.ts";
 import { logOf } from "./fold.ts";
 
 useClock();
 
 const context = { country: "Absurdistan" };
+
+const decoded = (token: string) => TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string).verify(token, Date.now())?.id as string;
+
+/** The id of an impression that an isolate has shown and not registered. */
+async function tokenOf(model: string): Promise<string> {
+  const { generation } = await describeModel(model);
+  const shown = { id: uuidAt(Date.now(), new Uint8Array(10)), model, action: "mug", generation, modelVersion: 0, sampling: 0 };
+  return TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string).sign({ ...shown, windowEndsAt: Date.now() + HOUR_MS });
+}
 
 const hashOf = (model: string, key: string) => KeyHasher.create(env.AFTERCLICK_JOIN_KEY as string).hash(model, key, "backend")[0];
 
@@ -43,7 +55,7 @@ it("takes an impression and what came for it away, and leaves what was learnt", 
   for (const secret of secrets) expect(left).not.toContain(secret);
   expect(await stateOf(model)).toEqual(learnt);
   expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
-  expect((await call("DELETE", `/v1/impressions/${impressionId}`)).status).toBe(404);
+  expect((await call("DELETE", `/v1/impressions/${impressionId}`)).status).toBe(204);
   expect((await call("POST", `/v1/impressions/${impressionId}/activate`)).status).toBe(404);
   const erased = (await logOf(model)).filter(({ type }) => type === "erased");
   expect(erased).toHaveLength(3);
@@ -90,6 +102,76 @@ it("takes all away that a key was given for, and what came with it", async () =>
   expect(statusesOf(await convert({ model, key: "order 1", reward: 1 }))).toEqual(["orphan"]);
   await evictDurableObject(learnerOf(model));
   expect((await describeModel(model)).digest).toBe(learnt.digest);
+});
+
+it("stays, however often the same webhooks come again, and can be repeated", async () => {
+  const model = await createModel();
+  const [impressionId] = await show(model, { context, keys: ["order 1"] });
+  const orphan = await tokenOf(model);
+  const deliver = async () => [
+    ...statusesOf(await convert({ impressionId, reward: 0.8125 }, { id: "msg_secret" })),
+    ...statusesOf(await convert({ model, key: "order 1", reward: 0.5, goal: "secret-goal" }, { id: "msg_secret_key" })),
+    ...statusesOf(await convert({ model, key: "order 2", reward: 0.5, goal: "secret-goal" }, { id: "msg_secret_orphan" })),
+    ...statusesOf(await convert({ impressionId: orphan, reward: 0.5, goal: "secret-goal" }, { id: "msg_secret_early" })),
+  ];
+  expect(await deliver()).toEqual(["applied", "applied", "orphan", "orphan"]);
+  const learnt = await stateOf(model);
+  const erase = async () => {
+    expect((await call("DELETE", `/v1/impressions/${impressionId}`)).status).toBe(204);
+    expect((await call("DELETE", `/v1/impressions/${orphan}`)).status).toBe(204);
+    expect((await call("DELETE", `/v1/models/${model}/keys/order%202`)).body).toEqual({ erased: 0 });
+  };
+  for (let time = 1; time <= 2; time++) {
+    await erase();
+    expect(await deliver()).toEqual(["late", "late", "late", "late"]);
+    const [stored, journal] = [await storedOf(model), await journalOf(model)];
+    for (const secret of ["secret", "0.8125", "Absurdistan", hashOf(model, "order 1"), hashOf(model, "order 2")]) {
+      expect(stored).not.toContain(secret);
+    }
+    expect(journal).toEqual([]);
+    const { digest, counts } = await stateOf(model);
+    expect({ digest, counts }).toEqual({ digest: learnt.digest, counts: { ...learnt.counts, orphan: 0, late: 4 * time } });
+  }
+  // The impression that was erased before it was registered is registered now.
+  const late = { id: orphan, action: "mug", context, shownAt: shownAtOf(decoded(orphan)) };
+  expect((await call("POST", `/v1/models/${model}/impressions`, [late])).body.impressions).toMatchObject([{ status: "duplicate" }]);
+  expect(await storedOf(model)).not.toContain("Absurdistan");
+  // Another event of the same key is another story.
+  expect(statusesOf(await convert({ model, key: "order 2", reward: 1 }, { id: "msg_new" }))).toEqual(["orphan"]);
+});
+
+it("is recognised after the secret of the keys was rotated", async () => {
+  const model = await createModel();
+  const buy = (AFTERCLICK_JOIN_KEY?: string) => {
+    return convert({ model, key: "order 3", reward: 1 }, { id: "msg_3", ...(AFTERCLICK_JOIN_KEY && { env: { AFTERCLICK_JOIN_KEY } }) });
+  };
+  expect(statusesOf(await buy())).toEqual(["orphan"]);
+  await call("DELETE", `/v1/models/${model}/keys/order%203`);
+  expect(statusesOf(await buy(`a-new-secret-for-the-join-keys ${env.AFTERCLICK_JOIN_KEY}`))).toEqual(["late"]);
+});
+
+it("is not of an impression that the log has forgotten, nor of a model that was deleted", async () => {
+  const model = await createModel({ retention: { ms: DAY_MS } });
+  const [impressionId] = await show(model, {});
+  await ring(model, closing(Date.now()));
+  await ring(model, forgetting(Date.now(), DAY_MS));
+  expect((await call("DELETE", `/v1/impressions/${impressionId}`)).status).toBe(404);
+  const [young] = await show(model, {});
+  await call("DELETE", `/v1/models/${model}`);
+  expect((await call("DELETE", `/v1/impressions/${young}`)).status).toBe(404);
+});
+
+it("leaves the context of a list to its other impressions, and takes it with the last", async () => {
+  const model = await createModel();
+  const ids = await recommend(model, { limit: 3, context, exclude: ["kettle"] });
+  const isStored = async () => (await storedOf(model)).includes("Absurdistan");
+  const contextOf = async (id: string) => (await call("GET", `/v1/impressions/${id}`)).body;
+  for (const [n, id] of ids.entries()) {
+    expect(await contextOf(id)).toMatchObject({ context, decision: { asked: { exclude: ["kettle"] } } });
+    expect((await storedOf(model)).split("Absurdistan")).toHaveLength(2);
+    await call("DELETE", `/v1/impressions/${id}`);
+    expect(await isStored()).toBe(n < 2);
+  }
 });
 
 it("takes nothing again that KV's list still shows, and misses nothing", async () => {

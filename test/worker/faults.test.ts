@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { Recommender } from "afterclick";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type TokenContent, TokenSigner, uuidAt } from "../../worker/domain/token.ts";
+import { type Impression, TokenSigner, uuidAt } from "../../worker/domain/token.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import { graceMs } from "../../worker/environment.ts";
 import worker from "../../worker/index.ts";
@@ -139,7 +139,7 @@ describe("the learner throws while it ingests", () => {
   async function answeredAfterFailureAt(n: number, expected?: object) {
     const model = await bareModel();
     const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
-    const ids = await Promise.all([1, 2, 3].map((i) => signer.sign({ ...tokenAt(Date.now(), i), model, action: "mug", windowEndsAt: 0 })));
+    const ids = await Promise.all([1, 2, 3].map(async (i) => signer.sign(await tokenAt(model, Date.now(), i))));
     const shown = (id: string) => ({ id, action: "mug", context: { country: "PT" }, shownAt: Date.now() });
     const noKv = { env: { EVENTS: down.EVENTS } };
     const steps = [
@@ -215,9 +215,7 @@ describe("an event before its impression is registered", () => {
     const model = await createModel();
     const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
     const shownAt = Date.now();
-    const [impressionId, never] = await Promise.all(
-      [1, 2].map((n) => signer.sign({ ...tokenAt(shownAt, n), model, action: "mug", windowEndsAt: shownAt + HOUR_MS })),
-    );
+    const [impressionId, never] = await Promise.all([1, 2].map(async (n) => signer.sign(await tokenAt(model, shownAt, n))));
     expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_early" }))).toEqual(["orphan"]);
     expect(statusesOf(await convert({ impressionId: never, reward: 1 }))).toEqual(["orphan"]);
     expect((await describeModel(model)).counts).toMatchObject({ orphan: 2, impressions: 0, applied: 0 });
@@ -267,15 +265,15 @@ describe("a forged, truncated, other model's or future token", () => {
     const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
     const stranger = await TokenSigner.create("another-token-key-of-nobody");
     const now = Date.now();
-    const content = { ...tokenAt(now, 3), model, action: "mug", windowEndsAt: now + HOUR_MS };
+    const content = await tokenAt(model, now, 3);
     const other = await createModel();
     const bytes = decodeBase64Url(impressionId);
-    bytes.set(new TextEncoder().encode(other), 39);
+    bytes.set(new TextEncoder().encode(other), 46);
     const refused = {
       forged: await stranger.sign(content),
       truncated: impressionId.slice(0, -4),
       "of a model put in place of its own": encodeBase64Url(bytes.buffer).replaceAll("=", ""),
-      "of the future": await signer.sign({ ...content, ...tokenAt(now + 5 * MINUTE_MS + 1, 3) }),
+      "of the future": signer.sign(await tokenAt(model, now + 5 * MINUTE_MS + 1, 3)),
       "of nothing": "x",
     };
     const before = [await storedOf(model), await storedOf(other)];
@@ -285,9 +283,9 @@ describe("a forged, truncated, other model's or future token", () => {
       expect(statusesOf(await convert([{ impressionId: token, reward: 1 }])), kind).toEqual(["unknown"]);
     }
     expect([await storedOf(model), await storedOf(other)]).toEqual(before);
-    expect(
-      statusesOf(await convert({ impressionId: await signer.sign({ ...content, ...tokenAt(now + 5 * MINUTE_MS, 3) }), reward: 1 })),
-    ).toEqual(["orphan"]);
+    expect(statusesOf(await convert({ impressionId: signer.sign(await tokenAt(model, now + 5 * MINUTE_MS, 3)), reward: 1 }))).toEqual([
+      "orphan",
+    ]);
   });
 });
 
@@ -574,6 +572,9 @@ describe("clocks differ, or step back", () => {
   });
 });
 
-function tokenAt(shownAt: number, n: number): Pick<TokenContent, "id" | "modelVersion"> {
-  return { id: uuidAt(shownAt, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, 0, n])), modelVersion: 0 };
+/** What the id of an impression states, signed by an isolate whose registration has not arrived. */
+async function tokenAt(model: string, shownAt: number, n: number): Promise<Impression> {
+  const { generation } = await describeModel(model);
+  const id = uuidAt(shownAt, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, 0, n]));
+  return { id, model, action: "mug", generation, modelVersion: 0, sampling: 0, windowEndsAt: shownAt + HOUR_MS };
 }

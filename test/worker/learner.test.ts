@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import type { ConversionEvent } from "../../worker/domain/event.ts";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
+import { fromBlob } from "../../worker/learner/store/feature-blob.ts";
 import type { Answer, Shown } from "../../worker/rpc/message.ts";
 import { call, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
 
@@ -137,7 +138,7 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
         for (const { id, features } of storage.sql.exec<{ id: string; features: ArrayBuffer }>(
           "SELECT id, features FROM impressions ORDER BY seq",
         )) {
-          sdk.register({ impressionId: id, features: new Float64Array(features), now: shownAtOf(id) });
+          sdk.register({ impressionId: id, features: fromBlob(features), now: shownAtOf(id) });
         }
       });
       const seen = new Set<string>();

@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import type { Learner } from "../../worker/learner/learner.ts";
@@ -46,12 +46,13 @@ it("takes a configuration that concerns no more than how it decides, at any time
 });
 
 it("goes by a changed configuration at once, at the edge as well", async () => {
-  const model = await createModel({ limits: { open: 1 } });
+  const model = await createModel({ pageLimit: 1 });
   const put = (body: object) => call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner", ...body });
-  await recommend(model);
-  expect((await call("POST", `/v1/models/${model}/recommendations`, {})).status).toBe(429);
-  await put({ limits: { open: 100 }, defaultAction: "lamp" });
-  await recommend(model);
+  const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
+  const ofTwo = () => call("POST", `/v1/models/${model}/recommendations`, { limit: 2 }, { key });
+  expect((await ofTwo()).status).toBe(422);
+  await put({ pageLimit: 2, defaultAction: "lamp" });
+  expect((await ofTwo()).status).toBe(201);
   await put({ serving: "edge", defaultAction: "lamp", holdout: 0.5 });
   const none = { exclude: ["tent", "mug", "lamp"] };
   expect((await call("POST", `/v1/models/${model}/recommendations`, none)).body).toMatchObject({
@@ -151,7 +152,7 @@ it.each([
   tick();
   const [stale] = await recommend(model, {}, { isolate });
   expect(await describeModel(model)).toMatchObject({ counts: { impressions: 0 }, incidents: { refused: 1 } });
-  expect(statusesOf(await convert({ impressionId: stale, reward: 1 }))).toEqual(["orphan"]);
+  expect(statusesOf(await convert({ impressionId: stale, reward: 1 }))).toEqual(["unknown"]);
   // The isolate soon looks for a newer version.
   tick(15_000);
   await recommend(model, {}, { isolate });
@@ -186,6 +187,20 @@ it("is not mixed up with what was on its way when it was reset or reconfigured",
     expect(await stateOf(model)).toEqual(state);
     await expectConsistent(model);
   }
+});
+
+it("does not take the conversions of a deleted model for those of its namesake", async () => {
+  const model = await createModel();
+  const [impressionId] = await recommend(model);
+  await convert({ impressionId, reward: 1 }, { env: unreachable });
+  expect((await call("DELETE", `/v1/models/${model}`)).status).toBe(204);
+  tick();
+  await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner" });
+  expect(statusesOf(await convert([{ impressionId, reward: 1 }]))).toEqual(["unknown"]);
+  expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
+  vi.setSystemTime(closing(Date.now()));
+  await learnerOf(model).heal();
+  expect((await describeModel(model)).counts).toMatchObject({ orphan: 0, late: 0, applied: 0 });
 });
 
 it("leaves nothing of a model that is deleted", async () => {

@@ -1,29 +1,37 @@
 import { evictDurableObject } from "cloudflare:test";
-import { expect, it } from "vitest";
-import { call, convert, createModel, describeModel, learnerOf, recommend, show, statusesOf } from "./client.ts";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import { call, convert, createModel, describeModel, learnerOf, recommend, show, statusesOf, storedOf } from "./client.ts";
 import { closing, DAY_MS, forgetting, ring, useClock } from "./clock.ts";
+import { logOf } from "./fold.ts";
 
 useClock();
+
+const ask = (model: string, body: object = {}, key?: string) => call("POST", `/v1/models/${model}/recommendations`, body, { key });
+const incidentsOf = async (model: string) => (await describeModel(model)).incidents;
 
 it("takes no more open impressions than it may, and has room again when books are closed", async () => {
   const model = await createModel({ limits: { open: 3 } });
   const shown = { action: "mug", shownAt: Date.now(), id: "shop-1" };
+  const register = async (id: string) => (await call("POST", `/v1/models/${model}/impressions`, [{ ...shown, id }])).body.impressions;
   await recommend(model, { limit: 2 });
-  const full = { status: 429, body: { title: "Too many requests", detail: expect.stringContaining("3 open impressions") } };
-  expect(await call("POST", `/v1/models/${model}/recommendations`, { limit: 2 })).toMatchObject(full);
   await show(model, shown);
-  expect(await call("POST", `/v1/models/${model}/recommendations`, {})).toMatchObject(full);
-  expect(await call("POST", `/v1/models/${model}/impressions`, [{ ...shown, id: "shop-2" }])).toMatchObject(full);
+  const [leftOut, other] = await recommend(model, { limit: 2 });
+  expect(await register("shop-2")).toMatchObject([{ status: "unsampled" }]);
   // Known events need no room.
-  expect((await call("POST", `/v1/models/${model}/impressions`, [shown])).body.impressions).toMatchObject([{ status: "duplicate" }]);
+  expect(await register("shop-1")).toMatchObject([{ status: "duplicate" }]);
   const line = { type: "impression", id: "shop-3", action: "mug", shownAt: Date.now() };
+  const full = { status: 429, body: { title: "Too many requests", detail: expect.stringContaining("3 open impressions") } };
   expect(await call("POST", `/v1/models/${model}/events`, JSON.stringify(line))).toMatchObject(full);
   await evictDurableObject(learnerOf(model));
-  expect(await call("POST", `/v1/models/${model}/recommendations`, {})).toMatchObject(full);
-  expect((await describeModel(model)).counts.impressions).toBe(3);
+  await recommend(model);
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3 }, incidents: { unsampled: 4, refused: 0 } });
+  const conversions = [leftOut, other].map((impressionId) => ({ impressionId, reward: 1 }));
+  expect(statusesOf(await convert(conversions))).toEqual(["unsampled", "unsampled"]);
+  expect((await describeModel(model)).counts).toMatchObject({ orphan: 0, late: 0, applied: 0 });
   await ring(model, closing(Date.now()));
   await recommend(model, { limit: 3 });
-  expect((await call("POST", `/v1/models/${model}/recommendations`, {})).status).toBe(429);
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 6 }, incidents: { unsampled: 4 } });
 });
 
 it("takes a longer body only for a log, even of a model called events", async () => {
@@ -37,38 +45,160 @@ it("takes a longer body only for a log, even of a model called events", async ()
 it("has all its room again after each reset", async () => {
   const model = await createModel({ limits: { open: 3 } });
   for (let time = 0; time < 3; time++) {
-    await recommend(model, { limit: 2 });
-    expect((await call("POST", `/v1/models/${model}/recommendations`, { limit: 2 })).status).toBe(429);
+    await recommend(model, { limit: 3 });
+    await recommend(model);
+    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3 }, incidents: { unsampled: 1 } });
     expect((await call("POST", `/v1/models/${model}/reset`, {})).status).toBe(200);
   }
-  await recommend(model, { limit: 3 });
 });
 
-it("goes on showing at the edge, and counts what is beyond the limit", async () => {
+it("goes on showing at the edge, and learns again when there is room", async () => {
   const model = await createModel({ serving: "edge", limits: { open: 2 } });
-  for (let n = 0; n < 3; n++) await recommend(model);
-  const [impressionId] = await recommend(model, { limit: 2 });
-  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { refused: 3, dropped: 0 } });
-  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["orphan"]);
+  await recommend(model, { limit: 2 });
+  const [impressionId] = await recommend(model, { limit: 3 });
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { unsampled: 3, refused: 0, dropped: 0 } });
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["unsampled"]);
   await ring(model, closing(Date.now()));
+  // The isolate learns of the room when it reports what it has left out.
   await recommend(model);
-  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3 }, incidents: { refused: 3 } });
+  await recommend(model);
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3 }, incidents: { unsampled: 4 } });
+});
+
+it("refuses and counts what isolates show beyond the limit before they know of it", async () => {
+  const model = await createModel({ serving: "edge", limits: { open: 2 } });
+  const [impressionId] = await recommend(model, { limit: 3 });
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { refused: 1 } });
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
 });
 
 it("takes no more bytes than it may, and has room again when they are forgotten", async () => {
   const model = await createModel({ limits: { bytes: 1_000_000 }, retention: { ms: DAY_MS } });
   const context = { text: Array.from({ length: 64 }, (_, n) => `${n}`.padEnd(250)) };
-  const fill = () => call("POST", `/v1/models/${model}/recommendations`, { context, limit: 3 });
-  let replies = 0;
-  while ((await fill()).status === 201) replies++;
-  expect(replies).toBeGreaterThan(10);
-  expect(replies).toBeLessThan(40);
-  expect((await describeModel(model)).bytes).toBeGreaterThan(1_000_000);
-  expect(await fill()).toMatchObject({ status: 429, body: { detail: expect.stringContaining("1000000 bytes") } });
-  expect((await call("POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }])).status).toBe(429);
+  const learnt = async () => {
+    const { impressions } = (await describeModel(model)).counts;
+    await recommend(model, { context });
+    return (await describeModel(model)).counts.impressions > impressions;
+  };
+  let [shown, last] = [0, 0];
+  for (; (await describeModel(model)).bytes < 1_000_000; shown++) if (await learnt()) last = shown;
+  expect(last).toBeGreaterThan(30);
+  expect(shown).toBeLessThan(200);
+  expect(await learnt()).toBe(false);
+  const registered = await call("POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }]);
+  expect(registered.body.impressions).toMatchObject([{ status: "unsampled" }]);
   const shownAt = Date.now();
   await ring(model, closing(shownAt));
-  expect((await fill()).status).toBe(429);
+  expect(await learnt()).toBe(false);
   await ring(model, forgetting(shownAt, DAY_MS));
-  expect((await fill()).status).toBe(201);
+  expect(await learnt()).toBe(true);
+});
+
+it("stores at most 4 kB of a page's request, and 600 bytes for each item", async () => {
+  const model = await createModel();
+  const catalogue = Array.from({ length: 40 }, (_, i) => ({ id: `product-${i}`, features: { brand: `brand ${i % 7}`, size: `${i}` } }));
+  await call("PUT", `/v1/models/${model}/actions`, catalogue);
+  const context = Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`feature-${i}`, "x".repeat(240)]));
+  const { bytes } = await describeModel(model);
+  const requests = 50;
+  for (let n = 0; n < requests; n++) {
+    const keys = ["visitor", "session", "cart", "order"].map((name) => `${name} ${n}`);
+    const asked = await ask(model, { limit: 20, context, keys }, env.AFTERCLICK_PUBLISHABLE_KEY);
+    expect(asked.body.actions).toHaveLength(20);
+  }
+  const stored = ((await describeModel(model)).bytes - bytes) / requests;
+  expect(stored).toBeGreaterThan(4000);
+  expect(stored).toBeLessThan(4096 + 20 * 600);
+});
+
+describe("near a limit", () => {
+  it.each(["learner", "edge"])("the %s keeps a sample, whose share halves with the room that is left", async (serving) => {
+    const model = await createModel({ serving, limits: { open: 64 } });
+    const shares: number[] = [];
+    for (let n = 0; n < 48; n++) await recommend(model);
+    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 48 }, incidents: { unsampled: 0 } });
+    for (let n = 0; n < 60; n++) await recommend(model);
+    const lines = (await logOf(model)).filter(({ type }) => type === "impression");
+    for (const { sampling = 0 } of lines) shares.push(sampling as number);
+    expect(shares.slice(0, 48)).toEqual(new Array(48).fill(0));
+    expect(shares.toSorted((a, b) => a - b)).toEqual(shares);
+    expect(shares.at(-1)).toBeGreaterThanOrEqual(1);
+    const { counts, incidents } = await describeModel(model);
+    expect(counts.impressions).toBeLessThan(64);
+    expect(counts.impressions + incidents.unsampled).toBe(108);
+    expect(incidents.refused).toBe(0);
+  });
+
+  it("a conversion with a join key that meets nothing is not called an orphan, and waits all the same", async () => {
+    const model = await createModel({ limits: { open: 1 } });
+    await recommend(model);
+    const buy = (key: string) => convert({ model, key, reward: 1 });
+    expect(statusesOf(await buy("order-1"))).toEqual(["orphan"]);
+    await recommend(model, { keys: ["order-2"] });
+    const { body } = await buy("order-2");
+    expect(body.conversions).toMatchObject([{ status: "unsampled", detail: expect.stringContaining("near its limits") }]);
+    expect((await describeModel(model)).counts.orphan).toBe(2);
+  });
+});
+
+describe("impressions of pages", () => {
+  const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
+
+  it.each(["learner", "edge"])("are at most the model's pageShare of what the %s learns from", async (serving) => {
+    const model = await createModel({ serving, pageShare: 0.5 });
+    await ask(model, {}, key);
+    for (let n = 0; n < 4; n++) await recommend(model);
+    for (let n = 0; n < 8; n++) await ask(model, {}, key);
+    const { counts, incidents } = await describeModel(model);
+    // An isolate knows what was in force when it last reported.
+    expect(counts.fromPages).toBeGreaterThanOrEqual(4);
+    expect(counts.fromPages).toBeLessThanOrEqual(5);
+    expect(counts.impressions).toBe(4 + counts.fromPages);
+    expect(incidents.unsampled).toBe(9 - counts.fromPages);
+  });
+
+  it("are left out altogether with a share of 0, and so are their conversions", async () => {
+    const model = await createModel({ pageShare: 0, local: true });
+    const asked = await ask(model, {}, key);
+    const item = { action: "mug", shownAt: Date.now(), id: "page-1" };
+    const registered = await call("POST", `/v1/models/${model}/impressions`, [item], { key });
+    expect(registered.body.impressions).toMatchObject([{ status: "unsampled" }]);
+    const ids = [asked.body.actions[0].impressionId, registered.body.impressions[0].impressionId];
+    expect(statusesOf(await convert(ids.map((impressionId) => ({ impressionId, reward: 1 }))))).toEqual(["unsampled", "unsampled"]);
+    await recommend(model);
+    expect((await describeModel(model)).counts).toMatchObject({ impressions: 1, fromPages: 0, orphan: 0 });
+  });
+});
+
+describe("deferred impressions", () => {
+  const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
+  const activate = async (id: string) => (await call("POST", `/v1/impressions/${id}/activate`)).status;
+
+  it("have a limit of their own, of which pages have half, and leave the open ones their room", async () => {
+    const model = await createModel({ limits: { open: 2, deferred: 4 } });
+    expect((await ask(model, { limit: 2, defer: true }, key)).status).toBe(201);
+    const full = { status: 429, body: { detail: expect.stringContaining("as many deferred impressions as it may: 4") } };
+    expect(await ask(model, { defer: true }, key)).toMatchObject(full);
+    expect((await ask(model, { limit: 2, defer: true })).status).toBe(201);
+    expect(await ask(model, { defer: true })).toMatchObject(full);
+    await recommend(model, { limit: 2 });
+    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { unsampled: 0 } });
+  });
+
+  it("are refused and counted at the edge", async () => {
+    const model = await createModel({ serving: "edge", limits: { deferred: 3 } });
+    const [first] = await recommend(model, { limit: 3, defer: true });
+    const [beyond] = await recommend(model, { defer: true });
+    expect(await incidentsOf(model)).toMatchObject({ refused: 1 });
+    expect([await activate(first), await activate(beyond)]).toEqual([200, 404]);
+  });
+
+  it("expire, and make room for others", async () => {
+    const model = await createModel({ limits: { deferred: 2 }, deferral: { ms: 60_000 } });
+    const [early] = await recommend(model, { limit: 2, defer: true, context: { country: "PT" }, keys: ["visitor-1"] });
+    vi.setSystemTime(Date.now() + 60_001);
+    expect((await ask(model, { defer: true })).status).toBe(201);
+    expect(await activate(early)).toBe(404);
+    expect(await storedOf(model)).not.toMatch(/PT/);
+  });
 });

@@ -180,7 +180,11 @@ it("goes on with a model that was made when it was not yet kept when a conversio
   const [impressionId, other] = await show(model, {}, {});
   await convert({ impressionId, reward: 1 });
   await runInDurableObject(learnerOf(model), (_, { storage }) => {
-    storage.sql.exec("ALTER TABLE impressions DROP COLUMN page; ALTER TABLE model DROP COLUMN heard; DROP TABLE schema");
+    storage.sql.exec(
+      `DROP TABLE lists; DROP TABLE erased; DROP INDEX impressions_deferred; ALTER TABLE impressions DROP COLUMN list;
+       ALTER TABLE impressions DROP COLUMN sampling; ALTER TABLE impressions DROP COLUMN page;
+       ALTER TABLE model DROP COLUMN sampled; ALTER TABLE model DROP COLUMN heard; DROP TABLE schema`,
+    );
   });
   await evictDurableObject(learnerOf(model));
   tick();

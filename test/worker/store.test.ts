@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { uuidAt } from "../../worker/domain/token.ts";
 import { enter } from "../../worker/learner/ledger.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
-import { call, createModel, learnerOf, show } from "./client.ts";
+import { call, createModel, describeModel, learnerOf, show } from "./client.ts";
 import { useClock } from "./clock.ts";
 
 useClock();
@@ -29,7 +29,7 @@ it("sums up a closed bucket after an erasure, and no open one, not even the firs
   });
   const log = lines.map((line) => JSON.stringify(line)).join("\n");
   expect((await call("POST", `/v1/models/${model}/events`, log)).body).toMatchObject({ impressions: 3 });
-  expect(await learnerOf(model).erase(lines[0].id)).toEqual({ value: true });
+  expect(await learnerOf(model).erase(lines[0].id, (await describeModel(model)).generation)).toEqual({ value: true });
   const { buckets } = (await call("GET", `/v1/models/${model}/metrics`)).body;
   expect(buckets).toEqual([{ start: watermark, arm: "policy", impressions: 2, converted: 0, reward: 0, closed: false }]);
 });

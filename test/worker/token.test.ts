@@ -12,7 +12,9 @@ const impression: Impression = {
   model: "shop",
   action: "mug",
   probability: 0.25,
+  generation: shownAt - 1,
   modelVersion: 2 ** 40 + 7,
+  sampling: 3,
   windowEndsAt: shownAt + 86_400_000,
 };
 
@@ -37,7 +39,7 @@ it("tells any impression back", async () => {
       fc.stringMatching(/^[a-z]{1,64}$/),
       fc.nat({ max: 2 ** 31 }),
       async (time, bytes, model, modelVersion) => {
-        const given = { id: uuidAt(time, bytes), model, action: "a", modelVersion, windowEndsAt: time + 5 };
+        const given = { id: uuidAt(time, bytes), model, action: "a", generation: time, modelVersion, sampling: 0, windowEndsAt: time + 5 };
         expect(shownAtOf(given.id)).toBe(time);
         expect(given.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
         expect(given.id >= firstIdAt(time) && given.id < firstIdAt(time + 1)).toBe(true);
@@ -142,7 +144,9 @@ describe("forged with another key under our key id", () => {
     ["action", 28],
     ["probability", 32],
     ["model version", 38],
-    ["model", 39],
+    ["generation", 44],
+    ["sampling", 45],
+    ["model", 46],
   ])("a changed %s is refused", async (_, offset) => {
     const signer = TokenSigner.create(ours);
     const change = (bytes: Uint8Array) => {
@@ -161,7 +165,7 @@ describe("forged with another key under our key id", () => {
   it("our own key does not make another version ours", async () => {
     const signer = TokenSigner.create(ours);
     const forged = await resigned(signer.sign(impression), ours, (bytes) => {
-      bytes[0] = 2;
+      bytes[0] = 1;
     });
     expect(signer.verify(forged, shownAt)).toBeUndefined();
   });

@@ -4,6 +4,9 @@ import type { AppendedImpression } from "./impression.ts";
 /** Result of entering a delivered conversion. */
 export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
 
+/** Result of taking a conversion. `unsampled`: its impression was left out of learning. `unknown`: there is no such model. */
+export type IntakeStatus = LedgerStatus | "unsampled" | "unknown" | "refused";
+
 /** Status of a stored conversion. A void one was undone by a rollback; it is stored so that its repetition is a duplicate. */
 export type ConversionStatus = Exclude<LedgerStatus, "duplicate"> | "void";
 

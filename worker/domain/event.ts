@@ -35,6 +35,8 @@ export interface ByKey {
 export interface ConversionEvent extends Outcome {
   /** UUID of the impression. */
   readonly impression: string;
+  /** Start of the model that decided, as the impression's token states it. Absent if the event did not come with a token. */
+  readonly generation?: number;
 }
 
 /** The name under which a keyed event waits for its impression. */

@@ -45,6 +45,8 @@ export interface ImpressionRow {
   readonly keys: readonly KeyHashes[];
   /** Whether a page asked for it or registered it, with a publishable key. */
   readonly byPage: boolean;
+  /** Exponent j of the sampling by which it was kept: it stands for 2^j impressions. Absent: 0. */
+  readonly sampling?: number;
 }
 
 /** The places of an impression in its policies. */
@@ -59,6 +61,7 @@ export type ImpressionState = "live" | "deferred" | "void";
 
 export interface StoredImpression extends Omit<ImpressionRow, "keys">, Marks {
   readonly seq: number;
+  readonly sampling: number;
   readonly state: ImpressionState;
   /** Reward that the policies have observed; null before the first conversion. */
   readonly reward: number | null;

@@ -1,6 +1,8 @@
 /** The giver of a join key. A key of a page and the same key of a backend have different hashes. */
 export type KeyGiver = "backend" | "page";
 
+export const giverOf = (byPage: boolean): KeyGiver => (byPage ? "page" : "backend");
+
 /** The hashes of one join key, one per value of the secret. The first is stored; the others find what was stored before a rotation. */
 export type KeyHashes = readonly string[];
 

@@ -53,7 +53,11 @@ export interface ModelConfig extends LearntConfig {
     readonly open: number;
     /** Most bytes stored. */
     readonly bytes: number;
+    /** Most impressions that wait to be shown. Pages may have half of them. */
+    readonly deferred: number;
   };
+  /** How long a deferred impression waits to be shown. */
+  readonly deferral: { readonly ms: number };
   /** How long rows are kept after their bucket closes. */
   readonly retention: { readonly ms: number };
   /** Least time between two publications. */
@@ -65,6 +69,8 @@ export interface ModelConfig extends LearntConfig {
   readonly pageKeys: PageKeys;
   /** Most items of one recommendation to a page. */
   readonly pageLimit: number;
+  /** Greatest share of impressions of pages among those that the model learns from. */
+  readonly pageShare: number;
   /** Greatest norm of a feature vector of a model without an encoder. An encoder's vectors lie in the unit ball. */
   readonly featureNorm: number;
 }
@@ -98,47 +104,54 @@ function checkLocal({ local, policy, options, holdout, shadows }: ModelConfig, s
   if (holdout > 0 || shadows.length > 0) throw new Problem(422, "local: expected no holdout and no shadows, of which pages know nothing");
 }
 
-function modelConfig(body: ModelBody): ModelConfig {
-  const { window, reward = { min: 0, max: 1 }, seed = 0, goals = null } = body;
-  const factory = factoryOf(body.policy ?? DEFAULT_POLICY);
+const DEFAULTS = {
+  reward: { min: 0, max: 1 },
+  seed: 0,
+  goals: null,
+  serving: "edge",
+  draws: 100,
+  greedy: false,
+  holdout: 0,
+  minimumShare: 0,
+  defaultAction: null,
+  limits: { open: 200_000, bytes: 2_000_000_000, deferred: 10_000 },
+  deferral: { ms: 3_600_000 },
+  retention: { ms: 30 * DAY_MS },
+  publish: { ms: 60_000 },
+  local: false,
+  pageActions: false,
+  pageKeys: "own",
+  pageLimit: 20,
+  pageShare: 1,
+  featureNorm: 1,
+} satisfies Partial<ModelConfig>;
+
+/** Adds the defaults of options that a configuration does not name, because its model was made before they existed. */
+export function withDefaults(config: Readonly<Record<string, unknown>>): ModelConfig {
+  return { ...DEFAULTS, ...config, limits: { ...DEFAULTS.limits, ...(config.limits as object | undefined) } } as ModelConfig;
+}
+
+function modelConfig({ policy = DEFAULT_POLICY, shadows = [], ...body }: ModelBody): ModelConfig {
+  const factory = factoryOf(policy);
   const options = { ...body.options };
   if (body.encoder && "domain" in options) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
   const encoding = body.encoder ?? ("dimension" in options || "domain" in options ? null : defaultEncoder);
   return acceptable(() => {
     const encoderOptions = encoding && encoder(encoding as unknown as EncoderOptions).options;
-    const count = 1 + (body.shadows?.length ?? 0);
+    const count = 1 + shadows.length;
     const descriptor = describe(factory, options, encoderOptions?.dimension, count);
     const dimension = "dimension" in descriptor.options ? (descriptor.options.dimension as number) : undefined;
     if (encoderOptions && dimension !== undefined && dimension !== encoderOptions.dimension) {
       throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
     }
-    const names = (body.shadows ?? []).map(({ name }) => name);
-    if (new Set(names).size < names.length) throw new RangeError("shadows: expected each name once");
-    const { retention = { ms: 30 * DAY_MS }, publish = { ms: 60_000 } } = body;
-    return {
+    if (new Set(shadows.map(({ name }) => name)).size < shadows.length) throw new RangeError("shadows: expected each name once");
+    return withDefaults({
+      ...body,
       policy: factory.id,
       options: descriptor.options,
-      window,
-      reward,
       encoder: encoderOptions,
-      seed,
-      goals,
-      shadows: (body.shadows ?? []).map((shadow) => shadowOf(shadow, encoderOptions?.dimension ?? dimension, count)),
-      serving: "edge",
-      draws: body.draws ?? 100,
-      greedy: body.greedy ?? false,
-      holdout: body.holdout ?? 0,
-      minimumShare: body.minimumShare ?? 0,
-      defaultAction: body.defaultAction ?? null,
-      limits: { open: body.limits?.open ?? 200_000, bytes: body.limits?.bytes ?? 2_000_000_000 },
-      retention,
-      publish,
-      local: body.local ?? false,
-      pageActions: body.pageActions ?? false,
-      pageKeys: body.pageKeys ?? "own",
-      pageLimit: body.pageLimit ?? 20,
-      featureNorm: body.featureNorm ?? 1,
-    };
+      shadows: shadows.map((shadow) => shadowOf(shadow, encoderOptions?.dimension ?? dimension, count)),
+    });
   });
 }
 

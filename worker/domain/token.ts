@@ -11,8 +11,12 @@ export interface Impression {
   readonly action: string;
   /** Propensity of the action at its place. Absent if the policy does not know it. */
   readonly probability?: number;
+  /** Start of the model that decided, in ms since 1970. A namesake that is created after its deletion has another one. */
+  readonly generation: number;
   /** Version of the model that decided. */
   readonly modelVersion: number;
+  /** Exponent of the sampling in force, see `sampling.ts`. */
+  readonly sampling: number;
   /** Milliseconds since 1970. */
   readonly windowEndsAt: number;
 }
@@ -25,10 +29,10 @@ export interface TokenContent extends Omit<Impression, "action"> {
 /** Clocks may differ by this much before a time counts as lying in the future, in ms. */
 export const CLOCK_TOLERANCE_MS = 300_000;
 
-const VERSION = 1;
+const VERSION = 2;
 const MAC_BYTES = 16;
-/** Size of version, key id, UUID, window end, action hash, probability and model version. The model's name and the MAC follow. */
-const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6;
+/** Size of version, key id, UUID, window end, action hash, probability, model version, generation and sampling. The model's name and the MAC follow. */
+const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6 + 6 + 1;
 const TWO_TO_32 = 2 ** 32;
 /** Most cached action hashes. A catalogue has at most 1,000 actions. */
 const MOST_ACTIONS = 4096;
@@ -75,6 +79,8 @@ export class TokenSigner {
     setUint32(bytes, 25, hash32(impression.action));
     setUint32(bytes, 29, bitsOf(impression.probability ?? Number.NaN));
     setUint48(bytes, 33, impression.modelVersion);
+    setUint48(bytes, 39, impression.generation);
+    bytes[45] = impression.sampling;
     bytes.set(name, FIXED_BYTES);
     const end = bytes.length - MAC_BYTES;
     bytes.set(macOf(key, bytes.subarray(0, end)), end);
@@ -93,6 +99,8 @@ export class TokenSigner {
       actionHash: view.getUint32(25),
       ...(!Number.isNaN(probability) && { probability }),
       modelVersion: getUint48(view, 33),
+      generation: getUint48(view, 39),
+      sampling: bytes[45],
       model: decoder.decode(bytes.subarray(FIXED_BYTES, bytes.length - MAC_BYTES)),
     };
     return shownAtOf(content.id) > now + CLOCK_TOLERANCE_MS ? undefined : content;

@@ -137,11 +137,12 @@ export function createApp() {
     })
     .get("/v1/models/:model/metrics", secretKey, model, async (c) => {
       const { model } = c.req.valid("param");
-      const { recent, ...metrics } = await learner(c.env, model, (stub) => stub.metrics());
+      const { recent, generation, ...metrics } = await learner(c.env, model, (stub) => stub.metrics());
       const signer = tokens(c.env);
-      const named = recent.map((impression) => {
+      const named = recent.map(({ sampling, ...impression }) => {
         const { impressionId: id, shownAt } = impression;
-        return { ...impression, impressionId: signer.sign({ ...impression, id, model, windowEndsAt: shownAt + metrics.windowMs }) };
+        const token = { ...impression, id, model, generation, sampling, windowEndsAt: shownAt + metrics.windowMs };
+        return { ...impression, impressionId: signer.sign(token) };
       });
       return c.json({ ...metrics, recent: named }, 200);
     })
@@ -173,9 +174,10 @@ export function createApp() {
       const signer = tokens(c.env);
       const byPage = isByPage(c);
       const keys = hashed(c.env, model, request.keys, byPage);
-      const { actions, ...decision } = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
+      const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
+      const { actions, generation: _, sampling: __, ...decision } = recommended;
       const ranking = actions.map(({ id, action, ...scores }) => ({
-        impressionId: signer.sign({ ...decision, id, model, action, probability: scores.probability }),
+        impressionId: signer.sign({ ...recommended, id, model, action, probability: scores.probability }),
         id: action,
         ...scores,
       }));
@@ -212,7 +214,7 @@ export function createApp() {
       return c.json({ impressionId, status }, 200);
     })
     .delete("/v1/impressions/:id", secretKey, async (c) => {
-      await ofToken(c.env, c.req.param("id"), ({ id, model }) => learner(c.env, model, (stub) => stub.erase(id)));
+      await ofToken(c.env, c.req.param("id"), ({ id, model, generation }) => learner(c.env, model, (stub) => stub.erase(id, generation)));
       return c.body(null, 204);
     })
     .post("/v1/conversions", forgeryLimit, signed, valid("json", conversionsBody), async (c) => {

@@ -1,6 +1,7 @@
 import { closesAt } from "../domain/bucket.ts";
 import type { ConversionEvent, KeyedEvent, Outcome } from "../domain/event.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
+import { isKept } from "../domain/sampling.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf, type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, graceMs, secret } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
@@ -10,7 +11,7 @@ import type { Intake } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
 
 /** Result of a conversion: the learner's, or `accepted` if only KV took it. */
-type Result = Omit<Intake, "status"> & { readonly status: Intake["status"] | "accepted" };
+type Result = Pick<Intake, "detail"> & { readonly status: Intake["status"] | "accepted" };
 
 export type ConversionResult = Result & ({ readonly impressionId: string } | { readonly key: string });
 
@@ -46,6 +47,7 @@ export async function takeConversions(env: Environment, name: string, body: Conv
       const token = "key" in item ? null : signer.verify(item.impressionId, now);
       const refusal = untimely(token, outcome.at, now);
       if (token === undefined) results[place] = { status: "unknown" };
+      else if (token && !isKept(token.id, token.sampling)) results[place] = { status: "unsampled" };
       else if (refusal) results[place] = { status: "refused", detail: refusal };
       else if (token) deliveries.set(place, ofImpression(env, token, outcome, now));
       else if ("key" in item) deliveries.set(place, ofKey(env, item, outcome));
@@ -68,12 +70,12 @@ function untimely(token: TokenContent | null | undefined, at: number, now: numbe
   return undefined;
 }
 
-function ofImpression(env: Environment, { id, model, windowEndsAt }: TokenContent, outcome: Outcome, now: number): Delivery {
+function ofImpression(env: Environment, { id, model, generation, windowEndsAt }: TokenContent, outcome: Outcome, now: number): Delivery {
   const shownAt = shownAtOf(id);
   const timing = { windowMs: windowEndsAt - shownAt, graceMs: graceMs(env) };
   return {
     model,
-    event: { impression: id, ...outcome },
+    event: { impression: id, generation, ...outcome },
     journal: new EventJournal(env.EVENTS, model, timing),
     inTime: now <= closesAt(shownAt, timing) - LIST_LAG_MS,
   };
@@ -97,10 +99,11 @@ async function deliver(env: Environment, deliveries: ReadonlyMap<number, Deliver
     ]);
     const settled = entries.map(async ([place, { event, journal, inTime }], i) => {
       if (intakes.status === "fulfilled") {
-        const intake = (intakes.value as readonly Intake[])[i];
-        results[place] = intake;
-        // A refused event leaves the journal. If KV fails, closing passes over the event, and it expires.
-        if (intake.status === "refused" || intake.status === "unknown") await journal?.delete(event as ConversionEvent).catch(() => {});
+        const { erased, ...result } = (intakes.value as readonly Intake[])[i];
+        results[place] = result;
+        // Such an event leaves the journal. If KV fails, closing passes over the event, and it expires.
+        if (erased || result.status === "refused" || result.status === "unknown")
+          await journal?.delete(event as ConversionEvent).catch(() => {});
         return;
       }
       const kept =

@@ -54,9 +54,16 @@ function lineOf(row: LogRow): object {
     if (conversion.goal === "") return { type: "erased", seq: row.seq, id: row.impression };
     return hash === null ? conversion : { ...conversion, hash, action };
   }
-  const { features, keys: hashes, name: _, slots: __, erased, byPage, ...impression } = row;
+  const { features, keys: hashes, name: _, slots: __, erased, byPage, sampling, ...impression } = row;
   if (erased) return { type: "erased", seq: row.seq, id: row.id };
-  return { ...impression, shownAt: shownAtOf(row.id), features: Array.from(features), hashes, ...(byPage && { byPage }) };
+  return {
+    ...impression,
+    shownAt: shownAtOf(row.id),
+    features: Array.from(features),
+    hashes,
+    ...(byPage && { byPage }),
+    ...(sampling > 0 && { sampling }),
+  };
 }
 
 /**
@@ -91,7 +98,7 @@ async function pastLineOf(item: PastItem, reading: Reading): Promise<PastImpress
 }
 
 async function pastImpression(item: Extract<PastItem, { type: "impression" }>, reading: Reading): Promise<PastImpression> {
-  const { id, shownAt, features, hashes, arm, state, byPage, decision } = item;
+  const { id, shownAt, features, hashes, arm, state, byPage, sampling, decision } = item;
   if (UUID.test(id) && shownAtOf(id) !== shownAt) throw new Problem(422, `shownAt: expected the time of the id, ${shownAtOf(id)}`);
   const given = { ...item, context: item.context ?? undefined, probability: item.probability ?? decision?.probability };
   const shown = UUID.test(id)
@@ -100,7 +107,7 @@ async function pastImpression(item: Extract<PastItem, { type: "impression" }>, r
   reading.uuids.set(id, shown.id);
   // A log has the hashes of the keys that counted.
   const keys = [...shown.keys.backend, ...hashes.map((hash) => [hash])];
-  return { type: "impression", ...shown, keys: { backend: keys, page: keys }, features, arm, state, byPage };
+  return { type: "impression", ...shown, keys: { backend: keys, page: keys }, features, arm, state, byPage, sampling };
 }
 
 function pastConversion(item: Extract<PastItem, { type: "conversion" }>, { uuids }: Reading): PastConversion {

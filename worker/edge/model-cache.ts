@@ -1,9 +1,10 @@
 import { Catalogue } from "../domain/catalogue.ts";
 import { type DecisionRequest, decide, type Served } from "../domain/decision.ts";
-import type { RequestKeys } from "../domain/join-key.ts";
+import { giverOf, type RequestKeys } from "../domain/join-key.ts";
 import { featurizer } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
 import { decodePublication, isNewer, type Publication } from "../domain/publication.ts";
+import { EVERYTHING, isKept, sampled } from "../domain/sampling.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";
@@ -25,6 +26,8 @@ interface Held extends Pick<Publication, "generation" | "version"> {
 export class ModelCache {
   readonly #model: string;
   readonly #outbox = new Outbox();
+  /** The sampling in force when the learner last took impressions. */
+  #sampling = EVERYTHING;
   #held?: Held;
   #checkedAt = 0;
   /** When the running look-up began. Its promise belongs to one request, and no other request may await it. */
@@ -54,9 +57,12 @@ export class ModelCache {
     if (!served) return learner(env, this.#model, (stub) => stub.recommend({ ...request, keys }), { retry: false });
     const { defer, ...decision } = request;
     const { config, version } = served;
-    const { arm, rows, actions } = decide(served, decision, keys, now);
-    if (this.#outbox.put({ generation, rows, deferred: defer }, now)) context.waitUntil(this.#register(env));
-    return { modelVersion: version, policy: config.policy, arm, windowEndsAt: now + config.window.ms, actions };
+    const { arm, rows: all, actions } = decide(served, decision, keys, now);
+    const sampling = this.#sampling[giverOf(request.byPage)];
+    const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
+    const shown = { generation, rows, unsampled: all.length - rows.length, deferred: defer };
+    if (this.#outbox.put(shown, now)) context.waitUntil(this.#register(env));
+    return { generation, sampling, modelVersion: version, policy: config.policy, arm, windowEndsAt: now + config.window.ms, actions };
   }
 
   /** Takes the learner's newest publication. */
@@ -104,7 +110,8 @@ export class ModelCache {
 
   async #register(env: Environment): Promise<void> {
     await this.#outbox.send(async (registration) => {
-      const { newest } = await learner(env, this.#model, (stub) => stub.registerShown(registration));
+      const { newest, sampling } = await learner(env, this.#model, (stub) => stub.registerShown(registration));
+      this.#sampling = sampling;
       // The learner has published since, so the next request looks for it.
       if (this.#held && newest > this.#held.version) this.#checkedAt = 0;
     });

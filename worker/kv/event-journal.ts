@@ -34,12 +34,9 @@ export class EventJournal {
   async bucketsWithMissing(): Promise<number[]> {
     const prefix = `owed/event/${this.#model}/`;
     const buckets = new Set<number>();
-    let cursor: string | undefined;
-    do {
-      const page: KVNamespaceListResult<unknown, string> = await this.#kv.list({ prefix, cursor });
-      for (const { name } of page.keys) buckets.add(Number(name.slice(prefix.length).split("/")[0]));
-      cursor = page.list_complete ? undefined : page.cursor;
-    } while (cursor);
+    for await (const keys of this.#keys(prefix)) {
+      for (const { name } of keys) buckets.add(Number(name.slice(prefix.length).split("/")[0]));
+    }
     return [...buckets];
   }
 
@@ -47,21 +44,23 @@ export class EventJournal {
     await this.#kv.delete(await this.#key(event));
   }
 
-  /** Deletes all events of an impression. */
+  /** Deletes all events of an impression, and the notes that they are missing. */
   async erase(impression: string): Promise<void> {
-    for await (const events of this.#list(this.#impression(impression))) await Promise.all(events.map((event) => this.delete(event)));
+    for (const prefix of [this.#impression(impression), `owed/${this.#impression(impression)}`]) {
+      for await (const keys of this.#keys(prefix)) await Promise.all(keys.map(({ name }) => this.#kv.delete(name)));
+    }
   }
 
   /** Events of impressions shown in a bucket, page by page. A page may be empty. */
-  list(bucket: number): AsyncGenerator<ConversionEvent[]> {
-    return this.#list(this.#bucket(bucket));
+  async *list(bucket: number): AsyncGenerator<ConversionEvent[]> {
+    for await (const keys of this.#keys(this.#bucket(bucket))) yield keys.flatMap(({ metadata }) => metadata ?? []);
   }
 
-  async *#list(prefix: string): AsyncGenerator<ConversionEvent[]> {
+  async *#keys(prefix: string): AsyncGenerator<KVNamespaceListKey<ConversionEvent>[]> {
     let cursor: string | undefined;
     do {
       const page: KVNamespaceListResult<ConversionEvent, string> = await this.#kv.list({ prefix, cursor });
-      yield page.keys.flatMap(({ metadata }) => metadata ?? []);
+      yield page.keys;
       cursor = page.list_complete ? undefined : page.cursor;
     } while (cursor);
   }

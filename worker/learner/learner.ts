@@ -4,16 +4,17 @@ import { bucketAt } from "../domain/bucket.ts";
 import { Catalogue } from "../domain/catalogue.ts";
 import { decide, type Served } from "../domain/decision.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
-import type { ImpressionRow, StoredImpression } from "../domain/impression.ts";
-import type { KeyHashes } from "../domain/join-key.ts";
+import type { ImpressionRow } from "../domain/impression.ts";
+import { giverOf, type KeyHashes } from "../domain/join-key.ts";
 import { acceptable, configureModel, featurizer, learnsAlike, type ModelConfig } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import { encodePublication } from "../domain/publication.ts";
+import { exponentAt, NONE, type Sampling, sampled } from "../domain/sampling.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
-import type { Imported, Metrics, Rollback } from "../protocol/answers.ts";
+import type { Imported, Rollback } from "../protocol/answers.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 import type { Action, Features, ModelBody } from "../protocol/schema.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
@@ -113,7 +114,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       const { config, live } = this.#known();
       const [{ policy }] = await live.start();
-      const { converted, retracted, impressions, missed, refused, dropped, keptOut, collisions, ofPages, ...events } =
+      const { converted, retracted, impressions, missed, refused, dropped, unsampled, keptOut, collisions, ofPages, ...events } =
         this.#store.counters();
       const open = this.#store.impressions.liveSince(Date.now() - config.window.ms);
       const pending = open.impressions - open.observed;
@@ -121,9 +122,10 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const { version, at } = this.#store.published;
       return {
         model: this.#store.name,
+        generation: this.#store.generation,
         ...config,
         counts: { impressions, pending, converted, retracted, expired: impressions - pending - converted - retracted, ...events },
-        incidents: { missed, refused, dropped, keptOut, collisions, ofPages },
+        incidents: { missed, refused, dropped, unsampled, keptOut, collisions, ofPages },
         actions: this.#store.catalogue.size,
         bytes: this.#store.bytes,
         digest: policy.digest(),
@@ -136,7 +138,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  metrics(): Promise<Message.Answer<Metrics>> {
+  metrics(): Promise<Message.Answer<Message.Measurement>> {
     return answer(async () => {
       const { counts } = unwrapped(await this.describe());
       return measure(this.#store, this.#known().config, counts, Date.now());
@@ -158,14 +160,17 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       const { config, live } = this.#known();
       const policies = await live.start();
-      this.#admit(request.limit);
+      if (request.defer && this.#deferredRoom(request.byPage) < request.limit) {
+        throw new Problem(429, `the model holds as many deferred impressions as it may: ${config.limits.deferred}, half of them of pages`);
+      }
       // A clock that was set back must not reach into closed buckets, nor before a reset.
       const shownAt = Math.max(Date.now(), this.#store.watermark, this.#store.retainedSince);
       const { arm, rows, actions } = decide(this.#served(policies), request, request.keys, shownAt);
-      const modelVersion = this.#store.seq;
-      live.add(policies, rows, { deferred: request.defer });
+      const sampling = this.#sampling()[giverOf(request.byPage)];
+      const { seq: modelVersion, generation } = this.#store;
+      live.add(policies, sampled(rows, sampling), { deferred: request.defer });
       await this.#upkeep.arm(shownAt);
-      return { modelVersion, policy: config.policy, arm, windowEndsAt: shownAt + config.window.ms, actions };
+      return { generation, sampling, modelVersion, policy: config.policy, arm, windowEndsAt: shownAt + config.window.ms, actions };
     });
   }
 
@@ -174,7 +179,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return { config, featurize, catalogue: this.#store.catalogue, policies, version: this.#store.seq };
   }
 
-  registerShown({ batch, dropped, keptOut }: Message.Registration): Promise<Message.Answer<{ readonly newest: number }>> {
+  registerShown({ batch, dropped, keptOut }: Message.Registration): Promise<Message.Answer<Message.Registry>> {
     return answer(async () => {
       const { live } = this.#known();
       const policies = await live.start();
@@ -187,7 +192,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
         return generation === this.#store.generation && inTime && isCountable(policies, row);
       });
-      const fitting = timely.slice(0, Math.max(0, this.#room()));
+      const fitting = timely.filter(this.#fitting());
       for (const deferred of [false, true]) {
         const rows = fitting.flatMap((each) => (each.deferred === deferred ? [each.row] : []));
         if (rows.length > 0) live.add(policies, rows, { deferred });
@@ -197,10 +202,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         this.#store.database.count("refused", unknown.length - fitting.length);
         this.#store.database.count("dropped", dropped);
         this.#store.database.count("keptOut", keptOut);
+        this.#store.leaveOut(batch.reduce((sum, { unsampled }) => sum + unsampled, 0));
         if (shown.length > 0) this.#store.setLag(Math.max(0, now - Math.max(...shown)));
       });
       if (shown.length > 0) await this.#upkeep.arm(Math.min(...shown));
-      return { newest: this.#store.published.version };
+      return { newest: this.#store.published.version, sampling: this.#sampling() };
     });
   }
 
@@ -219,22 +225,23 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (byPage && !config.local) throw unauthorised();
       const policies = await live.start();
       const rows = rowsOf(items, { store: this.#store, config, featurize, policies, byPage }, this.#oldestOpen(Date.now()));
-      const earlier = rows.map(({ id, name }) => this.#store.impressions.registered(id, name));
-      if (byPage) this.#checkFree(items, rows, earlier);
-      this.#admit(earlier.filter((known) => known === undefined).length);
-      const added = live.add(policies, rows);
+      if (byPage) this.#checkFree(items, rows);
+      const sampling = this.#sampling()[giverOf(byPage)];
+      const added = live.add(policies, sampled(rows, sampling));
       await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
-      return added.map(({ row: { id, action, decision, version }, status }) => {
+      const { generation } = this.#store;
+      return added.map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
         const probability = decision?.probability;
         const windowEndsAt = shownAtOf(id) + config.window.ms;
-        return { id, action, ...(probability !== undefined && { probability }), modelVersion: version, windowEndsAt, status };
+        return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, status };
       });
     });
   }
 
   /** @throws {Problem} 409 if an id that a page gave belongs to another impression. */
-  #checkFree(items: readonly Message.Shown[], rows: readonly ImpressionRow[], earlier: readonly (StoredImpression | undefined)[]): void {
-    const place = rows.findIndex(({ action }, i) => items[i].taken || (earlier[i]?.action ?? action) !== action);
+  #checkFree(items: readonly Message.Shown[], rows: readonly ImpressionRow[]): void {
+    const isTaken = ({ id, name, action }: ImpressionRow) => (this.#store.impressions.registered(id, name)?.action ?? action) !== action;
+    const place = rows.findIndex((row, i) => items[i].taken || isTaken(row));
     if (place < 0) return;
     this.#store.transact(() => this.#store.database.count("collisions"));
     throw new Problem(409, `[${place}] id: belongs to another impression; give each impression an id of its own`);
@@ -305,8 +312,12 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  erase(id: string): Promise<Message.Answer<boolean>> {
-    return answer(async () => this.#store.exists && (await this.#erase([id])) > 0);
+  erase(id: string, generation: number): Promise<Message.Answer<boolean>> {
+    return answer(async () => {
+      if (!this.#store.exists || generation !== this.#store.generation || shownAtOf(id) < this.#store.retainedSince) return false;
+      await this.#erase([id]);
+      return true;
+    });
   }
 
   eraseKey(hashes: KeyHashes): Promise<Message.Answer<number>> {
@@ -321,14 +332,15 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   async #erase(ids: readonly string[]): Promise<number> {
     const { live } = this.#known();
     await live.start();
-    const known = ids.filter((id) => this.#store.impressions.find(id)?.erased === false);
-    if (known.length === 0) return 0;
     const journal = new EventJournal(this.env.EVENTS, this.#store.name, this.#upkeep.timing());
-    await Promise.all(known.map((id) => journal.erase(id)));
-    await live.snapshotAnd(() => {
-      for (const id of known) this.#store.erase(id);
-    });
-    return known.length;
+    await Promise.all(ids.map((id) => journal.erase(id)));
+    const left = ids.filter((id) => !this.#store.impressions.find(id)?.erased);
+    if (left.length > 0) {
+      await live.snapshotAnd(() => {
+        for (const id of left) this.#store.erase(id);
+      });
+    }
+    return left.length;
   }
 
   estimates(context?: Features): Promise<Message.Answer<readonly Message.Estimate[]>> {
@@ -381,6 +393,31 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     const { limits } = this.#known().config;
     const open = this.#store.impressions.countSince(this.#store.watermark);
     return this.#store.bytes >= limits.bytes ? 0 : limits.open - open;
+  }
+
+  /** How many more impressions may wait to be shown. Those of pages never take all places. */
+  #deferredRoom(byPage: boolean): number {
+    const { limits, deferral } = this.#known().config;
+    this.#store.transact(() => this.#store.impressions.deleteDeferred(Date.now() - deferral.ms));
+    return (byPage ? Math.floor(limits.deferred / 2) : limits.deferred) - this.#store.impressions.deferred;
+  }
+
+  /** Tells of one impression after the other whether it is within the limits. */
+  #fitting(): (shown: { readonly row: ImpressionRow; readonly deferred: boolean }) => boolean {
+    const rooms = new Map<string, number>();
+    return ({ row: { byPage }, deferred }) => {
+      const kind = deferred ? giverOf(byPage) : "open";
+      const room = rooms.get(kind) ?? (deferred ? this.#deferredRoom(byPage) : this.#room());
+      rooms.set(kind, room - 1);
+      return room > 0;
+    };
+  }
+
+  #sampling(): Sampling {
+    const { limits, pageShare } = this.#known().config;
+    const open = this.#store.impressions.countSince(this.#store.watermark);
+    const backend = exponentAt(Math.max(open / limits.open, this.#store.bytes / limits.bytes));
+    return { backend, page: this.#store.hasRoomForPages(pageShare) ? backend : NONE };
   }
 
   /** The objects of the stored configuration. After a change of configuration or a reset, they are made anew. */

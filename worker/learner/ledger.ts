@@ -11,6 +11,8 @@ export interface Entry {
   readonly status: LedgerStatus;
   /** Absent if the reward stays the same. */
   readonly change?: RewardChange;
+  /** Set if the impression was erased: nothing of the event may be stored anywhere. */
+  readonly erased?: true;
 }
 
 /** The part of a configuration that the ledger reads. */
@@ -36,6 +38,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
     return { status: "late" };
   }
   const impression = store.impressions.find(event.impression);
+  if (impression?.erased) return ofErased(store);
   const closed = logged ? logged === "late" : bucketEnd(shownAt, rules.window.ms) <= store.watermark;
   const live = impression?.state === "live";
   const counts = counting(earlier);
@@ -47,6 +50,12 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   if (!live || status === "late") return { status };
   const change = store.conversions.changeReward(impression, resolved([...counts, event], rules.goals));
   return change ? { status, change } : { status };
+}
+
+/** The result for an event that was erased, or whose impression was. */
+export function ofErased(store: LearnerStore): Entry {
+  store.database.count("late");
+  return { status: "late", erased: true };
 }
 
 /** Enters a conversion that was undone before an export. It does not count, and its repetition is a duplicate. */
@@ -68,9 +77,14 @@ export function refusal({ reward, goal }: Outcome, { reward: range, goals }: Rul
   return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}`;
 }
 
+/** Whether an event belongs to a deleted model of the same name. Those from before a reset are late instead. */
+export function isOfNamesake({ generation: own, retainedSince }: LearnerStore, { impression, generation }: ConversionEvent): boolean {
+  return generation !== undefined && generation !== own && shownAtOf(impression) >= retainedSince;
+}
+
 /** Whether a journalled event is missing here: the learner never got it, and still keeps rows of its time. */
 export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
-  if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules)) return false;
+  if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules) || isOfNamesake(store, event)) return false;
   return !store.impressions.find(event.impression)?.erased && !isKnown(store, event);
 }
 

@@ -8,10 +8,11 @@ import { counted } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
+import { isKept } from "../domain/sampling.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Intake } from "../rpc/message.ts";
-import { type Entry, enter, enterUndone, joinOrphans, type Logged, refusal } from "./ledger.ts";
+import { type Entry, enter, enterUndone, isOfNamesake, joinOrphans, type Logged, ofErased, refusal } from "./ledger.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** Most rows that a cold start replays after the newest snapshot. */
@@ -21,7 +22,12 @@ const REPLAYED_BYTES = 1e9;
 
 export interface Addition {
   readonly row: ImpressionRow | StoredImpression;
-  readonly status: "registered" | "duplicate";
+  readonly status: "registered" | "duplicate" | "unsampled";
+}
+
+interface Adding {
+  readonly logged?: Logged;
+  readonly lists?: ReadonlySet<string>;
 }
 
 /** An impression or a conversion of a past log. */
@@ -82,14 +88,15 @@ export class LiveModel {
   }
 
   /**
-   * Adds unknown impressions, each with its orphans. Deferred ones are not shown yet.
+   * Adds unknown impressions that the sampling keeps, each with its orphans. Deferred ones are not shown yet.
    *
    * @param policies the ones that decided or checked the impressions.
    * @throws {Problem} 503 if they no longer run.
    */
   add(policies: Policies, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
     this.#checkRunning(policies);
-    return this.#change(() => rows.map((row) => this.#added(policies, row, deferred ? "deferred" : "live")));
+    const lists = new Set(rows.flatMap(({ decision }) => decision?.first ?? []));
+    return this.#change(() => rows.map((row) => this.#added(policies, row, deferred ? "deferred" : "live", { lists })));
   }
 
   /** Takes rows of a past log in their order, into open and closed buckets alike. */
@@ -97,7 +104,7 @@ export class LiveModel {
     this.#checkRunning(policies);
     return this.#change(() =>
       rows.map((row) => {
-        if ("features" in row) return this.#added(policies, row, row.state, "in time").status;
+        if ("features" in row) return this.#added(policies, row, row.state, { logged: "in time" }).status;
         const event = rounded(row.event);
         if (row.status === "void") return enterUndone(this.#store, event);
         return this.#entered(event, row.status === "late" ? "late" : "in time").status;
@@ -105,13 +112,20 @@ export class LiveModel {
     );
   }
 
-  #added(policies: Policies, row: ImpressionRow, state: ImpressionState, logged?: Logged): Addition {
+  /** @param lists first impressions of the lists among the rows. */
+  #added(policies: Policies, row: ImpressionRow, state: ImpressionState, { logged, lists }: Adding): Addition {
     const earlier = this.#store.impressions.registered(row.id, row.name);
     if (earlier) return { row: earlier, status: "duplicate" };
+    if (!logged && !isKept(row.id, row.sampling ?? 0)) {
+      this.#store.leaveOut(1);
+      return { row, status: "unsampled" };
+    }
     const shownAt = shownAtOf(row.id);
     const live = state === "live";
     const marks = live ? append(policies, { ...row, round: policies[0].policy.impressions + 1, now: shownAt }) : null;
-    this.#store.impressions.add(row, bucketAt(shownAt, this.#config.window.ms), state, marks);
+    const first = row.decision?.first ?? row.id;
+    const list = lists?.has(first) ? first : null;
+    this.#store.impressions.add(row, { bucket: bucketAt(shownAt, this.#config.window.ms), state, marks, list });
     if (live) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
     return { row, status: "registered" };
   }
@@ -122,7 +136,10 @@ export class LiveModel {
     const { id, features, state } = impression;
     if (state !== "deferred") return;
     this.#change(() => {
-      this.#store.impressions.activate(id, append(policies, { features, round: policies[0].policy.impressions + 1, now: shownAtOf(id) }));
+      this.#store.impressions.activate(
+        impression,
+        append(policies, { features, round: policies[0].policy.impressions + 1, now: shownAtOf(id) }),
+      );
       this.#observe(joinOrphans(this.#store, impression, this.#config));
     });
   }
@@ -133,22 +150,31 @@ export class LiveModel {
       events.map((event): Intake => {
         const detail = refusal(event, this.#config);
         if (detail) return { status: "refused", detail };
-        const { status } = this.#entered(this.#addressed(rounded(event)));
-        const ofPages =
-          status === "orphan" && "key" in event && !event.byPage && this.#store.impressions.withKey(event.key.page).length > 0;
-        if (!ofPages) return { status };
-        this.#store.database.count("ofPages");
-        return { status, detail: OF_PAGES };
+        if ("impression" in event && isOfNamesake(this.#store, event)) return { status: "unknown" };
+        const { status, erased } = this.#delivered(rounded(event));
+        if (status === "orphan" && "key" in event) return this.#unjoined(event);
+        return { status, ...(erased && { erased }) };
       }),
     );
   }
 
-  #addressed(event: ConversionEvent | KeyedEvent): ConversionEvent & Partial<ByKey> {
-    if ("impression" in event) return event;
+  /** Why an event with a join key found no impression. It waits for one all the same. */
+  #unjoined({ key, byPage, at }: KeyedEvent): Intake {
+    if (!byPage && this.#store.impressions.withKey(key.page).length > 0) {
+      this.#store.database.count("ofPages");
+      return { status: "orphan", detail: OF_PAGES };
+    }
+    return this.#store.sampledSince(at - this.#config.window.ms) ? { status: "unsampled", detail: UNSAMPLED } : { status: "orphan" };
+  }
+
+  #delivered(event: ConversionEvent | KeyedEvent): Entry {
+    if ("impression" in event) return this.#entered(event);
     const { key: hashes, byPage, action, ...outcome } = event;
     const [key, ...older] = counted(hashes, byPage, this.#config.pageKeys);
+    if (this.#store.conversions.isErased({ key, older }, outcome)) return ofErased(this.#store);
     const impression = this.#store.conversions.attribute({ key, older, action }, outcome, this.#config.window.ms);
-    return { ...outcome, impression, key, action };
+    const addressed: ConversionEvent & ByKey = { ...outcome, impression, key, action };
+    return this.#entered(addressed);
   }
 
   #entered(event: ConversionEvent, logged?: Logged): Entry {
@@ -241,6 +267,8 @@ function rounded<Event extends ConversionEvent | KeyedEvent>(event: Event): Even
 
 const OF_PAGES =
   "only pages gave this key, and it joins no conversion of a backend: ask for recommendations with the secret key, or set the model's pageKeys";
+
+const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
 
 const startingAgain = (): Problem => new Problem(503, "the model is starting again");
 

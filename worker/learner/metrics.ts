@@ -1,7 +1,8 @@
 import { bucketMs } from "../domain/bucket.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { firstIdAt, shownAtOf } from "../domain/token.ts";
-import type { Assignment, Bar, Bucket, Counts, Lift, Metrics, RecentImpression } from "../protocol/answers.ts";
+import type { Assignment, Bar, Bucket, Counts, Lift } from "../protocol/answers.ts";
+import type { Measurement } from "../rpc/message.ts";
 import { maturity } from "./maturity.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
@@ -12,11 +13,12 @@ const RECENT = 20;
 const QUANTILE = 1.959963984540054;
 
 /** Metrics of a model, as `GET /v1/models/:model/metrics` returns them. */
-export function measure(store: LearnerStore, config: ModelConfig, counts: Counts, now: number): Metrics {
+export function measure(store: LearnerStore, config: ModelConfig, counts: Counts, now: number): Measurement {
   const windowMs = config.window.ms;
   const { version, at } = store.published;
   return {
     model: store.name,
+    generation: store.generation,
     policy: config.policy,
     serving: config.serving,
     now,
@@ -86,18 +88,26 @@ export function liftOf(policy: Sums, holdout: Sums): Lift {
   };
 }
 
-function recent(store: LearnerStore, windowMs: number, now: number): RecentImpression[] {
-  type Row = { id: string; action: string; version: number; probability: number | null; reward: number | null; converted: number };
+function recent(store: LearnerStore, windowMs: number, now: number): Measurement["recent"] {
+  type Row = {
+    id: string;
+    action: string;
+    version: number;
+    sampling: number;
+    probability: number | null;
+    reward: number | null;
+    converted: number;
+  };
   return store.database
     .query<Row>(
-      `SELECT id, action, version, json_extract(decision, '$.probability') AS probability, reward, converted
+      `SELECT id, action, version, sampling, json_extract(decision, '$.probability') AS probability, reward, converted
        FROM impressions WHERE state = 'live' ORDER BY id DESC LIMIT ?`,
       RECENT,
     )
-    .map(({ id, action, version, probability, reward, converted }) => {
+    .map(({ id, action, version, sampling, probability, reward, converted }) => {
       const shownAt = shownAtOf(id);
       const unconverted = reward !== null ? "retracted" : now > shownAt + windowMs ? "expired" : "pending";
       const status = converted ? "converted" : unconverted;
-      return { impressionId: id, action, shownAt, modelVersion: version, ...(probability !== null && { probability }), status };
+      return { impressionId: id, action, shownAt, modelVersion: version, sampling, ...(probability !== null && { probability }), status };
     });
 }

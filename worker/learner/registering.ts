@@ -84,9 +84,9 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
 function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
   const { store, config } = registering;
   if (line.type === "impression") {
-    const { arm, state, byPage } = line;
+    const { arm, state, byPage, sampling } = line;
     if (state === "deferred" && shownAtOf(line.id) < store.watermark) return null;
-    return { ...rowOf(line, registering, store.retainedSince), arm, state, byPage };
+    return { ...rowOf(line, registering, store.retainedSince), arm, state, byPage, sampling };
   }
   const { event, status } = line;
   const detail = refusal(event, config);

@@ -18,7 +18,9 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   holdout: "Share of uniformly random decisions as a control, up to 0.5; default 0.",
   minimumShare: "Least probability of each candidate at the first place, up to 0.5; default 0.",
   defaultAction: "Action that is served when no candidate is left.",
-  limits: "Most impressions in open buckets (default 200,000), and most bytes stored (default 2e9). Requests over a limit get 429.",
+  limits:
+    "Most impressions in open buckets (default 200,000), most bytes stored (default 2e9), and most deferred impressions (default 10,000, of which pages may have half). From three quarters of one of the first two on, the model keeps a sample of its impressions. Deferred impressions over the limit get 429.",
+  deferral: "How long a deferred impression waits to be shown, up to a day; default one hour.",
   retention: "How long rows of the event log are kept after their bucket closes, from a day to 366 days; default 30 days.",
   publish: "Least time between two publications; default one minute.",
   local:
@@ -27,5 +29,7 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   pageKeys:
     "own (default): join keys of pages meet no conversions that a backend reports. shared: a key is the same whoever gives it, so everybody who has the publishable key can claim purchases.",
   pageLimit: "Most items of one recommendation to a publishable key, up to 100; default 20.",
+  pageShare:
+    "Greatest share of impressions that came with a publishable key among those that the model learns from; default 1. 0 leaves them all out.",
   featureNorm: "Greatest norm of context and features together, of a model without an encoder; default 1.",
 };

@@ -20,6 +20,7 @@ const arm = v.pipe(
 
 const counts = v.strictObject({
   impressions: v.pipe(count, v.description("All shown impressions: pending, converted, retracted and expired.")),
+  fromPages: v.pipe(count, v.description("Impressions that came with a publishable key.")),
   pending: count,
   converted: count,
   retracted: v.pipe(count, v.description("Impressions whose conversions were all retracted.")),
@@ -33,17 +34,15 @@ const counts = v.strictObject({
 
 export const health = v.strictObject({ status: v.literal("ok") });
 
-const published = {
-  policy: v.string(),
-  serving,
-  generation: v.pipe(count, v.description("Start of the model, in ms since 1970. A reset starts a new generation.")),
-};
+const generation = v.pipe(count, v.description("Start of the model, in ms since 1970. A reset starts a new generation."));
+const published = { policy: v.string(), serving, generation };
 export const models = v.strictObject({
   models: v.array(v.strictObject({ model: v.string(), ...published, version: whole, publishedAt: time })),
 });
 
 export const model = v.strictObject({
   model: v.string(),
+  generation,
   policy: v.string(),
   options: settings,
   window: v.strictObject({ ms: count }),
@@ -67,19 +66,29 @@ export const model = v.strictObject({
   holdout: share,
   minimumShare: share,
   defaultAction: v.nullable(v.string()),
-  limits: v.strictObject({ open: count, bytes: count }),
+  limits: v.strictObject({ open: count, bytes: count, deferred: count }),
+  deferral: v.strictObject({ ms: count }),
   retention: v.strictObject({ ms: count }),
   publish: v.strictObject({ ms: count }),
   local: v.boolean(),
   pageActions: v.boolean(),
   pageKeys: v.picklist(["own", "shared"]),
   pageLimit: count,
+  pageShare: share,
   featureNorm: number,
   counts,
   incidents: v.pipe(
-    v.strictObject({ missed: count, refused: count, dropped: count, keptOut: count, collisions: count, ofPages: count }),
+    v.strictObject({
+      missed: count,
+      refused: count,
+      dropped: count,
+      unsampled: count,
+      keptOut: count,
+      collisions: count,
+      ofPages: count,
+    }),
     v.description(
-      "Missed conversions, refused impressions, dropped impressions, publications that an isolate did not take, impression ids of pages that were taken, and orphans whose key only pages gave.",
+      "Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not take, impression ids of pages that were taken, and orphans whose key only pages gave.",
     ),
   ),
   actions: v.pipe(count, v.description("Size of the catalogue.")),
@@ -130,7 +139,7 @@ export const recommendations = v.strictObject({
 });
 
 export const impressions = v.strictObject({
-  impressions: v.array(v.strictObject({ impressionId, status: v.picklist(["registered", "duplicate"]) })),
+  impressions: v.array(v.strictObject({ impressionId, status: v.picklist(["registered", "duplicate", "unsampled"]) })),
 });
 
 const feature = v.union([number, v.string(), v.boolean(), v.array(v.string())]);
@@ -186,7 +195,7 @@ export const impression = v.strictObject({
 export const activated = v.strictObject({ impressionId, status: v.picklist(["activated", "duplicate"]) });
 
 const became = {
-  status: v.picklist(["applied", "accepted", "duplicate", "conflict", "late", "orphan", "refused", "unknown"]),
+  status: v.picklist(["applied", "accepted", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"]),
   detail: v.optional(v.string()),
 };
 export const conversions = v.strictObject({

@@ -124,14 +124,20 @@ export const modelBody = strictObject({
   minimumShare: v.optional(share(0.5)),
   defaultAction: v.optional(actionId),
   limits: v.optional(
-    strictObject({ open: v.optional(wholeNumber(1, 10_000_000)), bytes: v.optional(wholeNumber(1_000_000, 9_000_000_000)) }),
+    strictObject({
+      open: v.optional(wholeNumber(1, 10_000_000)),
+      bytes: v.optional(wholeNumber(1_000_000, 9_000_000_000)),
+      deferred: v.optional(wholeNumber(0, 1_000_000)),
+    }),
   ),
+  deferral: v.optional(strictObject({ ms: wholeNumber(1000, DAY_MS) })),
   retention: v.optional(strictObject({ ms: wholeNumber(DAY_MS, YEAR_MS) })),
   publish: v.optional(strictObject({ ms: wholeNumber(1000, DAY_MS) })),
   local: v.optional(v.boolean()),
   pageActions: v.optional(v.boolean()),
   pageKeys: v.optional(v.picklist(["own", "shared"])),
   pageLimit: v.optional(wholeNumber(1, 100)),
+  pageShare: v.optional(share(1)),
   featureNorm: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(1e6))),
 });
 
@@ -208,6 +214,7 @@ const exportedOnly = {
   arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
   decision: v.nullish(v.object({ probability: v.optional(probability) })),
   byPage: v.optional(v.boolean(), false),
+  sampling: v.optional(wholeNumber(0, 16), 0),
   hashes: v.optional(list(keyHash, 8), []),
 };
 

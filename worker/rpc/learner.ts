@@ -1,6 +1,6 @@
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { KeyHashes } from "../domain/join-key.ts";
-import type { Imported, Metrics, Rollback } from "../protocol/answers.ts";
+import type { Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, Features, ModelBody } from "../protocol/schema.ts";
 import type { LogRow } from "./log-row.ts";
 import type * as Message from "./message.ts";
@@ -20,7 +20,7 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   /** Configuration, counts and digest. */
   describe(): Answered<Message.Description>;
   /** Data of the dashboard. */
-  metrics(): Answered<Metrics>;
+  metrics(): Answered<Message.Measurement>;
   /** Replaces the catalogue. */
   setActions(actions: readonly Action[]): Answered<{ readonly actions: number }>;
   /** Decides, and registers each shown action as an impression. */
@@ -29,7 +29,7 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
    * Registers impressions that an isolate has shown. Known ones change nothing. Impressions that are too old, over a limit, or of
    * another generation are refused and counted.
    */
-  registerShown(registration: Message.Registration): Answered<{ readonly newest: number }>;
+  registerShown(registration: Message.Registration): Answered<Message.Registry>;
   /** Registers impressions decided elsewhere: all of them or, if one is refused, none. A page may do so only if the model is `local`. */
   register(items: readonly Message.Shown[], options?: { readonly byPage?: boolean }): Answered<readonly Message.Registered[]>;
   /** Takes conversions and returns one result for each. */
@@ -42,8 +42,11 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   impression(id: string): Answered<Message.Explanation | null>;
   /** Marks a deferred impression as shown; null if it is unknown. */
   activate(id: string): Answered<"activated" | "duplicate" | null>;
-  /** Erases the data of an impression. Learnt sums keep its contribution. False if it is unknown. */
-  erase(id: string): Answered<boolean>;
+  /**
+   * Erases the data of an impression of a generation, and its conversions, registered or not. Learnt sums keep its contribution. False
+   * if the log does not reach back to it.
+   */
+  erase(id: string, generation: number): Answered<boolean>;
   /** Erases all impressions of a join key, given by its hashes. Returns their number. */
   eraseKey(hashes: KeyHashes): Answered<number>;
   /** Current estimates of all catalogue actions in a context. */

@@ -1,9 +1,10 @@
-import type { ConversionStatus, LedgerStatus } from "../domain/conversion.ts";
+import type { ConversionStatus, IntakeStatus } from "../domain/conversion.ts";
 import type { Recommended } from "../domain/decision.ts";
 import type { ByKey, ConversionEvent } from "../domain/event.ts";
 import type { ImpressionRow, ImpressionState } from "../domain/impression.ts";
 import type { RequestKeys } from "../domain/join-key.ts";
 import type { ModelConfig } from "../domain/model.ts";
+import type { Sampling } from "../domain/sampling.ts";
 import type { Impression } from "../domain/token.ts";
 import type * as Answers from "../protocol/answers.ts";
 import type { Assignment } from "../protocol/answers.ts";
@@ -23,6 +24,8 @@ export interface RecommendRequest extends Omit<RecommendationsBody, "keys"> {
 }
 
 export interface Recommendation {
+  readonly generation: number;
+  readonly sampling: number;
   readonly modelVersion: number;
   readonly policy: string;
   readonly arm: Assignment;
@@ -31,14 +34,36 @@ export interface Recommendation {
   readonly actions: readonly Recommended[];
 }
 
+/** A decision of an isolate. */
+export interface ShownDecision {
+  /** Generation of the model that decided. */
+  readonly generation: number;
+  readonly rows: readonly ImpressionRow[];
+  /** Number of its impressions that the sampling left out. */
+  readonly unsampled: number;
+  readonly deferred: boolean;
+}
+
 /** Impressions that an isolate has shown since its last registration. */
 export interface Registration {
-  /** One entry per decision, with the generation of the model that made it. */
-  readonly batch: readonly { readonly generation: number; readonly rows: readonly ImpressionRow[]; readonly deferred: boolean }[];
+  /** One entry per decision. */
+  readonly batch: readonly ShownDecision[];
   /** Impressions that the isolate dropped. */
   readonly dropped: number;
   /** Publications that the isolate did not take. */
   readonly keptOut: number;
+}
+
+/** Metrics with what the ids of the recent impressions state. */
+export interface Measurement extends Omit<Answers.Metrics, "recent"> {
+  readonly generation: number;
+  readonly recent: readonly (Answers.RecentImpression & { readonly sampling: number })[];
+}
+
+/** What an isolate learns when it registers impressions: the newest publication's version, and the sampling in force. */
+export interface Registry {
+  readonly newest: number;
+  readonly sampling: Sampling;
 }
 
 /** An impression decided elsewhere. */
@@ -59,12 +84,14 @@ export interface Shown {
 }
 
 export interface Registered extends Omit<Impression, "model"> {
-  readonly status: "registered" | "duplicate";
+  readonly status: "registered" | "duplicate" | "unsampled";
 }
 
 export interface Intake {
-  readonly status: LedgerStatus | "unknown" | "refused";
+  readonly status: IntakeStatus;
   readonly detail?: string;
+  /** Set if the event or its impression was erased. */
+  readonly erased?: true;
 }
 
 /** An impression of a past log. */
@@ -73,6 +100,7 @@ export interface PastImpression extends Shown {
   readonly arm: Assignment;
   readonly state: ImpressionState;
   readonly byPage: boolean;
+  readonly sampling: number;
 }
 
 /** A conversion of a past log, with its status there. */

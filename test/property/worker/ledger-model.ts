@@ -122,6 +122,10 @@ export class LedgerModel {
       this.#count("late");
       return "late";
     }
+    if (this.#state.shown.get(impression)?.erased) {
+      this.#count("late");
+      return "late";
+    }
     const { bucketMs, windowMs } = this.#rules;
     const closed = (Math.floor(shownAt / bucketMs) + 1) * bucketMs <= this.watermark;
     const state = this.state(impression);
@@ -172,7 +176,7 @@ export class LedgerModel {
   close(before: number): void {
     for (const [impression, { state }] of this.#state.shown) {
       const shownAt = this.#rules.shownAt(impression);
-      if (state === "deferred" && shownAt >= this.watermark && shownAt < before) this.#state.shown.delete(impression);
+      if (state === "deferred" && shownAt < before) this.#state.shown.delete(impression);
     }
     this.watermark = Math.max(this.watermark, before);
   }
@@ -186,10 +190,9 @@ export class LedgerModel {
   }
 
   erase(impression: string): void {
-    const shown = this.#state.shown.get(impression);
-    if (!shown || shown.erased) return;
-    Object.assign(shown, { state: "void", erased: true });
+    this.#state.shown.set(impression, { ...this.#state.shown.get(impression), state: "void", erased: true });
     const { events } = this.#state;
+    this.#count("orphan", -this.#of(impression).filter(({ status }) => status === "orphan").length);
     events.splice(0, Number.POSITIVE_INFINITY, ...events.filter(({ event }) => event.impression !== impression));
   }
 

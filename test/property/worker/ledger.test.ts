@@ -108,7 +108,8 @@ class World {
   }
 
   async erase(place: number): Promise<void> {
-    if (this.store.impressions.find(ids[place])?.erased !== false) return;
+    const stored = this.store.impressions.find(ids[place]);
+    if (stored?.erased || (!stored && shownAt(place) < this.model.horizon)) return;
     await this.replica.snapshotAnd(() => this.store.erase(ids[place]));
     this.model.erase(ids[place]);
   }

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { firstIdAt, hash32, type Impression, shownAtOf, TokenSigner, uuidAt } from "../../../worker/domain/token.ts";
 
 // Compares impression ids with a second implementation, on Node's buffers and cryptography: version, key id, UUID, end of the window,
-// hash of the action, probability, version of the model, its name; then 128 bits of an HMAC-SHA256. Numbers are big-endian.
+// hash of the action, probability, version of the model, its generation, sampling, its name; then 128 bits of an HMAC-SHA256. Numbers are big-endian.
 
 // Replaces a function that only workerd has.
 Object.defineProperty(crypto.subtle, "timingSafeEqual", { value: timingSafeEqual, configurable: true });
@@ -13,14 +13,16 @@ const KEYS = ["first-key-of-the-tests", "second-key-of-the-tests", "third-key-of
 const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 function packed(impression: Impression, key: string): Buffer {
-  const fixed = Buffer.alloc(39);
-  fixed.writeUInt8(1, 0);
+  const fixed = Buffer.alloc(46);
+  fixed.writeUInt8(2, 0);
   sha256(key).copy(fixed, 1, 0, 2);
   Buffer.from(impression.id.replaceAll("-", ""), "hex").copy(fixed, 3);
   fixed.writeUIntBE(impression.windowEndsAt, 19, 6);
   sha256(impression.action).copy(fixed, 25, 0, 4);
   fixed.writeFloatBE(impression.probability ?? Number.NaN, 29);
   fixed.writeUIntBE(impression.modelVersion, 33, 6);
+  fixed.writeUIntBE(impression.generation, 39, 6);
+  fixed.writeUInt8(impression.sampling, 45);
   return Buffer.concat([fixed, Buffer.from(impression.model)]);
 }
 
@@ -39,7 +41,9 @@ const impression = fc.record({
   model: fc.stringMatching(/^[A-Za-z0-9._-]{1,64}$/),
   action: fc.string({ unit: "binary", minLength: 1, maxLength: 20 }),
   probability: fc.option(fc.constantFrom(1, 0.5, 0.1, 1e-30, 2 ** -24), { nil: undefined }),
+  generation: version,
   modelVersion: version,
+  sampling: fc.integer({ min: 0, max: 255 }),
   windowEndsAt: version,
 });
 const key = fc.constantFrom(...KEYS);
@@ -90,7 +94,9 @@ describe("an impression id", () => {
       [25, 29],
       [29, 33],
       [33, 39],
-      [39, -16],
+      [39, 45],
+      [45, 46],
+      [46, -16],
       [-16, undefined],
     ] as const;
     fc.assert(
@@ -121,17 +127,26 @@ describe("an impression id", () => {
       fc.property(impression, fc.integer({ min: 0, max: 255 }), (given, first) => {
         const bytes = packed(given, KEYS[0]);
         bytes[0] = first;
-        expect(TokenSigner.create(KEYS[0]).verify(token(bytes, KEYS[0]), NOW) !== undefined).toBe(first === 1);
+        expect(TokenSigner.create(KEYS[0]).verify(token(bytes, KEYS[0]), NOW) !== undefined).toBe(first === 2);
       }),
       settings,
     );
   });
 
   it("needs the name of a model", () => {
-    const bytes = packed({ id: uuidAt(5, new Uint8Array(10)), model: "m", action: "a", modelVersion: 1, windowEndsAt: 9 }, KEYS[0]);
+    const named = {
+      id: uuidAt(5, new Uint8Array(10)),
+      model: "m",
+      action: "a",
+      generation: 3,
+      modelVersion: 1,
+      sampling: 0,
+      windowEndsAt: 9,
+    };
+    const bytes = packed(named, KEYS[0]);
     const signer = TokenSigner.create(KEYS[0]);
     expect(signer.verify(token(bytes, KEYS[0]), NOW)).toMatchObject({ model: "m" });
-    expect(signer.verify(token(bytes.subarray(0, 39), KEYS[0]), NOW)).toBeUndefined();
+    expect(signer.verify(token(bytes.subarray(0, 46), KEYS[0]), NOW)).toBeUndefined();
   });
 
   it("holds up to five minutes before the time it says, by a clock that may be behind", () => {

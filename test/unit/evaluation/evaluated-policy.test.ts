@@ -143,6 +143,8 @@ it.each([
     "log[0].conversions[0].at: expected a finite number",
     { log: [{ ...drawn(1, stream("a"))[0], conversions: [{ at: Number.NaN, reward: 0 }] }] },
   ],
+  ["log[0].kept: expected a positive number", { log: drawn(20, stream("a")).map((each) => ({ ...each, kept: 0 })) }],
+  ["log[0].kept: expected at most 1", { log: drawn(20, stream("a")).map((each) => ({ ...each, kept: 2 })) }],
   ["log[0]: expected an object", { log: [null] }],
   ["points: expected 3 rows of numbers", { log: drawn(20, stream("a")).map((each) => ({ ...each, points: new Float64Array(4) })) }],
   ["policy(decision): expected 3 chances that sum to 1", { policy: () => [0.5, 0.5, 0.5] }],

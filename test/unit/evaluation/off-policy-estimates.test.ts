@@ -49,6 +49,30 @@ describe("estimates and their intervals are those of their definitions", () => {
     }
   });
 
+  it.each([
+    ["estimated", {}],
+    ["given", { maturity: (age: number) => Math.min(1, 0.1 + age / 40) }],
+  ])("of a log that kept a sample, with a maturity that is %s", async (_, request) => {
+    const log = drawn(45, 8, unit, 2).map((decision, i) => ({ ...decision, kept: 2 ** -(i % 4) }));
+    const asked = { asOf: 46, split: 0.3, reward: unit, ...request };
+    const got = await evaluate({ log, policy: () => POLICY, window: { ms: 30 }, ...asked });
+    const plain = plainEvaluation({ log, policy: () => POLICY, windowMs: 30, ...asked });
+    for (const name of ["logged", "ips", "snips", "doublyRobust"] as const) {
+      for (const end of ["value", "low", "high"] as const) expect(got[name][end], `${name} ${end}`).toBeCloseTo(plain[name][end], 5);
+    }
+  });
+
+  it("of a sampled log have the values of the log in which each decision stands as often as it counts", async () => {
+    const log = drawn(45, 9, unit, 0).map((decision, i) => ({ ...decision, kept: 2 ** -(i % 3) }));
+    const repeated = log.flatMap(({ kept, ...decision }) => new Array<LoggedDecision>(1 / kept).fill(decision));
+    const asked = { policy: () => POLICY, asOf: 46, window: { ms: 30 }, split: 0, maturity: () => 1 };
+    const [sampled, whole] = [await evaluate({ log, ...asked }), await evaluate({ log: repeated, ...asked })];
+    for (const name of ["logged", "ips", "snips", "doublyRobust"] as const) {
+      expect(sampled[name].value, name).toBeCloseTo(whole[name].value, 12);
+    }
+    expect(sampled.ips.high - sampled.ips.low).toBeGreaterThan(whole.ips.high - whole.ips.low);
+  });
+
   it("of the fewest decisions, whatever came of them", async () => {
     for (let n = 1; n <= 4; n++) {
       for (let converted = 0; converted < 2 ** n; converted++) {

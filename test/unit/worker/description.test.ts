@@ -127,8 +127,34 @@ it("describes every option of a model", () => {
   const { properties } = description.components.schemas.ModelBody;
   expect(Object.keys(properties).toSorted()).toEqual(
     [
-      ...["defaultAction", "draws", "encoder", "featureNorm", "goals", "greedy", "holdout", "limits", "local", "minimumShare", "options"],
-      ...["pageActions", "pageKeys", "pageLimit", "policy", "publish", "retention", "reward", "seed", "serving", "shadows", "window"],
+      ...[
+        "defaultAction",
+        "deferral",
+        "draws",
+        "encoder",
+        "featureNorm",
+        "goals",
+        "greedy",
+        "holdout",
+        "limits",
+        "local",
+        "minimumShare",
+        "options",
+      ],
+      ...[
+        "pageActions",
+        "pageKeys",
+        "pageLimit",
+        "pageShare",
+        "policy",
+        "publish",
+        "retention",
+        "reward",
+        "seed",
+        "serving",
+        "shadows",
+        "window",
+      ],
     ].toSorted(),
   );
   for (const [name, { description: text }] of Object.entries<Json>(properties)) expect(text, name).toMatch(/\w.{10,}/);

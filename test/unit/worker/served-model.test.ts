@@ -49,9 +49,11 @@ describe("what was learnt under a configuration", () => {
       defaultAction: "a",
       local: true,
       pageActions: true,
+      pageLimit: 1,
+      pageShare: 0.5,
       featureNorm: 4,
     } as const;
-    const kept = { limits: { open: 1, bytes: 1 }, retention: { ms: 1 }, publish: { ms: 1 } };
+    const kept = { limits: { open: 1, bytes: 1, deferred: 1 }, deferral: { ms: 1 }, retention: { ms: 1 }, publish: { ms: 1 } };
     expect(learnsAlike(config, { ...config, ...served, ...kept })).toBe(true);
   });
 

@@ -1,3 +1,5 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
 import type { ConversionStatus, RewardChange, StoredConversion } from "../../domain/conversion.ts";
 import { type ByKey, type ConversionEvent, type Outcome, waitingFor } from "../../domain/event.ts";
 import { appendedOf, type StoredImpression } from "../../domain/impression.ts";
@@ -42,16 +44,7 @@ export class ConversionStore {
     const sent = "SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND goal = ? AND event = ?";
     const [before] = this.#database.query<{ impression: string }>(sent, hashes, goal, event);
     if (before) return before.impression;
-    const [newest] = this.#database.query<{ id: string }>(
-      `SELECT i.id FROM keys k JOIN impressions i ON i.id = k.impression
-       WHERE k.key IN (SELECT value FROM json_each(?1)) AND k.impression >= ?2 AND k.impression < ?3 AND i.state <> 'deferred' AND (?4 IS NULL OR i.action = ?4)
-       ORDER BY k.impression DESC LIMIT 1`,
-      hashes,
-      firstIdAt(at - windowMs),
-      firstIdAt(at + 1),
-      action,
-    );
-    return newest?.id ?? waitingFor(key, at);
+    return this.#impressions.newestWithKey([key, ...older], action, at - windowMs, at + 1) ?? waitingFor(key, at);
   }
 
   add({ impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<ByKey>, status: ConversionStatus): void {
@@ -81,7 +74,7 @@ export class ConversionStore {
     const shownAt = shownAtOf(id);
     const orphans = this.#database.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR
-         key IN (SELECT key FROM keys WHERE impression = ?1 UNION SELECT value FROM json_each(?5))
+         key IN (SELECT key FROM keys WHERE impression = (SELECT coalesce(list, id) FROM impressions WHERE id = ?1) UNION SELECT value FROM json_each(?5))
          AND (action IS NULL OR action = ?2) AND at BETWEEN ?3 AND ?4)
        RETURNING ${COLUMNS}`,
       id,
@@ -131,6 +124,7 @@ export class ConversionStore {
 
   /** Empties the conversions of an impression. */
   erase(impression: string): void {
+    this.#bury(this.of(impression));
     this.#database.query(
       `UPDATE conversions SET goal = '', event = seq, reward = NULL, status = 'void', previous = NULL, total = NULL, key = NULL, action = NULL
        WHERE impression = ?`,
@@ -140,8 +134,29 @@ export class ConversionStore {
 
   /** Deletes the conversions that came with a join key. */
   eraseKey(hashes: KeyHashes): void {
-    this.#database.query("DELETE FROM conversions WHERE key IN (SELECT value FROM json_each(?))", JSON.stringify(hashes));
+    const erased = `DELETE FROM conversions WHERE key IN (SELECT value FROM json_each(?)) RETURNING ${COLUMNS}`;
+    this.#bury(this.#database.query<Row>(erased, JSON.stringify(hashes)));
   }
+
+  /** Notes what is erased, so that a repeated delivery is recognised. An event that names its impression is recognised by that. */
+  #bury(rows: readonly StoredConversion[]): void {
+    for (const { key, goal, event, at } of rows) {
+      if (key !== null) this.#database.query("INSERT OR IGNORE INTO erased VALUES (?, ?)", digestOf(key, goal, event), at);
+    }
+    this.#database.count("orphan", -rows.filter(({ status }) => status === "orphan").length);
+  }
+
+  /** Whether an event with a join key was erased. */
+  isErased({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event }: Outcome): boolean {
+    const digests = [key, ...older].map((hash) => digestOf(hash, goal, event));
+    const query = "SELECT 1 FROM erased WHERE digest IN (SELECT value FROM json_each(?)) LIMIT 1";
+    return this.#database.query(query, JSON.stringify(digests)).length > 0;
+  }
+}
+
+/** Identifies an event without its key. */
+function digestOf(hash: string, goal: string, event: string): string {
+  return bytesToHex(sha256(new TextEncoder().encode(JSON.stringify([hash, goal, event]))).subarray(0, 16));
 }
 
 /** Delays fall into bars that double: bar 0 is below a second, bar n from 2^(n-1) to 2^n seconds. */

@@ -13,6 +13,7 @@ export interface ModelRow {
   readonly published_at: number | null;
   readonly lag: number | null;
   readonly heard: number | null;
+  readonly sampled: number | null;
 }
 
 /** Changes that a transaction writes at its end, in one statement per table. */

@@ -1,8 +1,9 @@
-import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression.ts";
+import type { Asked, Decision, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
 import type { Database } from "./database.ts";
+import { fromBlob, toBlob } from "./feature-blob.ts";
 
 export interface ShownImpression {
   readonly shownAt: number;
@@ -10,7 +11,30 @@ export interface ShownImpression {
   readonly pending: boolean;
 }
 
-/** The impressions of a model and their join keys. Every change needs a transaction of the database. */
+/** What an impression is stored with, beside its row. */
+interface Storing {
+  readonly bucket: number;
+  readonly state: ImpressionState;
+  /** Null unless the impression is live. */
+  readonly marks: Marks | null;
+  /** The first impression of its list. Null if it was decided alone. */
+  readonly list: string | null;
+}
+
+const SELECT = `SELECT i.*, l.context AS list_context, l.asked FROM impressions i LEFT JOIN lists l ON l.first = i.list`;
+
+/**
+ * Whether impression i is of the list that begins with the impression `first`, or is that impression itself. A list is shown in one
+ * millisecond, which the first 13 characters of its ids state. In a CROSS JOIN the left table comes first, so that ids are sought.
+ */
+const membersOf = (first: string) =>
+  `i.id BETWEEN substr(${first}, 1, 13) AND substr(${first}, 1, 13) || '.' AND coalesce(i.list, i.id) = ${first} AND i.action <> ''`;
+
+/**
+ * The impressions of a model and their join keys. The impressions of a list share context, restrictions and keys, which are stored once,
+ * with the id of the first.
+ * Every change needs a transaction of the database.
+ */
 export class ImpressionStore {
   readonly #database: Database;
   /** Cache of `countSince` for one time. Additions raise it; deletions and failed transactions drop it. */
@@ -24,12 +48,12 @@ export class ImpressionStore {
   }
 
   find(id: string): StoredImpression | undefined {
-    return this.#first("SELECT * FROM impressions WHERE id = ?", id);
+    return this.#first(`${SELECT} WHERE i.id = ?`, id);
   }
 
   /** The impression with this id, or registered under this name. */
   registered(id: string, name: string | null): StoredImpression | undefined {
-    return this.find(id) ?? (name === null ? undefined : this.#first("SELECT * FROM impressions WHERE name = ?", name));
+    return this.find(id) ?? (name === null ? undefined : this.#first(`${SELECT} WHERE i.name = ?`, name));
   }
 
   /** The ids that are stored. */
@@ -39,7 +63,7 @@ export class ImpressionStore {
   }
 
   at(seq: number): StoredImpression | undefined {
-    return this.#first("SELECT * FROM impressions WHERE seq = ?", seq);
+    return this.#first(`${SELECT} WHERE i.seq = ?`, seq);
   }
 
   #first(query: string, value: string | number): StoredImpression | undefined {
@@ -47,12 +71,15 @@ export class ImpressionStore {
     return row && impressionOf(row);
   }
 
-  /** @param marks null unless the impression is live. */
-  add(row: ImpressionRow, bucket: number, state: ImpressionState, marks: Marks | null): void {
-    const { id, name, action, features, context, arm, version, decision, keys, byPage } = row;
+  add(row: ImpressionRow, { bucket, state, marks, list }: Storing): void {
+    const { id, name, action, features, arm, version, keys, byPage, sampling = 0 } = row;
+    const { first: _, asked, ...decision } = row.decision ?? {};
+    const shared = [row.context && JSON.stringify(row.context), asked ? JSON.stringify(asked) : null];
+    if (list) this.#database.query("INSERT OR IGNORE INTO lists VALUES (?, ?, ?)", list, ...shared);
     this.#database.query(
-      `INSERT INTO impressions (seq, id, name, state, bucket, arm, action, features, context, slots, round, version, decision, page)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO impressions
+         (seq, id, name, state, bucket, arm, action, features, context, slots, round, version, decision, page, list, sampling)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       this.#database.next(),
       id,
       name,
@@ -60,24 +87,36 @@ export class ImpressionStore {
       bucket,
       arm,
       action,
-      features.slice().buffer,
-      context && JSON.stringify(context),
+      toBlob(features),
+      list ? null : shared[0],
       marks && JSON.stringify(marks.slots),
       marks?.round ?? null,
       version,
-      decision && JSON.stringify(decision),
+      row.decision && JSON.stringify(list ? decision : row.decision),
       Number(byPage),
+      list,
+      sampling,
     );
-    for (const [key] of keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, id);
-    if (state === "live") this.#database.count("impressions");
+    for (const [key] of keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, list ?? id);
+    if (state === "live") this.#countLive(byPage);
+    if (state !== "deferred") this.#countOpen(id);
+  }
+
+  #countLive(byPage: boolean): void {
+    this.#database.count("impressions");
+    if (byPage) this.#database.count("fromPages");
+  }
+
+  #countOpen(id: string): void {
     if (this.#count && id >= this.#count.first) this.#count.count++;
   }
 
   /** Makes a deferred impression live. */
-  activate(id: string, { slots, round }: Marks): void {
+  activate({ id, byPage }: Pick<StoredImpression, "id" | "byPage">, { slots, round }: Marks): void {
     const query = "UPDATE impressions SET seq = ?, state = 'live', slots = ?, round = ? WHERE id = ? AND state = 'deferred'";
     this.#database.query(query, this.#database.next(), JSON.stringify(slots), round, id);
-    this.#database.count("impressions");
+    this.#countLive(byPage);
+    this.#countOpen(id);
   }
 
   setReward(id: string, resolved: ResolvedReward | null): void {
@@ -86,20 +125,39 @@ export class ImpressionStore {
   }
 
   keysOf(id: string): string[] {
-    return this.#database.query<{ key: string }>("SELECT key FROM keys WHERE impression = ? ORDER BY key", id).map(({ key }) => key);
+    const query = "SELECT key FROM keys WHERE impression = (SELECT coalesce(list, id) FROM impressions WHERE id = ?) ORDER BY key";
+    return this.#database.query<{ key: string }>(query, id).map(({ key }) => key);
   }
 
   /** Impressions with a join key. */
   withKey(hashes: KeyHashes): string[] {
-    const query = "SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?))";
-    return this.#database.query<{ impression: string }>(query, JSON.stringify(hashes)).map(({ impression }) => impression);
+    const query = `SELECT DISTINCT i.id FROM keys k CROSS JOIN impressions i ON ${membersOf("k.impression")} WHERE k.key IN (SELECT value FROM json_each(?))`;
+    return this.#database.query<{ id: string }>(query, JSON.stringify(hashes)).map(({ id }) => id);
   }
 
-  /** Number of impressions of any state shown at a time or later. **Cost:** linear in their number, unless asked for the same time again. */
+  /** The newest impression with a join key, of an action or of any, that was shown between two times. */
+  newestWithKey(hashes: KeyHashes, action: string | null, from: number, before: number): string | undefined {
+    const [newest] = this.#database.query<{ id: string }>(
+      `SELECT i.id FROM keys k CROSS JOIN impressions i ON ${membersOf("k.impression")}
+       WHERE k.key IN (SELECT value FROM json_each(?1)) AND k.impression >= ?2 AND k.impression < ?3
+         AND i.state <> 'deferred' AND (?4 IS NULL OR i.action = ?4)
+       ORDER BY i.id DESC LIMIT 1`,
+      JSON.stringify(hashes),
+      firstIdAt(from),
+      firstIdAt(before),
+      action,
+    );
+    return newest?.id;
+  }
+
+  /** Number of impressions shown at a time or later, without deferred ones. **Cost:** linear in their number, unless asked for the same time again. */
   countSince(time: number): number {
     const first = firstIdAt(time);
     if (this.#count?.first !== first) {
-      const [{ count }] = this.#database.query<{ count: number }>("SELECT count(*) AS count FROM impressions WHERE id >= ?", first);
+      const [{ count }] = this.#database.query<{ count: number }>(
+        "SELECT count(*) AS count FROM impressions WHERE id >= ? AND state <> 'deferred'",
+        first,
+      );
       this.#count = { first, count };
     }
     return this.#count.count;
@@ -126,35 +184,70 @@ export class ImpressionStore {
     return Array.from(rows, ({ id, pending }) => ({ shownAt: shownAtOf(id), pending: pending === 1 }));
   }
 
-  /** Deletes the impressions in a range of ids, and their keys. Without a state it deletes those of any state. */
-  delete(from: string, before: string, state?: ImpressionState): void {
+  /** Number of impressions that wait to be shown. **Cost:** linear in it. */
+  get deferred(): number {
+    return this.#database.query<{ count: number }>("SELECT count(*) AS count FROM impressions WHERE state = 'deferred'")[0].count;
+  }
+
+  /** Deletes the impressions before an id, and their keys. */
+  deleteBefore(first: string): void {
     this.#count = undefined;
-    const ids = `SELECT id FROM impressions WHERE id >= ?1 AND id < ?2 AND (?3 IS NULL OR state = ?3)`;
-    this.#database.query(`DELETE FROM keys WHERE impression IN (${ids})`, from, before, state ?? null);
-    this.#database.query(`DELETE FROM impressions WHERE id IN (${ids})`, from, before, state ?? null);
+    this.#database.query("DELETE FROM keys WHERE impression < ?", first);
+    this.#database.query("DELETE FROM impressions WHERE id < ?", first);
+    this.#database.query("DELETE FROM lists WHERE first < ?", first);
+  }
+
+  /** Deletes the impressions that were to be shown before a time and were not. */
+  deleteDeferred(before: number): void {
+    const query = "DELETE FROM impressions WHERE state = 'deferred' AND id < ? RETURNING coalesce(list, id) AS first";
+    const deleted = this.#database.query<{ first: string }>(query, firstIdAt(before));
+    if (deleted.length > 0) this.#deleteUnused(deleted.map(({ first }) => first));
   }
 
   /** Empties an impression. Its id stays, so that a repeated registration or conversion is recognised. */
   erase(id: string): void {
-    this.#database.query("DELETE FROM keys WHERE impression = ?", id);
+    const [{ first }] = this.#database.query<{ first: string }>("SELECT coalesce(list, id) AS first FROM impressions WHERE id = ?", id);
     this.#database.query(
       `UPDATE impressions SET state = 'void', name = NULL, action = '', features = x'', context = NULL, decision = NULL, reward = NULL,
-       converted = 0 WHERE id = ?`,
+       converted = 0, list = NULL WHERE id = ?`,
       id,
     );
+    this.#deleteUnused([first]);
+  }
+
+  /** Adds an impression that was erased before it was registered. */
+  addErased(id: string, bucket: number): void {
+    const query =
+      "INSERT INTO impressions (seq, id, state, bucket, arm, action, features, version) VALUES (?, ?, 'void', ?, '', '', x'', ?)";
+    this.#database.query(query, this.#database.next(), id, bucket, this.#database.seq);
+    this.#countOpen(id);
+  }
+
+  /** Deletes what impressions shared if none of them is left. */
+  #deleteUnused(firsts: readonly string[]): void {
+    const unused = (first: string) =>
+      `${first} IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM impressions i WHERE ${membersOf(first)})`;
+    this.#database.query(`DELETE FROM lists WHERE ${unused("first")}`, JSON.stringify(firsts));
+    this.#database.query(`DELETE FROM keys WHERE ${unused("impression")}`, JSON.stringify(firsts));
   }
 }
 
 function impressionOf(row: Record<string, SqlStorageValue>): StoredImpression {
-  const { features, context, decision, slots, converted, page, bucket: _, ...fields } = row;
+  const { features, context, list_context, decision, asked, slots, converted, page, bucket: _, list, ...fields } = row;
+  const parsed = (text: SqlStorageValue) => text && JSON.parse(text as string);
   return {
     ...fields,
-    features: new Float64Array(features as ArrayBuffer),
-    context: context && JSON.parse(context as string),
-    decision: decision && JSON.parse(decision as string),
-    slots: slots && JSON.parse(slots as string),
+    features: fromBlob(features as ArrayBuffer),
+    context: parsed(context ?? list_context),
+    decision: list === null ? parsed(decision) : ofList(parsed(decision), list, parsed(asked)),
+    slots: parsed(slots),
     converted: converted === 1,
     byPage: page === 1,
     erased: fields.action === "",
   } as unknown as StoredImpression;
+}
+
+/** A decision with what the list's impressions share. */
+function ofList(decision: Decision, list: SqlStorageValue, asked: Asked | null): object {
+  return { ...decision, ...(decision.place > 0 && { first: list }), ...(asked && { asked }) };
 }

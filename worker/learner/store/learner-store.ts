@@ -1,6 +1,6 @@
 import { bucketAt, bucketEnd } from "../../domain/bucket.ts";
 import { Catalogue, changeBetween, changedBy } from "../../domain/catalogue.ts";
-import type { ModelConfig } from "../../domain/model.ts";
+import { type ModelConfig, withDefaults } from "../../domain/model.ts";
 import type { StoredSnapshot } from "../../domain/publication.ts";
 import { counting, resolved } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
@@ -87,7 +87,7 @@ export class LearnerStore {
   }
 
   get config(): ModelConfig {
-    return JSON.parse(this.database.model.config);
+    return withDefaults(JSON.parse(this.database.model.config));
   }
 
   /** Names the configuration and the generation. Changes with each of them; undefined without a model. */
@@ -147,6 +147,23 @@ export class LearnerStore {
     return this.database.sql.databaseSize;
   }
 
+  /** Counts impressions that the sampling left out. */
+  leaveOut(count: number): void {
+    if (count === 0) return;
+    this.database.count("unsampled", count);
+    this.database.set("sampled = ?", Date.now());
+  }
+
+  /** Whether impressions were left out at a time or later. */
+  sampledSince(time: number): boolean {
+    return (this.database.model.sampled ?? Number.NEGATIVE_INFINITY) >= time;
+  }
+
+  /** Whether one more impression of a page leaves their share among all learnt ones at or below `share`. */
+  hasRoomForPages(share: number): boolean {
+    return share === 1 || this.database.counted("fromPages") + 1 <= share * (this.database.counted("impressions") + 1);
+  }
+
   setPublished(version: number, at: number): void {
     this.database.set("published = max(published, ?), published_at = ?", version, at);
   }
@@ -199,7 +216,7 @@ export class LearnerStore {
    * after the window. The watermark only rises.
    */
   close(before: number): void {
-    this.impressions.delete(firstIdAt(this.watermark), firstIdAt(before), "deferred");
+    this.impressions.deleteDeferred(before);
     this.summarise(this.watermark, before);
     this.conversions.expire(before);
     this.database.set("watermark = max(watermark, ?)", before);
@@ -220,7 +237,8 @@ export class LearnerStore {
   prune(time: number): void {
     const first = firstIdAt(time);
     this.database.query("DELETE FROM conversions WHERE impression < ?", first);
-    this.impressions.delete("", first);
+    this.database.query("DELETE FROM erased WHERE at < ?", time);
+    this.impressions.deleteBefore(first);
     const left = ["impressions", "conversions", "snapshots"].map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
     const [{ seq }] = this.database.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);
     this.#pruneMarks(seq ?? 0);
@@ -246,11 +264,12 @@ export class LearnerStore {
     });
   }
 
-  /** Empties an impression and its conversions. The sums of a closed bucket are computed again without them. */
+  /** Empties an impression, registered or not, and its conversions. The sums of a closed bucket are computed again without them. */
   erase(id: string): void {
-    this.conversions.erase(id);
-    this.impressions.erase(id);
     const [shownAt, windowMs] = [shownAtOf(id), this.config.window.ms];
+    this.conversions.erase(id);
+    if (this.impressions.find(id)) this.impressions.erase(id);
+    else this.impressions.addErased(id, bucketAt(shownAt, windowMs));
     if (shownAt < this.watermark) this.summarise(bucketAt(shownAt, windowMs), bucketEnd(shownAt, windowMs));
     this.database.mark("erasure", { impression: id });
   }

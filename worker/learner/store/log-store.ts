@@ -3,6 +3,7 @@ import { type AppendedImpression, appendedOf, type StoredImpression } from "../.
 import type { LogRow } from "../../rpc/log-row.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
+import { fromBlob } from "./feature-blob.ts";
 import type { ImpressionStore } from "./impression-store.ts";
 
 /** Most rows of a page, and about as many bytes. A remote call takes 32 MiB. */
@@ -69,7 +70,7 @@ export class LogStore {
       seq,
     );
     for (const { features, previous, total, slots, ...row } of rows) {
-      const impression = appendedOf({ ...row, slots: JSON.parse(slots), features: new Float64Array(features) });
+      const impression = appendedOf({ ...row, slots: JSON.parse(slots), features: fromBlob(features) });
       yield total === null ? { appended: impression } : { changed: { impression, previous, total } };
     }
   }

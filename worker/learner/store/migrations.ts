@@ -30,10 +30,28 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE marks (seq INTEGER PRIMARY KEY, type TEXT NOT NULL, content TEXT NOT NULL);`,
   "ALTER TABLE model ADD COLUMN heard INTEGER;",
   "ALTER TABLE impressions ADD COLUMN page INTEGER NOT NULL DEFAULT 0;",
+  `CREATE TABLE lists (first TEXT PRIMARY KEY, context TEXT, asked TEXT) WITHOUT ROWID;
+  ALTER TABLE impressions ADD COLUMN list TEXT;
+  ALTER TABLE impressions ADD COLUMN sampling INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX impressions_deferred ON impressions (id) WHERE state = 'deferred';
+  ALTER TABLE model ADD COLUMN sampled INTEGER;
+  CREATE TABLE erased (digest TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;`,
 ];
 
 /** All tables that hold data of a model. */
-export const TABLES = ["model", "counters", "actions", "impressions", "keys", "conversions", "closed", "snapshots", "marks"];
+export const TABLES = [
+  "model",
+  "counters",
+  "actions",
+  "impressions",
+  "lists",
+  "keys",
+  "conversions",
+  "erased",
+  "closed",
+  "snapshots",
+  "marks",
+];
 
 /** Brings the database to the newest schema. @throws {Problem} 500 if a newer worker has written it. */
 export function migrate(sql: SqlStorage): void {
