@@ -1,5 +1,5 @@
 import type { EncoderOptions } from "afterclick";
-import { decode } from "../publication/codec.ts";
+import { decode, malformed } from "../publication/codec.ts";
 import type { Action } from "../publication/featurizer.ts";
 
 /** A publication for pages, as `GET /v1/models/:model/published` returns it. */
@@ -21,8 +21,9 @@ export interface Publication {
   readonly snapshot: Uint8Array;
 }
 
-/** @throws {SnapshotError} code `truncated`, `checksum`, or `version` if a newer version of this module is needed. */
+/** @throws {SnapshotError} code `truncated`, `checksum`, `malformed`, or `version` if a newer version of this module is needed. */
 export async function readPublication(bytes: Uint8Array<ArrayBuffer>): Promise<Publication> {
   const { header, snapshots } = await decode<Omit<Publication, "snapshot">>(bytes);
+  if (snapshots.length === 0) throw malformed();
   return { ...header, snapshot: snapshots[0] };
 }

@@ -1,4 +1,5 @@
 import { type PolicyFactory, Recommender, UnsupportedError } from "afterclick";
+import { malformed } from "../publication/codec.ts";
 import { type Action, type Features, type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { shopCarrier, workerCarrier } from "./carriers.ts";
 import { Clock } from "./clock.ts";
@@ -155,7 +156,11 @@ export class PublishedModel {
     const publication = await readPublication(bytes);
     const { policies, module } = this.#options;
     const recommender = await Recommender.restore(publication.snapshot, { policies, module });
-    this.#held = { publication, recommender, etag, featurize: featurizer(publication.config.encoder) };
+    const { encoder } = publication.config;
+    const { dimension } = recommender.policy;
+    // The state's length bounds this dimension, and so the memory for the vectors of the catalogue.
+    if (encoder && dimension > 0 && encoder.dimension !== dimension) throw malformed();
+    this.#held = { publication, recommender, etag, featurize: featurizer(encoder) };
   }
 
   /**

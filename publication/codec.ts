@@ -29,22 +29,37 @@ export async function encode(header: object, snapshots: readonly Uint8Array[]): 
  * Decodes a publication. The snapshots are copies.
  *
  * @throws {SnapshotError} code `truncated` or `checksum` if the bytes are damaged, `version` if another version of this module wrote
- * them.
+ * them, `malformed` if another program did.
  */
 export async function decode<Header>(bytes: Uint8Array<ArrayBuffer>) {
   if (bytes.length < HEADER_AT) throw new SnapshotError("truncated", `expected a publication, got ${bytes.length} bytes`);
   const digest = await digestOf(bytes);
   if (digest.some((byte, i) => byte !== bytes[i])) throw new SnapshotError("checksum", "the publication does not match its checksum");
   let offset = HEADER_AT + new DataView(bytes.buffer, bytes.byteOffset).getUint32(DIGEST_BYTES);
-  const { format, schema, lengths, ...header } = JSON.parse(new TextDecoder().decode(bytes.subarray(HEADER_AT, offset)));
+  const { format, schema, lengths, ...header } = parsed(bytes.subarray(HEADER_AT, offset));
   if (format !== FORMAT || schema !== FEATURE_SCHEMA) {
     throw new SnapshotError("version", `publication format ${format}.${schema} is not the ${FORMAT}.${FEATURE_SCHEMA} of this version`);
   }
+  // Checked before anything is copied.
+  const counts = Array.isArray(lengths) && lengths.every((length) => Number.isSafeInteger(length) && length >= 0);
+  if (!counts || lengths.reduce((sum, length) => sum + length, offset) !== bytes.length) throw malformed();
   const snapshots = (lengths as number[]).map((length) => {
     offset += length;
     return bytes.slice(offset - length, offset);
   });
   return { header: header as Header, snapshots };
+}
+
+function parsed(text: Uint8Array) {
+  try {
+    return Object(JSON.parse(new TextDecoder().decode(text)));
+  } catch {
+    throw malformed();
+  }
+}
+
+export function malformed(): SnapshotError {
+  return new SnapshotError("malformed", "the publication's contents do not fit together");
 }
 
 async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {

@@ -1,6 +1,7 @@
+import { boundedNumbers, finiteNumber, type Range } from "./argument.ts";
 import type { Moment, Window } from "./model/delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
 /** The result of delivering a conversion. */
 export type ConversionStatus = "applied" | "duplicate" | "late" | "unknown" | "conflict";
@@ -21,7 +22,7 @@ export interface Conversion {
 export interface Impression extends AppendedImpression {
   readonly id: string;
   /** Every distinct event so far, sorted by goal, time, event id and reward. The last event of each goal counts. */
-  readonly conversions: Conversion[];
+  conversions: Conversion[];
   /** The reward that the policy observed: the sum over goals. Absent before the first one, 0 after all are retracted. */
   reward?: number;
 }
@@ -136,8 +137,11 @@ export class Pending {
     this.#forgotten = 0;
   }
 
-  /** Takes a conversion. The order of arrival does not change the final rewards. */
-  convert(id: string, conversion: Conversion): Registration {
+  /**
+   * Takes a conversion. The order of arrival does not change the final rewards. `observe` gets a changed reward before anything else
+   * changes: if it throws, the conversion has not arrived.
+   */
+  convert(id: string, conversion: Conversion, observe: (impression: Impression, registration: Registration) => void): Registration {
     const impression = this.get(id);
     if (!impression) return { status: "unknown" };
     const previous = impression.reward;
@@ -148,16 +152,20 @@ export class Pending {
       if (at === conversion.at && reward === conversion.reward) return { status: "duplicate", previous, reward: previous };
       conflict = true;
     }
-    const before = this.#delay(impression);
-    impression.conversions.push(conversion);
-    if (impression.conversions.length > 1) impression.conversions.sort(compare);
-    impression.reward = observedReward(impression.conversions);
-    const result = { status: conflict ? "conflict" : "applied", previous, reward: impression.reward } as const;
+    const conversions = [...impression.conversions, conversion];
+    if (conversions.length > 1) conversions.sort(compare);
+    const reward = observedReward(conversions);
+    const result = { status: conflict ? "conflict" : "applied", previous, reward } as const;
     // With a window in rounds, the time of a conversion is not kept: the first one arrives now.
-    return this.#inMs ? { ...result, delay: { before, after: this.#delay(impression) } } : result;
+    const delay = { before: this.#delay(impression), after: this.#delay({ now: impression.now, conversions }) };
+    const registration = this.#inMs ? { ...result, delay } : result;
+    if (reward !== undefined && (reward !== previous || delay.before !== delay.after)) observe(impression, registration);
+    impression.conversions = conversions;
+    impression.reward = reward;
+    return registration;
   }
 
-  #delay({ now, conversions }: Impression): number | undefined {
+  #delay({ now, conversions }: Pick<Impression, "now" | "conversions">): number | undefined {
     if (!this.#inMs) return undefined;
     const times = conversions.filter((_, i) => counts(conversions, i)).map(({ at }) => at);
     return times.length > 0 ? Math.max(Math.min(...times) - (now as number), 0) : undefined;
@@ -191,16 +199,24 @@ export class Pending {
     writer.numbers(features);
   }
 
-  load(reader: SnapshotReader, dimension: number): void {
+  /** `latest`: the round of the recommender. `rewards`: the range of the reward of one conversion. */
+  load(reader: SnapshotReader, dimension: number, latest: number, rewards: Range): void {
     const [round, now] = reader.numbers(2);
-    const ids = reader.json() as string[];
+    counted("round", round, latest);
+    checkTime(now);
+    const ids = reader.texts();
     const shown = reader.numbers(3 * ids.length);
-    const names = reader.json() as string[];
-    const conversions = conversionsOf(reader.view(), names, ids.length);
-    const features = reader.numbers(ids.length * dimension);
+    const names = reader.texts();
+    const conversions = conversionsOf(reader.view(), names, ids.length, rewards);
+    const features = boundedNumbers("features", reader.numbers(ids.length * dimension));
     ids.forEach((id, i) => {
       const [slot, shownRound, shownAt] = shown.subarray(3 * i, 3 * i + 3);
       if (this.#byId.has(id) || (this.#inMs && shownAt === NEVER)) throw malformed();
+      counted("round", shownRound, latest, 1);
+      checkTime(shownAt);
+      // Each impression then finds its place at the end.
+      const before = this.#queue.at(-1);
+      if (before && this.#time(before) > (this.#inMs ? shownAt : shownRound)) throw malformed();
       const own = features.subarray(i * dimension, (i + 1) * dimension);
       const reward = observedReward(conversions[i].sort(compare));
       this.add(id, { features: own, slot, round: shownRound, now: shownAt === NEVER ? undefined : shownAt }, conversions[i], reward);
@@ -209,13 +225,23 @@ export class Pending {
   }
 }
 
+/** Checks a time in ms from a snapshot, or `NEVER`. */
+function checkTime(time: number): void {
+  if (time !== NEVER) finiteNumber("time", time, 0, Number.MAX_SAFE_INTEGER);
+}
+
 /** The conversions of each of `count` impressions. A row of `events`: impression, goal, event id, time, reward, 1 for a retraction. */
-function conversionsOf(events: Float64Array, names: readonly string[], count: number): Conversion[][] {
+function conversionsOf(events: Float64Array, names: readonly string[], count: number, { min, max }: Range): Conversion[][] {
   const conversions = Array.from({ length: count }, (): Conversion[] => []);
   for (let row = 0; row < events.length; row += 6) {
     const [goal, eventId] = [names[events[row + 1]], names[events[row + 2]]];
     if (goal === undefined || eventId === undefined) throw malformed();
-    conversions[events[row]].push({ goal, eventId, at: events[row + 3], reward: events[row + 5] ? null : events[row + 4] });
+    conversions[events[row]].push({
+      goal,
+      eventId,
+      at: events[row + 3],
+      reward: events[row + 5] ? null : finiteNumber("reward", events[row + 4], min, max),
+    });
   }
   return conversions;
 }

@@ -6,7 +6,7 @@ import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import { type Candidate, type Choice, Policy } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
-import { malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
+import { counted, malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
 
 /** Options of `Recommender.create`. */
 export interface RecommenderOptions {
@@ -131,11 +131,13 @@ export class Recommender {
       if (policy.stateVersion !== stateVersion) {
         throw new SnapshotError("state-version", `expected state version ${policy.stateVersion} of ${policyId}, got ${stateVersion}`);
       }
+      // Checked before the policy takes its memory.
+      if (8 * (policy.leastNumbers ?? 0) > bytes.length) throw malformed();
       const recommender = new Recommender(core, { ...(config as unknown as RecommenderOptions), policy });
       if (recommender.policy.dimension !== dimension) throw malformed();
-      recommender.#round = wholeNumber("round", config.round, 0);
+      recommender.#round = counted("round", config.round);
       recommender.policy.load(reader);
-      recommender.#pending.load(reader, dimension);
+      recommender.#pending.load(reader, dimension, recommender.#round, recommender.#reward);
       reader.end();
       return recommender;
     } catch (error) {
@@ -160,10 +162,10 @@ export class Recommender {
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
     const choices = this.policy.choose({ ...moment, candidates, points, limit, decision: ids[0] });
     const ranking = choices.map((choice, place): RankedAction => ({ ...choice, impressionId: ids[place] }));
-    this.#round = moment.round;
     for (const { impressionId, index, features } of ranking) {
       this.#show(impressionId, features ?? candidates?.[index].features ?? points?.subarray(index * d, (index + 1) * d), moment);
     }
+    this.#round = moment.round;
     this.#pending.advance(moment);
     return { round: moment.round, policy: this.policy.id, action: ranking[0], ranking };
   }
@@ -219,12 +221,9 @@ export class Recommender {
     const goal = nonEmptyString("goal", event.goal ?? "conversion");
     const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
     const id = nonEmptyString("impressionId", event.impressionId, 2048);
-    const { status, previous, reward: total, delay } = this.#pending.convert(id, { goal, eventId, at, reward });
-    const impression = this.#pending.get(id);
-    const moved = delay !== undefined && delay.before !== delay.after;
-    if (impression && total !== undefined && (total !== previous || moved)) {
-      this.policy.observe({ impression, reward: total, previous, delay });
-    }
+    const { status } = this.#pending.convert(id, { goal, eventId, at, reward }, (impression, { reward: total, previous, delay }) => {
+      this.policy.observe({ impression, reward: total as number, previous, delay });
+    });
     return { status };
   }
 

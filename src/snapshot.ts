@@ -25,7 +25,8 @@ export interface SnapshotHeader {
   readonly impressions: number;
 }
 
-const padded = (bytes: number): number => (bytes + 7) & ~7;
+/** No bitwise operation: those wrap at 2^32, and a count is not yet checked. */
+const padded = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
 /** Collects the sections of a snapshot. */
 export class SnapshotWriter {
@@ -141,6 +142,13 @@ export class SnapshotReader {
     return JSON.parse(new TextDecoder().decode(this.#bytes.subarray(start, start + count)));
   }
 
+  /** Reads a list of texts. */
+  texts(): string[] {
+    const value = this.json();
+    if (!Array.isArray(value) || !value.every((each) => typeof each === "string")) throw malformed();
+    return value;
+  }
+
   end(): void {
     if (this.#offset !== this.#bytes.length) throw malformed();
   }
@@ -148,6 +156,15 @@ export class SnapshotReader {
 
 export function malformed(): SnapshotError {
   return new SnapshotError("malformed", "the snapshot's contents do not fit together");
+}
+
+/** The greatest count in a snapshot. Beyond 2^53 a count plus one is no whole number. */
+const MOST_COUNTED = 4503599627370496;
+
+/** Checks a count from a snapshot. @throws {SnapshotError} code `malformed`, naming the count. */
+export function counted(name: string, value: unknown, most = MOST_COUNTED, least = 0): number {
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
+  throw new SnapshotError("malformed", `${name}: expected a whole number between ${least} and ${most}, got ${value}`);
 }
 
 const dataView = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView => new DataView(buffer, byteOffset, byteLength);

@@ -48,6 +48,10 @@ export class Domain {
     return this.points.slice(place * this.dimension, (place + 1) * this.dimension);
   }
 
+  coordinate(place: number, j: number): number {
+    return this.points[place * this.dimension + j];
+  }
+
   /** The place of a point. @throws {RangeError} if it is not in the domain. */
   indexOf(point: Float64Array): number {
     const place = this.find(point);

@@ -5,6 +5,7 @@
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, with c cohorts of age; O(d^2) per impression, O(d) per conversion.
 import { MaturingRidge } from "../model/linear/maturing-ridge.ts";
 import { type MaturingRidgeSettings, parseMaturingRidge } from "../model/linear/maturing-ridge-settings.ts";
+import { ridgeNumbers } from "../model/linear/ridge.ts";
 import { rowsAt } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
@@ -17,6 +18,7 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
   stateVersion: 2,
 
   parse: parseMaturingRidge,
+  leastNumbers: ridgeNumbers,
 
   start({ core, window }, { exploration, ...settings }) {
     const state = new MaturingRidge(core, window, settings);

@@ -4,7 +4,7 @@
 // Expired means: the reward stays 0.
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { Ridge } from "../model/linear/ridge.ts";
+import { Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { rowsAt } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
@@ -45,6 +45,8 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
       norms: oneOf("norms", options.norms ?? "buffered", ["exact", "buffered"]),
     };
   },
+
+  leastNumbers: ridgeNumbers,
 
   start({ core, window }, { dimension: d, delta, ridge: lambda, exploration, width, widthCap, norms }) {
     const released = width === "released";

@@ -4,7 +4,7 @@
 // Expired means: the reward stays 0.
 // Cost: O(k d^2) to choose, O(d^2) per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { Ridge } from "../model/linear/ridge.ts";
+import { Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { known } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
@@ -41,6 +41,8 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
       norms: oneOf("norms", options.norms ?? "buffered", ["exact", "buffered"]),
     };
   },
+
+  leastNumbers: ridgeNumbers,
 
   start({ core, window }, { dimension: d, delta, ridge: lambda, exploration, width, norms }) {
     const released = width === "released";

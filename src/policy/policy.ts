@@ -1,9 +1,9 @@
 import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
-import { UnsupportedError } from "../errors.ts";
+import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
-import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import { counted, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule.ts";
 
 // The part that all algorithms share: checking input, ranking, drawing random numbers, counting.
@@ -261,13 +261,22 @@ export class Policy {
   /**
    * Sets the reward of an impression that `append` returned. `previous`: its reward until now, absent for its first conversion.
    * `delay`: how long after the impression its conversion came. Default for the first conversion: until the latest impression.
+   * @throws {TypeError | RangeError | NumericalError} Nothing has changed then.
    */
   observe(outcome: Outcome): void {
-    const { impression } = outcome;
+    const { impression, previous, delay } = outcome;
     if (typeof impression?.slot !== "number") throw wrongType("impression", "what append returned", impression);
-    const reward = finiteNumber("reward", outcome.reward);
-    const previous = outcome.previous === undefined ? undefined : finiteNumber("previous", outcome.previous);
-    this.#rule.state.observe(impression, reward, previous, outcome.delay);
+    if (this.dimension > 0) {
+      if (impression.features?.length !== this.dimension) throw wrongType("impression", "what append returned", impression);
+      boundedNumbers("impression.features", impression.features);
+    }
+    wholeNumber("impression.slot", impression.slot, -1);
+    wholeNumber("impression.round", impression.round, 1);
+    optional("impression.now", impression.now);
+    optional("delay.before", delay?.before);
+    optional("delay.after", delay?.after);
+    const reward = boundedReward("reward", outcome.reward);
+    this.#rule.state.observe(impression, reward, previous === undefined ? undefined : boundedReward("previous", previous), delay);
   }
 
   /**
@@ -325,8 +334,23 @@ export class Policy {
   /** Takes its state from a snapshot. */
   load(reader: SnapshotReader): void {
     this.#rule.state.load(reader);
-    this.#impressions = reader.header.impressions;
+    this.#impressions = counted("impressions", reader.header.impressions);
   }
+}
+
+/** Largest size of a reward. No sum of squares overflows, whatever the number of impressions. */
+const REWARD_LIMIT = 1e100;
+
+/** @throws {NumericalError} code `not-finite` for a finite reward beyond the limit. */
+function boundedReward(name: string, value: unknown): number {
+  const reward = finiteNumber(name, value);
+  if (Math.abs(reward) <= REWARD_LIMIT) return reward;
+  throw new NumericalError("not-finite", `${name}: expected at most ${REWARD_LIMIT} in size, got ${reward}: scale rewards`);
+}
+
+/** Checks a time or a delay. */
+function optional(name: string, value: number | undefined): void {
+  if (value !== undefined) finiteNumber(name, value, 0);
 }
 
 /** Checks the options that govern random draws. @throws {TypeError | RangeError} naming the option. */

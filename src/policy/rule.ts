@@ -94,6 +94,8 @@ export interface PolicyDescriptor {
   readonly sequential?: string;
   /** All options with their defaults filled in; survives JSON. */
   readonly options: object;
+  /** Numbers in a snapshot of its state, at least. Absent if the memory that it starts with has a small bound. */
+  readonly leastNumbers?: number;
   start(context: PolicyContext): Rule;
 }
 
@@ -111,13 +113,15 @@ export function definePolicy<Options, Parsed extends object>(definition: {
   readonly stateVersion: number;
   readonly sequential?: string;
   parse(options: Options): Parsed;
+  leastNumbers?(options: NoInfer<Parsed>): number;
   start(context: PolicyContext, options: Parsed): Rule;
 }): PolicyFactory<Options> {
   const { id, stateVersion, sequential } = definition;
   const factory = (options?: Options): PolicyDescriptor => {
     if (options !== undefined && (options === null || typeof options !== "object")) throw wrongType("options", "an object", options);
     const parsed = definition.parse((options ?? {}) as Options);
-    return { id, stateVersion, sequential, options: parsed, start: (context) => definition.start(context, parsed) };
+    const leastNumbers = definition.leastNumbers?.(parsed);
+    return { id, stateVersion, sequential, options: parsed, leastNumbers, start: (context) => definition.start(context, parsed) };
   };
   return Object.assign(factory, { id, sequential });
 }

@@ -1,6 +1,6 @@
 import { finiteNumber, oneOf, wrongType } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { Domain } from "../domain.ts";
 import type { Evidence } from "../gaussian-process/expected-improvement.ts";
 import { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
@@ -107,8 +107,8 @@ export class CandidateBatches {
   append(features: Float64Array): number {
     const { index, length } = this.#current();
     const place = this.domain.indexOf(features);
-    if (place === index) this.#remaining = (this.#remaining || length) - 1;
     this.#posterior.append(features);
+    if (place === index) this.#remaining = (this.#remaining || length) - 1;
     this.#evaluations++;
     if (this.#remaining === 0) this.#leader = null;
     return place;
@@ -141,10 +141,9 @@ export class CandidateBatches {
 
   load(reader: SnapshotReader): void {
     const [evaluations, remaining, index, score, mean, width] = reader.numbers(6);
-    if (!(evaluations >= 0) || !(remaining >= 0 && remaining < LONGEST_BATCH) || !(index >= 0 && index < this.domain.count))
-      throw malformed();
-    this.#evaluations = evaluations;
-    this.#remaining = remaining;
+    this.#evaluations = counted("evaluations", evaluations);
+    this.#remaining = counted("remaining", remaining, LONGEST_BATCH - 1);
+    counted("index", index, this.domain.count - 1);
     this.#leader = remaining > 0 ? { index, score, mean, width, length: remaining } : null;
     this.#posterior.load(reader);
   }

@@ -1,6 +1,6 @@
 import { wrongType } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { Domain, type DomainSettings } from "../domain.ts";
 import { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import {
@@ -119,7 +119,7 @@ export class PureExploration {
     this.#arrived.forEach((count, place) => {
       if (count === 0) return;
       const features = this.domain.at(place);
-      evidence.reward({ features, slot: evidence.append(features, count) }, this.#sums[place], 0);
+      evidence.reward({ features, slot: evidence.appendGroup(features, count) }, this.#sums[place], 0);
     });
     this.#evidence = evidence;
     return evidence;
@@ -199,7 +199,7 @@ export class PureExploration {
 
   load(reader: SnapshotReader): void {
     const [number, queried] = reader.numbers(2);
-    if (!(Number.isSafeInteger(number) && number >= 1 && queried >= 0 && queried <= this.#schedule.length(number))) throw malformed();
+    counted("queried", queried, this.#schedule.length(counted("number", number, undefined, 1)));
     const survivors = Int32Array.from(reader.numbers());
     if (survivors.length === 0 || !survivors.every((place, i) => place < this.domain.count && place > (survivors[i - 1] ?? -1))) {
       throw malformed();
@@ -207,7 +207,7 @@ export class PureExploration {
     const entered = { mean: reader.numbers(survivors.length), deviation: reader.numbers(survivors.length) };
     const { count } = this.domain;
     [this.#counts, this.#arrived, this.#sums] = [reader.numbers(count), reader.numbers(count), reader.numbers(count)];
-    if (!this.#arrived.every((each, place) => each >= 0 && each <= this.#counts[place])) throw malformed();
+    this.#arrived.forEach((each, place) => void counted("arrived", each, counted("count", this.#counts[place], queried)));
     this.#forget();
     this.#round.queries.release();
     this.#round = this.#begin(survivors, entered);

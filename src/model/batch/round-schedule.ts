@@ -22,6 +22,8 @@ export class RoundSchedule {
   /** The number of queries in round `number` = 1, 2, ... */
   length(number: number): number {
     while (this.#lengths.length < number) {
+      // The recursion ends at T: beyond the horizon all further rounds have this length.
+      if (this.#exploration === this.#horizon && this.#end >= this.#horizon) return Math.ceil(this.#horizon + this.#wait);
       this.#exploration = Math.ceil(Math.sqrt(this.#horizon * this.#exploration));
       const full = Math.ceil(this.#exploration + this.#wait);
       const left = this.#horizon - this.#end;

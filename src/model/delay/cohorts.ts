@@ -12,6 +12,9 @@ export interface Cohort {
   readonly sums: Float64Array;
 }
 
+/** Many more than there are after 2^53 units of time. */
+const MOST_COHORTS = 1024;
+
 /**
  * Impressions grouped by time into a few cohorts: short ones for young impressions, long ones for old. Each doubling of age has at
  * most same / 2 + 1 cohorts.
@@ -102,7 +105,8 @@ export class Cohorts {
     for (;;) {
       const length = 2 * cohort.length;
       const start = Math.floor(cohort.start / length) * length;
-      if (this.#newest - start - length < this.#same * cohort.length) return;
+      // NaN fails this comparison, and ends the loop.
+      if (!(this.#newest - start - length >= this.#same * cohort.length)) return;
       cohort.elapsed += (cohort.start - start) * cohort.count;
       cohort.start = start;
       cohort.length = length;
@@ -116,12 +120,12 @@ export class Cohorts {
 
   load(reader: Pick<SnapshotReader, "numbers">): void {
     const [newest, ...fields] = reader.numbers();
-    if (newest === undefined || fields.length % 4 !== 0) throw malformed();
+    if (newest === undefined || fields.length % 4 !== 0 || fields.length > 4 * MOST_COHORTS) throw malformed();
     this.#newest = newest;
     this.#untidy = true;
     this.#list = Array.from({ length: fields.length / 4 }, (_, i) => {
-      const [start, length, count, elapsed] = fields.slice(4 * i);
-      if (length < 1 || count < 1) throw malformed();
+      const [start, length, count, elapsed] = fields.slice(4 * i, 4 * i + 4);
+      if (length < 1 || !Number.isSafeInteger(count) || count < 1) throw malformed();
       return { start, length, count, elapsed, sums: reader.numbers(this.#size) };
     });
   }

@@ -1,4 +1,4 @@
-import { onlyKeys, record, wholeNumber } from "../../argument.ts";
+import { onlyKeys, outOfRange, record, wholeNumber } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
 
 /** How fast observations lose their weight, for changing worlds. */
@@ -48,8 +48,9 @@ export class Forgetting {
     return number > 0 && number % this.#block === 0;
   }
 
-  /** Weight of impression `number` while `latest` is the latest impression. */
+  /** Weight of impression `number` while `latest` is the latest impression. @throws {RangeError} for a later one. */
   weight(number: number, latest: number): number {
+    if (number > latest) throw outOfRange("impression.slot", "a slot that append returned", number);
     const blocks = Math.floor(latest / this.#block) - Math.floor(number / this.#block);
     return this.#core.exp(blocks * this.#logDecay);
   }

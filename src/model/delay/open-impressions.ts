@@ -1,3 +1,4 @@
+import { outOfRange } from "../../argument.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
 import { type Moment, timeOf, type Window } from "./window.ts";
@@ -26,9 +27,11 @@ export class OpenImpressions {
     return this.#first + this.#times.length - 1;
   }
 
-  /** Whether the window of this impression is open. Always true without a window. */
+  /** Whether the window of this impression is open. Always true without a window. @throws {RangeError} for a number not yet given. */
   has(number: number): boolean {
-    return this.#window === "none" || number >= this.#first;
+    if (this.#window === "none") return true;
+    if (number >= this.#first + this.#times.length) throw outOfRange("impression.slot", "a slot that append returned", number);
+    return number >= this.#first;
   }
 
   /** Marks an open impression as converted. */
@@ -54,13 +57,14 @@ export class OpenImpressions {
     writer.numbers([this.#first], this.#times, this.#converted.map(Number), features);
   }
 
-  load(reader: SnapshotReader): void {
+  /** `added`: the number of impressions added so far. */
+  load(reader: SnapshotReader, added: number): void {
     [this.#first] = reader.numbers(1);
     this.#times = [...reader.numbers()];
     const count = this.#times.length;
     this.#converted = Array.from(reader.numbers(count), Boolean);
     const features = reader.numbers(count * this.#dimension);
     this.#features = this.#times.map((_, i) => features.slice(i * this.#dimension, (i + 1) * this.#dimension));
-    if (this.#window === "none" && count > 0) throw malformed();
+    if (this.#window === "none" ? count > 0 : this.#first !== added - count) throw malformed();
   }
 }

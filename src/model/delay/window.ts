@@ -1,4 +1,4 @@
-import { finiteNumber, onlyKeys, positiveNumber, record, wholeNumber, wrongType } from "../../argument.ts";
+import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../../argument.ts";
 
 /**
  * How long after its impression a conversion still counts: rounds m, milliseconds, or for ever.
@@ -20,6 +20,9 @@ export function timeOf(window: Window, moment: Moment): number {
   return typeof window === "object" && "ms" in window ? (moment.now ?? 0) : moment.round;
 }
 
+/** A microsecond. Ages are counted in parts of the window, and would be infinite in parts of a far shorter one. */
+const LEAST_MS = 0.001;
+
 /** @throws {TypeError | RangeError} naming the argument. */
 export function parseWindow(value: unknown): Window {
   if (value === "none") return value;
@@ -29,5 +32,7 @@ export function parseWindow(value: unknown): Window {
   if ("rounds" in window === "ms" in window) throw new RangeError("window: expected either rounds or ms");
   const grace = window.grace === undefined ? {} : { grace: finiteNumber("window.grace", window.grace, 0) };
   if ("rounds" in window) return { rounds: wholeNumber("window.rounds", window.rounds, 1), ...grace };
-  return { ms: positiveNumber("window.ms", window.ms), ...grace };
+  const ms = positiveNumber("window.ms", window.ms);
+  if (ms < LEAST_MS) throw outOfRange("window.ms", `at least ${LEAST_MS}`, ms);
+  return { ms, ...grace };
 }

@@ -1,6 +1,7 @@
+import { finiteNumber } from "../../argument.ts";
 import type { Core, KernelSpec } from "../../core/core.ts";
 import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { FORGOTTEN, Forgetting } from "../delay/forgetting.ts";
 import { UnmaturedSums } from "../delay/unmatured-sums.ts";
 import type { Moment, Window } from "../delay/window.ts";
@@ -274,6 +275,8 @@ export class BernoulliPosterior implements JointPosterior {
     const [maturedCounts, maturedSums, allCounts] = [0, 1, 2].map(() => reader.numbers(n));
     const positive = [variance, ...lengthscale, ...maturedCounts, ...allCounts].every((each) => each > 0);
     if (!positive || n > this.#capacity || nextFit < FIRST_FIT) throw malformed();
+    for (const count of [waiting, impressions, conversions]) counted("count", count);
+    checkTrials(seen, maturedSums);
     this.#adopt({ ...this.#median, variance, lengthscale });
     this.#matured.replace({ points, counts: maturedCounts, sums: maturedSums, squares: 0 });
     this.#all.replace({ points, counts: allCounts, sums: new Float64Array(n), squares: 0 });
@@ -283,4 +286,19 @@ export class BernoulliPosterior implements JointPosterior {
     [this.#waiting, this.#impressions, this.#conversions, this.#nextFit] = [waiting, impressions, conversions, nextFit];
     this.#unmatured.load(reader);
   }
+}
+
+/**
+ * Checks impressions and successes, which alternate, and the sums of the rows of the mean. With many more successes than impressions, or
+ * a latent value far from its data, an approximation would not converge. A success may outweigh its impression, and merges may bring it
+ * to another point. A sum is at most about the impressions of its row.
+ */
+function checkTrials(seen: Float64Array, sums: Float64Array): void {
+  let [impressions, successes] = [0, 0];
+  for (let i = 0; i < seen.length; i += 2) {
+    finiteNumber("impressions", seen[i], 0);
+    impressions += seen[i];
+    successes += Math.abs(seen[i + 1]);
+  }
+  if (successes > 2 * impressions + 1 || sums.some((sum) => Math.abs(sum) > 16 * (impressions + 1))) throw malformed();
 }

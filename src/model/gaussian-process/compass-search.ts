@@ -15,6 +15,9 @@ export interface CompassSearch {
   value(point: readonly number[], toBeat: number): number;
 }
 
+/** Values that a search computes, at most: more than twice as many as it needs. An approximate value may rise each time it is asked. */
+const MOST_VALUES = 300;
+
 /**
  * Maximises a function of a few coordinates, such as the logarithms of hyper-parameters.
  *
@@ -24,8 +27,10 @@ export interface CompassSearch {
 export function compassSearch(core: Core, { start, grid, bound, leastStep, afterStep, value }: CompassSearch): readonly number[] {
   let best = start;
   let bestValue = value(start, Number.NEGATIVE_INFINITY);
+  let values = 1;
   const attempt = (point: readonly number[]): boolean => {
-    if (point.some((coordinate) => Math.abs(coordinate) > bound)) return false;
+    if (values >= MOST_VALUES || point.some((coordinate) => Math.abs(coordinate) > bound)) return false;
+    values++;
     const pointValue = value(point, bestValue);
     if (!(pointValue > bestValue)) return false;
     [best, bestValue] = [point, pointValue];

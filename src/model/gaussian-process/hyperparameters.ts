@@ -16,6 +16,11 @@ const SIGNAL_SPREAD = 2;
 /** Inverse-gamma prior of the noise variance: equivalent to two rewards with a deviation of 0.1. */
 const NOISE_SHAPE = 1;
 const NOISE_RATE = 0.01;
+/**
+ * Greatest logarithm of a factor on a median. The prior makes it nearly impossible, so that only the counts of a crafted snapshot lead
+ * there. The search takes steps of log 2, and ends.
+ */
+const FARTHEST = 32;
 /** A step of 0.1 changes a lengthscale by a tenth, well inside its posterior spread. */
 const LEAST_STEP = 0.1;
 
@@ -67,7 +72,7 @@ export function mostProbable(core: Core, median: KernelSpec, context: number, ev
   const groups = context > 0 && context < median.lengthscale.length ? 2 : 1;
   const start = Array<number>(groups + 1).fill(0);
   const grid = start.map(() => [-core.log(4), 0, core.log(4)]);
-  return at(compassSearch(core, { start, grid, bound: Infinity, leastStep: LEAST_STEP, afterStep: "next", value: density }));
+  return at(compassSearch(core, { start, grid, bound: FARTHEST, leastStep: LEAST_STEP, afterStep: "next", value: density }));
 }
 
 /** The median kernel times e^logs: first the lengthscales (of the context, then of the action, if it has both), then the variance. */

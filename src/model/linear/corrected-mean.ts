@@ -1,4 +1,4 @@
-import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
 import type { MaturedSums } from "./delay-correction.ts";
 import type { Ridge } from "./ridge.ts";
@@ -102,6 +102,7 @@ export class CorrectedMean {
     this.#shift = undefined;
     if (this.#interval === 1) return;
     [this.#solvedAt, this.#spread] = reader.numbers(2);
+    if (this.#spread < 0) throw malformed();
     const end = triangle(this.#posterior.dimension);
     const sums = reader.numbers(end + this.#posterior.dimension);
     this.#solved.replace(sums.subarray(0, end), sums.subarray(end));

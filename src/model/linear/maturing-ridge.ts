@@ -1,5 +1,5 @@
 import type { Core } from "../../core/core.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { SampleRequest, Scores } from "../ranking.ts";
@@ -139,7 +139,8 @@ export class MaturingRidge {
     const [correction, halving, ridge] = [this.#correction, this.#halving, this.#ridge];
     this.#posterior.load(reader);
     [correction.rewards, correction.squares, this.#impressions, halving.times, , ridge.value, ridge.due] = reader.numbers(7);
-    if (ridge.value < ridge.least || !Number.isSafeInteger(halving.times) || halving.times < 0) throw malformed();
+    if (ridge.value < ridge.least) throw malformed();
+    for (const count of [this.#impressions, halving.times]) counted("count", count);
     correction.load(reader);
     this.#likelihood.load?.(reader);
     this.#mean.load(reader);

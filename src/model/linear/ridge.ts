@@ -3,6 +3,9 @@ import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
 import { type SampleRequest, type Scores, taken } from "../ranking.ts";
 
+/** Numbers of a ridge regression in a snapshot: two packed triangles and a vector. */
+export const ridgeNumbers = ({ dimension: d }: { readonly dimension: number }): number => d * (d + 2);
+
 /**
  * Ridge regression of rewards on features, theta = V^-1 B with V = ridge I + sum x x^T and B = sum reward x.
  *

@@ -1,5 +1,5 @@
 import { outOfRange } from "../../argument.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
 import { Covering } from "./covering.ts";
 import type { MetricSpace } from "./metric-space.ts";
@@ -153,16 +153,18 @@ export class ActiveArms {
   }
 
   load(reader: SnapshotReader): void {
-    [this.#pulls] = reader.numbers(1);
+    // A slot is this times the number of places.
+    this.#pulls = counted("pulls", reader.numbers(1)[0], Math.floor(Number.MAX_SAFE_INTEGER / this.#space.count) / 2);
     const arms = reader.numbers();
     const cached = reader.numbers();
     let next = 0;
     for (let start = 0; start < arms.length; start += SAVED) {
       const [place, pulls, observed, observedAtPull, sum, length] = arms.subarray(start, start + SAVED);
-      const ordered = observedAtPull >= 0 && observedAtPull <= observed && length >= 0 && observed + length <= pulls;
-      if (this.#armAt[place] !== -1 || !ordered) throw malformed();
+      for (const count of [pulls, observed, observedAtPull, length]) counted("count", count);
+      if (this.#armAt[place] !== -1 || observedAtPull > observed || observed + length > pulls) throw malformed();
       const cache: Arm["cache"] = [];
       for (; cache.length < length && next < cached.length; next += 2) cache.push({ slot: cached[next], reward: cached[next + 1] });
+      if (cache.length < length) throw malformed();
       this.#activate({ place, pulls, observed, observedAtPull, sum, cache });
     }
     if (next !== cached.length) throw malformed();

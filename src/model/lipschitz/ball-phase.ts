@@ -1,5 +1,5 @@
 import { outOfRange } from "../../argument.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
 import type { Ball, BallArms } from "./ball-arms.ts";
 
@@ -133,7 +133,8 @@ export class BallPhase {
   /** The next phase: the balls that survive pruning, divided. */
   divided(): BallPhase {
     const best = this.#observed.reduce((top, _, number) => Math.max(top, this.mean(number)), Number.NEGATIVE_INFINITY);
-    const margin = this.#options.pruneMultiplier * this.radius;
+    // Not 0, so that the best ball survives.
+    const margin = Math.max(this.#options.pruneMultiplier * this.radius, Number.MIN_VALUE);
     const survivors: Ball[] = [];
     for (let number = 0; number < this.#balls; number++) {
       if (best - this.mean(number) < margin) survivors.push(this.#ball(number));
@@ -168,13 +169,15 @@ export class BallPhase {
   /** Restores a saved phase. `arms`: those of the first phase. */
   static load(reader: SnapshotReader, options: BallPhaseOptions, arms: BallArms): BallPhase {
     const [phase, depth, turn] = reader.numbers(3);
+    counted("depth", depth, MAX_DEPTH, 1);
+    if (phase !== depth && phase !== depth + 1) throw malformed();
     const centres = reader.numbers();
+    const balls = counted("balls", centres.length / arms.dimension, undefined, 1);
+    counted("turn", turn, balls - 1);
     const loaded = new BallPhase(options, arms, { phase, depth, centres });
-    const balls = loaded.#balls;
-    if (!Number.isInteger(balls) || !(turn >= 0 && turn < balls)) throw malformed();
-    if (!(depth >= 1 && depth <= MAX_DEPTH && (phase === depth || phase === depth + 1))) throw malformed();
+    if (centres.some((coordinate) => !(coordinate - loaded.radius >= 0 && coordinate + loaded.radius <= 1))) throw malformed();
     for (const column of [loaded.#pulls, loaded.#observed, loaded.#sums]) column.set(reader.numbers(balls));
-    if (!loaded.#observed.every((observed, number) => observed >= 0 && observed <= loaded.#pulls[number])) throw malformed();
+    loaded.#observed.forEach((observed, number) => void counted("observed", observed, counted("pulls", loaded.#pulls[number])));
     loaded.#turn = turn;
     loaded.#open = loaded.#observed.reduce((open, observed) => open + Number(observed < loaded.#needed), 0);
     arms.load(reader, balls);

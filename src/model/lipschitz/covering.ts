@@ -43,7 +43,7 @@ export class Covering {
     this.#reach.push(0);
     for (let place = 0; place < this.#space.count; place++) {
       if (this.#witness[place] >= 0) continue;
-      const distance = this.#space.distance(centre, place);
+      const distance = this.#space.distance(centre, place, radius + SLACK);
       if (distance > radius + SLACK) continue;
       this.#witness[place] = ball;
       this.#reach[ball] = Math.max(this.#reach[ball], distance);
@@ -58,7 +58,7 @@ export class Covering {
     let reach = 0;
     for (let place = 0; place < this.#space.count; place++) {
       if (this.#witness[place] !== ball) continue;
-      const distance = this.#space.distance(this.#centres[ball], place);
+      const distance = this.#space.distance(this.#centres[ball], place, radius + SLACK);
       if (distance <= radius + SLACK) reach = Math.max(reach, distance);
       else this.#findWitness(place);
     }
@@ -74,7 +74,7 @@ export class Covering {
       const radius = this.#radii[ball];
       // A distance is at least 0, so a ball that is too small needs no measurement.
       if (radius <= margin) continue;
-      const distance = this.#space.distance(this.#centres[ball], place);
+      const distance = this.#space.distance(this.#centres[ball], place, radius + SLACK);
       if (distance > radius + SLACK || radius - distance <= margin) continue;
       witness = ball;
       reach = distance;

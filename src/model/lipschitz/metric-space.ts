@@ -34,24 +34,22 @@ export class MetricSpace {
   readonly dimension: number;
   readonly places: Domain | Grid;
   readonly #metric: Metric;
-  /** count x d, row-major: the coordinates that distances are computed from. */
-  readonly #points: Float64Array;
 
   constructor(region: RegionSettings, metric: Metric, resolution = 2) {
     this.places = "box" in region ? new Grid(region, resolution) : new Domain(region);
     this.#metric = metric;
-    this.#points = this.places.points;
     this.count = this.places.count;
     this.dimension = this.places.dimension;
   }
 
-  distance(a: number, b: number): number {
-    const d = this.dimension;
-    const points = this.#points;
+  /** The distance of two points. If it is beyond `limit`, the result may be any number beyond it. */
+  distance(a: number, b: number, limit = Number.POSITIVE_INFINITY): number {
+    const { places, dimension: d } = this;
     const metric = this.#metric;
     let total = 0;
     for (let j = 0; j < d; j++) {
-      const gap = Math.abs(points[a * d + j] - points[b * d + j]);
+      const gap = Math.abs(places.coordinate(a, j) - places.coordinate(b, j));
+      if (gap > limit) return gap;
       if (metric === "maximum") total = Math.max(total, gap);
       else total += metric === "euclidean" ? gap * gap : gap;
     }
@@ -63,9 +61,11 @@ export class MetricSpace {
 class Grid {
   readonly dimension: number;
   readonly count: number;
-  /** In the unit cube. */
-  readonly points: Float64Array;
   readonly #box: Box;
+  /** The coordinates on every axis of the unit cube. */
+  readonly #levels: Float64Array;
+  /** count x d, row-major: the number of each coordinate. In two bytes each, a million points on 19 axes take no more than 20 MB. */
+  readonly #digits: Uint16Array | Uint32Array;
   readonly #last: number;
 
   constructor(settings: BoxSettings, resolution: number) {
@@ -74,16 +74,22 @@ class Grid {
     const d = this.#box.dimension;
     this.dimension = d;
     this.count = gridSize(resolution, d);
-    this.points = new Float64Array(this.count * d);
+    this.#levels = Float64Array.from({ length: resolution }, (_, digit) => digit / this.#last);
+    this.#digits = new (d > 1 ? Uint16Array : Uint32Array)(this.count * d);
     for (let place = 0; place < this.count; place++) {
       for (let j = d - 1, rest = place; j >= 0; j--, rest = Math.floor(rest / resolution)) {
-        this.points[place * d + j] = (rest % resolution) / this.#last;
+        this.#digits[place * d + j] = rest % resolution;
       }
     }
   }
 
   at(place: number): Float64Array {
-    return this.#box.fromUnit(this.points.subarray(place * this.dimension, (place + 1) * this.dimension));
+    return this.#box.fromUnit(Float64Array.from({ length: this.dimension }, (_, j) => this.coordinate(place, j)));
+  }
+
+  /** In the unit cube. */
+  coordinate(place: number, j: number): number {
+    return this.#levels[this.#digits[place * this.dimension + j]];
   }
 
   /** The place of the nearest point of the grid. @throws {RangeError} for a point outside the box. */

@@ -1,5 +1,5 @@
 import type { Core, KernelSpec } from "../../core/core.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { Forgetting } from "../delay/forgetting.ts";
 import { OpenImpressions } from "../delay/open-impressions.ts";
 import type { Moment, Window } from "../delay/window.ts";
@@ -150,11 +150,11 @@ export class DelayAwarePosterior implements JointPosterior {
     const kernel = { ...this.#median, variance, lengthscale };
     this.#adopt({ kernel, noiseVariance: deviation * deviation });
     this.#deviation = deviation;
-    this.#outcomes = outcomes;
-    this.#impressions = impressions;
+    this.#impressions = counted("impressions", impressions);
+    this.#outcomes = counted("outcomes", outcomes, impressions);
     this.#nextFit = nextFit;
     this.#known.load(reader);
     this.#all.load(reader);
-    this.#open.load(reader);
+    this.#open.load(reader, impressions);
   }
 }

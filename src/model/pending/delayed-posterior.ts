@@ -114,10 +114,14 @@ export class DelayedPosterior<P extends Posterior> {
   }
 
   observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
-    this.posterior.reward(impression, reward, previous ?? 0);
     const process = this.#options.evidence?.process;
-    if (!process) return;
     const { features } = impression;
+    // Checked before anything changes.
+    if (previous !== undefined && process && process.locate(features) < 0) {
+      throw new RangeError("previous: expected none, as no impression with these features has a reward");
+    }
+    this.posterior.reward(impression, reward, previous ?? 0);
+    if (!process) return;
     const slot = previous === undefined && this.#settle(impression) ? process.append(features) : process.locate(features);
     process.reward({ features, slot }, reward, previous ?? 0);
   }

@@ -1,4 +1,4 @@
-import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import { counted, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { DomainMoments } from "../gaussian-process/domain-moments.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import type { LazyPosterior } from "../gaussian-process/leader.ts";
@@ -32,9 +32,11 @@ export class HallucinatedPosterior implements JointPosterior {
   /** @throws {RangeError} for a first reward when every impression has one. */
   observe({ features }: AppendedImpression, reward: number, previous: number | undefined): void {
     if (previous === undefined && this.#pending === 0) throw new RangeError("outcome: expected no more first rewards than impressions");
-    const slot = previous === undefined ? this.#arrived.append(features) : this.#arrived.locate(features);
+    // Checked before anything changes.
+    const counted = existing(this.#all.locate(features));
+    const slot = previous === undefined ? this.#arrived.append(features) : existing(this.#arrived.locate(features));
     this.#arrived.reward({ features, slot }, reward, previous ?? 0);
-    this.#all.reward({ features, slot: this.#all.locate(features) }, reward, previous ?? 0);
+    this.#all.reward({ features, slot: counted }, reward, previous ?? 0);
     if (previous === undefined) this.#pending--;
   }
 
@@ -79,8 +81,14 @@ export class HallucinatedPosterior implements JointPosterior {
   }
 
   load(reader: SnapshotReader): void {
-    [this.#pending] = reader.numbers(1);
+    this.#pending = counted("pending", reader.numbers(1)[0]);
     this.#arrived.load(reader);
     this.#all.load(reader);
   }
+}
+
+/** A slot that `locate` returned. @throws {RangeError} for -1. */
+function existing(slot: number): number {
+  if (slot < 0) throw new RangeError("impression.features: expected those of a counted impression, with a reward if `previous` is given");
+  return slot;
 }

@@ -1,5 +1,5 @@
 import { encoder, type NamedFeatures } from "afterclick";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Publication, readPublication } from "../../../local/publication.ts";
 import { encode } from "../../../publication/codec.ts";
 import { type Features, featurizer } from "../../../publication/featurizer.ts";
@@ -47,6 +47,33 @@ describe("a publication", () => {
     const altered = whole.slice();
     altered[place] ^= 1;
     await expect(readPublication(altered)).rejects.toMatchObject(refusal("checksum", /does not match its checksum/));
+  });
+
+  it.each([
+    [undefined],
+    [[]],
+    [[3]],
+    [[5]],
+    [[4, 1]],
+    [[4, -4, 4]],
+    [[2.5, 1.5]],
+    [["4"]],
+    [{ length: 1 }],
+    [Array(100).fill([4, -4]).flat().concat(4)],
+  ])("whose header counts other bytes than follow, %j, is refused before anything is copied", async (lengths) => {
+    const altered = await encode({ ...header, lengths }, [snapshot]);
+    const copy = vi.spyOn(Uint8Array.prototype, "slice");
+    await expect(readPublication(altered)).rejects.toMatchObject(refusal("malformed", /do not fit together/));
+    expect(copy).not.toHaveBeenCalled();
+    copy.mockRestore();
+  });
+
+  it.each(["{", "null", "7"])("with the header %s is refused", async (text) => {
+    const bytes = new Uint8Array(36 + text.length);
+    new DataView(bytes.buffer).setUint32(32, text.length);
+    bytes.set(new TextEncoder().encode(text), 36);
+    bytes.set(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes.subarray(32))));
+    await expect(readPublication(bytes)).rejects.toMatchObject({ name: "SnapshotError" });
   });
 
   it.each([

@@ -62,6 +62,26 @@ it("keeps the points that are as good as the best, where no width parts them", (
   expect(exploration.leader().index).toBeGreaterThanOrEqual(0);
 });
 
+it("knows the length of a far round without those before it, and stays at it", () => {
+  for (const [horizon, wait] of [
+    [1, 0],
+    [20, 0],
+    [60, 2.5],
+    [1e12, 7],
+  ]) {
+    // biome-ignore format: one line
+    const near = new RoundSchedule(horizon, wait);
+    const lengths = Array.from({ length: 100 }, (_, i) => near.length(i + 1));
+    const far = new RoundSchedule(horizon, wait);
+    expect(far.length(1e15)).toBe(Math.ceil(horizon + wait));
+    expect(lengths.at(-1)).toBe(Math.ceil(horizon + wait));
+    expect(Array.from(lengths, (_, i) => far.length(i + 1))).toEqual(lengths);
+    // The rounds before the horizon's end add up to it.
+    const ends = lengths.map((_, i) => lengths.slice(0, i + 1).reduce((sum, each) => sum + each, 0));
+    expect(ends.some((end) => Math.abs(end - horizon) < 1e-3 * horizon)).toBe(true);
+  }
+});
+
 it("refuses a state with more queries than its round, more rewards than queries, or survivors out of order", () => {
   const exploration = new PureExploration(freshCore().core, settings, new RoundSchedule(60, 0), 2);
   const saved: number[][] = [];

@@ -16,6 +16,7 @@ describe("create", () => {
     ["a window of both units", { policy, window: { rounds: 1, ms: 1 } }, /window/],
     ["a window of no rounds", { policy, window: { rounds: 0 } }, /window\.rounds/],
     ["a window of negative length", { policy, window: { ms: -1 } }, /window\.ms/],
+    ["a window shorter than a microsecond", { policy, window: { ms: 5e-324 } }, /window\.ms: expected at least 0\.001, got 5e-324/],
     ["a seed that is no integer", { policy, window: "none", seed: 0.5 }, /seed/],
     ["an empty reward range", { policy, window: "none", reward: { min: 1, max: 1 } }, /reward\.max/],
     ["a misspelt option", { policy, window: "none", rewards: {} }, /options\.rewards/],
