@@ -8,8 +8,10 @@ import type { LearnerRpc } from "./rpc/learner.ts";
 export interface Environment {
   readonly LEARNER: DurableObjectNamespace<LearnerRpc>;
   readonly EVENTS: KVNamespace;
-  /** Limits callers with a publishable key. Absent: no limit. */
+  /** Limits each address with a publishable key, and senders of forged webhooks. Absent: no limit. */
   readonly RATE_LIMIT?: RateLimit;
+  /** Limits a publishable key in all pages of an origin together. Absent: no limit. */
+  readonly ORIGIN_RATE_LIMIT?: RateLimit;
   /** Grants every route. A value may also be `sha256:` and the key's hash in hex. */
   readonly AFTERCLICK_SECRET_KEY?: string;
   /** For web pages: grants recommendations and the routes of `local` models. Values may be hashed too. */

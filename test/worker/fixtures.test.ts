@@ -76,7 +76,11 @@ function workerd(): Place {
     setTime: (now) => void vi.setSystemTime(now),
     async fetch(request) {
       const context = createExecutionContext();
-      const response = await isolate.fetch(request, { ...env, ...bindings, RATE_LIMIT: undefined } as Environment, context);
+      const response = await isolate.fetch(
+        request,
+        { ...env, ...bindings, RATE_LIMIT: undefined, ORIGIN_RATE_LIMIT: undefined } as Environment,
+        context,
+      );
       await waitOnExecutionContext(context);
       return response;
     },

@@ -271,6 +271,20 @@ describe("the rate limit", () => {
     expect(limit).toHaveBeenCalledTimes(1);
   });
 
+  it("is asked by key and origin as well, and callers without an origin do not use up a page's", async () => {
+    const limit = vi.fn(async ({ key }: { key: string }) => ({ success: key.startsWith("https://") }));
+    const limiters = { ORIGIN_RATE_LIMIT: { limit }, AFTERCLICK_ALLOWED_ORIGINS: "https://shop.example" };
+    expect((await post(PUBLISHABLE, limiters, { origin: "https://shop.example" })).status).toBe(200);
+    const refused = await post(PUBLISHABLE, limiters);
+    expect([refused.status, await refused.json()]).toMatchObject([429, { detail: expect.stringContaining("from this origin") }]);
+    expect(limit.mock.calls).toEqual([
+      [{ key: `https://shop.example Bearer ${PUBLISHABLE}` }],
+      [{ key: `no origin Bearer ${PUBLISHABLE}` }],
+    ]);
+    expect((await post(SECRET, limiters)).status).toBe(200);
+    expect(limit).toHaveBeenCalledTimes(2);
+  });
+
   it("counts webhooks of an address whose last one was forged, and no others", async () => {
     const limit = vi.fn(async () => ({ success: limit.mock.calls.length < 3 }));
     const deliver = async (verdict: string, address: string) => {

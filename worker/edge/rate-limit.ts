@@ -12,13 +12,19 @@ const MOST_FORGERS = 1000;
 const forgers = new Set<string>();
 
 /**
- * Limits the requests of a publishable key by address, whichever model they name. Follows `apiKeys`. The limit is approximate and
- * applies per location. If the limiter fails, the request passes.
+ * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows `apiKeys`. Requests
+ * without an origin, which come from no browser, are counted apart from those of pages. The limits are approximate and apply per
+ * location. If a limiter fails, the request passes.
  *
  * @throws {Problem} 429.
  */
 export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
-  if (isByPage(c)) await count(c);
+  if (isByPage(c)) {
+    await countAddress(c);
+    const { ORIGIN_RATE_LIMIT } = c.env;
+    const page = `${c.req.header("origin") ?? "no origin"} ${c.req.header("authorization")}`;
+    if (ORIGIN_RATE_LIMIT && (await isOver(ORIGIN_RATE_LIMIT, page))) throw tooMany("with this key from this origin");
+  }
   await next();
 });
 
@@ -31,7 +37,7 @@ export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
 export const forgeryLimit = createMiddleware<{ Bindings: Environment }>(async (c, next) => {
   const address = addressOf(c);
   if (address === undefined) return next();
-  if (forgers.has(address)) await count(c);
+  if (forgers.has(address)) await countAddress(c);
   await next();
   forgers.delete(address);
   if (c.res.status !== 401) return;
@@ -43,11 +49,13 @@ export const forgeryLimit = createMiddleware<{ Bindings: Environment }>(async (c
 const addressOf = (c: Pick<Context, "req">): string | undefined => c.req.header("cf-connecting-ip");
 
 /** @throws {Problem} 429 if the address is over its limit. */
-async function count(c: Pick<Context<{ Bindings: Environment }>, "env" | "req">): Promise<void> {
+async function countAddress(c: Pick<Context<{ Bindings: Environment }>, "env" | "req">): Promise<void> {
   const address = addressOf(c);
   if (!c.env.RATE_LIMIT || address === undefined) return;
-  if (await isOver(c.env.RATE_LIMIT, address)) throw new Problem(429, "too many requests from this address", undefined, PERIOD_S);
+  if (await isOver(c.env.RATE_LIMIT, address)) throw tooMany("from this address");
 }
+
+const tooMany = (which: string): Problem => new Problem(429, `too many requests ${which}`, undefined, PERIOD_S);
 
 async function isOver(limiter: RateLimit, address: string): Promise<boolean> {
   try {

@@ -48,15 +48,18 @@ class Model {
     const same = this.rows.filter(({ sent: other, place }) => place === found && other.goal === sent.goal && other.event === sent.event);
     // The key names a waiting event; the impression names a joined one.
     const known = found === undefined ? same.filter(({ sent: other }) => other.key === sent.key) : same;
-    if (known.some(({ sent: other }) => other.reward === sent.reward)) return "duplicate";
-    const status = found === undefined ? "orphan" : same.length > 0 ? "conflict" : "applied";
+    if (known.some(({ sent: other }) => other.at === sent.at && other.reward === sent.reward)) return "duplicate";
+    const late = found !== undefined && sent.at > SHOWN[found] + WINDOW_MS;
+    const counted = same.some(({ status }) => status === "applied" || status === "conflict");
+    const status = found === undefined ? "orphan" : late ? "late" : counted ? "conflict" : "applied";
     this.rows.push({ sent, place: found, status });
     return status;
   }
 
   #find(sent: Keyed): number | undefined {
-    const before = this.rows.find(({ sent: other }) => other.key === sent.key && other.goal === sent.goal && other.event === sent.event);
-    if (before) return before.place;
+    const same = this.rows.filter(({ sent: other }) => other.key === sent.key && other.goal === sent.goal && other.event === sent.event);
+    const joined = same.find(({ place }) => place !== undefined);
+    if (joined) return joined.place;
     const suiting = [...this.shown.keys()].filter((place) => this.#suits(place, sent));
     return suiting.length > 0 ? Math.max(...suiting) : undefined;
   }
@@ -78,9 +81,12 @@ const sent = fc
     goal: fc.constantFrom("buy", "buy", "rate"),
     place: fc.nat({ max: TIMES.length - 1 }),
     reward: fc.constantFrom(0.5, 1, null),
+    // Versions of one event have one name.
+    version: fc.boolean(),
   })
-  // The name states the time and the key.
-  .map(({ place, ...rest }): Keyed => ({ ...rest, event: `${rest.key} ${rest.action} ${place}`, at: TIMES[place] }));
+  .map(({ place, version, ...rest }): Keyed => {
+    return { ...rest, event: `${rest.key} ${rest.action}${version ? "" : ` ${place}`}`, at: TIMES[place] };
+  });
 const shown = fc.record({
   place: fc.nat({ max: SHOWN.length - 1 }),
   keys: fc.uniqueArray(key, { maxLength: 2 }),

@@ -35,14 +35,16 @@ export class ConversionStore {
   }
 
   /**
-   * Attributes a keyed event to an impression: to the same one as before if the event is a repetition, else to the newest
-   * impression with this key whose window was open at the time of the event. Without one, returns the name under which the event
-   * waits for its impression.
+   * Attributes a keyed event to an impression: to the one that has an event of its name already, else to the newest impression with
+   * this key whose window was open at the time of the event. Without one, returns the name under which the event waits for its
+   * impression.
    */
-  attribute({ key, older = [], action }: ByKey, { goal, event, at }: Outcome, windowMs: number): string {
+  attribute({ key, older = [], action }: ByKey, { goal, event, reward, at }: Outcome, windowMs: number): string {
     const hashes = JSON.stringify([key, ...older]);
-    const sent = "SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND goal = ? AND event = ?";
-    const [before] = this.#database.query<{ impression: string }>(sent, hashes, goal, event);
+    // Another version of the event that still waits does not keep this one waiting, but a repetition finds the same row.
+    const sent = `SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND goal = ? AND event = ?
+      AND (status <> 'orphan' OR (at = ? AND reward IS ?)) ORDER BY status = 'orphan' LIMIT 1`;
+    const [before] = this.#database.query<{ impression: string }>(sent, hashes, goal, event, at, reward);
     if (before) return before.impression;
     return this.#impressions.newestWithKey([key, ...older], action, at - windowMs, at + 1) ?? waitingFor(key, at);
   }
