@@ -42,6 +42,13 @@ export interface Posterior {
   append(features: Float64Array): number;
   /** Replaces the reward `previous` of an impression by `reward`. */
   reward(point: AppendedPoint, reward: number, previous: number): void;
+  /**
+   * Removes a point. What was learnt there moves to the nearest other point, or is dropped if there is none. Returns whether the point
+   * was kept. Absent if the state has no points.
+   */
+  forget?(features: Float64Array): boolean;
+  /** The kept point nearest to these features. Undefined if there is none. */
+  nearest?(features: Float64Array): Float64Array | undefined;
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
   statistics(): Float64Array;
@@ -54,6 +61,7 @@ export function stateOf(posterior: Posterior) {
   return {
     predict: (points: Float64Array) => posterior.moments(points),
     refactor: () => posterior.refactor(),
+    forget: (features: Float64Array) => posterior.forget?.(features) ?? false,
     save: (writer: SnapshotWriter) => posterior.save(writer),
     load: (reader: SnapshotReader) => posterior.load(reader),
     statistics: () => posterior.statistics(),

@@ -3,7 +3,7 @@ import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
-import { counted, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
+import { counted, SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule.ts";
 
 // The part that all algorithms share: checking input, ranking, drawing random numbers, counting.
@@ -324,6 +324,38 @@ export class Policy {
    */
   refactor(): void {
     this.#rule.state.refactor?.();
+  }
+
+  /**
+   * Removes a feature vector from the state of the policy, for all impressions with it. What was learnt there moves to the nearest other
+   * point, or is dropped if there is none. Later corrections and silence count at that point too. Returns whether the state had it.
+   *
+   * `append` brings the vector back. So does a first reward, if the policy has a process of rewarded impressions alone. Linear policies
+   * keep sums, and features of pending impressions only with `norms: "exact"`. The points of a domain are options, and stay. A
+   * `Recommender` remembers the features of its impressions besides, for the window and its grace.
+   * **Cost:** O(n^3) for n unique points, and a copy of the state.
+   * @throws {TypeError | RangeError | NumericalError} Nothing has changed then.
+   */
+  forget(features: ArrayLike<number>): boolean {
+    if (this.dimension === 0) return false;
+    const vector = finiteVector("features", features, this.dimension);
+    const { state } = this.#rule;
+    if (!state.forget || this.hasDomain) return false;
+    const before = this.#saved();
+    try {
+      return state.forget(vector);
+    } catch (error) {
+      this.load(before);
+      throw error;
+    }
+  }
+
+  #saved(): SnapshotReader {
+    const { core } = this.#context;
+    const writer = new SnapshotWriter();
+    this.save(writer);
+    const header = { policyId: this.id, stateVersion: 0, dimension: this.dimension, impressions: this.#impressions };
+    return new SnapshotReader(core, writer.finish(core, header));
   }
 
   /** Writes its state into a snapshot. */

@@ -40,6 +40,8 @@ export interface State {
   predict?(points: Float64Array): Moments;
   /** Computes derived state again from the sums, in a canonical order. Absent if there is none. */
   refactor?(): void;
+  /** As `Policy.forget`, for a policy without a domain. Absent if the state has no features of impressions. */
+  forget?(features: Float64Array): boolean;
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
   /** The learnt sums, in an order that does not depend on the order of arrival. */

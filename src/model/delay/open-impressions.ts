@@ -39,6 +39,25 @@ export class OpenImpressions {
     if (this.#window !== "none") this.#converted[number - this.#first] = true;
   }
 
+  /** The features of an impression that `has` finds. Undefined without a window. */
+  featuresOf(number: number): Float64Array | undefined {
+    return this.#features[number - this.#first];
+  }
+
+  /** Replaces features by a stand-in. Without a stand-in no impression counts any more, so all are closed. Returns whether it had them. */
+  forget(features: Float64Array, standIn: Float64Array | undefined): boolean {
+    const held = this.#features.map((each) => each.every((coordinate, j) => coordinate === features[j]));
+    if (!held.includes(true)) return false;
+    if (standIn) this.#features = this.#features.map((each, i) => (held[i] ? standIn : each));
+    else this.#drop(this.#times.length);
+    return true;
+  }
+
+  #drop(count: number): void {
+    this.#first += count;
+    for (const list of [this.#times, this.#converted, this.#features]) list.splice(0, count);
+  }
+
   /** Closes the windows that have passed by `moment`. Returns the impressions that did not convert, each with its number as slot. */
   close(moment: Moment): AppendedPoint[] {
     if (this.#window === "none") return [];
@@ -47,8 +66,7 @@ export class OpenImpressions {
     while (open < this.#times.length && this.#times[open] < oldest) open++;
     const closed = this.#features.slice(0, open).map((features, i) => ({ features, slot: this.#first + i }));
     const silent = closed.filter((_, i) => !this.#converted[i]);
-    this.#first += open;
-    for (const list of [this.#times, this.#converted, this.#features]) list.splice(0, open);
+    this.#drop(open);
     return silent;
   }
 

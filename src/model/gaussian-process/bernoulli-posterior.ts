@@ -115,6 +115,17 @@ export class BernoulliPosterior implements JointPosterior {
     return this.#sites[nearestTo(this.#core, this.#kernel, this.#points(), point)];
   }
 
+  /** Moves the trials of a point to the nearest other one, or drops them if there is none. **Cost:** O(n^3). */
+  forget(point: Float64Array): boolean {
+    const row = this.#all.find(point);
+    if (row < 0) return false;
+    const others = this.#sites.filter((_, place) => place !== row);
+    const nearest = others[nearestTo(this.#core, this.#kernel, pointsOf(others, this.#kernel), point)];
+    const standIn = this.#sites.map((_, place) => (place === row ? this.#sites.indexOf(nearest) : place));
+    this.#move(standIn, 1);
+    return true;
+  }
+
   /** Opens a site with no trials. Its mode is the mean given the other sites. */
   #open(point: Float64Array): number {
     if (this.#sites.length >= this.#capacity) this.#reduce();

@@ -136,8 +136,23 @@ export class BoundedProcess implements JointPosterior {
     return this.#siteOf[this.#process.find(point)];
   }
 
-  #nearest(point: Float64Array): Site {
-    return this.#sites[nearestTo(this.#core, this.#kernel, pointsOf(this.#sites, this.#kernel), point)];
+  #nearest(point: Float64Array, sites = this.#sites): Site {
+    return sites[nearestTo(this.#core, this.#kernel, pointsOf(sites, this.#kernel), point)];
+  }
+
+  /** The kept point nearest to another one. Undefined if there is none. */
+  nearest(point: Float64Array): Float64Array | undefined {
+    return this.size > 0 ? this.#nearest(point).point : undefined;
+  }
+
+  /** Removes a point, and merges it into the nearest other one. Returns whether it was kept. **Cost:** O(n^3). */
+  forget(point: Float64Array): boolean {
+    const forgotten = this.#find(point);
+    if (!forgotten) return false;
+    const others = this.#sites.filter((site) => site !== forgotten).map((site) => ({ ...site }));
+    if (others.length > 0) merge(this.#nearest(point, others), forgotten);
+    this.#rebuild(others);
+    return true;
   }
 
   #open(point: Float64Array, reward: number, weight: number): void {
@@ -166,10 +181,7 @@ export class BoundedProcess implements JointPosterior {
     const kept = new Map(this.#sites.flatMap((site, i) => (standIn[i] === i ? [[i, { ...site }]] : [])));
     this.#sites.forEach((site, i) => {
       const into = kept.get(standIn[i]) as Site;
-      if (standIn[i] === i) return;
-      into.count += site.count;
-      into.sum += site.sum;
-      into.squares += site.squares;
+      if (standIn[i] !== i) merge(into, site);
     });
     this.#rebuild([...kept.values()]);
   }
@@ -258,6 +270,13 @@ export class BoundedProcess implements JointPosterior {
   statistics(): Float64Array {
     return Float64Array.from([...this.#sites].sort(byPoint).flatMap(({ point, count, sum }) => [...point, count, sum]));
   }
+}
+
+/** Adds the impressions of a site to those of another. */
+function merge(into: Site, { count, sum, squares }: Site): void {
+  into.count += count;
+  into.sum += sum;
+  into.squares += squares;
 }
 
 interface AtPoint {

@@ -111,7 +111,8 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
   }
 
   #appendAnywhere(features: Float64Array): number {
-    const row = this.locate(features);
+    const known = this.#process.find(features);
+    const row = known < 0 && this.size >= this.#capacity ? this.locate(features) : known;
     if (row < 0) return this.#process.append(features);
     this.#process.replicate(row);
     return row;
@@ -129,11 +130,39 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     return place;
   }
 
-  /** The slot of a point: where an impression there is counted, or -1 before the first one. */
+  /** The slot of a point: its own, or the nearest one if the point was merged or forgotten. -1 if there is no point. */
   locate(features: Float64Array): number {
     if (this.domain) return this.domain.indexOf(features);
     const row = this.#process.find(features);
-    return row < 0 && this.size >= this.#capacity ? this.#process.nearest(features, this.#initial.lengthscale) : row;
+    return row < 0 ? this.#process.nearest(features, this.#initial.lengthscale) : row;
+  }
+
+  nearest(features: Float64Array): Float64Array | undefined {
+    const start = this.#process.nearest(features, this.#initial.lengthscale) * this.dimension;
+    return start < 0 ? undefined : this.#process.state().points.slice(start, start + this.dimension);
+  }
+
+  /** The rows after the point move up. A point of the domain stays. **Cost:** O(n^3). */
+  forget(features: Float64Array): boolean {
+    const row = this.domain ? -1 : this.#process.find(features);
+    if (row < 0) return false;
+    const { points, counts, sums, squares } = this.#process.state();
+    const [d, count, sum] = [this.dimension, counts[row], sums[row]];
+    const rest = {
+      points: points.filter((_, i) => Math.floor(i / d) !== row),
+      counts: counts.filter((_, i) => i !== row),
+      sums: sums.filter((_, i) => i !== row),
+      squares: this.size > 1 ? squares : 0,
+    };
+    this.#process.replace(rest);
+    const into = this.locate(features);
+    if (into >= 0) {
+      rest.counts[into] += count;
+      rest.sums[into] += sum;
+      this.#process.replace(rest);
+    }
+    this.#likelihoods.reset();
+    return true;
   }
 
   #rowOf(slot: number): number {
@@ -152,10 +181,15 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     else this.#process.refactor();
   }
 
-  /** Replaces the reward `previous` of an impression by `reward`. **Cost:** O(1), and O(n^2) at the next mean. */
-  reward({ slot }: AppendedPoint, reward: number, previous: number): void {
-    this.#process.reward(this.#rowOf(slot), reward - previous, reward * reward - previous * previous);
-    this.#likelihoods.change(slot, previous);
+  /**
+   * Replaces the reward `previous` of an impression by `reward`. Without a domain its features decide where, because `forget` moves
+   * rows. If there is no point, nothing changes. **Cost:** O(n d), in a domain O(1), and O(n^2) at the next mean.
+   */
+  reward({ features, slot }: AppendedPoint, reward: number, previous: number): void {
+    const at = this.domain ? slot : this.locate(features);
+    if (!this.domain && this.size === 0) return;
+    this.#process.reward(this.#rowOf(at), reward - previous, reward * reward - previous * previous);
+    this.#likelihoods.change(at, previous);
   }
 
   /**

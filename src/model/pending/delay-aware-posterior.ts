@@ -80,8 +80,17 @@ export class DelayAwarePosterior implements JointPosterior {
       return;
     }
     if (this.#outcomes === this.#impressions) throw new RangeError("outcome: expected no more first rewards than impressions");
-    this.#learn(impression, reward);
+    // Features that were forgotten since have a stand-in there.
+    this.#learn({ features: this.#open.featuresOf(slot) ?? features, slot }, reward);
     this.#open.convert(slot);
+  }
+
+  /** An open impression moves to the same point as its part of the variance. **Cost:** O(n^3). */
+  forget(features: Float64Array): boolean {
+    // The larger process comes first: if there is memory for its new factor, there is for the other.
+    const kept = [this.#all, this.#known].map((process) => process.forget(features));
+    const open = this.#open.forget(features, this.#all.nearest(features));
+    return open || kept.includes(true);
   }
 
   #learn({ features, slot }: AppendedPoint, reward: number): void {

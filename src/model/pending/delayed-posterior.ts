@@ -114,14 +114,10 @@ export class DelayedPosterior<P extends Posterior> {
   }
 
   observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
-    const process = this.#options.evidence?.process;
-    const { features } = impression;
-    // Checked before anything changes.
-    if (previous !== undefined && process && process.locate(features) < 0) {
-      throw new RangeError("previous: expected none, as no impression with these features has a reward");
-    }
     this.posterior.reward(impression, reward, previous ?? 0);
+    const process = this.#options.evidence?.process;
     if (!process) return;
+    const { features } = impression;
     const slot = previous === undefined && this.#settle(impression) ? process.append(features) : process.locate(features);
     process.reward({ features, slot }, reward, previous ?? 0);
   }
@@ -139,6 +135,29 @@ export class DelayedPosterior<P extends Posterior> {
 
   predict(points: Float64Array): Moments {
     return this.posterior.moments(points);
+  }
+
+  /** An open impression moves to the point that stands in for its own. Without one, its width is dropped. */
+  forget(features: Float64Array): boolean {
+    const { posterior } = this;
+    const kept = [posterior, this.#options.evidence?.process].map((each) => each?.forget?.(features));
+    return this.#forgetOpen(features, posterior.nearest?.(features)) || kept.includes(true);
+  }
+
+  #forgetOpen(features: Float64Array, standIn: Float64Array | undefined): boolean {
+    this.#compact();
+    const d = this.posterior.dimension;
+    const held = this.#times.map((_, i) => features.every((coordinate, j) => coordinate === this.#features[i * d + j]));
+    if (!held.includes(true)) return false;
+    if (standIn) {
+      this.#features = this.#features.map((coordinate, i) => (held[Math.floor(i / d)] ? standIn[i % d] : coordinate));
+      return true;
+    }
+    const others = <T>(values: T[], width = 1): T[] => values.filter((_, i) => !held[Math.floor(i / width)]);
+    [this.#times, this.#widths, this.#slots] = [others(this.#times), others(this.#widths), others(this.#slots)];
+    this.#features = others(this.#features, d);
+    this.#sum = this.#widths.reduce((sum, width) => sum + width, 0);
+    return true;
   }
 
   statistics(): Float64Array {

@@ -32,11 +32,9 @@ export class HallucinatedPosterior implements JointPosterior {
   /** @throws {RangeError} for a first reward when every impression has one. */
   observe({ features }: AppendedImpression, reward: number, previous: number | undefined): void {
     if (previous === undefined && this.#pending === 0) throw new RangeError("outcome: expected no more first rewards than impressions");
-    // Checked before anything changes.
-    const counted = existing(this.#all.locate(features));
-    const slot = previous === undefined ? this.#arrived.append(features) : existing(this.#arrived.locate(features));
+    const slot = previous === undefined ? this.#arrived.append(features) : this.#arrived.locate(features);
     this.#arrived.reward({ features, slot }, reward, previous ?? 0);
-    this.#all.reward({ features, slot: counted }, reward, previous ?? 0);
+    this.#all.reward({ features, slot: this.#all.locate(features) }, reward, previous ?? 0);
     if (previous === undefined) this.#pending--;
   }
 
@@ -65,6 +63,11 @@ export class HallucinatedPosterior implements JointPosterior {
     return process.moments(watched ? (process.domain?.points as Float64Array) : points);
   }
 
+  forget(features: Float64Array): boolean {
+    // The larger process comes first: if there is memory for its new factor, there is for the other.
+    return [this.#all, this.#arrived].map((process) => process.forget(features)).includes(true);
+  }
+
   statistics(): Float64Array {
     return Float64Array.from([...this.#arrived.statistics(), ...this.#all.statistics()]);
   }
@@ -85,10 +88,4 @@ export class HallucinatedPosterior implements JointPosterior {
     this.#arrived.load(reader);
     this.#all.load(reader);
   }
-}
-
-/** A slot that `locate` returned. @throws {RangeError} for -1. */
-function existing(slot: number): number {
-  if (slot < 0) throw new RangeError("impression.features: expected those of a counted impression, with a reward if `previous` is given");
-  return slot;
 }

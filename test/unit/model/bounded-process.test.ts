@@ -103,3 +103,41 @@ describe("a Gaussian process in bounded memory", () => {
     expect(saved(core, process)).toEqual(before);
   });
 });
+
+describe("a forgotten point of a process in bounded memory", () => {
+  it("leaves its impressions and rewards to the nearest point, whatever the order", () => {
+    const { core } = freshCore();
+    const process = new BoundedProcess(core, kernel, 64, null);
+    for (const [x, reward] of [
+      [0.2, 1],
+      [0.5, 3],
+      [0.6, 2],
+      [0.5, 5],
+    ])
+      process.add(at(x), reward);
+    expect(process.forget(at(0.5))).toBe(true);
+    expect([...process.statistics()]).toEqual([0.2, 1, 1, 0.6, 3, 10]);
+    expect([...process.evidence(2).squares]).toEqual([1, 38]);
+    expect(process.nearest(at(0.5))).toEqual(at(0.6));
+    expect(process.forget(at(0.5))).toBe(false);
+    const merged = new BoundedProcess(core, kernel, 64, null);
+    for (const [x, reward] of [
+      [0.2, 1],
+      [0.6, 2],
+      [0.6, 3],
+      [0.6, 5],
+    ])
+      merged.add(at(x), reward);
+    merged.refactor();
+    expect(saved(core, process)).toEqual(saved(core, merged));
+  });
+
+  it("has no nearest one if it was the last", () => {
+    const process = new BoundedProcess(freshCore().core, kernel, 64, null);
+    expect(process.nearest(at(0.5))).toBeUndefined();
+    process.add(at(0.5), 1);
+    expect(process.forget(at(0.5))).toBe(true);
+    expect(process.size).toBe(0);
+    expect(process.nearest(at(0.5))).toBeUndefined();
+  });
+});

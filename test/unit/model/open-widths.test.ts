@@ -8,6 +8,9 @@ import {
   type Window,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { Ridge } from "../../../src/model/linear/ridge.ts";
+import { DelayedPosterior } from "../../../src/model/pending/delayed-posterior.ts";
+import { freshCore } from "../../property/core.ts";
 import { stream } from "../../support/scenario.ts";
 
 // Compares GP-UCB-SDF with its definition: one process of all impressions, one of known outcomes, which is refitted, and
@@ -81,6 +84,64 @@ describe.each<[string, Window, number]>([
     expect(all.kernel.lengthscale[0]).not.toBe(0.3);
   });
   const rewards = new Map<AppendedImpression, number>();
+});
+
+describe("a forgotten vector of an open impression", () => {
+  const at = (x: number): Float64Array => Float64Array.of(x);
+  const ROUNDS = [0.1, 0.12, 0.5, 0.9, 0.3, 0.7, 0.2, 0.6];
+  const asked = at(0.35);
+
+  it.each(["exact", "buffered"] as const)("has the nearest one instead, in widths and when its window closes: %s", async (norms) => {
+    const options = { ...settings, norms, beta: 0.5, refit: { every: ROUNDS.length } };
+    const { policy } = await Recommender.create({ policy: gpUcbSdf(options), window: { rounds: 5 } });
+    const [all, known] = [await gaussianProcess(settings), await gaussianProcess(settings)];
+    const widths: number[] = [];
+    const width = (round: number): number => policy.choose({ candidates: [{ features: asked }], round })[0].width;
+    for (const [i, x] of ROUNDS.entries()) {
+      widths.push(deviation(all, at(x)));
+      const impression = policy.append({ features: at(x), round: i + 1 });
+      if (i % 2 === 0) policy.observe({ impression, reward: x });
+      // The policy learns at 0.12 until it forgets it.
+      all.append(at(i === 1 ? 0.1 : x));
+      if (i % 2 === 0) learn(known, at(x), x);
+      if (i % 2 === 0) all.reward({ features: at(x), slot: all.locate(at(x)) }, x, 0);
+      if (i !== 1) continue;
+      const before = await gaussianProcess(settings);
+      for (const each of [0.1, 0.12]) before.append(at(each));
+      const own = deviation(before, at(0.1)) + deviation(before, at(0.12));
+      if (norms === "exact") expect(width(3)).toBeCloseTo((own + 0.5) * deviation(before, asked), 8);
+      expect(policy.forget(at(0.12))).toBe(true);
+      const sum = norms === "exact" ? 2 * deviation(all, at(0.1)) : widths[0] + widths[1];
+      expect(width(3)).toBeCloseTo((sum + 0.5) * deviation(all, asked), 8);
+    }
+    // Its window has closed, without a conversion.
+    known.append(at(0.1));
+    known.refit();
+    all.adopt(known.kernel);
+    expect(known.kernel.lengthscale[0]).not.toBe(0.3);
+    expect(policy.predict([asked]).mean[0]).toBeCloseTo(all.moments(asked).mean[0], 8);
+  });
+
+  it("takes its width along, if no other vector is left", async () => {
+    const options = { ...settings, norms: "buffered", beta: 0.5, refit: { every: 50 } } as const;
+    const { policy } = await Recommender.create({ policy: gpUcbSdf(options), window: { rounds: 6 } });
+    policy.append({ features: at(0.1), round: 1 });
+    expect(policy.forget(at(0.1))).toBe(true);
+    policy.append({ features: at(0.5), round: 2 });
+    const process = await gaussianProcess(settings);
+    process.append(at(0.5));
+    const [{ width }] = policy.choose({ candidates: [{ features: asked }], round: 3 });
+    expect(width).toBeCloseTo((1 + 0.5) * deviation(process, asked), 8);
+  });
+
+  it("leaves the widths of other vectors", () => {
+    const { core } = freshCore();
+    const posterior = new Ridge(core, { dimension: 1, ridge: 1 });
+    const open = new DelayedPosterior(posterior, { rounds: 2 }, { norms: "exact", measure: (norm) => norm, buffer: "before" });
+    for (const [i, x] of [0.1, 0.1, 0.5, 0.1, 0.7].entries()) open.append(at(x), { round: i + 1 });
+    expect(open.forget(at(0.1))).toBe(true);
+    expect(open.openWidth({ round: 5 })).toBeCloseTo(posterior.deviation(at(0.5)) + posterior.deviation(at(0.7)), 12);
+  });
 });
 
 it("an empty window adds nothing to a bonus, whatever the rounding of the widths that have left it", async () => {

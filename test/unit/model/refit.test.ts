@@ -73,10 +73,42 @@ describe("a refit", () => {
     expect(process.kernel).toEqual(expected);
   });
 
+  it("finds the same after a point was forgotten that contradicted its neighbour", async () => {
+    const process = await gaussianProcess(settings);
+    const all = observations(20).map(({ features }) => ({ features, reward: features[0] }));
+    const contradiction = { features: Float64Array.of(all[7].features[0] + 0.02), reward: -3 };
+    for (const each of [...all, contradiction]) learn(process, each);
+    process.refit();
+    const before = process.kernel;
+    expect(process.forget(contradiction.features)).toBe(true);
+    // The rewards of the neighbour then contradict each other, which is noise.
+    const expected = await found([...all, { ...contradiction, features: all[7].features }], process);
+    process.refit();
+    expect(process.kernel.lengthscale[0]).toBeGreaterThan(1.5 * before.lengthscale[0]);
+    expect(process.kernel.lengthscale[0]).toBeCloseTo(expected.lengthscale[0], 9);
+    expect(process.kernel.variance).toBeCloseTo(expected.variance, 9);
+  });
+
   it("leaves nothing of what was known of the domain, of a process without an impression too", async () => {
     const process = await gaussianProcess({ kernel: squaredExponential({ lengthscale: 1 }), domain: { points: [[0], [1]] } });
     process.overDomain?.bring(0);
     process.adopt({ variance: 4, lengthscale: Float64Array.of(1) });
     expect([...process.moments(Float64Array.of(1)).deviation]).toEqual([2]);
+  });
+});
+
+describe("a process that forgets", () => {
+  it("keeps the points of a domain", async () => {
+    const process = await gaussianProcess({ ...settings, domain: { points: [[0], [1]] } });
+    for (const x of [0, 1]) learn(process, { features: Float64Array.of(x), reward: x });
+    expect(process.forget(Float64Array.of(0))).toBe(false);
+    expect([...process.statistics()]).toEqual([0, 1, 0, 1, 1, 1]);
+  });
+
+  it("has no evidence left of a process that has forgotten its only point", async () => {
+    const process = await gaussianProcess(settings);
+    learn(process, { features: Float64Array.of(0.5), reward: 2 });
+    expect(process.forget(Float64Array.of(0.5))).toBe(true);
+    expect(process.logMarginalLikelihood()).toBe((await gaussianProcess(settings)).logMarginalLikelihood());
   });
 });
