@@ -174,6 +174,35 @@ it("leaves the context of a list to its other impressions, and takes it with the
   }
 });
 
+it("takes the features from the state of a Gaussian process, its snapshots and what is published", async () => {
+  const model = await createModel({ policy: "delay-gp-ts", options: { dimension: 2, contextDimension: 1 }, featureNorm: 2 });
+  const actions = [0.25, 0.5, 0.75].map((feature, i) => ({ id: `action-${i}`, features: [feature] }));
+  await call("PUT", `/v1/models/${model}/actions`, actions);
+  const secret = 0.123291015625;
+  const bytes = Array.from(new Uint8Array(Float64Array.of(secret).buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const shown = (feature: number) => recommend(model, { context: [feature], actions: [{ id: "action-1" }], keys: [`visitor ${feature}`] });
+  const [ana] = await shown(secret);
+  const [bea] = await shown(0.375);
+  await convert([ana, bea].map((impressionId) => ({ impressionId, reward: 1 })));
+  await keep(model);
+  const hexOf = (value: ArrayBuffer) => Array.from(new Uint8Array(value), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const held = async () => {
+    const rows = await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) =>
+      sql.exec<{ bytes: ArrayBuffer }>("SELECT bytes FROM snapshots").toArray(),
+    );
+    const published = await env.EVENTS.get(`model/${model}`, "arrayBuffer");
+    return [...rows.map(({ bytes }) => bytes), published ?? expect.fail("nothing is published")].map((each) => hexOf(each).includes(bytes));
+  };
+  expect(await held()).toContain(true);
+  expect((await call("DELETE", `/v1/models/${model}/keys/visitor%20${secret}`)).body).toEqual({ erased: 1 });
+  expect((await held()).length).toBeGreaterThanOrEqual(2);
+  expect(await held()).not.toContain(true);
+  await evictDurableObject(learnerOf(model));
+  const [next] = await shown(0.375);
+  expect(statusesOf(await convert({ impressionId: next, reward: 1 }))).toEqual(["applied"]);
+  expect(await held()).not.toContain(true);
+});
+
 it("takes nothing again that KV's list still shows, and misses nothing", async () => {
   const model = await createModel();
   const [impressionId] = await show(model, { context });

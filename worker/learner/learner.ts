@@ -335,11 +335,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     const journal = new EventJournal(this.env.EVENTS, this.#store.name, this.#upkeep.timing());
     await Promise.all(ids.map((id) => journal.erase(id)));
     const left = ids.filter((id) => !this.#store.impressions.find(id)?.erased);
-    if (left.length > 0) {
-      await live.snapshotAnd(() => {
-        for (const id of left) this.#store.erase(id);
-      });
-    }
+    // What is published may hold a vector that was forgotten.
+    if (left.length > 0 && (await live.erase(left))) await this.#upkeep.publishNow();
     return left.length;
   }
 

@@ -1,6 +1,7 @@
 import type { Policy } from "afterclick";
 import { toDyadic } from "../../publication/featurizer.ts";
 import { bucketAt } from "../domain/bucket.ts";
+import { isGaussianProcess } from "../domain/capacity.ts";
 import type { ConversionStatus, RewardChange } from "../domain/conversion.ts";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { AppendedImpression, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../domain/impression.ts";
@@ -28,6 +29,15 @@ export interface Addition {
 interface Adding {
   readonly logged?: Logged;
   readonly lists?: ReadonlySet<string>;
+}
+
+/** How a snapshot is saved. */
+interface Saving {
+  readonly kept: boolean;
+  /** A change of the policies before. */
+  readonly first?: () => void;
+  /** A change of the store in the same transaction. */
+  readonly andThen?: () => void;
 }
 
 /** An impression or a conversion of a past log. */
@@ -187,6 +197,28 @@ export class LiveModel {
     for (const { change } of entries) if (change && this.#policies && this.isCurrent) observe(this.#policies, change);
   }
 
+  /**
+   * Erases impressions. Linear policies keep sums only, which stay. A Gaussian process forgets the feature vectors that no other
+   * impression has, and every snapshot with them is deleted. Returns whether there were any.
+   */
+  async erase(ids: readonly string[]): Promise<boolean> {
+    const policies = await this.start();
+    const holdsVectors = [this.#config, ...this.#config.shadows].some(({ options }) => isGaussianProcess(options));
+    const vectors = holdsVectors ? this.#store.impressions.vectorsOnlyOf(ids) : [];
+    let forgotten = false;
+    this.#save(policies, {
+      kept: false,
+      first: () => {
+        for (const features of vectors) for (const { policy } of policies) forgotten = policy.forget(features) || forgotten;
+      },
+      andThen: () => {
+        for (const id of ids) this.#store.erase(id);
+        if (forgotten) this.#store.snapshots.deleteOlder();
+      },
+    });
+    return forgotten;
+  }
+
   /** Makes a change together with a snapshot of the state before it, because the change deletes rows that a replay would need. */
   async snapshotAnd(change: () => void): Promise<void> {
     this.#save(await this.start(), { kept: false, andThen: change });
@@ -242,15 +274,16 @@ export class LiveModel {
     if (this.#policies && this.#store.seq - this.#snapshot.seq >= due && this.isCurrent) this.#save(this.#policies, { kept: false });
   }
 
-  #save(policies: Policies, { kept, andThen = () => {} }: { readonly kept: boolean; readonly andThen?: () => void }): void {
+  #save(policies: Policies, { kept, first, andThen }: Saving): void {
     this.#checkRunning(policies);
     try {
+      first?.();
       // Factors are computed again from the sums, so that a kept snapshot does not depend on the order of conversions.
       for (const { policy } of policies) policy.refactor();
       const parts = policies.map((recommender) => recommender.snapshot());
       this.#store.transact(() => {
         this.#store.saveSnapshot(parts, { digest: policies[0].digest(), kept });
-        andThen();
+        andThen?.();
       });
       this.#snapshot = { seq: this.#store.seq, bytes: sizeOf(parts) };
     } catch (error) {

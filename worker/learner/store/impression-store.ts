@@ -189,6 +189,17 @@ export class ImpressionStore {
     return this.#database.query<{ count: number }>("SELECT count(*) AS count FROM impressions WHERE state = 'deferred'")[0].count;
   }
 
+  /** Feature vectors of some impressions that no other impression has. **Cost:** linear in the number of impressions. */
+  vectorsOnlyOf(ids: readonly string[]): Float64Array[] {
+    const rows = this.#database.query<{ features: ArrayBuffer }>(
+      `WITH ids AS (SELECT value AS id FROM json_each(?))
+       SELECT features FROM impressions WHERE id IN ids AND action <> ''
+       EXCEPT SELECT features FROM impressions WHERE id NOT IN ids`,
+      JSON.stringify(ids),
+    );
+    return rows.map(({ features }) => fromBlob(features));
+  }
+
   /** Deletes the impressions before an id, and their keys. */
   deleteBefore(first: string): void {
     this.#count = undefined;

@@ -51,6 +51,11 @@ export class SnapshotStore {
     this.#sql.exec("DELETE FROM snapshots WHERE seq < ? OR (kept = 0 AND seq < ?)", oldest, seq);
   }
 
+  /** Deletes all but the newest. */
+  deleteOlder(): void {
+    this.#sql.exec("DELETE FROM snapshots WHERE seq < (SELECT max(seq) FROM snapshots)");
+  }
+
   deleteAfter(version: number): void {
     this.#sql.exec("DELETE FROM snapshots WHERE seq > ?", version);
   }
