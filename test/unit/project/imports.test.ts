@@ -88,7 +88,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "scripts/golden": ["afterclick", "simulation"],
   "scripts/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
   "scripts/replay": ["afterclick", "scripts"],
-  "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain"],
+  "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain", "worker/environment.ts", "worker/index.ts"],
   "scripts/verify": ["worker/domain", "type worker/protocol", "type worker/rpc"],
 };
 
