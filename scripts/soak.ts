@@ -9,8 +9,8 @@ import { ApiError, call, UnreachableError } from "./api.ts";
 import { command, type Values, wholeNumber } from "./command.ts";
 import { freshSecrets, writeDevVars } from "./dev-vars.ts";
 import { progressBar, refreshing } from "./progress.ts";
-import { breaches, CLOSED_WITHIN_MS, type Evidence, type LoggedConversion, type LoggedImpression, tally } from "./soak/check.ts";
-import { foldedDigest, type LearntConfig } from "./soak/fold.ts";
+import { breaches, CLOSED_WITHIN_MS, type Evidence, tally } from "./soak/check.ts";
+import { evidenceOf } from "./soak/evidence.ts";
 import { outageOf } from "./soak/outage.ts";
 import type { Plan } from "./soak/plan.ts";
 import { ChaosProxy } from "./soak/proxy.ts";
@@ -27,7 +27,6 @@ const REGISTERED_AFTER_MS = 2000;
 const KILLS = 5;
 const PROGRESS =
   "{bar} {percentage}% | {value}/{total} recommended | {accepted} conversions accepted, {kills} kills | {phase} | {duration_formatted}";
-const LOOKUPS_AT_ONCE = 16;
 const LONGEST_MS = 15 * 60_000;
 
 const USAGE = `Checks that a worker loses nothing and counts nothing twice. Starts its own worker, sends it recommendations and signed
@@ -182,54 +181,8 @@ async function cutOffMeanwhile({ cutOff, outageMs, proxy, signal }: Session): Pr
   proxy.cutOff(null);
 }
 
-/** Collects the evidence from the public API. */
-async function gather(session: Session, shop: Shop): Promise<Evidence> {
-  const { base, key, victim } = session;
-  const { traffic, outage } = shop;
-  const model = `/v1/models/${shop.model}`;
-  const { body } = await call<LearntConfig & Pick<Evidence, "counts" | "digest">>(base, model, { key });
-  const response = await fetch(new URL(`${model}/events`, base), { headers: { authorization: `Bearer ${key}` } });
-  if (!response.ok) throw new ApiError(`GET ${model}/events`, response.status, await response.text());
-  const lines = (await response.text())
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as { readonly type: string });
-  const impressions = lines.filter((line): line is LoggedImpression => line.type === "impression");
-  const conversions = lines.filter((line): line is LoggedConversion => line.type === "conversion");
-  const registered = new Set(impressions.map(({ id }) => id));
-  // Impressions that the log lacks, and impressions with reported conversions.
-  const asked = new Set(traffic.accepted.map(({ impression }) => impression));
-  for (const id of traffic.answered.keys()) if (!registered.has(id)) asked.add(id);
-  return {
-    timing: timingOf(shop),
-    outage,
-    answered: traffic.answered,
-    accepted: traffic.accepted,
-    kills: victim.kills,
-    impressions,
-    conversions,
-    answeredRewards: await rewardsOf(session, traffic, Array.from(asked)),
-    counts: body.counts,
-    digest: body.digest,
-    foldedDigest: await foldedDigest(body, impressions, conversions),
-  };
-}
-
-/** Asks the worker for the rewards of impressions, which `asked` names by UUID. Omits impressions that it does not know. */
-async function rewardsOf({ base, key }: Session, traffic: Traffic, asked: string[]): Promise<Evidence["answeredRewards"]> {
-  const rewards = new Map<string, number | null>();
-  const look = async () => {
-    for (let uuid = asked.pop(); uuid; uuid = asked.pop()) {
-      try {
-        const path = `/v1/impressions/${traffic.ids.get(uuid)}`;
-        rewards.set(uuid, (await call<{ reward: number | null }>(base, path, { key })).body.reward);
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 404) throw error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: LOOKUPS_AT_ONCE }, look));
-  return rewards;
+function gather({ base, key, victim: { kills } }: Session, shop: Shop): Promise<Evidence> {
+  return evidenceOf({ ...shop, base, key, kills, timing: timingOf(shop) });
 }
 
 await command({ usage: USAGE, options, known: [StoppedError, StartError, ApiError, UnreachableError], run: main });
