@@ -55,6 +55,11 @@ export class WorkerProcess {
     this.#process.once("exit", () => process.off("exit", this.#killAtExit));
   }
 
+  /** The process group of wrangler and its runtime. */
+  get group(): number | undefined {
+    return this.#process.pid;
+  }
+
   /** Resolves when the worker answers. @throws {StartError} if it does not within a minute. */
   async healthy(): Promise<void> {
     const deadline = Date.now() + READY_WITHIN_MS;

@@ -90,7 +90,7 @@ export function tally({ answered, accepted, impressions, conversions, counts }: 
 }
 
 /** The name of an event. It is the same for the sent and the logged event. */
-function nameOf(event: Accepted | LoggedConversion): string {
+export function nameOf(event: Accepted | LoggedConversion): string {
   const webhook = "webhook" in event ? event.webhook : event.event.match(/^\w+/)?.[0];
   return `${webhook} of ${event.impression}`;
 }

@@ -81,8 +81,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/services": ["worker", "worker/edge", "worker/learner"],
   scripts: [
     ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
-    ...["deploy", "evaluate", "golden", "mutations", "replay", "soak", "verify"].map((folder) => `scripts/${folder}`),
+    ...["attack", "deploy", "evaluate", "golden", "mutations", "replay", "soak", "verify"].map((folder) => `scripts/${folder}`),
   ],
+  "scripts/attack": ["scripts", "scripts/replay", "scripts/soak"],
   "scripts/deploy": ["scripts"],
   "scripts/evaluate": ["afterclick", "publication", "scripts/replay", "scripts/verify", "worker/domain"],
   "scripts/golden": ["afterclick", "simulation"],
