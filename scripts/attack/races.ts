@@ -8,6 +8,13 @@ const CLIENTS = 6;
 
 type Line = LoggedImpression | LoggedConversion;
 
+/** The first line of a log. */
+interface Head {
+  readonly type: "model";
+  readonly digest: string;
+  readonly config: LearntConfig;
+}
+
 /** The same event many times at once, and changes of a model while it serves. */
 export const races: Group = {
   name: "races",
@@ -76,11 +83,10 @@ export const races: Group = {
       await Promise.all(clients);
     };
     const settled = async (what: string, name: string) => {
-      const lines = await target.logOf<Line>(name);
-      const config = JSON.parse((await target.send("GET", `/v1/models/${name}`, secret)).text) as LearntConfig & { digest: string };
+      const [head, ...lines] = (await target.logOf<Line | Head>(name)) as [Head, ...Line[]];
       const impressions = lines.filter((line) => line.type === "impression");
       const conversions = lines.filter((line) => line.type === "conversion");
-      stage.check(`the state after ${what}`, unchanged(await foldedDigest(config, impressions, conversions), config.digest));
+      stage.check(`the state after ${what}`, unchanged(await foldedDigest(head.config, impressions, conversions), head.digest));
     };
     const resets = stage.repeated(2, async (index) => {
       const name = await target.createModel(`reset-${index}`, { serving: stage.pick(["edge", "learner"]) });
