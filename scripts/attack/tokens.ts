@@ -3,8 +3,6 @@ import { refusal, statusVerdict, unchanged } from "./judge.ts";
 import type { Attempt, Group } from "./stage.ts";
 
 const MINUTE_MS = 60_000;
-/** Before the model's name: version, key id, UUID, window end, action hash, probability, model version. */
-const HEADER_BYTES = 39;
 /** Place of the UUID, which begins with the time in 48 bits. */
 const TIME_AT = 3;
 const MAC_BYTES = 16;
@@ -19,6 +17,8 @@ export const tokens: Group = {
     const [foreign] = await target.recommend(other);
     const before = [await target.stateOf(model), await target.stateOf(other)];
     const bytes = (token: string) => Buffer.from(token, "base64url");
+    // The model's name stands between the fields and the MAC.
+    const fieldsOf = (token: string) => bytes(token).subarray(0, -MAC_BYTES - (token === foreign ? other : model).length);
     const text = (content: Uint8Array) => Buffer.from(content).toString("base64url");
 
     const refused =
@@ -54,7 +54,7 @@ export const tokens: Group = {
         return [
           refused("a token with another's MAC", text(Buffer.concat([a.subarray(0, -MAC_BYTES), b.subarray(-MAC_BYTES)]))),
           refused("a token with another's UUID", text(Buffer.concat([a.subarray(0, 3), b.subarray(3, 19), a.subarray(19)]))),
-          refused("a token with another's model", text(Buffer.concat([a.subarray(0, HEADER_BYTES), b.subarray(HEADER_BYTES)]))),
+          refused("a token with another's model", text(Buffer.concat([fieldsOf(one), b.subarray(fieldsOf(two).length)]))),
         ];
       }),
     );
@@ -70,15 +70,20 @@ export const tokens: Group = {
       "__proto__",
       mine.repeat(20),
       text(Buffer.concat([bytes(mine).subarray(0, -MAC_BYTES), Buffer.alloc(MAC_BYTES)])),
-      text(bytes(mine).subarray(0, HEADER_BYTES)),
-      text(Buffer.concat([Buffer.from([2]), bytes(mine).subarray(1)])),
+      text(fieldsOf(mine)),
+      ...[0, 1, 3, 255].flatMap((version) => {
+        const changed = bytes(mine);
+        if (changed[0] === version) return [];
+        changed[0] = version;
+        return text(changed);
+      }),
     ];
     const odd = texts.flatMap((token) => [refused("a text", token), refused("a text", token), refused("a text", token)]);
 
     const now = Date.now();
     /** The token with another time or model, signed with a key. */
     const resigned = (key: string, { shownAt = now, name = model }: { shownAt?: number; name?: string }) => {
-      const signed = Buffer.concat([bytes(mine).subarray(0, HEADER_BYTES), Buffer.from(name)]);
+      const signed = Buffer.concat([fieldsOf(mine), Buffer.from(name)]);
       signed.writeUIntBE(shownAt, TIME_AT, 6);
       randomBytes(2).copy(signed, TIME_AT + 14);
       const mac = createHmac("sha256", key).update(signed).digest().subarray(0, MAC_BYTES);
