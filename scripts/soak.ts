@@ -3,30 +3,35 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { closesAt } from "../worker/domain/bucket.ts";
+import { fileURLToPath } from "node:url";
+import { closesAt, type Timing } from "../worker/domain/bucket.ts";
 import { ApiError, call, UnreachableError } from "./api.ts";
 import { command, type Values, wholeNumber } from "./command.ts";
 import { freshSecrets, writeDevVars } from "./dev-vars.ts";
 import { progressBar, refreshing } from "./progress.ts";
-import { breaches, CLOSED_WITHIN_MS, type Evidence, type LoggedConversion, type LoggedImpression, tally } from "./soak/check.ts";
-import { foldedDigest, type LearntConfig } from "./soak/fold.ts";
+import { breaches, CLOSED_WITHIN_MS, type Evidence, tally } from "./soak/check.ts";
+import { evidenceOf } from "./soak/evidence.ts";
+import { outageOf } from "./soak/outage.ts";
 import type { Plan } from "./soak/plan.ts";
 import { ChaosProxy } from "./soak/proxy.ts";
 import { Traffic } from "./soak/traffic.ts";
 import { Victim } from "./soak/victim.ts";
 import { anyFreePort, askedToStop, HOST, StartError } from "./worker-process.ts";
 
-const MODEL = "soak";
+const ENTRY = fileURLToPath(import.meta.resolve("./soak/severable-worker.ts"));
 const ACTIONS = 8;
-const TIMING = { windowMs: 20_000, graceMs: 15_000 };
+const WINDOW_MS = 20_000;
+const GRACE_MS = 15_000;
+/** After this long, the impressions of answered recommendations are registered. */
+const REGISTERED_AFTER_MS = 2000;
 const KILLS = 5;
 const PROGRESS =
   "{bar} {percentage}% | {value}/{total} recommended | {accepted} conversions accepted, {kills} kills | {phase} | {duration_formatted}";
-const LOOKUPS_AT_ONCE = 16;
 const LONGEST_MS = 15 * 60_000;
 
 const USAGE = `Checks that a worker loses nothing and counts nothing twice. Starts its own worker, sends it recommendations and signed
 conversions through a proxy that cuts connections, delays requests and repeats webhooks, and kills the worker ${KILLS} times.
+Meanwhile the learner of a second model cannot be reached for some time, so that only KV takes its conversions.
 
 Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N]
 
@@ -38,10 +43,21 @@ The last line is JSON. Exit code 1: a check failed, and standard error says whic
 
 class StoppedError extends Error {}
 
-interface Session {
+/** A model and the clients that use it. */
+interface Shop {
+  readonly model: string;
   readonly plan: Plan;
-  readonly victim: Victim;
   readonly traffic: Traffic;
+  outage?: Evidence["outage"];
+}
+
+interface Session {
+  /** The clients of this one decide when the worker is killed. */
+  readonly main: Shop;
+  /** The learner of this one cannot be reached for some time. */
+  readonly cutOff: Shop;
+  readonly outageMs: number;
+  readonly victim: Victim;
   readonly proxy: ChaosProxy;
   /** URL of the worker itself, without the proxy. */
   readonly base: URL;
@@ -61,23 +77,28 @@ async function main(values: Values<typeof options>): Promise<boolean> {
     seed: wholeNumber("--seed", values.seed, 0),
     recommendations,
     conversions: wholeNumber("--conversions", values.conversions, 0, recommendations),
-    windowMs: TIMING.windowMs,
+    windowMs: WINDOW_MS,
   };
   const folder = await mkdtemp(join(tmpdir(), "afterclick-soak-"));
   const secretsFile = join(folder, "secrets.env");
   const secrets = freshSecrets();
-  await writeDevVars({ ...secrets, AFTERCLICK_GRACE_MS: String(TIMING.graceMs) }, secretsFile);
+  await writeDevVars({ ...secrets, AFTERCLICK_GRACE_MS: String(GRACE_MS) }, secretsFile);
   const port = await anyFreePort();
   const base = new URL(`http://${HOST}:${port}`);
-  const victim = new Victim({ port, state: join(folder, "state"), secretsFile, logLevel: "error" });
+  const victim = new Victim({ port, state: join(folder, "state"), secretsFile, entry: ENTRY, logLevel: "error" });
   const proxy = new ChaosProxy({ seed: plan.seed, target: base });
   const controller = new AbortController();
   const { signal } = controller;
   const key = secrets.AFTERCLICK_SECRET_KEY;
   try {
-    const traffic = new Traffic({ base: await proxy.listen(), model: MODEL, key, secret: secrets.AFTERCLICK_WEBHOOK_SECRET, plan, signal });
+    const network = await proxy.listen();
+    const shop = (model: string, plan: Plan): Shop => {
+      return { model, plan, traffic: new Traffic({ base: network, model, key, secret: secrets.AFTERCLICK_WEBHOOK_SECRET, plan, signal }) };
+    };
+    const outage = outageOf(plan);
+    const [main, cutOff] = [shop("main", plan), shop("outage", outage.plan)];
     const ended = Promise.race([victim.died(), stopped(signal)]);
-    return await Promise.race([soak({ plan, victim, traffic, proxy, base, key, signal }), ended]);
+    return await Promise.race([soak({ main, cutOff, outageMs: outage.ms, victim, proxy, base, key, signal }), ended]);
   } finally {
     controller.abort();
     await victim.kill();
@@ -95,42 +116,53 @@ async function stopped(signal: AbortSignal): Promise<never> {
 }
 
 async function soak(session: Session): Promise<boolean> {
-  const { plan, victim, traffic, proxy } = session;
+  const { main, cutOff, victim, proxy } = session;
+  const { plan, traffic } = main;
+  const shops = [main, cutOff];
   await victim.start();
-  await createModel(session);
+  for (const shop of shops) await createModel(session, shop);
   const bar = progressBar(PROGRESS);
   bar.start(plan.recommendations, 0, { accepted: 0, kills: 0, phase: "traffic" });
   refreshing(bar, () => bar.update(traffic.answered.size, { accepted: traffic.accepted.length, kills: victim.kills.length }));
   try {
-    await Promise.all([traffic.run(), killMeanwhile(session)]);
+    await Promise.all([...shops.map((shop) => shop.traffic.run()), killMeanwhile(session), cutOffMeanwhile(session)]);
     bar.update({ phase: "waiting until all buckets are closed" });
-    await sleep(closesAt(traffic.lastShownAt, TIMING) + CLOSED_WITHIN_MS - Date.now(), undefined, { signal: session.signal });
-    await traffic.runBelated();
+    const closed = Math.max(...shops.map((shop) => closesAt(shop.traffic.lastShownAt, timingOf(shop))));
+    await sleep(Math.max(0, closed + CLOSED_WITHIN_MS - Date.now()), undefined, { signal: session.signal });
+    await Promise.all(shops.map((shop) => shop.traffic.runBelated()));
     await proxy.echoed();
     bar.update({ phase: "checking" });
-    const evidence = await gather(session);
+    const [evidence, ofOutage] = await Promise.all(shops.map((shop) => gather(session, shop)));
     bar.stop();
-    const failures = [...traffic.failures, ...breaches(evidence)];
+    const failures = [
+      ...[...traffic.failures, ...breaches(evidence)],
+      ...[...cutOff.traffic.failures, ...breaches(ofOutage)].map((sentence) => `${cutOff.model}: ${sentence}`),
+    ];
     for (const sentence of failures) console.error(`failed: ${sentence}`);
     const faults = { kills: victim.kills.length, ...proxy.counts };
     const { recommendations, conversions } = plan;
-    console.log(JSON.stringify({ recommendations, conversions, ...tally(evidence), ...faults, ok: failures.length === 0 }));
+    const outage = { ms: session.outageMs, ...tally(ofOutage) };
+    console.log(JSON.stringify({ recommendations, conversions, ...tally(evidence), ...faults, outage, ok: failures.length === 0 }));
     return failures.length === 0;
   } finally {
     bar.stop();
   }
 }
 
-async function createModel({ base, key }: Session): Promise<void> {
+function timingOf({ plan }: Shop): Timing {
+  return { windowMs: plan.windowMs, graceMs: GRACE_MS };
+}
+
+async function createModel({ base, key }: Session, { model, plan }: Shop): Promise<void> {
   const encoder = { dimension: 32, interactions: "all" };
-  const json = { window: { ms: TIMING.windowMs }, encoder, publish: { ms: 1000 } };
-  await call(base, `/v1/models/${MODEL}`, { method: "PUT", key, json });
+  const json = { window: { ms: plan.windowMs }, encoder, publish: { ms: 1000 } };
+  await call(base, `/v1/models/${model}`, { method: "PUT", key, json });
   const actions = Array.from({ length: ACTIONS }, (_, i) => ({ id: `product-${i}`, features: { brand: `brand-${i % 3}` } }));
-  await call(base, `/v1/models/${MODEL}/actions`, { method: "PUT", key, json: { actions } });
+  await call(base, `/v1/models/${model}/actions`, { method: "PUT", key, json: { actions } });
 }
 
 /** Kills the worker after equal parts of the recommendations have been answered. */
-async function killMeanwhile({ plan, traffic, victim, signal }: Session): Promise<void> {
+async function killMeanwhile({ main: { plan, traffic }, victim, signal }: Session): Promise<void> {
   for (let kill = 1; kill <= KILLS; kill++) {
     while (traffic.answered.size < (kill * plan.recommendations) / (KILLS + 1)) await sleep(20, undefined, { signal });
     await victim.kill();
@@ -138,52 +170,19 @@ async function killMeanwhile({ plan, traffic, victim, signal }: Session): Promis
   }
 }
 
-/** Collects the evidence from the public API. */
-async function gather(session: Session): Promise<Evidence> {
-  const { base, key, traffic, victim } = session;
-  const model = `/v1/models/${MODEL}`;
-  const { body } = await call<LearntConfig & Pick<Evidence, "counts" | "digest">>(base, model, { key });
-  const response = await fetch(new URL(`${model}/events`, base), { headers: { authorization: `Bearer ${key}` } });
-  if (!response.ok) throw new ApiError(`GET ${model}/events`, response.status, await response.text());
-  const lines = (await response.text())
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as { readonly type: string });
-  const impressions = lines.filter((line): line is LoggedImpression => line.type === "impression");
-  const conversions = lines.filter((line): line is LoggedConversion => line.type === "conversion");
-  const registered = new Set(impressions.map(({ id }) => id));
-  // Impressions that the log lacks, and impressions with reported conversions.
-  const asked = new Set(traffic.accepted.map(({ impression }) => impression));
-  for (const id of traffic.answered.keys()) if (!registered.has(id)) asked.add(id);
-  return {
-    timing: TIMING,
-    answered: traffic.answered,
-    accepted: traffic.accepted,
-    kills: victim.kills,
-    impressions,
-    conversions,
-    answeredRewards: await rewardsOf(session, Array.from(asked)),
-    counts: body.counts,
-    digest: body.digest,
-    foldedDigest: await foldedDigest(body, impressions, conversions),
-  };
+/** Cuts a learner off when its recommendations have been answered and are registered. */
+async function cutOffMeanwhile({ cutOff, outageMs, proxy, signal }: Session): Promise<void> {
+  while (cutOff.traffic.answered.size < cutOff.plan.recommendations) await sleep(20, undefined, { signal });
+  await sleep(REGISTERED_AFTER_MS, undefined, { signal });
+  const from = Date.now();
+  proxy.cutOff(cutOff.model);
+  await sleep(outageMs, undefined, { signal });
+  cutOff.outage = { from, until: Date.now() };
+  proxy.cutOff(null);
 }
 
-/** Asks the worker for the rewards of impressions, which `asked` names by UUID. Omits impressions that it does not know. */
-async function rewardsOf({ base, key, traffic }: Session, asked: string[]): Promise<Evidence["answeredRewards"]> {
-  const rewards = new Map<string, number | null>();
-  const look = async () => {
-    for (let uuid = asked.pop(); uuid; uuid = asked.pop()) {
-      try {
-        const path = `/v1/impressions/${traffic.ids.get(uuid)}`;
-        rewards.set(uuid, (await call<{ reward: number | null }>(base, path, { key })).body.reward);
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 404) throw error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: LOOKUPS_AT_ONCE }, look));
-  return rewards;
+function gather({ base, key, victim: { kills } }: Session, shop: Shop): Promise<Evidence> {
+  return evidenceOf({ ...shop, base, key, kills, timing: timingOf(shop) });
 }
 
 await command({ usage: USAGE, options, known: [StoppedError, StartError, ApiError, UnreachableError], run: main });

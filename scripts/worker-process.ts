@@ -20,6 +20,8 @@ export interface WorkerOptions {
   readonly state: string;
   /** File of secrets, instead of .dev.vars. */
   readonly secretsFile?: string;
+  /** The module that wrangler runs, instead of the one of wrangler.jsonc. */
+  readonly entry?: string;
   /** Level of wrangler's messages on this script's output, default "warn". */
   readonly logLevel?: "warn" | "error";
 }
@@ -31,12 +33,13 @@ export class WorkerProcess {
   /** Kills the worker when this script ends, however it ends. */
   readonly #killAtExit = () => this.#signal("SIGKILL");
 
-  constructor({ port, state, secretsFile, logLevel = "warn" }: WorkerOptions) {
+  constructor({ port, state, secretsFile, entry, logLevel = "warn" }: WorkerOptions) {
     this.base = new URL(`http://${HOST}:${port}`);
     const address = ["--ip", HOST, "--port", String(port), "--inspector-port", "0"];
     const files = ["--persist-to", state, ...(secretsFile ? ["--env-file", secretsFile] : [])];
     const quiet = ["--log-level", logLevel, "--show-interactive-dev-session=false"];
-    this.#process = spawn(process.execPath, [fileURLToPath(import.meta.resolve("wrangler")), "dev", ...files, ...address, ...quiet], {
+    const program = [fileURLToPath(import.meta.resolve("wrangler")), "dev", ...(entry ? [entry] : [])];
+    this.#process = spawn(process.execPath, [...program, ...files, ...address, ...quiet], {
       // Leads its own process group, so that Ctrl-C reaches only this script, which then ends the whole group.
       detached: true,
       stdio: ["ignore", "inherit", "inherit"],
@@ -50,6 +53,11 @@ export class WorkerProcess {
     });
     process.once("exit", this.#killAtExit);
     this.#process.once("exit", () => process.off("exit", this.#killAtExit));
+  }
+
+  /** The process group of wrangler and its runtime. */
+  get group(): number | undefined {
+    return this.#process.pid;
   }
 
   /** Resolves when the worker answers. @throws {StartError} if it does not within a minute. */

@@ -46,6 +46,8 @@ export interface Evidence {
   readonly accepted: readonly Accepted[];
   /** Times at which the worker was killed. */
   readonly kills: readonly number[];
+  /** While the learner could not be reached. */
+  readonly outage?: { readonly from: number; readonly until: number };
   /** The worker's event log. */
   readonly impressions: readonly LoggedImpression[];
   readonly conversions: readonly LoggedConversion[];
@@ -78,6 +80,8 @@ export function tally({ answered, accepted, impressions, conversions, counts }: 
     orphan: count("orphan"),
     /** Accepted, but absent from the log. */
     pending: accepted.filter((event) => !entered.has(nameOf(event))).length,
+    /** Taken by KV alone, because the learner could not be reached. */
+    journalled: accepted.filter(({ statuses }) => statuses[0] === "accepted").length,
     /** Repeated deliveries. */
     duplicate: counts.duplicate,
     /** Impressions that were answered but never registered. */
@@ -86,14 +90,14 @@ export function tally({ answered, accepted, impressions, conversions, counts }: 
 }
 
 /** The name of an event. It is the same for the sent and the logged event. */
-function nameOf(event: Accepted | LoggedConversion): string {
+export function nameOf(event: Accepted | LoggedConversion): string {
   const webhook = "webhook" in event ? event.webhook : event.event.match(/^\w+/)?.[0];
   return `${webhook} of ${event.impression}`;
 }
 
 /** One sentence per failed check. */
 export function breaches(evidence: Evidence): string[] {
-  const { accepted, joined, late, orphan, pending } = tally(evidence);
+  const { accepted, joined, late, orphan, pending, journalled } = tally(evidence);
   const { impressions, conversions, counts, digest, foldedDigest } = evidence;
   const names = [...impressions.map(({ id }) => id), ...conversions.map(nameOf)];
   return [
@@ -106,6 +110,8 @@ export function breaches(evidence: Evidence): string[] {
     ...differing("digests of the model and of its folded log", digest, foldedDigest),
     ...listed("logged twice", repeated(names)),
     ...listed("answered with an unexpected status", misanswered(evidence)),
+    ...listed("answered otherwise than accepted during the outage", reached(evidence)),
+    ...(evidence.outage && journalled === 0 ? ["expected conversions answered accepted during the outage, got none"] : []),
     ...listed("logged differently than sent", altered(evidence)),
     ...listed("logged with the wrong status", misjudged(evidence)),
     ...listed("with a reward that differs from its conversions", misrewarded(evidence)),
@@ -134,6 +140,14 @@ function misanswered({ accepted }: Evidence): string[] {
   return accepted
     .filter(({ statuses }) => statuses.some((status, i) => !(i === 0 ? first : again).includes(status)))
     .map((event) => `${nameOf(event)} (${event.statuses.join(", then ")})`);
+}
+
+/** Conversions whose answer came from the learner although no request reached it. */
+function reached({ accepted, outage }: Evidence): string[] {
+  if (!outage) return [];
+  const { from, until } = outage;
+  const during = accepted.filter(({ sentAt, acceptedAt }) => sentAt > from && acceptedAt < until);
+  return during.filter(({ statuses }) => statuses[0] !== "accepted").map((event) => `${nameOf(event)} (${event.statuses[0]})`);
 }
 
 function altered({ accepted, conversions }: Evidence): string[] {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HOST } from "../worker-process.ts";
+import { UNREACHABLE_LEARNER } from "./outage.ts";
 import { faultOf } from "./plan.ts";
 
 interface Message {
@@ -20,12 +21,13 @@ interface Answer {
 /** The header that names a request without webhook-id. The name decides its faults. */
 export const REQUEST_NAME = "x-request-name";
 
-/** A proxy that simulates a bad network: it cuts connections, delays requests and sends webhooks twice. */
+/** A proxy that simulates a bad network: it cuts connections, delays requests, sends webhooks twice and cuts a learner off. */
 export class ChaosProxy {
   readonly counts = { cutBefore: 0, cutAfter: 0, delayed: 0, echoed: 0, unreachable: 0 };
   readonly #seed: number;
   readonly #target: URL;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  #cutOff: string | null = null;
   readonly #attempts = new Map<string, number>();
   readonly #echoes = new Set<Promise<unknown>>();
   readonly #server = createServer((message, response) => {
@@ -45,6 +47,11 @@ export class ChaosProxy {
     this.#server.listen(0, HOST);
     await once(this.#server, "listening");
     return new URL(`http://${HOST}:${(this.#server.address() as { port: number }).port}`);
+  }
+
+  /** From now on no request reaches the learner of a model. Null ends this. */
+  cutOff(model: string | null): void {
+    this.#cutOff = model;
   }
 
   /** Resolves when all repeated webhooks have been sent. */
@@ -99,7 +106,8 @@ export class ChaosProxy {
   #forward({ method, path, headers, body }: Message): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { hostname, port } = this.#target;
-      const outgoing = request({ hostname, port, method, path, headers: { ...headers, connection: "keep-alive" }, agent: this.#agent });
+      const passed = { ...headers, connection: "keep-alive", ...(this.#cutOff !== null && { [UNREACHABLE_LEARNER]: this.#cutOff }) };
+      const outgoing = request({ hostname, port, method, path, headers: passed, agent: this.#agent });
       outgoing.on("error", reject);
       outgoing.on("response", (incoming) => {
         const { statusCode: status = 502, headers: answered } = incoming;

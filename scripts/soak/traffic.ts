@@ -89,7 +89,7 @@ export class Traffic {
   async #recommend(index: number): Promise<void> {
     const { model, key, plan } = this.#shop;
     const json = { context: { country: COUNTRIES[index % COUNTRIES.length], device: DEVICES[index % DEVICES.length] } };
-    const headers = { [REQUEST_NAME]: `recommendation ${index}` };
+    const headers = { [REQUEST_NAME]: `recommendation ${index} of ${model}` };
     const path = `/v1/models/${model}/recommendations`;
     const { actions, windowEndsAt } = await this.#persist<Recommendation>(path, { method: "POST", key, headers, json });
     const [{ impressionId }] = actions;
@@ -120,7 +120,7 @@ export class Traffic {
   }
 
   async #deliver(type: Report["type"], items: readonly Waiting[]): Promise<void> {
-    const id = `msg_${this.#webhooks++}`;
+    const id = `${this.#shop.model}_${this.#webhooks++}`;
     const now = new Date();
     const data = items.map(({ impressionId, shownAt, report: { happensAfter, reward } }) => ({
       impressionId,

@@ -1,4 +1,4 @@
-import { type WorkerOptions, WorkerProcess } from "../worker-process.ts";
+import { StartError, type WorkerOptions, WorkerProcess } from "../worker-process.ts";
 
 /** A worker that is killed repeatedly and restarts with its stored state. */
 export class Victim {
@@ -26,6 +26,12 @@ export class Victim {
       if (this.#worker === worker) this.#surprise(error);
     });
     await Promise.race([worker.healthy(), this.died()]);
+  }
+
+  /** The process group of the running worker. */
+  get group(): number {
+    if (this.#worker?.group === undefined) throw new StartError("The worker does not run.");
+    return this.#worker.group;
   }
 
   /** Never resolves. @throws {StartError} if the worker ends without a kill. */

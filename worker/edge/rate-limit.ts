@@ -22,7 +22,9 @@ export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
   if (isByPage(c)) {
     await countAddress(c);
     const { ORIGIN_RATE_LIMIT } = c.env;
-    const page = `${c.req.header("origin") ?? "no origin"} ${c.req.header("authorization")}`;
+    // The scheme has many spellings, and each would have a limit of its own.
+    const key = c.req.header("authorization")?.slice("Bearer".length).trim();
+    const page = `${c.req.header("origin") ?? "no origin"} ${key}`;
     if (ORIGIN_RATE_LIMIT && (await isOver(ORIGIN_RATE_LIMIT, page))) throw tooMany("with this key from this origin");
   }
   await next();

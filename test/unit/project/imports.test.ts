@@ -81,14 +81,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/services": ["worker", "worker/edge", "worker/learner"],
   scripts: [
     ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
-    ...["deploy", "evaluate", "golden", "mutations", "replay", "soak", "verify"].map((folder) => `scripts/${folder}`),
+    ...["attack", "deploy", "evaluate", "golden", "mutations", "replay", "soak", "verify"].map((folder) => `scripts/${folder}`),
   ],
+  "scripts/attack": ["scripts", "scripts/replay", "scripts/soak"],
   "scripts/deploy": ["scripts"],
   "scripts/evaluate": ["afterclick", "publication", "scripts/replay", "scripts/verify", "worker/domain"],
   "scripts/golden": ["afterclick", "simulation"],
   "scripts/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
   "scripts/replay": ["afterclick", "scripts"],
-  "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain"],
+  "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain", "worker/environment.ts", "worker/index.ts"],
   "scripts/verify": ["worker/domain", "type worker/protocol", "type worker/rpc"],
 };
 

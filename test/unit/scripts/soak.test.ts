@@ -5,6 +5,7 @@ import { otfLinUcb, Recommender } from "afterclick";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Accepted, breaches, type Evidence, outcomesOf, tally } from "../../../scripts/soak/check.ts";
 import { foldedDigest } from "../../../scripts/soak/fold.ts";
+import { outageOf, UNREACHABLE_LEARNER } from "../../../scripts/soak/outage.ts";
 import { converts, faultOf, type Plan, reportsOf } from "../../../scripts/soak/plan.ts";
 import { ChaosProxy, REQUEST_NAME } from "../../../scripts/soak/proxy.ts";
 
@@ -32,6 +33,20 @@ describe("plan", () => {
     expect(Math.abs(belated.length - 60)).toBeLessThan(31);
     for (const { happensAfter, sentAfter } of reports) {
       if (happensAfter <= plan.windowMs) expect(sentAfter ?? 0).toBeLessThan(plan.windowMs);
+    }
+  });
+
+  it("has an outage whose conversions KV may take alone, minutes long in a full soak", () => {
+    expect(outageOf(plan)).toMatchObject({ ms: 120_000, plan: { recommendations: 1000, conversions: 1000 } });
+    expect(outageOf({ ...plan, recommendations: 1000 })).toMatchObject({ ms: 20_000, plan: { recommendations: 200 } });
+    for (const recommendations of [1, 20_000, 100_000]) {
+      const { ms, plan: of } = outageOf({ ...plan, recommendations });
+      expect(of.windowMs).toBeGreaterThan(ms + 120_000);
+      const during = Array.from(
+        { length: of.recommendations },
+        (_, index) => reportsOf(of, index)[0].sentAfter ?? Number.POSITIVE_INFINITY,
+      );
+      expect(during.filter((after) => after > 3000 && after < ms).length).toBeGreaterThan(10);
     }
   });
 
@@ -116,6 +131,16 @@ describe("proxy", () => {
     ]);
   });
 
+  it("tells the worker which learner is out of reach, for as long as that lasts", async () => {
+    const { heard, url, proxy } = await start();
+    const ask = () => fetch(url, { headers: { [REQUEST_NAME]: named({ cut: null, delayMs: 0 }) } });
+    proxy.cutOff("shop");
+    await ask();
+    proxy.cutOff(null);
+    await ask();
+    expect(heard.map(({ headers }) => headers[UNREACHABLE_LEARNER])).toEqual(["shop", undefined]);
+  });
+
   it("cuts the connection while the worker is away", async () => {
     const { url, proxy } = await start();
     worker?.close();
@@ -179,7 +204,7 @@ function kept(): Evidence {
 describe("check", () => {
   it("finds nothing where all promises were kept", () => {
     expect(breaches(kept())).toEqual([]);
-    expect(tally(kept())).toEqual({ accepted: 8, joined: 5, late: 2, orphan: 1, pending: 0, duplicate: 3, lost: 1 });
+    expect(tally(kept())).toEqual({ accepted: 8, joined: 5, late: 2, orphan: 1, pending: 0, journalled: 0, duplicate: 3, lost: 1 });
   });
 
   const tampered: readonly [string, (evidence: Evidence) => Partial<Evidence>, RegExp][] = [
@@ -238,6 +263,16 @@ describe("check", () => {
       "the worker counts otherwise",
       ({ counts }) => ({ counts: { ...counts, applied: 6 } }),
       /joined conversions counted and logged: got 6 and 5/,
+    ],
+    [
+      "the learner answered while it was out of reach",
+      () => ({ outage: { from: shownAt, until: shownAt + 20_000 } }),
+      /answered otherwise than accepted during the outage: a of one \(applied\)/,
+    ],
+    [
+      "KV alone took nothing during an outage",
+      () => ({ outage: { from: shownAt, until: shownAt + 1 } }),
+      /expected conversions answered accepted during the outage, got none/,
     ],
     ["the digests differ", () => ({ foldedDigest: "other" }), /digests of the model and of its folded log: got d and other/],
   ];
