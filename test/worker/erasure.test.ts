@@ -150,6 +150,21 @@ it("is recognised after the secret of the keys was rotated", async () => {
   expect(statusesOf(await buy(`a-new-secret-for-the-join-keys ${env.AFTERCLICK_JOIN_KEY}`))).toEqual(["late"]);
 });
 
+it.each(["applied", "void", "late", "orphan"])("stays when an older log is imported, in which its conversion is %s", async (status) => {
+  const model = await createModel();
+  const [id, shownAt] = [uuidAt(Date.now(), new Uint8Array(10)), Date.now()];
+  const lines = [
+    { type: "impression", id, action: "mug", shownAt, context, keys: ["ana"] },
+    { type: "conversion", impression: id, reward: 0.8125, at: shownAt, event: "msg_secret", status },
+  ];
+  const read = () => call("POST", `/v1/models/${model}/events`, lines.map((line) => JSON.stringify(line)).join("\n"));
+  expect((await read()).status).toBe(200);
+  expect(await storedOf(model)).toContain("msg_secret");
+  expect((await call("DELETE", `/v1/models/${model}/keys/ana`)).body).toEqual({ erased: 1 });
+  expect((await read()).body).toMatchObject({ impressions: 0, repeated: 1 });
+  for (const secret of ["msg_secret", "0.8125", "Absurdistan"]) expect(await storedOf(model)).not.toContain(secret);
+});
+
 it("is not of an impression that the log has forgotten, nor of a model that was deleted", async () => {
   const model = await createModel({ retention: { ms: DAY_MS } });
   const [impressionId] = await show(model, {});

@@ -59,8 +59,9 @@ export function ofErased(store: LearnerStore): Entry {
 }
 
 /** Enters a conversion that was undone before an export. It does not count, and its repetition is a duplicate. */
-export function enterUndone(store: LearnerStore, event: ConversionEvent): "void" | "duplicate" {
+export function enterUndone(store: LearnerStore, event: ConversionEvent): "void" | "duplicate" | "late" {
   if (isKnown(store, event)) return "duplicate";
+  if (store.impressions.find(event.impression)?.erased) return "late";
   store.conversions.add(event, "void");
   return "void";
 }
