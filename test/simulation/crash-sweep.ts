@@ -91,6 +91,8 @@ async function play(traffic: Share["traffic"], blow: Blow, n: number) {
   surroundWith({ now: clock.now, random: dice.unit, wait: () => faults.pause() });
   const world = new NodeWorld(model, clock, faults);
   const caller = new Caller(model, world, dice, clock);
+  // Time stands still until the model is created.
+  caller.generation = START;
   const shop = new Shop(caller, world, dice, clock, WINDOW_MS);
   const scene = { clock, faults, world, caller, shop };
   try {
@@ -170,8 +172,7 @@ const traffics = {
 };
 
 async function create(caller: Caller): Promise<void> {
-  const { body } = await until(() => caller.ofModel("PUT", "", CONFIG));
-  caller.generation = body.generation;
+  await until(() => caller.ofModel("PUT", "", CONFIG));
   await until(() => caller.ofModel("PUT", "/actions", { actions: ACTIONS }));
 }
 

@@ -9,7 +9,7 @@ import { giverOf, type KeyHashes } from "../domain/join-key.ts";
 import { acceptable, configureModel, featurizer, learnsAlike, type ModelConfig } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import { encodePublication } from "../domain/publication.ts";
-import { exponentAt, NONE, type Sampling, sampled } from "../domain/sampling.ts";
+import { sampled } from "../domain/sampling.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
@@ -20,6 +20,7 @@ import type { Action, Features, ModelBody } from "../protocol/schema.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type * as Message from "../rpc/message.ts";
+import { Admission } from "./admission.ts";
 import { explain } from "./explanation.ts";
 import { LiveModel } from "./live-model.ts";
 import { measure } from "./metrics.ts";
@@ -33,6 +34,7 @@ interface Model {
   readonly config: ModelConfig;
   readonly featurize: Featurizer;
   readonly live: LiveModel;
+  readonly admission: Admission;
 }
 
 /**
@@ -158,15 +160,13 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   recommend(request: Message.RecommendRequest): Promise<Message.Answer<Message.Recommendation>> {
     return answer(async () => {
-      const { config, live } = this.#known();
+      const { config, live, admission } = this.#known();
       const policies = await live.start();
-      if (request.defer && this.#deferredRoom(request.byPage) < request.limit) {
-        throw new Problem(429, `the model holds as many deferred impressions as it may: ${config.limits.deferred}, half of them of pages`);
-      }
+      if (request.defer) admission.checkDeferred(request.limit, request.byPage);
       // A clock that was set back must not reach into closed buckets, nor before a reset.
       const shownAt = Math.max(Date.now(), this.#store.watermark, this.#store.retainedSince);
       const { arm, rows, actions } = decide(this.#served(policies), request, request.keys, shownAt);
-      const sampling = this.#sampling()[giverOf(request.byPage)];
+      const sampling = admission.sampling(rows.length)[giverOf(request.byPage)];
       const { seq: modelVersion, generation } = this.#store;
       live.add(policies, sampled(rows, sampling), { deferred: request.defer });
       await this.#upkeep.arm(shownAt);
@@ -181,7 +181,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   registerShown({ batch, dropped, keptOut }: Message.Registration): Promise<Message.Answer<Message.Registry>> {
     return answer(async () => {
-      const { live } = this.#known();
+      const { live, admission } = this.#known();
       const policies = await live.start();
       const now = Date.now();
       const oldest = this.#oldestOpen(now);
@@ -192,7 +192,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
         return generation === this.#store.generation && inTime && isCountable(policies, row);
       });
-      const fitting = timely.filter(this.#fitting());
+      const fitting = timely.filter(admission.fitting());
       for (const deferred of [false, true]) {
         const rows = fitting.flatMap((each) => (each.deferred === deferred ? [each.row] : []));
         if (rows.length > 0) live.add(policies, rows, { deferred });
@@ -206,7 +206,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         if (shown.length > 0) this.#store.setLag(Math.max(0, now - Math.max(...shown)));
       });
       if (shown.length > 0) await this.#upkeep.arm(Math.min(...shown));
-      return { newest: this.#store.published.version, sampling: this.#sampling() };
+      return { newest: this.#store.published.version, sampling: admission.sampling() };
     });
   }
 
@@ -221,12 +221,12 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     { byPage = false }: { readonly byPage?: boolean } = {},
   ): Promise<Message.Answer<readonly Message.Registered[]>> {
     return answer(async () => {
-      const { config, featurize, live } = this.#known();
+      const { config, featurize, live, admission } = this.#known();
       if (byPage && !config.local) throw unauthorised();
       const policies = await live.start();
       const rows = rowsOf(items, { store: this.#store, config, featurize, policies, byPage }, this.#oldestOpen(Date.now()));
       if (byPage) this.#checkFree(items, rows);
-      const sampling = this.#sampling()[giverOf(byPage)];
+      const sampling = admission.sampling(rows.length)[giverOf(byPage)];
       const added = live.add(policies, sampled(rows, sampling));
       await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
       const { generation } = this.#store;
@@ -261,11 +261,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   importLog(lines: readonly Message.PastLine[]): Promise<Message.Answer<Imported>> {
     return answer(async () => {
-      const { config, featurize, live } = this.#known();
+      const { config, featurize, live, admission } = this.#known();
       const policies = await live.start();
       const rows = pastRowsOf(lines, { store: this.#store, config, featurize, policies });
       const isOpen = (id: string) => shownAtOf(id) >= this.#store.watermark;
-      this.#admit(rows.filter((row) => "features" in row && isOpen(row.id) && !this.#store.impressions.find(row.id)).length);
+      admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !this.#store.impressions.find(row.id)).length);
       const imported = { impressions: 0, repeated: 0, conversions: {} as Record<string, number> };
       live.takePast(policies, rows).forEach((status, i) => {
         if (!("features" in rows[i])) imported.conversions[status] = (imported.conversions[status] ?? 0) + 1;
@@ -378,51 +378,13 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return this.#upkeep.run();
   }
 
-  /** @throws {Problem} 429 if the limits leave no room for more impressions. */
-  #admit(count: number): void {
-    if (this.#room() >= count) return;
-    const { open, bytes } = this.#known().config.limits;
-    throw new Problem(429, `the model holds as much as it may: ${open} open impressions, or ${bytes} bytes`);
-  }
-
-  /** How many more impressions may be open. */
-  #room(): number {
-    const { limits } = this.#known().config;
-    const open = this.#store.impressions.countSince(this.#store.watermark);
-    return this.#store.bytes >= limits.bytes ? 0 : limits.open - open;
-  }
-
-  /** How many more impressions may wait to be shown. Those of pages never take all places. */
-  #deferredRoom(byPage: boolean): number {
-    const { limits, deferral } = this.#known().config;
-    this.#store.transact(() => this.#store.impressions.deleteDeferred(Date.now() - deferral.ms));
-    return (byPage ? Math.floor(limits.deferred / 2) : limits.deferred) - this.#store.impressions.deferred;
-  }
-
-  /** Tells of one impression after the other whether it is within the limits. */
-  #fitting(): (shown: { readonly row: ImpressionRow; readonly deferred: boolean }) => boolean {
-    const rooms = new Map<string, number>();
-    return ({ row: { byPage }, deferred }) => {
-      const kind = deferred ? giverOf(byPage) : "open";
-      const room = rooms.get(kind) ?? (deferred ? this.#deferredRoom(byPage) : this.#room());
-      rooms.set(kind, room - 1);
-      return room > 0;
-    };
-  }
-
-  #sampling(): Sampling {
-    const { limits, pageShare } = this.#known().config;
-    const open = this.#store.impressions.countSince(this.#store.watermark);
-    const backend = exponentAt(Math.max(open / limits.open, this.#store.bytes / limits.bytes));
-    return { backend, page: this.#store.hasRoomForPages(pageShare) ? backend : NONE };
-  }
-
   /** The objects of the stored configuration. After a change of configuration or a reset, they are made anew. */
   #known(): Model {
     if (!this.#store.exists) throw new Problem(404, "there is no such model");
     if (!this.#model?.live.isCurrent) {
       const { config } = this.#store;
-      this.#model = { config, featurize: featurizer(config), live: new LiveModel(this.#store, config) };
+      const live = new LiveModel(this.#store, config);
+      this.#model = { config, featurize: featurizer(config), live, admission: new Admission(this.#store, config) };
     }
     return this.#model;
   }
