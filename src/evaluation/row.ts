@@ -81,13 +81,13 @@ export function immatureShares(rows: readonly Row[]): { readonly decisions: numb
   return { decisions: immature.length / count, conversions: missing / count };
 }
 
-/** Mean and greatest weight, and the effective number of rows: (sum w)^2 / sum w^2 (Kish 1965). */
+/** Mean and greatest weight, and the effective number of rows: (sum c w)^2 / sum (c w)^2, where a row stands for c (Kish 1965). */
 export function weightsOf(rows: readonly Row[]): { readonly mean: number; readonly greatest: number; readonly effective: number } {
-  const weights = Float64Array.from(rows, ({ weight }) => weight);
-  const [sum, squares] = [sumOf(weights), sumOf(weights.map((weight) => weight * weight))];
+  const counted = Float64Array.from(rows, ({ count, weight }) => count * weight);
+  const [sum, squares] = [sumOf(counted), sumOf(counted.map((each) => each * each))];
   return {
-    mean: sum / Math.max(rows.length, 1),
-    greatest: weights.reduce((greatest, weight) => Math.max(greatest, weight), 0),
+    mean: rows.length > 0 ? sum / sumOf(Float64Array.from(rows, ({ count }) => count)) : 0,
+    greatest: rows.reduce((greatest, { weight }) => Math.max(greatest, weight), 0),
     effective: squares > 0 ? (sum * sum) / squares : 0,
   };
 }

@@ -165,6 +165,25 @@ it.each(["applied", "void", "late", "orphan"])("stays when an older log is impor
   for (const secret of ["msg_secret", "0.8125", "Absurdistan"]) expect(await storedOf(model)).not.toContain(secret);
 });
 
+it("of a keyed event stays when an older log is imported", async () => {
+  const model = await createModel();
+  await convert({ model, key: "order 9", reward: 0.8125, goal: "secret-goal" });
+  const log = (await call("GET", `/v1/models/${model}/events`)).body;
+  expect((await call("DELETE", `/v1/models/${model}/keys/order%209`)).status).toBe(200);
+  expect((await call("POST", `/v1/models/${model}/events`, log)).body).toMatchObject({ conversions: { late: 1 } });
+  expect(await storedOf(model)).not.toContain("secret-goal");
+});
+
+it("stays when its registration comes again with another time", async () => {
+  const model = await createModel();
+  const item = { id: "shop-1", action: "mug", context, shownAt: Date.now() };
+  const [impressionId] = await show(model, item);
+  await call("DELETE", `/v1/impressions/${impressionId}`);
+  const again = await call("POST", `/v1/models/${model}/impressions`, [{ ...item, shownAt: item.shownAt + 1000 }]);
+  expect(again.body.impressions).toMatchObject([{ status: "duplicate" }]);
+  expect(await storedOf(model)).not.toContain("Absurdistan");
+});
+
 it("is not of an impression that the log has forgotten, nor of a model that was deleted", async () => {
   const model = await createModel({ retention: { ms: DAY_MS } });
   const [impressionId] = await show(model, {});

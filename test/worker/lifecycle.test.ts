@@ -203,6 +203,19 @@ it("does not take the conversions of a deleted model for those of its namesake",
   expect((await describeModel(model)).counts).toMatchObject({ orphan: 0, late: 0, applied: 0 });
 });
 
+it("takes conversions and erasures of impressions that it has from a backup of a deleted model", async () => {
+  const model = await createModel();
+  const [impressionId, other] = await recommend(model, { limit: 2 });
+  const backup = (await call("GET", `/v1/models/${model}/events`)).body;
+  await call("DELETE", `/v1/models/${model}`);
+  tick();
+  await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner" });
+  await call("PUT", `/v1/models/${model}/actions`, [{ id: "tent" }, { id: "mug" }, { id: "lamp" }]);
+  expect((await call("POST", `/v1/models/${model}/events`, backup)).body).toMatchObject({ impressions: 2 });
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+  expect((await call("DELETE", `/v1/impressions/${other}`)).status).toBe(204);
+});
+
 it("leaves nothing of a model that is deleted", async () => {
   const model = await createModel({ serving: "edge" });
   const [impressionId] = await recommend(model, { keys: ["ana"] });

@@ -83,7 +83,8 @@ it("takes no more bytes than it may, and has room again when they are forgotten"
   let [shown, last] = [0, 0];
   for (; (await describeModel(model)).bytes < 1_000_000; shown++) if (await learnt()) last = shown;
   expect(last).toBeGreaterThan(30);
-  expect(shown).toBeLessThan(200);
+  // The last rows that fit are one in 32.
+  expect(shown).toBeLessThan(2000);
   expect(await learnt()).toBe(false);
   const registered = await call("POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }]);
   expect(registered.body.impressions).toMatchObject([{ status: "unsampled" }]);
@@ -124,7 +125,7 @@ describe("near a limit", () => {
     expect(shares.toSorted((a, b) => a - b)).toEqual(shares);
     expect(shares.at(-1)).toBeGreaterThanOrEqual(1);
     const { counts, incidents } = await describeModel(model);
-    expect(counts.impressions).toBeLessThan(64);
+    expect(counts.impressions).toBeLessThanOrEqual(64);
     expect(counts.impressions + incidents.unsampled).toBe(108);
     expect(incidents.refused).toBe(0);
   });
@@ -151,14 +152,13 @@ describe("impressions of pages", () => {
     for (let n = 0; n < 8; n++) await ask(model, {}, key);
     const { counts, incidents } = await describeModel(model);
     // An isolate knows what was in force when it last reported.
-    expect(counts.fromPages).toBeGreaterThanOrEqual(4);
-    expect(counts.fromPages).toBeLessThanOrEqual(5);
-    expect(counts.impressions).toBe(4 + counts.fromPages);
-    expect(incidents.unsampled).toBe(9 - counts.fromPages);
+    expect(counts.fromPages).toBe(4);
+    expect(counts.impressions).toBe(8);
+    expect(incidents.unsampled + incidents.refused).toBe(5);
   });
 
-  it("are left out altogether with a share of 0, and so are their conversions", async () => {
-    const model = await createModel({ pageShare: 0, local: true });
+  it.each(["learner", "edge"])("are left out altogether with a share of 0, and so are their conversions: %s", async (serving) => {
+    const model = await createModel({ serving, pageShare: 0, local: true });
     const asked = await ask(model, {}, key);
     const item = { action: "mug", shownAt: Date.now(), id: "page-1" };
     const registered = await call("POST", `/v1/models/${model}/impressions`, [item], { key });
@@ -174,7 +174,7 @@ describe("deferred impressions", () => {
   const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
   const activate = async (id: string) => (await call("POST", `/v1/impressions/${id}/activate`)).status;
 
-  it("have a limit of their own, of which pages have half, and leave the open ones their room", async () => {
+  it("have a limit of their own, up to half of which pages may fill, and leave the open ones their room", async () => {
     const model = await createModel({ limits: { open: 2, deferred: 4 } });
     expect((await ask(model, { limit: 2, defer: true }, key)).status).toBe(201);
     const full = { status: 429, body: { detail: expect.stringContaining("as many deferred impressions as it may: 4") } };
@@ -199,6 +199,9 @@ describe("deferred impressions", () => {
     vi.setSystemTime(Date.now() + 60_001);
     expect((await ask(model, { defer: true })).status).toBe(201);
     expect(await activate(early)).toBe(404);
+    const [waiting] = await recommend(await createModel({ deferral: { ms: 60_000 } }), { defer: true });
+    vi.setSystemTime(Date.now() + 60_001);
+    expect(await activate(waiting)).toBe(404);
     expect(await storedOf(model)).not.toMatch(/PT/);
   });
 });

@@ -78,3 +78,13 @@ it("counts what could not be sent among the bytes that it keeps", async () => {
   await outbox.send(async ({ batch, dropped }) => void sent.push(batch.length, dropped));
   expect(sent).toEqual([1, 3, 1, 0, 1, 0]);
 });
+
+it("drops the oldest when decisions wait of which the sampling left everything out", async () => {
+  const outbox = new Outbox();
+  const nothing = { generation: 1, rows: [], unsampled: 1, byPage: true, deferred: false };
+  for (let n = 0; n < 60_000; n++) outbox.put(nothing, 1000);
+  const sent: number[] = [];
+  await outbox.send(async ({ batch }) => void sent.push(batch.length));
+  // 16 MB of 400 bytes each.
+  expect(sent).toEqual(new Array(80).fill(500));
+});

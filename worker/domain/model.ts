@@ -53,7 +53,7 @@ export interface ModelConfig extends LearntConfig {
     readonly open: number;
     /** Most bytes stored. */
     readonly bytes: number;
-    /** Most impressions that wait to be shown. Pages may have half of them. */
+    /** Most impressions that wait to be shown. Those of pages are refused from half of it on. */
     readonly deferred: number;
   };
   /** How long a deferred impression waits to be shown. */
@@ -258,7 +258,7 @@ export function checkNorms(points: Float64Array, actions: readonly { readonly id
   actions.forEach(({ id }, row) => {
     let square = 0;
     for (let i = row * dimension; i < (row + 1) * dimension; i++) square += points[i] * points[i];
-    // A configuration stored by an earlier version has no bound.
+    // A publication of an earlier version states no bound.
     if (!(square > most * most)) return;
     const norm = Math.sqrt(square).toPrecision(3);
     throw new RangeError(`features of action ${id}: expected a norm of at most ${most}, ${bound}, with the context's; got ${norm}`);

@@ -151,6 +151,9 @@ export function shownAtOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
+/** The part of a UUID after its time. It names a registration, which may be repeated with another time. */
+export const nameOf = (id: string): string => id.slice(14);
+
 /** Sorts before every UUIDv7 of that time or later, and after every earlier one. */
 export function firstIdAt(shownAt: number): string {
   const hex = Math.max(0, shownAt).toString(16).padStart(12, "0");

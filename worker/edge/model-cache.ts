@@ -4,7 +4,7 @@ import { giverOf, type RequestKeys } from "../domain/join-key.ts";
 import { featurizer } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
 import { decodePublication, isNewer, type Publication } from "../domain/publication.ts";
-import { EVERYTHING, isKept, sampled } from "../domain/sampling.ts";
+import { EVERYTHING, isKept, NONE, sampled } from "../domain/sampling.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";
@@ -58,9 +58,10 @@ export class ModelCache {
     const { defer, ...decision } = request;
     const { config, version } = served;
     const { arm, rows: all, actions } = decide(served, decision, keys, now);
-    const sampling = this.#sampling[giverOf(request.byPage)];
+    const { byPage } = request;
+    const sampling = byPage && config.pageShare === 0 ? NONE : this.#sampling[giverOf(byPage)];
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
-    const shown = { generation, rows, unsampled: all.length - rows.length, deferred: defer };
+    const shown = { generation, rows, unsampled: all.length - rows.length, byPage, deferred: defer };
     if (this.#outbox.put(shown, now)) context.waitUntil(this.#register(env));
     return { generation, sampling, modelVersion: version, policy: config.policy, arm, windowEndsAt: now + config.window.ms, actions };
   }
@@ -110,7 +111,7 @@ export class ModelCache {
 
   async #register(env: Environment): Promise<void> {
     await this.#outbox.send(async (registration) => {
-      const { newest, sampling } = await learner(env, this.#model, (stub) => stub.registerShown(registration));
+      const { newest, sampling = EVERYTHING } = await learner(env, this.#model, (stub) => stub.registerShown(registration));
       this.#sampling = sampling;
       // The learner has published since, so the next request looks for it.
       if (this.#held && newest > this.#held.version) this.#checkedAt = 0;

@@ -35,6 +35,13 @@ export function allowsOrigin(request: HonoRequest, env: Environment): boolean {
   return isListed(origin, env) || origin === undefined || origin === new URL(request.url).origin;
 }
 
+/** The request's origin if it is named in the list or is the worker's own. Callers without a browser may state any other one. */
+export function namedOrigin(request: HonoRequest, env: Environment): string | undefined {
+  const origin = request.header("origin") ?? "";
+  const isNamed = originsOf(env.AFTERCLICK_ALLOWED_ORIGINS ?? "").has(origin) || origin === new URL(request.url).origin;
+  return isNamed ? origin : undefined;
+}
+
 interface Shared {
   readonly method: "GET" | "POST";
   readonly sends: string;

@@ -93,7 +93,7 @@ export class Outbox {
 
 /** The rows of a decision share its context and its restrictions, and a message contains a shared object once. */
 function bytesOf({ rows }: Shown): number {
-  if (rows.length === 0) return 0;
+  if (rows.length === 0) return ROW_BYTES;
   const [{ features, context, decision }] = rows;
   const shared = context || decision?.asked ? JSON.stringify([context, decision?.asked]).length : 0;
   return rows.length * (ROW_BYTES + features.byteLength) + CHARACTER_BYTES * shared;

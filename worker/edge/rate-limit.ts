@@ -3,6 +3,7 @@ import { createMiddleware } from "hono/factory";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { isByPage, type Keyed } from "./api-keys.ts";
+import { namedOrigin } from "./origin.ts";
 
 /** The shorter of the two possible periods of a limit, in seconds. The binding does not state its period. */
 const PERIOD_S = 10;
@@ -13,7 +14,7 @@ const forgers = new Set<string>();
 
 /**
  * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows `apiKeys`. Requests
- * without an origin, which come from no browser, are counted apart from those of pages. The limits are approximate and apply per
+ * without an origin that the list names, which may come from anybody, are counted apart from those of named pages. The limits are approximate and apply per
  * location. If a limiter fails, the request passes.
  *
  * @throws {Problem} 429.
@@ -24,7 +25,7 @@ export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
     const { ORIGIN_RATE_LIMIT } = c.env;
     // The scheme has many spellings, and each would have a limit of its own.
     const key = c.req.header("authorization")?.slice("Bearer".length).trim();
-    const page = `${c.req.header("origin") ?? "no origin"} ${key}`;
+    const page = `${namedOrigin(c.req, c.env) ?? "any origin"} ${key}`;
     if (ORIGIN_RATE_LIMIT && (await isOver(ORIGIN_RATE_LIMIT, page))) throw tooMany("with this key from this origin");
   }
   await next();

@@ -1,5 +1,5 @@
 import type { RequestKeys } from "../domain/join-key.ts";
-import { hash32, shownAtOf, type TokenSigner, uuidAt } from "../domain/token.ts";
+import { hash32, nameOf, shownAtOf, type TokenSigner, uuidAt } from "../domain/token.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import type { ImpressionItem } from "../protocol/schema.ts";
 import type { Shown } from "../rpc/message.ts";
@@ -38,8 +38,7 @@ export async function registrationOf(item: ImpressionItem, { model, byPage, sign
   if (id === undefined) return { ...shown, id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), name: null };
   // No model's name begins with NUL.
   const uuid = await uuidOfName(byPage ? `\0page\0${model}` : model, id, shownAt);
-  // The name is the part after the time, so that a repetition is recognised even if it states another time.
-  return { ...shown, id: uuid, name: uuid.slice(14) };
+  return { ...shown, id: uuid, name: nameOf(uuid) };
 }
 
 /** UUID derived from a caller's own id of an impression. */

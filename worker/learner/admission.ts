@@ -1,5 +1,4 @@
 import type { ImpressionRow } from "../domain/impression.ts";
-import { giverOf } from "../domain/join-key.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { exponentAt, NONE, type Sampling } from "../domain/sampling.ts";
 import { Problem } from "../protocol/problem.ts";
@@ -20,7 +19,7 @@ export class Admission {
     const { limits, pageShare } = this.#config;
     const used = Math.max((this.#open + count - 1) / limits.open, this.#store.bytes / limits.bytes);
     const backend = exponentAt(used);
-    return { backend, page: this.#store.hasRoomForPages(pageShare) ? backend : NONE };
+    return { backend, page: this.#store.roomForPages(pageShare) > 0 ? backend : NONE };
   }
 
   /** @throws {Problem} 429 if so many impressions of a past log do not fit. */
@@ -32,19 +31,24 @@ export class Admission {
 
   /** @throws {Problem} 429 if so many deferred impressions do not fit. */
   checkDeferred(count: number, byPage: boolean): void {
-    if (this.#roomForDeferred(byPage) >= count) return;
+    if (this.#deferred() + count <= this.#mostDeferred(byPage)) return;
     const { deferred } = this.#config.limits;
-    throw new Problem(429, `the model holds as many deferred impressions as it may: ${deferred}, half of them of pages`);
+    throw new Problem(429, `the model holds as many deferred impressions as it may: ${deferred}, and those of pages up to half of it`);
   }
 
   /** Tells of one shown impression after the other whether it fits. */
   fitting(): (shown: { readonly row: ImpressionRow; readonly deferred: boolean }) => boolean {
-    const rooms = new Map<string, number>();
+    let [room, roomForPages] = [this.#room, this.#store.roomForPages(this.#config.pageShare)];
+    let waiting: number | undefined;
     return ({ row: { byPage }, deferred }) => {
-      const kind = deferred ? giverOf(byPage) : "open";
-      const room = rooms.get(kind) ?? (deferred ? this.#roomForDeferred(byPage) : this.#room);
-      rooms.set(kind, room - 1);
-      return room > 0;
+      if (byPage && roomForPages <= 0) return false;
+      if (deferred) {
+        waiting ??= this.#deferred();
+        if (waiting >= this.#mostDeferred(byPage)) return false;
+        waiting++;
+      } else if (room-- <= 0) return false;
+      if (byPage) roomForPages--;
+      return true;
     };
   }
 
@@ -57,10 +61,15 @@ export class Admission {
     return this.#store.bytes >= bytes ? 0 : open - this.#open;
   }
 
-  /** Pages never take all places. Impressions that have waited too long are deleted first. */
-  #roomForDeferred(byPage: boolean): number {
-    const { limits, deferral } = this.#config;
-    this.#store.transact(() => this.#store.impressions.deleteDeferred(Date.now() - deferral.ms));
-    return (byPage ? Math.floor(limits.deferred / 2) : limits.deferred) - this.#store.impressions.deferred;
+  /** Pages never take all places. */
+  #mostDeferred(byPage: boolean): number {
+    const { deferred } = this.#config.limits;
+    return byPage ? Math.floor(deferred / 2) : deferred;
+  }
+
+  /** Number of deferred impressions. Those that have waited too long are deleted first. */
+  #deferred(): number {
+    this.#store.transact(() => this.#store.impressions.deleteDeferred(Date.now() - this.#config.deferral.ms));
+    return this.#store.impressions.deferred;
   }
 }

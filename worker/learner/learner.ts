@@ -17,11 +17,13 @@ import { PublicationStore } from "../kv/publication-store.ts";
 import type { Imported, Rollback } from "../protocol/answers.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 import type { Action, Features, ModelBody } from "../protocol/schema.ts";
+import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
 import { explain } from "./explanation.ts";
+import { isOfNamesake } from "./ledger.ts";
 import { LiveModel } from "./live-model.ts";
 import { measure } from "./metrics.ts";
 import { publicationOf } from "./publishing.ts";
@@ -116,8 +118,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       const { config, live } = this.#known();
       const [{ policy }] = await live.start();
-      const { converted, retracted, impressions, missed, refused, dropped, unsampled, keptOut, collisions, ofPages, ...events } =
-        this.#store.counters();
+      const { converted, retracted, impressions, ...counters } = this.#store.counters();
       const open = this.#store.impressions.liveSince(Date.now() - config.window.ms);
       const pending = open.impressions - open.observed;
       const settled = impressions - open.impressions;
@@ -126,8 +127,15 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         model: this.#store.name,
         generation: this.#store.generation,
         ...config,
-        counts: { impressions, pending, converted, retracted, expired: impressions - pending - converted - retracted, ...events },
-        incidents: { missed, refused, dropped, unsampled, keptOut, collisions, ofPages },
+        counts: {
+          impressions,
+          pending,
+          converted,
+          retracted,
+          expired: impressions - pending - converted - retracted,
+          ...picked(counters, EVENTS),
+        },
+        incidents: picked(counters, INCIDENTS),
         actions: this.#store.catalogue.size,
         bytes: this.#store.bytes,
         digest: policy.digest(),
@@ -202,7 +210,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         this.#store.database.count("refused", unknown.length - fitting.length);
         this.#store.database.count("dropped", dropped);
         this.#store.database.count("keptOut", keptOut);
-        this.#store.leaveOut(batch.reduce((sum, { unsampled }) => sum + unsampled, 0));
+        for (const { unsampled, byPage } of batch) live.leaveOut(unsampled, byPage);
         if (shown.length > 0) this.#store.setLag(Math.max(0, now - Math.max(...shown)));
       });
       if (shown.length > 0) await this.#upkeep.arm(Math.min(...shown));
@@ -301,11 +309,12 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   activate(id: string): Promise<Message.Answer<"activated" | "duplicate" | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
-      const { live } = this.#known();
+      const { config, live } = this.#known();
       const policies = await live.start();
       const impression = this.#store.impressions.find(id);
       if (!impression || impression.state === "void") return null;
       if (impression.state === "live") return "duplicate";
+      if (shownAtOf(id) < Date.now() - config.deferral.ms) return null;
       live.activate(policies, impression);
       await this.#upkeep.arm(shownAtOf(id));
       return "activated";
@@ -314,7 +323,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   erase(id: string, generation: number): Promise<Message.Answer<boolean>> {
     return answer(async () => {
-      if (!this.#store.exists || generation !== this.#store.generation || shownAtOf(id) < this.#store.retainedSince) return false;
+      if (!this.#store.exists || shownAtOf(id) < this.#store.retainedSince || isOfNamesake(this.#store, id, generation)) return false;
       await this.#erase([id]);
       return true;
     });
@@ -333,7 +342,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     const { live } = this.#known();
     await live.start();
     const journal = new EventJournal(this.env.EVENTS, this.#store.name, this.#upkeep.timing());
-    await Promise.all(ids.map((id) => journal.erase(id)));
+    // The journal of audited buckets has expired.
+    const journalled = ids.filter((id) => shownAtOf(id) >= this.#store.audited);
+    await Promise.all(journalled.map((id) => journal.erase(id)));
     const left = ids.filter((id) => !this.#store.impressions.find(id)?.erased);
     // What is published may hold a vector that was forgotten.
     if (left.length > 0 && (await live.erase(left))) await this.#upkeep.publishNow();
@@ -402,4 +413,8 @@ async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
 function unwrapped<T>(given: Message.Answer<T>): T {
   if ("problem" in given) throw new Problem(given.problem.status, given.problem.detail);
   return given.value;
+}
+
+function picked<Name extends string>(counters: Readonly<Record<Name, number>>, names: readonly Name[]): Record<Name, number> {
+  return Object.fromEntries(names.map((name) => [name, counters[name]])) as Record<Name, number>;
 }

@@ -78,14 +78,19 @@ export function refusal({ reward, goal }: Outcome, { reward: range, goals }: Rul
   return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}`;
 }
 
-/** Whether an event belongs to a deleted model of the same name. Those from before a reset are late instead. */
-export function isOfNamesake({ generation: own, retainedSince }: LearnerStore, { impression, generation }: ConversionEvent): boolean {
-  return generation !== undefined && generation !== own && shownAtOf(impression) >= retainedSince;
+/**
+ * Whether an impression belongs to a deleted model of the same name. One that is stored does not: it may be imported. Events from before
+ * a reset are late instead. @param generation as the impression's token states it; not stated if it is 0 or undefined.
+ */
+export function isOfNamesake(store: LearnerStore, impression: string, generation: number | undefined): boolean {
+  if (!generation || generation === store.generation || shownAtOf(impression) < store.retainedSince) return false;
+  return store.impressions.find(impression) === undefined;
 }
 
 /** Whether a journalled event is missing here: the learner never got it, and still keeps rows of its time. */
 export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
-  if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules) || isOfNamesake(store, event)) return false;
+  if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules) || isOfNamesake(store, event.impression, event.generation))
+    return false;
   return !store.impressions.find(event.impression)?.erased && !isKnown(store, event);
 }
 

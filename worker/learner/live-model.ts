@@ -43,7 +43,7 @@ interface Saving {
 /** An impression or a conversion of a past log. */
 export type PastRow =
   | (ImpressionRow & { readonly state: ImpressionState })
-  | { readonly event: ConversionEvent; readonly status: ConversionStatus };
+  | { readonly event: ConversionEvent & Partial<ByKey>; readonly status: ConversionStatus };
 
 /**
  * The policies in memory, restored from the store and changed together with it. Each change is one transaction, in which the
@@ -109,6 +109,13 @@ export class LiveModel {
     return this.#change(() => rows.map((row) => this.#added(policies, row, deferred ? "deferred" : "live", { lists })));
   }
 
+  /** Counts impressions that the sampling left out. Needs a transaction. */
+  leaveOut(count = 0, byPage = false): void {
+    if (count === 0) return;
+    this.#store.database.count("unsampled", count);
+    if (!byPage || this.#config.pageKeys === "shared") this.#store.noteSampled(Date.now());
+  }
+
   /** Takes rows of a past log in their order, into open and closed buckets alike. */
   takePast(policies: Policies, rows: readonly PastRow[]): (Addition["status"] | Entry["status"] | "void")[] {
     this.#checkRunning(policies);
@@ -116,6 +123,8 @@ export class LiveModel {
       rows.map((row) => {
         if ("features" in row) return this.#added(policies, row, row.state, { logged: "in time" }).status;
         const event = rounded(row.event);
+        const { key } = row.event;
+        if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
         if (row.status === "void") return enterUndone(this.#store, event);
         return this.#entered(event, row.status === "late" ? "late" : "in time").status;
       }),
@@ -127,7 +136,7 @@ export class LiveModel {
     const earlier = this.#store.impressions.registered(row.id, row.name);
     if (earlier) return { row: earlier, status: "duplicate" };
     if (!logged && !isKept(row.id, row.sampling ?? 0)) {
-      this.#store.leaveOut(1);
+      this.leaveOut(1, row.byPage);
       return { row, status: "unsampled" };
     }
     const shownAt = shownAtOf(row.id);
@@ -160,7 +169,7 @@ export class LiveModel {
       events.map((event): Intake => {
         const detail = refusal(event, this.#config);
         if (detail) return { status: "refused", detail };
-        if ("impression" in event && isOfNamesake(this.#store, event)) return { status: "unknown" };
+        if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
         const { status, erased } = this.#delivered(rounded(event));
         if (status === "orphan" && "key" in event) return this.#unjoined(event);
         return { status, ...(erased && { erased }) };
@@ -199,24 +208,23 @@ export class LiveModel {
 
   /**
    * Erases impressions. Linear policies keep sums only, which stay. A Gaussian process forgets the feature vectors that no other
-   * impression has, and every snapshot with them is deleted. Returns whether there were any.
+   * impression has, and every snapshot that may have them is deleted. Returns whether there were any.
    */
   async erase(ids: readonly string[]): Promise<boolean> {
     const policies = await this.start();
     const holdsVectors = [this.#config, ...this.#config.shadows].some(({ options }) => isGaussianProcess(options));
     const vectors = holdsVectors ? this.#store.impressions.vectorsOnlyOf(ids) : [];
-    let forgotten = false;
     this.#save(policies, {
       kept: false,
       first: () => {
-        for (const features of vectors) for (const { policy } of policies) forgotten = policy.forget(features) || forgotten;
+        for (const features of vectors) for (const { policy } of policies) policy.forget(features);
       },
       andThen: () => {
         for (const id of ids) this.#store.erase(id);
-        if (forgotten) this.#store.snapshots.deleteOlder();
+        if (vectors.length > 0) this.#store.snapshots.deleteOlder();
       },
     });
-    return forgotten;
+    return vectors.length > 0;
   }
 
   /** Makes a change together with a snapshot of the state before it, because the change deletes rows that a replay would need. */

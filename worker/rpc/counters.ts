@@ -1,11 +1,13 @@
 /** Counters that a rollback restores. The others are never undone. */
 export const LEARNT = ["impressions", "fromPages", "converted", "retracted", "applied", "conflict"] as const;
 const DELIVERIES = ["duplicate", "late", "orphan"] as const;
+/** Impressions that came with a publishable key, and conversions by status. */
+export const EVENTS = ["fromPages", "applied", "conflict", ...DELIVERIES] as const;
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
  * take, impression ids of pages that were taken, and orphans whose key only pages gave.
  */
-const INCIDENTS = ["missed", "refused", "dropped", "unsampled", "keptOut", "collisions", "ofPages"] as const;
+export const INCIDENTS = ["missed", "refused", "dropped", "unsampled", "keptOut", "collisions", "ofPages"] as const;
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
 

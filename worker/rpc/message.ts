@@ -41,6 +41,7 @@ export interface ShownDecision {
   readonly rows: readonly ImpressionRow[];
   /** Number of its impressions that the sampling left out. */
   readonly unsampled: number;
+  readonly byPage: boolean;
   readonly deferred: boolean;
 }
 

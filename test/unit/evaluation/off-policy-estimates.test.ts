@@ -70,6 +70,9 @@ describe("estimates and their intervals are those of their definitions", () => {
     for (const name of ["logged", "ips", "snips", "doublyRobust"] as const) {
       expect(sampled[name].value, name).toBeCloseTo(whole[name].value, 12);
     }
+    expect(sampled.weights.mean).toBeCloseTo(whole.weights.mean, 12);
+    expect(sampled.weights.greatest).toBe(whole.weights.greatest);
+    expect(sampled.weights.effective).toBeLessThan(whole.weights.effective);
     expect(sampled.ips.high - sampled.ips.low).toBeGreaterThan(whole.ips.high - whole.ips.low);
   });
 

@@ -1,7 +1,7 @@
 import type { Asked, Decision, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
-import { firstIdAt, shownAtOf } from "../../domain/token.ts";
+import { firstIdAt, nameOf, shownAtOf } from "../../domain/token.ts";
 import type { Database } from "./database.ts";
 import { fromBlob, toBlob } from "./feature-blob.ts";
 
@@ -75,7 +75,7 @@ export class ImpressionStore {
     const { id, name, action, features, arm, version, keys, byPage, sampling = 0 } = row;
     const { first: _, asked, ...decision } = row.decision ?? {};
     const shared = [row.context && JSON.stringify(row.context), asked ? JSON.stringify(asked) : null];
-    if (list) this.#database.query("INSERT OR IGNORE INTO lists VALUES (?, ?, ?)", list, ...shared);
+    if (list && shared.some((text) => text !== null)) this.#database.query("INSERT OR IGNORE INTO lists VALUES (?, ?, ?)", list, ...shared);
     this.#database.query(
       `INSERT INTO impressions
          (seq, id, name, state, bucket, arm, action, features, context, slots, round, version, decision, page, list, sampling)
@@ -219,7 +219,7 @@ export class ImpressionStore {
   erase(id: string): void {
     const [{ first }] = this.#database.query<{ first: string }>("SELECT coalesce(list, id) AS first FROM impressions WHERE id = ?", id);
     this.#database.query(
-      `UPDATE impressions SET state = 'void', name = NULL, action = '', features = x'', context = NULL, decision = NULL, reward = NULL,
+      `UPDATE impressions SET state = 'void', action = '', features = x'', context = NULL, decision = NULL, reward = NULL,
        converted = 0, list = NULL WHERE id = ?`,
       id,
     );
@@ -228,9 +228,15 @@ export class ImpressionStore {
 
   /** Adds an impression that was erased before it was registered. */
   addErased(id: string, bucket: number): void {
-    const query =
-      "INSERT INTO impressions (seq, id, state, bucket, arm, action, features, version) VALUES (?, ?, 'void', ?, '', '', x'', ?)";
-    this.#database.query(query, this.#database.next(), id, bucket, this.#database.seq);
+    this.#database.query(
+      `INSERT INTO impressions (seq, id, name, state, bucket, arm, action, features, version)
+       VALUES (?, ?, ?, 'void', ?, '', '', x'', ?)`,
+      this.#database.next(),
+      id,
+      nameOf(id),
+      bucket,
+      this.#database.seq,
+    );
     this.#countOpen(id);
   }
 

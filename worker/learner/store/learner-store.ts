@@ -147,21 +147,21 @@ export class LearnerStore {
     return this.database.sql.databaseSize;
   }
 
-  /** Counts impressions that the sampling left out. */
-  leaveOut(count: number): void {
-    if (count === 0) return;
-    this.database.count("unsampled", count);
-    this.database.set("sampled = ?", Date.now());
+  /** Notes that an impression was left out whose keys a backend's conversion may name. */
+  noteSampled(now: number): void {
+    this.database.set("sampled = ?", now);
   }
 
-  /** Whether impressions were left out at a time or later. */
+  /** Whether such impressions were left out at a time or later. */
   sampledSince(time: number): boolean {
     return (this.database.model.sampled ?? Number.NEGATIVE_INFINITY) >= time;
   }
 
-  /** Whether one more impression of a page leaves their share among all learnt ones at or below `share`. */
-  hasRoomForPages(share: number): boolean {
-    return share === 1 || this.database.counted("fromPages") + 1 <= share * (this.database.counted("impressions") + 1);
+  /** How many impressions of pages may be learnt beside so many others, so that they are at most a share of all. */
+  roomForPages(share: number): number {
+    if (share === 1) return Number.POSITIVE_INFINITY;
+    const [pages, all] = [this.database.counted("fromPages"), this.database.counted("impressions")];
+    return Math.floor((share * (all - pages)) / (1 - share)) - pages;
   }
 
   setPublished(version: number, at: number): void {
