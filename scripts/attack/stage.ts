@@ -12,7 +12,7 @@ export interface Group {
   prepare(stage: Stage): Promise<Attempt[]>;
 }
 
-/** What a group works with. */
+/** The target, the seeded draws and the verdicts of a group. */
 export class Stage {
   readonly target: Target;
   /** Multiplies the number of seeded attempts. 1 is the default length. */

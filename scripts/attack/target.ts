@@ -106,7 +106,7 @@ export class Target {
     return (actions as { impressionId: string }[]).map(({ impressionId }) => impressionId);
   }
 
-  /** What a model has learnt. @throws {Error} */
+  /** The learnt state of a model. @throws {Error} if it cannot be read. */
   async stateOf(model: string) {
     const { digest, counts, incidents } = await this.#ask("GET", `/v1/models/${model}`);
     return { digest, counts, incidents } as { digest: string; counts: Record<string, number>; incidents: Record<string, number> };

@@ -346,7 +346,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     const journalled = ids.filter((id) => shownAtOf(id) >= this.#store.audited);
     await Promise.all(journalled.map((id) => journal.erase(id)));
     const left = ids.filter((id) => !this.#store.impressions.find(id)?.erased);
-    // What is published may hold a vector that was forgotten.
+    // The publication may hold a vector that is forgotten now.
     if (left.length > 0 && (await live.erase(left))) await this.#upkeep.publishNow();
     return left.length;
   }

@@ -61,7 +61,7 @@ export interface Measurement extends Omit<Answers.Metrics, "recent"> {
   readonly recent: readonly (Answers.RecentImpression & { readonly sampling: number })[];
 }
 
-/** What an isolate learns when it registers impressions: the newest publication's version, and the sampling in force. */
+/** The answer to a registration: the version of the newest publication, and the sampling in force. */
 export interface Registry {
   readonly newest: number;
   readonly sampling: Sampling;

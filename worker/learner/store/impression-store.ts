@@ -11,7 +11,7 @@ export interface ShownImpression {
   readonly pending: boolean;
 }
 
-/** What an impression is stored with, beside its row. */
+/** Columns of an impression that do not follow from the decision. */
 interface Storing {
   readonly bucket: number;
   readonly state: ImpressionState;
