@@ -7,7 +7,7 @@ import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
 import { fromBlob } from "../../worker/learner/store/feature-blob.ts";
 import type { Answer, Shown } from "../../worker/rpc/message.ts";
-import { call, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
 
 const shownAt = Date.now() - 10_000;
 const idOf = (n: number, time = shownAt): string => uuidAt(time, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, n >> 8, n]));
@@ -173,4 +173,16 @@ it("makes a decision again from its seed and first impression", async () => {
   );
   expect((await describeModel(model)).digest).toBe(sdk.digest());
   expect(await recommend(model, { actions })).toHaveLength(1);
+});
+
+it("estimates every product in a context, in the order of the catalogue, and nothing without a catalogue", async () => {
+  const model = await createModel();
+  const [mug] = await recommend(model, { actions: [{ id: "mug" }], context: { country: "PT" } });
+  await convert({ impressionId: mug, reward: 1 });
+  const estimates = await value(learnerOf(model).estimates({ country: "PT" }));
+  expect(estimates.map(({ id }) => id)).toEqual(["tent", "mug", "lamp"]);
+  expect(estimates[1].mean).toBeGreaterThan(Math.max(estimates[0].mean, estimates[2].mean));
+  expect(estimates.every(({ width }) => width > 0)).toBe(true);
+  await call("PUT", `/v1/models/${model}/actions`, []);
+  expect(await value(learnerOf(model).estimates({ country: "PT" }))).toEqual([]);
 });
