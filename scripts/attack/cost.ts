@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CpuMeter } from "./cpu-meter.ts";
 import { cheapness, soundness } from "./judge.ts";
+import { LETTERS, MOST, PAGE_BYTES, requestOf, type Shape, START } from "./page-request.ts";
 import type { Attempt, Group, Stage } from "./stage.ts";
 
 /** The promise is 50 ms for the answer. The rest is the local proxy, the learner's registration, garbage and other load. */
@@ -9,31 +10,7 @@ const MOST_MS = 200;
 const RUNS = 4;
 /** After this long the impressions of a request are registered. */
 const SETTLED_MS = 120;
-const PAGE_BYTES = 128 * 1024;
 
-/** Sizes of a request of a page. */
-interface Shape {
-  readonly names: number;
-  /** Categories of each name. 0: a single text. */
-  readonly categories: number;
-  readonly length: number;
-  /** Actions with features of their own. 0: the whole catalogue. */
-  readonly actions: number;
-  readonly actionNames: number;
-  readonly actionCategories: number;
-  readonly actionLength: number;
-  readonly limit: number;
-  readonly excluded: number;
-}
-
-const MOST: Shape = {
-  ...{ names: 256, categories: 64, length: 256, actions: 1000, actionNames: 256, actionCategories: 64, actionLength: 256 },
-  ...{ limit: 100, excluded: 1000 },
-};
-const START: Shape = {
-  ...{ names: 8, categories: 4, length: 8, actions: 0, actionNames: 2, actionCategories: 2, actionLength: 8 },
-  ...{ limit: 10, excluded: 0 },
-};
 const STARTS: readonly Partial<Shape>[] = [
   {},
   { names: 31, categories: 64, length: 3 },
@@ -44,7 +21,6 @@ const STARTS: readonly Partial<Shape>[] = [
   { limit: 20, excluded: 1000 },
   { limit: 20, excluded: 80 },
 ];
-const LETTERS = ["x", "é", "漢", "👟"];
 const ENCODERS: readonly object[] = [
   { dimension: 64, interactions: "all" },
   {
@@ -120,29 +96,4 @@ function altered(shape: Shape, stage: Stage): Shape {
   const least = name === "limit" || name === "names" ? 1 : 0;
   const value = stage.pick([2, 0.5, 1.2, 0.9].map((factor) => Math.round(shape[name] * factor)).concat(shape[name] + 1, least, MOST[name]));
   return { ...shape, [name]: Math.max(least, Math.min(MOST[name], value)) };
-}
-
-function requestOf(shape: Shape, letter: string): object {
-  const features = (names: number, categories: number, length: number, tag: string) =>
-    Object.fromEntries(
-      // The first names are those of the interactions.
-      Array.from({ length: names }, (_, i) => [
-        i < 26 ? String.fromCharCode(97 + i) : `n${i}`,
-        categories === 0 ? texts(1, length, `${tag}${i}`, letter)[0] : texts(categories, length, tag, letter),
-      ]),
-    );
-  const inline = Array.from({ length: shape.actions }, (_, i) => ({
-    id: `action-${i}`,
-    features: features(shape.actionNames, shape.actionCategories, shape.actionLength, `${i}-`),
-  }));
-  return {
-    context: features(shape.names, shape.categories, shape.length, ""),
-    limit: shape.limit,
-    exclude: texts(shape.excluded, 40, "e", "x"),
-    ...(inline.length > 0 && { actions: inline }),
-  };
-}
-
-function texts(count: number, length: number, tag: string, letter: string): string[] {
-  return Array.from({ length: count }, (_, i) => `${tag}${i.toString(36)}`.padEnd(length, letter).slice(0, length));
 }

@@ -29,7 +29,7 @@ async function baseOf({ factory, setting }: Listed): Promise<Base> {
 
 const restored = ({ bytes }: Base): Promise<Recommender> => Recommender.restore(bytes, { policies });
 
-/** What the recommender does next. */
+/** The next decision of the recommender. */
 const nextOf = (recommender: Recommender, { setting }: Listed) =>
   recommender.policy.choose({ candidates: candidatesFor(setting, stream(33)), round: 32, now: 32_000 });
 

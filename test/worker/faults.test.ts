@@ -572,7 +572,7 @@ describe("clocks differ, or step back", () => {
   });
 });
 
-/** What the id of an impression states, signed by an isolate whose registration has not arrived. */
+/** An impression that an isolate has shown and whose registration has not arrived, as its id states it. */
 async function tokenAt(model: string, shownAt: number, n: number): Promise<Impression> {
   const { generation } = await describeModel(model);
   const id = uuidAt(shownAt, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, 0, n]));

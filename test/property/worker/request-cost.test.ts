@@ -1,6 +1,7 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { expect, it } from "vitest";
+import { LETTERS, MOST, PAGE_BYTES, requestOf, type Shape, START, texts } from "../../../scripts/attack/page-request.ts";
 import { Catalogue } from "../../../worker/domain/catalogue.ts";
 import { decide, type Served } from "../../../worker/domain/decision.ts";
 import { NO_KEYS } from "../../../worker/domain/join-key.ts";
@@ -19,52 +20,11 @@ import {
 // schema asserts on counted work. Its CPU time has a wide margin, because other tests run beside it. With the variable ROUNDS the search
 // is as long as that, follows the CPU time, and prints the worst request.
 
-const PAGE_BYTES = 128 * 1024;
 const MOST_STEPS = 8_000_000;
 const MOST_CPU_MS = 4 * 50;
 
-/** Sizes of a request. */
-interface Shape {
-  readonly names: number;
-  /** Categories of each name. 0: a single text. */
-  readonly categories: number;
-  readonly length: number;
-  /** Actions with features of their own. 0: the whole catalogue. */
-  readonly actions: number;
-  readonly actionNames: number;
-  readonly actionCategories: number;
-  readonly actionLength: number;
-  readonly limit: number;
-  readonly excluded: number;
-}
-const MOST: Shape = {
-  ...{ names: 256, categories: 64, length: 256, actions: 1000, actionNames: 256, actionCategories: 64, actionLength: 256 },
-  ...{ limit: 100, excluded: 1000 },
-};
-const ALPHABETS = ["x", "é", "漢", "👟"];
-
-const texts = (count: number, length: number, tag: string, fill: string) =>
-  Array.from({ length: count }, (_, i) => `${tag}${i.toString(36)}`.padEnd(length, fill).slice(0, length));
-const named = (names: number, categories: number, length: number, tag: string, fill: string): Features =>
-  Object.fromEntries(
-    // The first names are those of the interactions.
-    Array.from({ length: names }, (_, i) => [
-      i < 26 ? String.fromCharCode(97 + i) : `n${i}`,
-      categories === 0 ? texts(1, length, `${tag}${i}`, fill)[0] : texts(categories, length, tag, fill),
-    ]),
-  );
-
-function requestOf(shape: Shape, fill: string) {
-  const context = named(shape.names, shape.categories, shape.length, "", fill);
-  const inline = Array.from({ length: shape.actions }, (_, i) => ({
-    id: `action-${i}`,
-    features: named(shape.actionNames, shape.actionCategories, shape.actionLength, `${i}-`, fill),
-  }));
-  return {
-    ...{ context, limit: shape.limit, exclude: texts(shape.excluded, 40, "e", "x"), keys: texts(4, 256, "", fill) },
-    ...(inline.length > 0 && { actions: inline }),
-  };
-}
+/** A request of these sizes with as many keys as there may be. */
+const keyedOf = (shape: Shape, fill: string) => ({ ...requestOf(shape, fill), keys: texts(4, 256, "", fill) });
 
 const catalogue: Action[] = Array.from({ length: 1000 }, (_, i) => ({
   id: `${i}`.padStart(36, "0"),
@@ -165,7 +125,7 @@ function cpuOf<T>(run: () => T): { readonly result: T | Problem; readonly ms: nu
 
 /** Asks for recommendations. A body over the limit is never read. */
 function ask(model: Served, shape: Shape, fill: string): Outcome {
-  const request = requestOf(shape, fill);
+  const request = keyedOf(shape, fill);
   const text = JSON.stringify(request);
   if (Buffer.byteLength(text) > PAGE_BYTES) return { steps: 0, ms: 0 };
   const { result, ms } = cpuOf(() =>
@@ -183,7 +143,7 @@ function ask(model: Served, shape: Shape, fill: string): Outcome {
 
 /** Registers as many impressions as fit. */
 function register(model: Served, shape: Shape, fill: string): Outcome {
-  const { context, actions: [action] = [{ id: catalogue[7].id, features: catalogue[7].features }] } = requestOf(shape, fill);
+  const { context, actions: [action] = [{ id: catalogue[7].id, features: catalogue[7].features }] } = keyedOf(shape, fill);
   const item = { context, action, shownAt: 1 };
   const count = Math.min(100, Math.floor(PAGE_BYTES / (Buffer.byteLength(JSON.stringify(item)) + 1)));
   if (count === 0) return { steps: 0, ms: 0 };
@@ -204,10 +164,6 @@ function altered(shape: Shape, draw: (most: number) => number): Shape {
   return { ...shape, [key]: Math.max(least, Math.min(MOST[key], value)) };
 }
 
-const start: Shape = {
-  ...{ names: 8, categories: 4, length: 8, actions: 0, actionNames: 2, actionCategories: 2, actionLength: 8 },
-  ...{ limit: 10, excluded: 0 },
-};
 const extremes: readonly Partial<Shape>[] = [
   { names: 31, categories: 64, length: 3 },
   { names: 4, categories: 62, length: 256 },
@@ -226,7 +182,7 @@ it.each(served)("a request with a publishable key costs little: %s", (name, mode
   const rounds = Number(process.env.ROUNDS ?? 10);
   const worst = { ms: 0, steps: 0, what: "" };
   for (const act of [ask, register]) {
-    act(model, start, "x");
+    act(model, START, "x");
     const measured = (shape: Shape, fill: string) => {
       const first = act(model, shape, fill);
       // Garbage and compilation of earlier shapes count for one run at most.
@@ -235,13 +191,13 @@ it.each(served)("a request with a publishable key costs little: %s", (name, mode
       if (ms > worst.ms) Object.assign(worst, { ms, what: `${act.name} ${fill} ${JSON.stringify(shape)}` });
       return { ...first, ms };
     };
-    let best = { shape: start, fill: "x", outcome: measured(start, "x") };
+    let best = { shape: START, fill: "x", outcome: measured(START, "x") };
     const tryOut = (shape: Shape, fill: string) => {
       const outcome = measured(shape, fill);
       if (process.env.ROUNDS ? outcome.ms >= best.outcome.ms : outcome.steps >= best.outcome.steps) best = { shape, fill, outcome };
     };
-    for (const extreme of extremes) for (const fill of ["x", "漢"]) tryOut({ ...start, ...extreme }, fill);
-    for (let round = 0; round < rounds; round++) tryOut(altered(best.shape, draw), ALPHABETS[draw(ALPHABETS.length - 1)]);
+    for (const extreme of extremes) for (const fill of ["x", "漢"]) tryOut({ ...START, ...extreme }, fill);
+    for (let round = 0; round < rounds; round++) tryOut(altered(best.shape, draw), LETTERS[draw(LETTERS.length - 1)]);
   }
   if (process.env.ROUNDS) console.log(name, worst);
   expect(worst.steps).toBeGreaterThan(0);
