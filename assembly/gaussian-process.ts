@@ -179,7 +179,7 @@ export function gpResize(gp: GaussianProcess, n: usize): i32 {
 
 /** Derives all other values after the caller has written the state. */
 export function gpTouch(gp: GaussianProcess): void {
-  for (let i: usize = 0; i < gp.size << 3; i += 8) store<f64>(gp.noises + i, gp.noise / load<f64>(gp.counts + i));
+  deriveNoises(gp);
   invertDiagonal(gp.factor, gp.size, gp.reciprocals);
   gp.clamped = 0;
   forgetRows(gp, 0);
@@ -332,6 +332,16 @@ function refactor(gp: GaussianProcess, kernel: Kernel): i32 {
 /** Rebuilds the factor in the order of the rows. Returns OK, OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE. **Cost:** n^3 / 3. */
 export function gpRefactor(gp: GaussianProcess): i32 {
   return refactor(gp, gp.kernel);
+}
+
+/** Changes the noise variance. The caller then sets a kernel, which builds the factor. */
+export function gpSetNoise(gp: GaussianProcess, noiseVariance: f64): void {
+  gp.noise = noiseVariance;
+  deriveNoises(gp);
+}
+
+function deriveNoises(gp: GaussianProcess): void {
+  for (let i: usize = 0; i < gp.size << 3; i += 8) store<f64>(gp.noises + i, gp.noise / load<f64>(gp.counts + i));
 }
 
 /** Changes the kernel and rebuilds the factor. The old kernel stays unless this returns OK. */

@@ -15,6 +15,7 @@ export {
   gpResize,
   gpReward,
   gpSetKernel,
+  gpSetNoise,
   gpSetSquares,
   gpSize,
   gpSquares,

@@ -24,7 +24,7 @@ const multiTask: Experiment = {
   dataFile: "tst-svm.csv",
   run(task) {
     if (task.algorithm === UCB) return verma.playTasks(task, () => delayGpUcb(tasks));
-    return verma.playTasks(task, verma.algorithms[task.algorithm], 6);
+    return verma.playTasks(task, verma.algorithms[task.algorithm], { window: 6 });
   },
 };
 
@@ -37,7 +37,7 @@ const sampling: Experiment = {
   algorithms: [TS, "GP-TS-SDF", "asy-TS"],
   run(task) {
     if (task.algorithm === TS) return verma.playTasks(task, () => delayGpTs(tasks));
-    return verma.playTasks(task, verma.algorithms[task.algorithm], task.algorithm.endsWith("SDF") ? 6 : undefined);
+    return verma.playTasks(task, verma.algorithms[task.algorithm], { window: verma.windowOf(task.algorithm) });
   },
 };
 

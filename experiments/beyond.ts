@@ -4,11 +4,13 @@ import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type Polic
 import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
 import { type Stream, stream } from "../simulation/stream.ts";
 import { converting } from "../simulation/world.ts";
+import { bootstrap } from "./beyond-bootstrap.ts";
 import { experiments as gaussianProcesses } from "./beyond-gp.ts";
 import { experiments as linearOptions } from "./beyond-linear.ts";
 import { coverage } from "./coverage.ts";
 import { DIMENSION, digitsWorld } from "./digits.ts";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
+import { rhythm } from "./rhythms.ts";
 import { figures, heavyTail, regretOf, settings, world } from "./vernade.ts";
 
 /** The default configuration of this project's policies, beside the paper's algorithms and the worker's former default. */
@@ -147,5 +149,5 @@ const alarm: Experiment = {
 export const paper: Paper = {
   id: "beyond",
   title: "Beyond the papers: policies and estimates that learn the delay",
-  experiments: [vernade, heavyTailed, digits, ...linearOptions, delays, alarm, ...gaussianProcesses, coverage],
+  experiments: [vernade, heavyTailed, bootstrap, digits, ...linearOptions, delays, alarm, rhythm, ...gaussianProcesses, coverage],
 };

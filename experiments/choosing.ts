@@ -5,7 +5,7 @@ import { geometric, logNormalMixture, uniformDelay } from "../simulation/delay-l
 import type { Result } from "./results.ts";
 
 /** A comparison. Each setting is a column of the table or a panel of the figure; each algorithm is a row or a bar. */
-interface Comparison {
+export interface Comparison {
   /** The first experiment that has an algorithm supplies its numbers. Two experiments here played the same runs. */
   readonly experiments: readonly string[];
   readonly metric: string;

@@ -33,6 +33,8 @@ export interface Experiment {
   readonly dataFile?: string;
   /** Metrics and rounds of the rows in the tables and in results.json. Default: every metric at its last round. */
   readonly reported?: readonly { readonly metric: string; readonly at: number }[];
+  /** Ratios of a metric at its last round, in each setting: `of` one algorithm `to` each of the others, paired by run. */
+  readonly ratios?: { readonly metric: string; readonly of: string; readonly to: readonly string[] };
   run(task: Task): Promise<readonly Curve[]>;
   /** The number that the paper prints. Null if it prints none. */
   paperValue?(setting: string, algorithm: string, metric: string, at: number): number | null;

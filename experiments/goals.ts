@@ -1,6 +1,8 @@
 // Checks this project's goals on the papers' problems against results.json, and writes the table of goals in docs/research.md.
+import { settings as bootstrapSettings } from "./beyond-bootstrap.ts";
 import { type Look, list, means, type Weighed } from "./claims.ts";
 import type { Result } from "./results.ts";
+import { rhythmSettings } from "./rhythms.ts";
 
 interface Goal {
   readonly problem: string;
@@ -10,6 +12,7 @@ interface Goal {
 
 const UCB = "delay-aware GP-UCB";
 
+const bootstrapped = Object.keys(bootstrapSettings);
 const settings = ["m = 500, mean 100", "m = 100, mean 100", "m = 100, mean 500"];
 const rates = ["rate 1 %, spread 0.5", "rate 2 %, spread 1", "rate 2 %, spread 2", "rate 5 %, spread 0.5", "rate 5 %, spread 3"];
 const laws = ["geometric", "uniform", "log-normal"];
@@ -61,6 +64,17 @@ const goals: readonly Goal[] = [
         mean("heavy-tail", "log-normal mixture", algorithm),
       );
       return { figures: `${list([own])}; OTFLinUCB ${list([paper])}, pending as zero ${list([greedy])}`, holds: own <= paper / 2 };
+    },
+  },
+  {
+    problem: "the same setting with the delays of Gigli and Stella (UAI 2024), and with a random parameter: 12 settings",
+    goal: "at most 0.85 of the regret of their BootstrapLinTS in each",
+    weigh(mean) {
+      const [own, other] = ["delay-lin-ts", "BootstrapLinTS"].map((algorithm) => each(mean, "bootstrap", bootstrapped, algorithm));
+      const seconds = mean("bootstrap", bootstrapped[0], "BootstrapLinTS", "seconds");
+      const shares = ratios(own, other);
+      const figures = `${list(own)}; BootstrapLinTS ${list(other)}, in ${list([seconds])} s a run: ${list([Math.min(...shares)])} to ${list([Math.max(...shares)])} of it`;
+      return { figures, holds: atMost(shares, 0.85) };
     },
   },
   {
@@ -172,6 +186,25 @@ const goals: readonly Goal[] = [
     },
   },
   {
+    problem: "alarm where conversions come in daily batches, not at night, not at weekends, with growth, and combined, at 15 and 150 a day",
+    goal: "no false alarm, and each break from day 3 on found after two days (150 a day: one), or 1.5 times what a test with the rhythm needs",
+    weigh(mean) {
+      const [false_, late, known] = [
+        "runs with a false alarm (%)",
+        "breaks found too late (%)",
+        "breaks found too late, not in the first weekend (%)",
+      ].map((metric) => each(mean, "rhythm", rhythmSettings, "silence", metric));
+      const alone = each(mean, "rhythm", rhythmSettings, "chance alone", "runs with a false alarm (%)");
+      const [most, least] = [Math.max, Math.min].map((of) => (values: readonly number[]) => of(...values).toFixed(1));
+      return {
+        figures:
+          `false in at most ${most(false_)} % of runs, without the rhythm in up to ${most(alone)} %; too late ${least(late)} to ${most(late)} %, ` +
+          `outside the first weekend ${least(known)} to ${most(known)} %`,
+        holds: atMost(false_, 0) && atMost(late, 0),
+      };
+    },
+  },
+  {
     problem: "off-policy intervals at 95 %, of policies given and learnt",
     goal: "hold the truth in 93 to 97 % of 1,000 logs",
     weigh(mean) {
@@ -196,4 +229,18 @@ export function goalsTable(results: readonly Result[]): string {
     return `| ${problem} | ${goal} | ${figures} | ${holds ? "yes" : "**no**"} |`;
   });
   return ["| problem | goal | here | reached |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+/** The table of the alarm in shops with a rhythm. */
+export function rhythmTable(results: readonly Result[]): string {
+  const mean = means(results);
+  const rows = rhythmSettings.map((setting) => {
+    const of = (metric: string, algorithm = "silence"): string => mean("rhythm", setting, algorithm, metric).toFixed(1);
+    const falseAlarms = `${of("runs with a false alarm (%)")} | ${of("runs with a false alarm (%)", "chance alone")}`;
+    const late = `${of("breaks found too late (%)")} | ${of("breaks found too late, not in the first weekend (%)")}`;
+    const hours = `${of("hours of silence until the alarm")} | ${of("hours that a test with the rhythm needs")}`;
+    return `| ${setting} | ${falseAlarms} | ${late} | ${hours} |`;
+  });
+  const head = ["false (%)", "without the rhythm", "late (%)", "not in the first weekend", "hours until the alarm", "a test that knows"];
+  return [`| conversions | ${head.join(" | ")} |`, `| --- |${" --: |".repeat(head.length)}`, ...rows].join("\n");
 }

@@ -11,20 +11,22 @@ import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 import { figureOf } from "./figure.ts";
 import { paper as liu } from "./liu.ts";
 import { type Result, resultsOf, type Series, tableOf } from "./results.ts";
+import { paper as shop } from "./shop.ts";
 import { paper as vakili } from "./vakili.ts";
 import { paper as verma } from "./verma.ts";
 import { paper as vernade } from "./vernade.ts";
 
 const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
-const all: readonly Paper[] = [...papers, beyond];
+const all: readonly Paper[] = [...papers, beyond, shop];
 const names = all.map(({ id }) => id).join("|");
 const HELP = `Reruns the papers' experiments on all cores. Writes results.json, and a figure and a table per experiment.
 
-Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--data DIR] [--out DIR]
+Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--from N] [--data DIR] [--out DIR]
 
---paper ID       run one paper only; "beyond", this project's own experiments, runs only with this option
+--paper ID       run one paper only; "beyond" and "shop", this project's own experiments, run only with this option
 --experiment ID  run one experiment only
 --runs N         repeats per experiment (default: the experiment's own number)
+--from N         number of the first run, which seeds it (default: 0; choose options on runs that you do not report)
 --data DIR       folder of the real data; experiments that need it are skipped without
 --out DIR        folder of the results (default: results)`;
 
@@ -33,6 +35,7 @@ const { values } = parseArgs({
     paper: { type: "string" },
     experiment: { type: "string" },
     runs: { type: "string" },
+    from: { type: "string", default: "0" },
     data: { type: "string" },
     out: { type: "string", default: "results" },
     help: { type: "boolean", short: "h" },
@@ -52,6 +55,8 @@ const chosen = values.paper === undefined ? papers : all.filter(({ id }) => id =
 if (chosen.length === 0) refuse(`--paper: expected one of ${names}, got ${values.paper}`);
 const runs = values.runs === undefined ? undefined : Number(values.runs);
 if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) refuse(`--runs: expected a positive whole number, got ${values.runs}`);
+const from = Number(values.from);
+if (!(Number.isInteger(from) && from >= 0)) refuse(`--from: expected a whole number, got ${values.from}`);
 
 const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
 
@@ -76,7 +81,7 @@ interface Played {
 
 /** Queues all tasks of an experiment in the pool. All experiments share the queue, so no core idles at the end of one. */
 function enqueue(paper: Paper, experiment: Experiment, data: string | undefined): Played {
-  const repeats = Array.from({ length: runs ?? experiment.runs }, (_, run) => run);
+  const repeats = Array.from({ length: runs ?? experiment.runs }, (_, i) => from + i);
   const combinations = experiment.settings.flatMap((setting) => experiment.algorithms.map((algorithm) => ({ setting, algorithm })));
   const module = new URL(`./${paper.id}.ts`, import.meta.url).href;
   const play = async (task: Omit<Task, "data">): Promise<readonly Curve[]> => {

@@ -39,8 +39,42 @@ export function summarise(runs: Series["runs"], metric: string): Point[] {
   });
 }
 
+/** Ratio of the means of pairs, with its standard error by the delta method. A mean of ratios would be biased upwards by noise. */
+export function ratioOf(pairs: readonly (readonly [number, number])[]): { readonly mean: number; readonly standardError: number } {
+  const [above, below] = [0, 1].map((place) => pairs.reduce((sum, pair) => sum + pair[place], 0));
+  const mean = above / below;
+  const squares = pairs.reduce((sum, [a, b]) => sum + (a - mean * b) ** 2, 0);
+  return { mean, standardError: Math.sqrt((squares * pairs.length) / Math.max(pairs.length - 1, 1)) / Math.abs(below) };
+}
+
+/** The name of the metric in rows of ratios. */
+export const ratioName = (metric: string, to: string): string => `${metric} over that of ${to}`;
+
+function ratiosOf(paper: Paper, { id, ratios }: Experiment, series: readonly Series[]): Result[] {
+  if (!ratios) return [];
+  const { metric, of, to } = ratios;
+  const find = (setting: string, algorithm: string) => series.find((each) => each.setting === setting && each.algorithm === algorithm);
+  const last = (run: readonly Curve[]): number => {
+    const { values } = run.find((curve) => curve.metric === metric) as Curve;
+    return values[values.length - 1];
+  };
+  return [...new Set(series.map(({ setting }) => setting))].flatMap((setting) =>
+    to.flatMap((algorithm) => {
+      const [own, others] = [find(setting, of), find(setting, algorithm)];
+      if (!own || !others) return [];
+      const pairs = own.runs.map((run, i) => [last(run), last(others.runs[i])] as const);
+      // Nothing is lost where all choices are equally good.
+      if (pairs.every(([, other]) => other === 0)) return [];
+      const at = own.runs[0].find((curve) => curve.metric === metric)?.at;
+      const name = ratioName(metric, algorithm);
+      const row = { paper: paper.id, experiment: id, setting, algorithm: of, metric: name, at: Array.from(at ?? []).at(-1) as number };
+      return [{ ...row, runs: pairs.length, ...ratioOf(pairs), paperValue: null }];
+    }),
+  );
+}
+
 export function resultsOf(paper: Paper, experiment: Experiment, series: readonly Series[]): Result[] {
-  return series.flatMap(({ setting, algorithm, runs }) => {
+  const rows = series.flatMap(({ setting, algorithm, runs }) => {
     const metrics = [...new Set(runs[0].map(({ metric }) => metric))];
     const reported = experiment.reported ?? metrics.map((metric) => ({ metric, at: summarise(runs, metric).at(-1)?.at as number }));
     return reported.flatMap(({ metric, at }) => {
@@ -53,6 +87,7 @@ export function resultsOf(paper: Paper, experiment: Experiment, series: readonly
       ];
     });
   });
+  return [...rows, ...ratiosOf(paper, experiment, series)];
 }
 
 const shown = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));

@@ -2,12 +2,20 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
-import { goalsTable } from "./goals.ts";
+import { goalsTable, rhythmTable } from "./goals.ts";
+import { shopComparisons, shopRatios, shopTable, shopTraffic } from "./shop/tables.ts";
 
 const results = JSON.parse(await readFile("experiments/results.json", "utf8"));
-const tables = { claims: claimsTable(results), goals: goalsTable(results) };
+const tables = {
+  claims: claimsTable(results),
+  goals: goalsTable(results),
+  rhythm: rhythmTable(results),
+  "shop-regret": shopTable(results),
+  "shop-ratios": shopRatios(results),
+  "shop-traffic": shopTraffic(results),
+};
 await writeFile("docs/research.md", withTables(await readFile("docs/research.md", "utf8"), tables));
 await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));
-for (const [name, comparison] of Object.entries(comparisons)) {
+for (const [name, comparison] of Object.entries({ ...comparisons, ...shopComparisons(results) })) {
   await writeFile(`docs/figures/${name}.svg`, await drawingOf(comparison, results));
 }

@@ -21,7 +21,7 @@ import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 export interface Model {
   readonly kernel: Kernel;
   readonly noiseVariance: number;
-  readonly refit?: { readonly every: number };
+  readonly refit?: { readonly every: number; readonly until?: number; readonly noise?: boolean; readonly pending?: boolean };
   readonly domain?: { readonly points: readonly (readonly number[])[] };
   readonly dimension?: number;
 }
@@ -70,7 +70,9 @@ async function tune(
   const initial = random.candidates.below(points.length);
   const world: World = {
     horizon,
-    ...(!sampled && { first: { index: initial, features: Float64Array.from(points[initial]) } }),
+    ...(!sampled && {
+      forced: (round: number) => (round === 1 ? { index: initial, features: Float64Array.from(points[initial]) } : undefined),
+    }),
     ...(sampled && {
       candidates() {
         shown = Array.from({ length: sampled }, () => random.candidates.below(points.length));
@@ -181,6 +183,31 @@ function tuningOf(id: string, title: string, dataFile: string): Experiment {
   };
 }
 
+/** Rounds of each task. */
+const TASK = 30;
+
+/** A configuration in which the order is the paper's. The paper does not print its own. */
+const reference: Tasks = {
+  model: {
+    kernel: squaredExponential({ lengthscale: 1, variance: 0.25 }),
+    noiseVariance: 1e-3,
+    refit: { every: 10, until: 150, noise: true, pending: true },
+  },
+  inOrder: true,
+  random: 5,
+};
+
+const firstTasks: Experiment = {
+  id: "figure-4a",
+  title: "Verma 2022, Figure 4a: the first 20 tasks, Poisson 3, m = 6; kernel and noise refitted until round 150, pending outcomes imputed",
+  runs: 50,
+  settings: ["20 tasks"],
+  algorithms: [...optimistic, "uniform"],
+  figures: [{ metric: "cumulative regret", x: "iteration", y: "cumulative regret" }],
+  dataFile: "tst-svm.csv",
+  run: (task) => playTasks(task, algorithms[task.algorithm], { ...reference, window: windowOf(task.algorithm) }),
+};
+
 /** Section 6.3: 50 tasks one after the other, 30 rounds each. The task's meta-features are the context. */
 const multiTask: Experiment = {
   id: "multi-task",
@@ -190,14 +217,31 @@ const multiTask: Experiment = {
   algorithms: [...optimistic, ...sampling, "uniform"],
   figures: [{ metric: "cumulative regret", x: "iteration", y: "cumulative regret" }],
   dataFile: "tst-svm.csv",
-  run: (task) => playTasks(task, algorithms[task.algorithm], task.algorithm.endsWith("SDF") ? 6 : undefined),
+  run: (task) => playTasks(task, algorithms[task.algorithm], { window: windowOf(task.algorithm) }),
 };
+
+/** Only the SDF policies have a window. The baselines use all feedback. */
+export const windowOf = (algorithm: string): number | undefined => (algorithm.endsWith("SDF") ? 6 : undefined);
+
+/** How the tasks are played. */
+interface Tasks {
+  /** In rounds. */
+  readonly window?: number;
+  /** Default: a short lengthscale, a fixed noise, and refits to known outcomes every 10 rounds. */
+  readonly model?: Omit<Model, "domain" | "dimension">;
+  /** Whether tasks come in the order of the file. Default: each run has its own order. */
+  readonly inOrder?: boolean;
+  /** Rounds of random choices to begin with. */
+  readonly random?: number;
+}
+
+const shortScale = { kernel: squaredExponential({ lengthscale: 0.1 }), noiseVariance: 1e-2, refit: { every: 10 } };
 
 /** Plays a policy on the tasks one after the other. The features are the task's, followed by the action's. */
 export async function playTasks(
   { setting, run, data }: Task,
   policyOf: (model: Model) => PolicyDescriptor,
-  window?: number,
+  { window, model = shortScale, inOrder = false, random: begun = 0 }: Tasks = {},
 ): Promise<Curve[]> {
   const rows = csvParse(data as string);
   const tasks = [...new Set(rows.map(({ task }) => task))].slice(0, Number.parseInt(setting, 10));
@@ -208,28 +252,21 @@ export async function playTasks(
       .map((row) => ({ features: features.map((each) => Number(row[each])), accuracy: Number(row.accuracy) })),
   );
   const random = streams("verma multi-task", setting, run);
-  // Each run has its own order of the tasks.
-  const order = byTask
-    .map((task) => ({ task, key: random.candidates() }))
-    .sort((a, b) => a.key - b.key)
-    .map(({ task }) => task);
-  const taskOf = (round: number): (typeof byTask)[number] => order[Math.floor((round - 1) / 30)];
-  const model = {
-    dimension: features.length,
-    kernel: squaredExponential({ lengthscale: 0.1 }),
-    noiseVariance: 1e-2,
-    refit: { every: 10 },
-  };
-  const { policy } = await Recommender.create({ policy: policyOf(model), window: window ? { rounds: window } : "none", seed: run });
+  const keyed = byTask.map((task, i) => ({ task, key: inOrder ? i : random.candidates() }));
+  const order = keyed.sort((a, b) => a.key - b.key).map(({ task }) => task);
+  const taskOf = (round: number): (typeof byTask)[number] => order[Math.floor((round - 1) / TASK)];
+  const policyDescriptor = policyOf({ ...model, dimension: features.length });
+  const { policy } = await Recommender.create({ policy: policyDescriptor, window: window ? { rounds: window } : "none", seed: run });
   const world: World = {
-    horizon: 30 * order.length,
+    horizon: TASK * order.length,
     candidates: taskOf,
+    forced: (round) => (round <= begun ? { index: random.candidates.below(taskOf(round).length) } : undefined),
     reward: (round, { index }) => taskOf(round)[index].accuracy,
     regret: (round, { index }) => Math.max(...taskOf(round).map(({ accuracy }) => accuracy)) - taskOf(round)[index].accuracy,
     delay: () => poisson(3).draw(random.delay),
   };
   const regret = play(policy, world, { offset: 1, window });
-  const at = Array.from({ length: order.length }, (_, i) => 30 * (i + 1));
+  const at = Array.from({ length: order.length }, (_, i) => TASK * (i + 1));
   const total = cumulative(regret);
   return [{ metric: "cumulative regret", at, values: at.map((round) => total[round - 1]) }];
 }
@@ -251,6 +288,7 @@ export const paper: Paper = {
     synthetic("figure-5", "Figure 5", bothLaws, sampling),
     tuningOf("svm-pima", "Figure 2a-d, SVM on Pima diabetes", "svm-pima-grid.csv"),
     tuningOf("lr-breast-cancer", "Figure 3, logistic regression on breast cancer", "lr-breast-cancer-grid.csv"),
+    firstTasks,
     multiTask,
   ],
 };

@@ -1,7 +1,7 @@
 import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
 import { type DelayLaw, geometric, logNormalMixture } from "../simulation/delay-law.ts";
 import { cumulative, stream } from "../simulation/stream.ts";
-import { play, type World } from "../simulation/world.ts";
+import { type Player, play, type World } from "../simulation/world.ts";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
 
 const DIMENSION = 5;
@@ -20,8 +20,11 @@ export const algorithms: Record<string, PolicyDescriptor> = {
   uniform: uniform(),
 };
 
+/** The parameter of section 8. */
+const equal = new Float64Array(DIMENSION).fill(1 / Math.sqrt(DIMENSION));
+
 /** Section 8: actions uniform on [0, 1]^d, normalised; theta = 1 / sqrt(d) in every coordinate; Bernoulli conversions. */
-export function world(horizon: number, law: DelayLaw, names: (string | number)[]): World {
+export function world(horizon: number, law: Pick<DelayLaw, "draw">, names: (string | number)[], theta: ArrayLike<number> = equal): World {
   const draws = { actions: stream(...names, "actions"), reward: stream(...names, "reward"), delay: stream(...names, "delay") };
   let rates: number[] = [];
   return {
@@ -32,7 +35,7 @@ export function world(horizon: number, law: DelayLaw, names: (string | number)[]
         const norm = Math.hypot(...raw);
         return { features: raw.map((each) => each / norm) };
       });
-      rates = candidates.map(({ features }) => features.reduce((sum, each) => sum + each, 0) / Math.sqrt(DIMENSION));
+      rates = candidates.map(({ features }) => features.reduce((sum, each, i) => sum + each * theta[i], 0));
       return candidates;
     },
     reward: (_, { index }) => Number(draws.reward() < rates[index]),
@@ -44,7 +47,12 @@ export function world(horizon: number, law: DelayLaw, names: (string | number)[]
 /** Plays a policy and returns its regret curve. */
 export async function regretOf(descriptor: PolicyDescriptor, window: number, played: World, seed: number): Promise<readonly Curve[]> {
   const { policy } = await Recommender.create({ policy: descriptor, window: { rounds: window }, seed });
-  const regret = cumulative(play(policy, played, { offset: 0, window }));
+  return regretCurve(policy, window, played);
+}
+
+/** Plays an algorithm, of the SDK or not, and returns its regret curve. */
+export function regretCurve(player: Player, window: number, played: World): readonly Curve[] {
+  const regret = cumulative(play(player, played, { offset: 0, window }));
   const at = Array.from({ length: 100 }, (_, i) => ((i + 1) * played.horizon) / 100);
   return [{ metric: "cumulative regret", at, values: at.map((round) => regret[round - 1]) }];
 }

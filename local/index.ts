@@ -1,5 +1,5 @@
 /**
- * Models in a page: one that decides by a worker's published snapshots, and one that learns on the device alone.
+ * Models in a page: one that decides by a worker's publications, and one that learns on the device alone.
  *
  * @module afterclick/local
  */

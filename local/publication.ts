@@ -17,13 +17,13 @@ export interface Publication {
     readonly minimumShare: number;
   };
   readonly actions: readonly Action[];
-  /** Snapshot of the served policy, for `Recommender.restore`. */
-  readonly snapshot: Uint8Array;
+  /** The served policy, for `Recommender.restore`. */
+  readonly part: Uint8Array;
 }
 
 /** @throws {SnapshotError} code `truncated`, `checksum`, `malformed`, or `version` if a newer version of this module is needed. */
 export async function readPublication(bytes: Uint8Array<ArrayBuffer>): Promise<Publication> {
-  const { header, snapshots } = await decode<Omit<Publication, "snapshot">>(bytes);
-  if (snapshots.length === 0) throw malformed();
-  return { ...header, snapshot: snapshots[0] };
+  const { header, parts } = await decode<Omit<Publication, "part">>(bytes);
+  if (parts.length === 0) throw malformed();
+  return { ...header, part: parts[0] };
 }

@@ -65,7 +65,7 @@ const IMPRESSIONS = "impressions";
 const CONVERSIONS = "conversions";
 
 /**
- * A worker's model in a page. The page decides from published snapshots, without a round trip, even offline.
+ * A worker's model in a page. The page decides by publications, without a round trip, even offline.
  *
  * **Data that leaves the device:** the worker gets a random id, the action, the context, the time and the probability of each shown
  * action. The shop's own address gets the same id, the goal, the reward and the time of each conversion.
@@ -90,11 +90,11 @@ export class PublishedModel {
   }
 
   /**
-   * Opens a model. If an earlier visit stored a snapshot, the promise resolves at once, and a newer snapshot is fetched meanwhile.
+   * Opens a model. If an earlier visit stored a publication, the promise resolves at once, and a newer one is fetched meanwhile.
    * Otherwise it resolves when the worker has answered.
    *
-   * @throws {UnsupportedError} if the host cannot run the core, or with code `no-publication` if there is no snapshot.
-   * @throws {SnapshotError} code `version` or `policy`, if the only snapshot needs another version of this module or another policy.
+   * @throws {UnsupportedError} if the host cannot run the core, or with code `no-publication` if there is none.
+   * @throws {SnapshotError} code `version` or `policy`, if the only publication needs another version of this module or another policy.
    */
   static async open(options: PublishedModelOptions): Promise<PublishedModel> {
     const model = new PublishedModel(options);
@@ -110,19 +110,19 @@ export class PublishedModel {
     return model;
   }
 
-  /** Version of the snapshot in use. */
+  /** Version of the publication in use. */
   get version(): number {
     return this.#held.publication.version;
   }
 
-  /** Time at which the snapshot in use was published, in ms since 1970. */
+  /** Time of the publication in use, in ms since 1970. */
   get publishedAt(): number {
     return this.#held.publication.publishedAt;
   }
 
   /**
-   * Fetches a newer snapshot. Returns whether there was one.
-   * @throws {UnsupportedError | SnapshotError} as `open`. The present snapshot then stays in use.
+   * Fetches a newer publication. Returns whether there was one.
+   * @throws {UnsupportedError | SnapshotError} as `open`. The present publication then stays in use.
    */
   refresh(): Promise<boolean> {
     this.#refreshing ??= this.#refresh().finally(() => {
@@ -155,7 +155,7 @@ export class PublishedModel {
   async #take({ etag, bytes }: Kept): Promise<void> {
     const publication = await readPublication(bytes);
     const { policies, module } = this.#options;
-    const recommender = await Recommender.restore(publication.snapshot, { policies, module });
+    const recommender = await Recommender.restore(publication.part, { policies, module });
     const { encoder } = publication.config;
     const { dimension } = recommender.policy;
     // The state's length bounds this dimension, and so the memory for the vectors of the catalogue.

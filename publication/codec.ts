@@ -1,32 +1,32 @@
 import { SnapshotError } from "afterclick";
 
-// A publication is what a learner gives to isolates and to pages: a header as JSON, and one snapshot per policy.
-// Layout: SHA-256 of the rest (32 bytes), length of the header (uint32, big-endian), header, snapshots.
+// A publication is what a learner gives to isolates and to pages: a header as JSON, and the bytes of each policy for
+// `Recommender.restore`. Layout: SHA-256 of the rest (32 bytes), length of the header (uint32, big-endian), header, policies.
 
 const FORMAT = 1;
 /** Version of the meaning of features. It rises when the same request gives other vectors. */
-const FEATURE_SCHEMA = 1;
+const FEATURE_SCHEMA = 2;
 const DIGEST_BYTES = 32;
 const HEADER_AT = DIGEST_BYTES + 4;
 
-/** Encodes a header and its snapshots. */
-export async function encode(header: object, snapshots: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
-  const lengths = snapshots.map(({ length }) => length);
+/** Encodes a header, and the bytes of each policy. */
+export async function encode(header: object, parts: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
+  const lengths = parts.map(({ length }) => length);
   const text = new TextEncoder().encode(JSON.stringify({ format: FORMAT, schema: FEATURE_SCHEMA, lengths, ...header }));
   let offset = HEADER_AT + text.length;
   const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, offset));
   new DataView(bytes.buffer).setUint32(DIGEST_BYTES, text.length);
   bytes.set(text, HEADER_AT);
-  for (const snapshot of snapshots) {
-    bytes.set(snapshot, offset);
-    offset += snapshot.length;
+  for (const part of parts) {
+    bytes.set(part, offset);
+    offset += part.length;
   }
   bytes.set(await digestOf(bytes), 0);
   return bytes;
 }
 
 /**
- * Decodes a publication. The snapshots are copies.
+ * Decodes a publication. The parts are copies.
  *
  * @throws {SnapshotError} code `truncated` or `checksum` if the bytes are damaged, `version` if another version of this module wrote
  * them, `malformed` if another program did.
@@ -43,11 +43,11 @@ export async function decode<Header>(bytes: Uint8Array<ArrayBuffer>) {
   // Checked before anything is copied.
   const counts = Array.isArray(lengths) && lengths.every((length) => Number.isSafeInteger(length) && length >= 0);
   if (!counts || lengths.reduce((sum, length) => sum + length, offset) !== bytes.length) throw malformed();
-  const snapshots = (lengths as number[]).map((length) => {
+  const parts = (lengths as number[]).map((length) => {
     offset += length;
     return bytes.slice(offset - length, offset);
   });
-  return { header: header as Header, snapshots };
+  return { header: header as Header, parts };
 }
 
 function parsed(text: Uint8Array) {

@@ -24,7 +24,8 @@ export function featurizer(options: EncoderOptions | null): Featurizer {
   return options ? byName(encoder(options)) : byPlace;
 }
 
-const RESOLUTION = 4096;
+/** Entries of feature vectors, and rewards, are multiples of 1 / RESOLUTION. */
+export const RESOLUTION = 4096;
 
 /** Rounds towards zero to a multiple of 2^-12. Sums of such numbers and of their products are exact, in any order. */
 export function toDyadic(value: number): number {
@@ -76,7 +77,8 @@ function byName({ encode, among }: ReturnType<typeof encoder>): Featurizer {
   };
 }
 
-function namedAction({ id, features = {} }: Action): NamedFeatures {
+/** The features that an encoder is given for an action: its own, and its id. */
+export function namedAction({ id, features = {} }: Action): NamedFeatures {
   const byName = named(`features of action ${id}`, features);
   if ("id" in byName) throw new TypeError(`features of action ${id}: the name id is taken by the action's id`);
   return { ...byName, id };

@@ -1,4 +1,4 @@
-import type { AppendedImpression, Candidate, Choice, Policy } from "afterclick";
+import type { AppendedImpression, Candidate, Choice, Outcome } from "afterclick";
 
 /** The part of a choice that a world needs: the index, and the point if the policy has its own domain. */
 export type Taken = Pick<Choice, "index" | "features">;
@@ -8,8 +8,8 @@ export interface World {
   readonly horizon: number;
   /** Absent for a policy with its own domain. */
   candidates?(round: number): readonly Candidate[];
-  /** The choice of the first round, made instead of the policy's. */
-  readonly first?: Taken;
+  /** A choice made instead of the policy's, such as a random one to begin with. Undefined if the policy chooses. */
+  forced?(round: number): Taken | undefined;
   /** The observed reward, noise included. */
   reward(round: number, choice: Taken): number;
   /** Expected reward lost, compared with the best choice of the round. */
@@ -40,15 +40,23 @@ export interface Timing {
   readonly window?: number;
 }
 
+/** The part of a policy that a world plays. */
+export interface Player {
+  /** Returns the best choice first. */
+  choose(request: { readonly candidates?: readonly Candidate[]; readonly round: number }): readonly Taken[];
+  append(impression: { readonly round: number; readonly features?: ArrayLike<number> }): AppendedImpression;
+  observe(outcome: Outcome): void;
+}
+
 /** Plays a policy in a world and returns the regret of each round. Rewards of 0 arrive like all others. */
-export function play(policy: Policy, world: World, { offset, window = Number.POSITIVE_INFINITY }: Timing): Float64Array {
+export function play(policy: Player, world: World, { offset, window = Number.POSITIVE_INFINITY }: Timing): Float64Array {
   const regret = new Float64Array(world.horizon);
   const due: { impression: AppendedImpression; reward: number }[][] = [];
   for (let round = 1; round <= world.horizon; round++) {
     for (const outcome of due[round] ?? []) policy.observe(outcome);
     delete due[round];
     const candidates = world.candidates?.(round);
-    const choice: Taken = round === 1 && world.first ? world.first : policy.choose({ candidates, round })[0];
+    const choice = world.forced?.(round) ?? policy.choose({ candidates, round })[0];
     const impression = policy.append({ round, features: choice.features ?? candidates?.[choice.index].features });
     regret[round - 1] = world.regret(round, choice);
     const reward = world.reward(round, choice);

@@ -1,5 +1,6 @@
 import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./argument.ts";
 import { type DelayCurve, Delays } from "./model/delay/delays.ts";
+import { Rhythm } from "./model/delay/rhythm.ts";
 import { malformed } from "./snapshot.ts";
 
 /** Options of `DelayEstimate`. */
@@ -8,6 +9,23 @@ export interface DelayEstimateOptions {
   readonly window: number;
   /** Probability per conversion of a false alarm while all is well, default 1e-5. */
   readonly falseAlarm?: number;
+  /**
+   * Length of a day in the unit of times, default 86,400,000: times are then milliseconds. If the window is at least a day, the alarm
+   * learns the rhythm of arrivals. Times in milliseconds since 1970 UTC also tell it where the first weekend lies.
+   */
+  readonly day?: number;
+}
+
+/** A first conversion of an impression. */
+export interface DelayedConversion {
+  readonly shownAt: number;
+  /** When it happened. */
+  readonly at: number;
+  /**
+   * When it got through, by the clock of `silence`. Default: the latest time that the estimate knows. Give it when you replay a log.
+   * Null: `arrive` tells.
+   */
+  readonly arrivedAt?: number | null;
 }
 
 /** The distribution of delays of the conversions that come within the window. */
@@ -26,12 +44,13 @@ export interface Silence {
   readonly expected: number;
   /** Probability that none of them arrives while all is well. */
   readonly chance: number;
-  /** Whether this probability is below `falseAlarm`. */
+  /** Whether this probability is below `falseAlarm` and the silence breaks the rhythm of arrivals. */
   readonly alarm: boolean;
 }
 
 /** A delay estimate as a plain value that survives JSON. */
 export interface DelayEstimateState extends Required<DelayEstimateOptions> {
+  readonly version: typeof VERSION;
   readonly sections: readonly (readonly number[])[];
 }
 
@@ -42,12 +61,18 @@ const STEPS = 16384;
 const KEPT = 2;
 /** Conversions needed for an alarm. */
 const FEW = 30;
+/** Version of the saved form. The first had none, and no rhythm. */
+const VERSION = 2;
+/** An hour of the day may have fewer conversions than the mean: with a rhythm, `falseAlarm` is divided by this. */
+const UNEVEN = 10;
+/** Greatest probability of the silence beyond a normal pause. Such a pause is rare already. */
+const BEYOND = 1e-3;
 
 /**
  * Estimates how late conversions come. The estimate allows for young impressions, which have had no time for long delays.
  *
- * Memory is bounded whatever the traffic: about 40 cohorts of some hundred numbers. Impressions and conversions may arrive in any
- * order. The clock only goes forward.
+ * Memory is bounded whatever the traffic: about 40 cohorts of some hundred numbers, and the quarter hours of four weeks. Impressions
+ * and conversions may arrive in any order; `arrivedAt` must then be given. The clock only goes forward.
  *
  * @example
  * const delays = new DelayEstimate({ window: 7 * 86_400_000 });
@@ -58,18 +83,24 @@ const FEW = 30;
 export class DelayEstimate {
   readonly #window: number;
   readonly #falseAlarm: number;
+  readonly #day: number;
   readonly #delays: Delays;
+  /** Absent if the window is shorter than a day. */
+  readonly #rhythm?: Rhythm;
   #shown = 0;
   #conversions = 0;
-  /** Time of the latest conversion. */
+  /** Time of the latest conversion, and of the latest arrival. */
   #last = Number.MIN_SAFE_INTEGER;
+  #arrived = Number.MIN_SAFE_INTEGER;
   #now = Number.MIN_SAFE_INTEGER;
 
   /** @throws {TypeError | RangeError} naming the option. */
   constructor(options: DelayEstimateOptions) {
-    onlyKeys("options", record("options", options), ["window", "falseAlarm"]);
+    onlyKeys("options", record("options", options), ["window", "falseAlarm", "day"]);
     this.#window = positiveNumber("window", options.window);
     this.#falseAlarm = finiteNumber("falseAlarm", options.falseAlarm ?? 1e-5, Number.MIN_VALUE, 0.5);
+    this.#day = positiveNumber("day", options.day ?? 86_400_000);
+    if (this.#window >= this.#day) this.#rhythm = new Rhythm(this.#day);
     this.#delays = new Delays({
       resolution: this.#window / STEPS,
       cohort: this.#window / COHORTS,
@@ -89,14 +120,25 @@ export class DelayEstimate {
    * Counts the first conversion of a counted impression. A conversion after the window is ignored.
    * @throws {TypeError | RangeError} naming the argument. The estimate is then unchanged.
    */
-  convert({ shownAt, at }: { readonly shownAt: number; readonly at: number }): void {
+  convert({ shownAt, at, arrivedAt }: DelayedConversion): void {
     const shown = finiteNumber("shownAt", shownAt);
     if (finiteNumber("at", at) < shown) throw outOfRange("at", `a time not before the impression's, ${shown}`, at);
+    const arrival = arrivedAt ?? Math.max(at, this.#now);
+    if (finiteNumber("arrivedAt", arrival) < at) throw outOfRange("arrivedAt", `a time not before the conversion's, ${at}`, arrival);
     if (at - shown > this.#window) return;
+    if (arrivedAt !== null) this.arrive(arrival);
     this.#advance(at);
     this.#delays.convert(shown, at - shown);
     this.#last = Math.max(this.#last, at);
     this.#conversions++;
+  }
+
+  /** Notes that conversions got through at `time`, by the clock of `silence`. @throws {TypeError | RangeError} naming the argument. */
+  arrive(time: number): void {
+    const arrived = finiteNumber("time", time);
+    if (!this.#rhythm) return;
+    this.#rhythm.add(arrived);
+    this.#arrived = Math.max(this.#arrived, arrived);
   }
 
   #advance(time: number): void {
@@ -172,11 +214,11 @@ export class DelayEstimate {
    * Tests whether conversions have stopped getting through, from the number expected by `now` since the last one.
    *
    * With n conversions of N matured impressions and an unknown rate, E more matured impressions bring none with probability
-   * (N / (N + E))^n.
+   * (N / (N + E))^n. With a rhythm, the part of the silence beyond a normal pause must be improbable too.
    *
-   * @param since when the last conversion got through, by the clock of `now`. Default: when the latest conversion happened.
+   * @param since when the last conversion got through, by the clock of `now`. Default: when the latest one happened or arrived.
    */
-  silence(now: number, since = this.#last): Silence {
+  silence(now: number, since = Math.max(this.#last, this.#arrived)): Silence {
     const from = finiteNumber("since", since);
     const time = Math.max(finiteNumber("now", now), from);
     if (this.#conversions < FEW) return { expected: 0, chance: 1, alarm: false };
@@ -185,19 +227,26 @@ export class DelayEstimate {
     // All impressions were shown after `since`, by another clock. Nothing is known of the time before.
     if (!(before > 0)) return { expected: 0, chance: 1, alarm: false };
     const more = Math.max(this.#matured(time) - before, 0);
-    const chance = power(before / (before + more), this.#conversions);
-    return { expected: (this.#conversions * more) / before, chance, alarm: chance < this.#falseAlarm };
+    const none = (expected: number): number => power(before / (before + expected), this.#conversions);
+    const chance = none(more);
+    const odd = this.#rhythm
+      ? chance < this.#falseAlarm / UNEVEN && none(more * this.#rhythm.excess(from, time)) < BEYOND
+      : chance < this.#falseAlarm;
+    return { expected: (this.#conversions * more) / before, chance, alarm: odd };
   }
 
   /** All state, for `from`. */
   toJSON(): DelayEstimateState {
-    const sections: number[][] = [[this.#shown, this.#conversions, this.#last, this.#now]];
-    this.#delays.save({ numbers: (...arrays) => void sections.push(...arrays.map((values) => Array.from(values))) });
-    return { window: this.#window, falseAlarm: this.#falseAlarm, sections };
+    const sections: number[][] = [[this.#shown, this.#conversions, this.#last, this.#arrived, this.#now]];
+    const writer = { numbers: (...arrays: ArrayLike<number>[]) => void sections.push(...arrays.map((values) => Array.from(values))) };
+    this.#rhythm?.save(writer);
+    this.#delays.save(writer);
+    return { version: VERSION, window: this.#window, falseAlarm: this.#falseAlarm, day: this.#day, sections };
   }
 
   /** Restores the state that `toJSON` returned. @throws {TypeError | RangeError | SnapshotError} if it is anything else. */
-  static from({ sections, ...options }: DelayEstimateState): DelayEstimate {
+  static from({ version, sections, ...options }: DelayEstimateState): DelayEstimate {
+    if (version !== VERSION) throw outOfRange("version", `${VERSION}, the form that toJSON returns; count the log again`, version);
     const estimate = new DelayEstimate(options);
     let next = 0;
     const reader = {
@@ -207,7 +256,8 @@ export class DelayEstimate {
         return values;
       },
     };
-    [estimate.#shown, estimate.#conversions, estimate.#last, estimate.#now] = reader.numbers(4);
+    [estimate.#shown, estimate.#conversions, estimate.#last, estimate.#arrived, estimate.#now] = reader.numbers(5);
+    estimate.#rhythm?.load(reader);
     estimate.#delays.load(reader);
     return estimate;
   }

@@ -8,9 +8,13 @@ export {
   DelayEstimate,
   type DelayEstimateOptions,
   type DelayEstimateState,
+  type DelayedConversion,
   type Silence,
 } from "./delay-estimate.ts";
-export { type Encoder, type EncoderOptions, encoder } from "./encoder.ts";
+export type { Entry } from "./encoding/components.ts";
+export { type Encoder, type EncoderOptions, encoder } from "./encoding/encoder.ts";
+export type { NamedFeatures } from "./encoding/terms.ts";
+export { vocabularyOf } from "./encoding/vocabulary.ts";
 export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
 export type { Estimate } from "./evaluation/estimate.ts";
 export { type Evaluation, type EvaluationRequest, evaluate } from "./evaluation/evaluation.ts";
@@ -64,4 +68,3 @@ export {
   type RecommenderOptions,
   type RecommendRequest,
 } from "./recommender.ts";
-export type { NamedFeatures } from "./terms.ts";

@@ -4,7 +4,7 @@ import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
-import { type Candidate, type Choice, Policy } from "./policy/policy.ts";
+import { type Candidate, type Choice, onlyDecides, Policy } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 import { counted, malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
 
@@ -85,6 +85,12 @@ export class Recommender {
     const { reward = { min: 0, max: 1 } } = options;
     onlyKeys("reward", record("reward", reward), ["min", "max"]);
     this.#reward = range("reward", reward, 1e6);
+    const { rewards } = options.policy.options as { readonly rewards?: unknown };
+    if (rewards === "bernoulli" && (this.#reward.min < 0 || this.#reward.max > 1)) {
+      throw new RangeError(
+        `reward: expected a range inside 0 to 1 with rewards: "bernoulli", got ${this.#reward.min} to ${this.#reward.max}; divide rewards by the greatest one, or use rewards: "linear"`,
+      );
+    }
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
     this.policy = new Policy(options.policy, { core, window: this.#window, seed: this.#seed });
@@ -107,9 +113,12 @@ export class Recommender {
   }
 
   /**
-   * Restores a recommender from a snapshot. Its decisions are identical to those of the original.
+   * Restores a recommender from a snapshot or a publication. Its decisions are identical to those of the original.
    *
-   * @param options.policies factories, including the one of the snapshot's policy.
+   * A recommender restored from a publication only decides: `recommend` registers nothing, and calls that would learn throw an
+   * `UnsupportedError`, code `only-decides`.
+   *
+   * @param options.policies factories, including the one of the policy in the bytes.
    * @throws {SnapshotError} code `truncated`, `magic`, `version`, `checksum`, `policy`, `state-version` or `malformed`.
    */
   static async restore(
@@ -119,7 +128,7 @@ export class Recommender {
     if (!Array.isArray(options?.policies)) throw wrongType("policies", "an array of policy factories", options?.policies);
     const core = await instantiate(options.module ?? (await compileCore()));
     const reader = new SnapshotReader(core, bytes);
-    const { policyId, stateVersion, dimension } = reader.header;
+    const { kind, policyId, stateVersion, dimension } = reader.header;
     const factory = options.policies.find(({ id }) => id === policyId) as PolicyFactory<unknown> | undefined;
     if (!factory) {
       const known = options.policies.map(({ id }) => id).join(", ");
@@ -131,13 +140,14 @@ export class Recommender {
       if (policy.stateVersion !== stateVersion) {
         throw new SnapshotError("state-version", `expected state version ${policy.stateVersion} of ${policyId}, got ${stateVersion}`);
       }
-      // Checked before the policy takes its memory.
-      if (8 * (policy.leastNumbers ?? 0) > bytes.length) throw malformed();
+      // Checked before the policy takes its memory. A publication may leave out half: a matrix whose factor it has.
+      const least = 8 * (policy.leastNumbers ?? 0);
+      if ((kind === "publication" ? least / 2 : least) > bytes.length) throw malformed();
       const recommender = new Recommender(core, { ...(config as unknown as RecommenderOptions), policy });
       if (recommender.policy.dimension !== dimension) throw malformed();
       recommender.#round = counted("round", config.round);
       recommender.policy.load(reader);
-      recommender.#pending.load(reader, dimension, recommender.#round, recommender.#reward);
+      if (kind === "snapshot") recommender.#pending.load(reader, dimension, recommender.#round, recommender.#reward);
       reader.end();
       return recommender;
     } catch (error) {
@@ -162,7 +172,7 @@ export class Recommender {
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
     const choices = this.policy.choose({ ...moment, candidates, points, limit, decision: ids[0] });
     const ranking = choices.map((choice, place): RankedAction => ({ ...choice, impressionId: ids[place] }));
-    for (const { impressionId, index, features } of ranking) {
+    for (const { impressionId, index, features } of this.policy.learns ? ranking : []) {
       this.#show(impressionId, features ?? candidates?.[index].features ?? points?.subarray(index * d, (index + 1) * d), moment);
     }
     this.#round = moment.round;
@@ -214,6 +224,7 @@ export class Recommender {
    * @throws {TypeError | RangeError} naming the argument. Nothing has changed then.
    */
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
+    if (!this.policy.learns) throw onlyDecides(this.policy.id);
     onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId"]);
     const { min, max } = this.#reward;
     const reward = event.reward === null ? null : finiteNumber("reward", event.reward, min, max);
@@ -260,6 +271,21 @@ export class Recommender {
 
   /** All state as bytes. A recommender restored from them makes identical decisions. */
   snapshot(): Uint8Array {
+    return this.#written("snapshot", (writer) => {
+      this.policy.save(writer);
+      this.#pending.save(writer);
+    });
+  }
+
+  /**
+   * What decisions need, as bytes, without the remembered impressions. A recommender restored from them decides and predicts with the
+   * same bits as this one does now, and cannot learn. The bytes of `delayLinTs` and `delayLinUcb` are a small part of a snapshot.
+   */
+  publication(): Uint8Array {
+    return this.#written("publication", (writer) => this.policy.publish(writer));
+  }
+
+  #written(kind: "snapshot" | "publication", write: (writer: SnapshotWriter) => void): Uint8Array {
     const writer = new SnapshotWriter();
     writer.json({
       policy: this.#descriptor.options,
@@ -268,9 +294,9 @@ export class Recommender {
       seed: this.#seed,
       round: this.#round,
     });
-    this.policy.save(writer);
-    this.#pending.save(writer);
+    write(writer);
     return writer.finish(this.#core, {
+      kind,
       policyId: this.policy.id,
       stateVersion: this.#descriptor.stateVersion,
       dimension: this.policy.dimension,

@@ -1,22 +1,27 @@
 import type { Core } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 
-// A snapshot is one little-endian buffer. Every section is aligned to 8 bytes:
+// A snapshot, or a publication, is one little-endian buffer. Every section is aligned to 8 bytes:
 //
-//   0  u32  magic "aftc"           32  u32  version of the policy's state
+//   0  u32  magic of its kind      32  u32  version of the policy's state
 //   4  u32  format version         36  u32  d, features per impression
 //   8  24 B policy id, ASCII       40  f64  n, impressions appended
 //                                  48  f64  length of the whole buffer in bytes
 //                                  56  u64  digest of all other bytes
 //  64  body: a sequence of sections, each an f64 count and a payload, padded to 8 bytes
 
-const MAGIC = 0x63746661;
+/** All state, from which a recommender goes on learning, or the part that decisions need. */
+type Kind = "snapshot" | "publication";
+
+/** "aftc" and "aftp". */
+const MAGIC: Readonly<Record<Kind, number>> = { snapshot: 0x63746661, publication: 0x70746661 };
 const FORMAT_VERSION = 2;
 const HEADER_BYTES = 64;
 const POLICY_ID_BYTES = 24;
 const DIGEST_OFFSET = 56;
 
 export interface SnapshotHeader {
+  readonly kind: Kind;
   readonly policyId: string;
   readonly stateVersion: number;
   /** Features per impression (d). */
@@ -28,7 +33,7 @@ export interface SnapshotHeader {
 /** No bitwise operation: those wrap at 2^32, and a count is not yet checked. */
 const padded = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
-/** Collects the sections of a snapshot. */
+/** Collects the sections of a snapshot or a publication. */
 export class SnapshotWriter {
   readonly #sections: { readonly count: number; readonly bytes: Uint8Array }[] = [];
 
@@ -53,7 +58,7 @@ export class SnapshotWriter {
     const length = this.#sections.reduce((sum, { bytes }) => sum + 8 + padded(bytes.length), HEADER_BYTES);
     const bytes = new Uint8Array(length);
     const view = new DataView(bytes.buffer);
-    view.setUint32(0, MAGIC, true);
+    view.setUint32(0, MAGIC[header.kind], true);
     view.setUint32(4, FORMAT_VERSION, true);
     new TextEncoder().encodeInto(header.policyId, bytes.subarray(8, 8 + POLICY_ID_BYTES));
     view.setUint32(32, header.stateVersion, true);
@@ -71,7 +76,7 @@ export class SnapshotWriter {
   }
 }
 
-/** Checks the header of a snapshot, then reads its sections. Every read checks bounds. */
+/** Checks the header of a snapshot or a publication, then reads its sections. Every read checks bounds. */
 export class SnapshotReader {
   readonly header: SnapshotHeader;
   readonly #bytes: Uint8Array;
@@ -89,7 +94,10 @@ export class SnapshotReader {
       throw new SnapshotError("truncated", `expected a snapshot of at least ${HEADER_BYTES} bytes, got ${bytes.length}`);
     }
     const view = dataView(bytes);
-    if (view.getUint32(0, true) !== MAGIC) throw new SnapshotError("magic", "expected an afterclick snapshot, got other bytes");
+    const magic = view.getUint32(0, true);
+    if (magic !== MAGIC.snapshot && magic !== MAGIC.publication) {
+      throw new SnapshotError("magic", "expected an afterclick snapshot or publication, got other bytes");
+    }
     const version = view.getUint32(4, true);
     if (version !== FORMAT_VERSION) {
       const formats = `expected snapshot format ${FORMAT_VERSION}, got ${version}`;
@@ -104,6 +112,7 @@ export class SnapshotReader {
     }
     this.#bytes = bytes;
     this.header = {
+      kind: magic === MAGIC.snapshot ? "snapshot" : "publication",
       policyId: new TextDecoder().decode(bytes.subarray(8, 8 + POLICY_ID_BYTES)).replace(/\0+$/, ""),
       stateVersion: view.getUint32(32, true),
       dimension: view.getUint32(36, true),

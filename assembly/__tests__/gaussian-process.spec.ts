@@ -15,6 +15,7 @@ import {
   gpResize,
   gpReward,
   gpSetKernel,
+  gpSetNoise,
   gpSetSquares,
   gpSize,
   gpSquares,
@@ -175,6 +176,16 @@ describe("Gaussian process", () => {
     expect<f64>(distance(score(gp), before, 2 * K)).toBeGreaterThan(0.01);
     expect<i32>(gpSetKernel(gp, MATERN32, params)).toBe(OK);
     expect<bool>(sameBits(score(gp), before, 2 * K)).toBe(true);
+  });
+
+  it("has with another noise the bits of a process that began with it", () => {
+    const gp = grown(0.1, 4);
+    gpSetNoise(gp, 0.3);
+    expect<i32>(gpSetKernel(gp, MATERN32, params)).toBe(OK);
+    const other = grown(0.3, 4);
+    expect<i32>(gpRefactor(other)).toBe(OK);
+    expect<bool>(sameBits(score(gp), score(other), 2 * K)).toBe(true);
+    expect<f64>(gpLogMarginalLikelihood(gp)).toBe(gpLogMarginalLikelihood(other));
   });
 
   it("goes on with the same bits after a restore", () => {

@@ -147,8 +147,8 @@ export function Alarm({ metrics: { delay, model, now } }: { metrics: Metrics }) 
       <ul>
         <li>Can a visitor still buy? Place a test order.</li>
         <li>
-          Does the shop still send to POST /v1/conversions? Look at its webhook queue or log, and at the answers it got. If it sends in
-          batches, the next batch may simply not be due yet.
+          Does the shop still send to POST /v1/conversions? Look at its webhook queue or log, and at the answers it got. The alarm knows the
+          shop's nights, daily batches and weekends, but no public holidays.
         </li>
         <li>
           Does the worker answer 401? Then the shop's secret is not in AFTERCLICK_WEBHOOK_SECRET, its clock is more than five minutes off,

@@ -1,4 +1,4 @@
-import type { Counts, Metrics } from "../../worker/protocol/answers.ts";
+import type { Counts, Encoding, Metrics } from "../../worker/protocol/answers.ts";
 import { duration, whole } from "../ui/notation.ts";
 
 const groups: readonly { readonly title: string; readonly names: readonly (keyof Counts)[] }[] = [
@@ -43,6 +43,30 @@ export function Figures({ metrics }: { metrics: Metrics }) {
           <Figure name="snapshot" value={age} title={snapshot ? `Version ${snapshot.version}` : "None published yet"} />
         </dl>
       </div>
+      {metrics.encoding && <Encoder {...metrics.encoding} />}
     </section>
+  );
+}
+
+/** How full the encoder is, and the products that it cannot tell apart. */
+function Encoder({ dimension, exact, shared, alike }: Encoding) {
+  return (
+    <div>
+      <h2>Encoder</h2>
+      <dl>
+        <Figure
+          name="own components"
+          value={`${whole(exact)} of ${whole(dimension)}`}
+          title="Components of a single term. All other terms share the rest"
+        />
+        <Figure name="sharing" value={whole(shared)} title="Categories of the catalogue without a component of their own" />
+      </dl>
+      {alike.length > 0 && (
+        <p role="note">
+          The encoder cannot tell these products apart: {alike.map((ids) => ids.join(" = ")).join("; ")}. Raise{" "}
+          <code>encoder.dimension</code>.
+        </p>
+      )}
+    </div>
   );
 }

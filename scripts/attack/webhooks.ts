@@ -43,7 +43,7 @@ export const webhooks: Group = {
       "no version": { ...right, "webhook-signature": signature.slice(3) },
       "the signature in capitals": { ...right, "webhook-signature": signature.toUpperCase() },
       "half a signature": { ...right, "webhook-signature": signature.slice(0, 24) },
-      "the right signature as the ninth": { ...right, "webhook-signature": `${`${signature.slice(0, -2)}A= `.repeat(8)}${signature}` },
+      "the right signature as the ninth": { ...right, "webhook-signature": `${`v1,${"A".repeat(43)}= `.repeat(8)}${signature}` },
       "1,000 signatures": { ...right, "webhook-signature": `v1,${"A".repeat(43)}= `.repeat(300) },
       "an id of 129 characters": target.signature("i".repeat(129), body),
       "an id with a space": target.signature("a b", body),

@@ -1,6 +1,6 @@
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
-import { featurizer, type ModelConfig } from "../../worker/domain/model.ts";
+import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
@@ -48,10 +48,16 @@ function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark"
   const { seq: since } = line;
   const before = settings.at(-1);
   const catalogue = before?.catalogue ?? new Catalogue([]);
-  if (line.mark === "configuration") settings.push({ since, config: line.content, featurize: featurizer(line.content), catalogue });
+  if (line.mark === "configuration")
+    settings.push({ since, config: line.content, featurize: featurizer(presentOf(line.content)), catalogue });
   else if (line.mark === "actions" && before) {
     settings.push({ ...before, since, catalogue: new Catalogue(changedBy(catalogue.actions, line.content)) });
   }
+}
+
+/** Decisions of an earlier version of the encoder are encoded by the present one. */
+function presentOf(config: ModelConfig): ModelConfig {
+  return config.encoder && "version" in config.encoder ? config : renewed(config);
 }
 
 /** The reason why an impression cannot be used. Undefined if it can. */

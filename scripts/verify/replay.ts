@@ -177,7 +177,7 @@ export class Replay {
     const state = this.#known();
     try {
       differ("config", config, state.config);
-      this.#checkDigest(digest, state.policies);
+      if (digest !== null) this.#checkDigest(digest, state.policies);
     } catch (error) {
       throw new LogMismatch(`the head: ${(error as Error).message}`);
     }

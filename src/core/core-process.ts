@@ -49,6 +49,7 @@ export class CoreProcess {
   readonly #memory: LinearMemory;
   readonly #pointer: number;
   readonly #dimension: number;
+  #noiseVariance: number;
   /** The number of watched candidates. */
   #watched = 0;
   #version = 0;
@@ -61,6 +62,7 @@ export class CoreProcess {
     this.#exports = exports;
     this.#memory = memory;
     this.#dimension = spec.lengthscale.length;
+    this.#noiseVariance = noiseVariance;
     const params = memory.put(parameters(spec));
     this.#pointer = allocated(exports.gpCreate(this.#dimension, spec.kernel, params, noiseVariance, capacity));
   }
@@ -98,9 +100,14 @@ export class CoreProcess {
     return this.#exports.gpInformationGain(this.#pointer);
   }
 
-  setKernel(spec: KernelSpec): void {
+  /** Default: the present noise variance. If this throws, nothing has changed. */
+  setKernel(spec: KernelSpec, noiseVariance = this.#noiseVariance): void {
     exactly(spec.lengthscale, this.#dimension);
-    check(this.#exports.gpSetKernel(this.#pointer, spec.kernel, this.#memory.put(parameters(spec))));
+    this.#exports.gpSetNoise(this.#pointer, noiseVariance);
+    const status = this.#exports.gpSetKernel(this.#pointer, spec.kernel, this.#memory.put(parameters(spec)));
+    if (status < 0) this.#exports.gpSetNoise(this.#pointer, this.#noiseVariance);
+    check(status);
+    this.#noiseVariance = noiseVariance;
     this.#changed(-1);
   }
 

@@ -40,6 +40,7 @@ export interface CoreExports {
   gpCreate(d: number, kernel: number, params: Pointer, noiseVariance: number, capacity: number): Pointer;
   gpRelease(h: Pointer): void;
   gpSetKernel(h: Pointer, kernel: number, params: Pointer): Status;
+  gpSetNoise(h: Pointer, noiseVariance: number): void;
   gpFind(h: Pointer, x: Pointer): number;
   gpNearest(h: Pointer, x: Pointer, scales: Pointer): number;
   gpAppendGroup(h: Pointer, x: Pointer, count: number): number | Status;

@@ -115,7 +115,7 @@ export function rewardModel(core: Core, seen: readonly SeenReward[], { min, max 
     const { index } = decision;
     const features = (pointsOf(decision) as Float64Array).slice(index * d, (index + 1) * d);
     ridge.append(features);
-    if (reward !== 0) ridge.reward({ features, slot: 0 }, reward, 0);
+    if (reward !== 0) ridge.reward({ features }, reward, 0);
   }
   return (decision) => ridge.moments(pointsOf(decision) as Float64Array).mean.map(within);
 }

@@ -6,8 +6,11 @@ import { definePolicy, type PolicyFactory, type ScoreRequest, type State } from 
 interface Definition<Own extends State> {
   readonly id: string;
   readonly deterministic: boolean;
-  /** The state, given one Gaussian process, and a function that creates others with the same options. */
-  state(process: GaussianProcess, another: () => GaussianProcess): Own;
+  /**
+   * The state, given one Gaussian process, and a function that creates others with the same options. `imputes`: whether fits of
+   * hyper-parameters take pending impressions for known ones.
+   */
+  state(process: GaussianProcess, another: () => GaussianProcess, imputes: boolean): Own;
   /** Scores candidates. `multiplier`: the width in standard deviations. */
   score(state: Own, request: ScoreRequest, multiplier: number): Scores;
 }
@@ -21,7 +24,7 @@ export function constantWidth<Own extends State>(definition: Definition<Own>): P
     parse: parseConstantWidth,
     start({ core }, { beta, exploration, ...settings }) {
       const process = new GaussianProcess(core, settings);
-      const state = definition.state(process, () => new GaussianProcess(core, settings));
+      const state = definition.state(process, () => new GaussianProcess(core, settings), settings.refit?.pending === true);
       return {
         dimension: process.dimension,
         domain: process.domain,

@@ -15,7 +15,8 @@ export type DelayLinTsOptions = MaturingRidgeSettings;
 /** Thompson sampling for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ts",
-  stateVersion: 2,
+  stateVersion: 3,
+  publishes: true,
 
   parse: parseMaturingRidge,
   leastNumbers: ridgeNumbers,

@@ -16,6 +16,6 @@ export type GpBtsOptions = ConstantWidthSettings;
 export const gpBts: PolicyFactory<GpBtsOptions> = /* @__PURE__ */ constantWidth({
   id: "gp-bts",
   deterministic: false,
-  state: (process, another) => new HallucinatedPosterior(process, another()),
+  state: (process, another, imputes) => new HallucinatedPosterior(process, another(), imputes ? another : undefined),
   score: (state, request, multiplier) => thompson(state, request, multiplier),
 });

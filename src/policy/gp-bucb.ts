@@ -16,6 +16,6 @@ export type GpBucbOptions = ConstantWidthSettings;
 export const gpBucb: PolicyFactory<GpBucbOptions> = /* @__PURE__ */ constantWidth({
   id: "gp-bucb",
   deterministic: true,
-  state: (process, another) => new HallucinatedPosterior(process, another()),
+  state: (process, another, imputes) => new HallucinatedPosterior(process, another(), imputes ? another : undefined),
   score: (state, { points }, multiplier) => upperConfidence(state.predict(points), multiplier),
 });

@@ -33,7 +33,8 @@ export const gpEi: PolicyFactory<GpEiOptions> = /* @__PURE__ */ definePolicy({
 
   start({ core }, { delta, exploration, ...settings }) {
     const all = new GaussianProcess(core, settings);
-    const state = new HallucinatedPosterior(new GaussianProcess(core, settings), all);
+    const another = (): GaussianProcess => new GaussianProcess(core, settings);
+    const state = new HallucinatedPosterior(another(), all, settings.refit?.pending ? another : undefined);
 
     return {
       dimension: all.dimension,

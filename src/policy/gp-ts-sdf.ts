@@ -5,9 +5,8 @@
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per impression, O(n d) per conversion.
 
 import { finiteNumber, oneOf, outOfRange } from "../argument.ts";
-import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
 import { parseGaussianProcess } from "../model/gaussian-process/gaussian-process-settings.ts";
-import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
+import { refittedPosterior } from "../model/pending/refitted-posterior.ts";
 import { type Sampler, thompson, thompsonPathwise } from "../model/posterior.ts";
 import type { GpUcbSdfOptions } from "./gp-ucb-sdf.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
@@ -44,10 +43,8 @@ export const gpTsSdf: PolicyFactory<GpTsSdfOptions> = /* @__PURE__ */ definePoli
   },
 
   start({ core, window }, { beta, rewardBound, scale, sampler, exploration, norms, ...settings }) {
-    const posterior = new GaussianProcess(core, { ...settings, refit: null });
-    const evidence = settings.refit ? { process: new GaussianProcess(core, settings), adoptedBy: posterior } : undefined;
-    const measure = (deviation: number): number => deviation;
-    const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before", evidence });
+    const state = refittedPosterior(core, settings, window, norms);
+    const { posterior } = state;
 
     return {
       dimension: posterior.dimension,

@@ -5,9 +5,8 @@
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per impression, O(n d) per conversion.
 
 import { finiteNumber, oneOf } from "../argument.ts";
-import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
 import { type GaussianProcessSettings, parseGaussianProcess } from "../model/gaussian-process/gaussian-process-settings.ts";
-import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
+import { refittedPosterior } from "../model/pending/refitted-posterior.ts";
 import { upperConfidence } from "../model/posterior.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
@@ -39,10 +38,8 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
   },
 
   start({ core, window }, { beta, rewardBound, exploration, norms, ...settings }) {
-    const posterior = new GaussianProcess(core, { ...settings, refit: null });
-    const evidence = settings.refit ? { process: new GaussianProcess(core, settings), adoptedBy: posterior } : undefined;
-    const measure = (deviation: number): number => deviation;
-    const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before", evidence });
+    const state = refittedPosterior(core, settings, window, norms);
+    const { posterior } = state;
 
     return {
       dimension: posterior.dimension,

@@ -4,7 +4,7 @@ import type { Moment } from "../model/delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
 import { counted, SnapshotReader, SnapshotWriter } from "../snapshot.ts";
-import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest } from "./rule.ts";
+import type { PolicyContext, PolicyDescriptor, Rule, ScoreRequest, State } from "./rule.ts";
 
 // The part that all algorithms share: checking input, ranking, drawing random numbers, counting.
 
@@ -93,6 +93,7 @@ export class Policy {
   readonly #rule: Rule;
   readonly #context: PolicyContext;
   #impressions = 0;
+  #learns = true;
 
   constructor(descriptor: PolicyDescriptor, context: PolicyContext) {
     this.id = descriptor.id;
@@ -117,6 +118,10 @@ export class Policy {
   }
   get delayOffset(): 0 | 1 {
     return this.#rule.delayOffset;
+  }
+  /** False if the policy was restored from a publication, which only decides. */
+  get learns(): boolean {
+    return this.#learns;
   }
   /** Impressions appended so far (n). */
   get impressions(): number {
@@ -248,12 +253,18 @@ export class Policy {
     return points;
   }
 
+  /** The state, of a policy that learns. @throws {UnsupportedError} code `only-decides`. */
+  #learning(): State {
+    if (!this.#learns) throw onlyDecides(this.id);
+    return this.#rule.state;
+  }
+
   /** Counts an impression. Pass the returned value to `observe` with its rewards. */
   append(impression: Moment & { readonly features?: ArrayLike<number> }): AppendedImpression {
     const { round, now } = impression;
     wholeNumber("round", round, 1);
     const features = this.features(impression.features);
-    const slot = this.#rule.state.append(features, impression);
+    const slot = this.#learning().append(features, impression);
     this.#impressions++;
     return now === undefined ? { features, slot, round } : { features, slot, round, now };
   }
@@ -276,7 +287,7 @@ export class Policy {
     optional("delay.before", delay?.before);
     optional("delay.after", delay?.after);
     const reward = boundedReward("reward", outcome.reward);
-    this.#rule.state.observe(impression, reward, previous === undefined ? undefined : boundedReward("previous", previous), delay);
+    this.#learning().observe(impression, reward, previous === undefined ? undefined : boundedReward("previous", previous), delay);
   }
 
   /**
@@ -302,12 +313,12 @@ export class Policy {
 
   /** The learnt sums, in the order that the policy's state documents. `digest` covers them. */
   statistics(): Float64Array {
-    return this.#rule.state.statistics();
+    return this.#learning().statistics();
   }
 
   /** Digest of the learnt sums alone: 16 hexadecimal digits. */
   digest(): string {
-    const sums = this.#rule.state.statistics();
+    const sums = this.statistics();
     const all = new Float64Array(sums.length + 1);
     all[0] = this.#impressions;
     // Adding zero turns -0 into 0: equal sums have equal bits.
@@ -323,7 +334,7 @@ export class Policy {
    * @throws {NumericalError} if a matrix cannot be factorised.
    */
   refactor(): void {
-    this.#rule.state.refactor?.();
+    this.#learning().refactor?.();
   }
 
   /**
@@ -337,9 +348,9 @@ export class Policy {
    * @throws {TypeError | RangeError | NumericalError} Nothing has changed then.
    */
   forget(features: ArrayLike<number>): boolean {
+    const state = this.#learning();
     if (this.dimension === 0) return false;
     const vector = finiteVector("features", features, this.dimension);
-    const { state } = this.#rule;
     if (!state.forget || this.hasDomain) return false;
     const before = this.#saved();
     try {
@@ -354,20 +365,36 @@ export class Policy {
     const { core } = this.#context;
     const writer = new SnapshotWriter();
     this.save(writer);
-    const header = { policyId: this.id, stateVersion: 0, dimension: this.dimension, impressions: this.#impressions };
+    const { id: policyId, dimension } = this;
+    const header = { kind: "snapshot", policyId, stateVersion: 0, dimension, impressions: this.#impressions } as const;
     return new SnapshotReader(core, writer.finish(core, header));
   }
 
   /** Writes its state into a snapshot. */
   save(writer: SnapshotWriter): void {
-    this.#rule.state.save(writer);
+    this.#learning().save(writer);
   }
 
-  /** Takes its state from a snapshot. */
+  /** Writes what decisions and predictions need of its state into a publication. */
+  publish(writer: SnapshotWriter): void {
+    const state = this.#learning();
+    if (state.publish) state.publish(writer);
+    else state.save(writer);
+  }
+
+  /** Takes its state from a snapshot or a publication. */
   load(reader: SnapshotReader): void {
-    this.#rule.state.load(reader);
+    const { state } = this.#rule;
+    this.#learns = reader.header.kind === "snapshot";
+    if (!this.#learns && state.loadPublished) state.loadPublished(reader);
+    else state.load(reader);
     this.#impressions = counted("impressions", reader.header.impressions);
   }
+}
+
+/** Refuses to learn, or to tell what was learnt. */
+export function onlyDecides(policyId: string): UnsupportedError {
+  return new UnsupportedError("only-decides", `${policyId}: expected a recommender that learns, got a publication's, which only decides`);
 }
 
 /** Largest size of a reward. No sum of squares overflows, whatever the number of impressions. */

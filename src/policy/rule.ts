@@ -44,6 +44,10 @@ export interface State {
   forget?(features: Float64Array): boolean;
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
+  /** Writes what `score`, `propose` and `predict` need. Absent if that is about all of the state. `save` then writes it. */
+  publish?(writer: SnapshotWriter): void;
+  /** Takes what `publish` wrote. Decisions and predictions have the same bits. No other method is called afterwards. */
+  loadPublished?(reader: SnapshotReader): void;
   /** The learnt sums, in an order that does not depend on the order of arrival. */
   statistics(): Float64Array;
 }
@@ -107,6 +111,8 @@ export interface PolicyFactory<Options = never> {
   readonly id: string;
   /** Why each choice must be counted before the next decision. Absent if it need not be. */
   readonly sequential?: string;
+  /** Whether a publication leaves out the part of the state that only learning needs. Absent if it holds all of the state. */
+  readonly publishes?: true;
 }
 
 /** Makes the factory of a policy: `parse` checks options and fills in defaults, `start` creates the running rule. */
@@ -114,16 +120,17 @@ export function definePolicy<Options, Parsed extends object>(definition: {
   readonly id: string;
   readonly stateVersion: number;
   readonly sequential?: string;
+  readonly publishes?: true;
   parse(options: Options): Parsed;
   leastNumbers?(options: NoInfer<Parsed>): number;
   start(context: PolicyContext, options: Parsed): Rule;
 }): PolicyFactory<Options> {
-  const { id, stateVersion, sequential } = definition;
+  const { id, stateVersion, sequential, publishes } = definition;
   const factory = (options?: Options): PolicyDescriptor => {
     if (options !== undefined && (options === null || typeof options !== "object")) throw wrongType("options", "an object", options);
     const parsed = definition.parse((options ?? {}) as Options);
     const leastNumbers = definition.leastNumbers?.(parsed);
     return { id, stateVersion, sequential, options: parsed, leastNumbers, start: (context) => definition.start(context, parsed) };
   };
-  return Object.assign(factory, { id, sequential });
+  return Object.assign(factory, { id, sequential, publishes });
 }

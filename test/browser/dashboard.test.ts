@@ -141,6 +141,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([
       ...["shown 27,413", "pending 6,120", "converted 1,904", "retracted 12", "expired 19,377"],
       ...["applied 1,951", "duplicate 212", "late 37", "conflict 1", "orphan 4", "lag 380 ms", "snapshot 4.2 s old"],
+      ...["own components 34 of 256", "sharing 2"],
     ]);
     await expect.poll(() => page.getByRole("img", { name: /^Conversion rate\. .* can still rise\.$/ }).count(), soon).toBe(1);
     // Green is the policy's line, violet the holdout's, amber the pending part.

@@ -53,6 +53,7 @@ export const busy: Metrics = {
   },
   snapshot: { version: 29_100, publishedAt: NOW - 4200, ageMs: 4200 },
   lagMs: 380,
+  encoding: { dimension: 256, exact: 34, shared: 2, alike: [["mug", "cup"]] },
   bucketMs: HOUR,
   buckets: Array.from({ length: HOURS }, (_, i) => bucketsAt(HOURS - 1 - i)).flat(),
   pendingByAge: Array.from({ length: 12 }, (_, i) => ({
@@ -115,6 +116,7 @@ export const idle: Metrics = {
   },
   snapshot: null,
   lagMs: null,
+  encoding: null,
   buckets: [],
   pendingByAge: busy.pendingByAge.map((bar) => ({ ...bar, count: 0 })),
   delay: null,

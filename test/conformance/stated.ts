@@ -61,6 +61,7 @@ const STATED: Record<string, Stated> = {
   "gp-ucb-sdf at capacity, buffered": row("none", "always", "always", "always"),
   // Fitted hyper-parameters depend on history.
   "gp-ucb-sdf refitted": row("none", "always", "never", "afterwards"),
+  "gp-ucb-sdf refitted with noise and pending": row("none", "always", "never", "afterwards"),
   "gp-ucb-sdf in a domain": row("none", "always", "always", "always"),
   "gp-ts-sdf theory": row("draws", "always", "always", "always"),
   "gp-ts-sdf released, at capacity": row("draws", "always", "always", "always"),
@@ -73,6 +74,7 @@ const STATED: Record<string, Stated> = {
   "asy-ts refitted, in a domain": row("draws", "always", "never", "afterwards"),
   "gp-bucb candidates": row("none", "always", "never", "always"),
   "gp-bucb refitted, in a domain": row("none", "always", "never", "afterwards"),
+  "gp-bucb refitted with noise and pending": row("none", "always", "never", "afterwards"),
   "gp-bts candidates": row("draws", "always", "never", "always"),
   "gp-bts refitted, in a domain": row("draws", "always", "never", "afterwards"),
   "delay-gp-ucb candidates with a context": row("none", "always", "never", "afterwards"),

@@ -49,7 +49,7 @@ class Model:
         self.ends = bin_ends(self.span / self.resolution)
         self.items, self.now = [], mpf(0)
         self.ridge, self.due = self.least, 2
-        self.anchor, self.anchor_due = [mpf(0)] * d, 0
+        self.anchor, self.anchor_due = ([mpf(0)] * d, mpf(0)), 0
 
     def index(self, time, unit):
         return int(mp.floor(time / unit))
@@ -64,11 +64,14 @@ class Model:
     def show(self, x, time):
         x, time, n = [mpf(each) for each in x], mpf(time), len(self.items)
         if self.bernoulli and n >= self.anchor_due:
-            self.anchor = self.parameter()
+            self.anchor = (self.parameter(), self.level())
             self.anchor_due = math.ceil(mpf(n + 1) * mpf("1.05"))
-        e = min(max(sum(a * b for a, b in zip(x, self.anchor)), -FAR), FAR)
+        theta, start = self.anchor
+        e = min(max(start + sum(a * b for a, b in zip(x, theta)), -FAR), FAR)
         p = logistic(e)
         info = p * (1 - p)
+        if abs(e - start) >= mpf("1e-6"):
+            info = max(info, (p - logistic(start)) / (e - start))
         for item in self.items:
             for name, unit, of in (("fine_passed", self.unit, self.fine), ("coarse_passed", 16 * self.unit, self.coarse)):
                 start, length = of(item)
@@ -78,7 +81,7 @@ class Model:
         root = sqrt(info) if self.bernoulli else mpf(1)
         self.items.append({
             "x": x, "time": time, "delay": None, "reward": mpf(0), "weight": mpf(1), "fine_passed": False, "coarse_passed": False,
-            "weighted": [root * each for each in x], "offset": info * e - p,
+            "weighted": [root * each for each in x], "offset": info * e - p, "info": info if self.bernoulli else mpf(1),
         })
         if self.evidence and n + 1 >= self.due:
             self.ridge = self.chosen()
@@ -132,7 +135,7 @@ class Model:
         for i, item in enumerate(self.items):
             for a in range(d):
                 moment[a] += item["weight"] * item["reward"] * item["x"][a]
-                level[a] += w[i] * item["x"][a]
+                level[a] += w[i] * item["info"] * item["x"][a]
                 if self.bernoulli:
                     moment[a] += w[i] * item["offset"] * item["x"][a]
                 for b in range(d):
@@ -140,26 +143,32 @@ class Model:
         count = mp.fsum(w)
         rewards = mp.fsum(item["weight"] * item["reward"] for item in self.items)
         squares = mp.fsum(item["weight"] * item["reward"] ** 2 for item in self.items)
-        size = (level.T * level)[0]
-        if self.bernoulli and size > 0:
-            rate = (rewards + mpf("0.5")) / (max(count, rewards) + 1)
-            moment += self.least * log(rate / (1 - rate)) * count / size * level
+        if self.bernoulli:
+            # The log-odds are those of the mean rate, and half a unit for the unknown, plus <x, theta>.
+            rate = (max(rewards, mpf(0)) + mpf("0.5")) / (max(count, rewards) + 10)
+            self.start = log(rate / (1 - rate)) + mpf("0.5")
+            moment -= self.start * level
+            level = matrix(d, 1)
         return gram, moment, level, count, rewards, squares
+
+    def level(self):
+        self.sums()
+        return self.start if self.bernoulli else mpf(0)
 
     def penalised(self, ridge, sums):
         gram, _, level = sums[:3]
         size = (level.T * level)[0]
         identity = mp.eye(self.d)
-        beside = identity - level * level.T / size if size > 0 else mp.zeros(self.d)
+        beside = identity - level * level.T / size if size > 0 else identity if self.bernoulli else mp.zeros(self.d)
         return gram + self.least * identity + (ridge - self.least) * beside
 
     def chosen(self):
         sums = self.sums()
         gram, moment, level, count, _, squares = sums
         size = (level.T * level)[0]
-        if size == 0:
+        if size == 0 and not self.bernoulli:
             return self.ridge
-        e = level / sqrt(size)
+        e = level / sqrt(size) if size > 0 else level
         most = max(self.least, mpf("0.3") * sum(gram[i, i] for i in range(self.d)) / self.d)
         rv = mpf(1) if self.bernoulli else self.rv
         ridge = self.ridge
@@ -168,7 +177,7 @@ class Model:
             inv = inverse(a)
             mean = inv * moment
             # Number of directions, besides the level, that the data determine.
-            freedom = self.d - 1 - ridge * (sum(inv[i, i] for i in range(self.d)) - (e.T * inv * e)[0])
+            freedom = self.d - (0 if self.bernoulli else 1) - ridge * (sum(inv[i, i] for i in range(self.d)) - (e.T * inv * e)[0])
             beside = mean - (e.T * mean)[0] * e
             rest = (beside.T * beside)[0]
             errors = squares - 2 * (mean.T * moment)[0] + (mean.T * gram * mean)[0]
@@ -192,7 +201,7 @@ class Model:
         mean, variance = [], []
         for point in points:
             x = matrix(point)
-            level = sum(a * b for a, b in zip(point, theta))
+            level = self.level() + sum(a * b for a, b in zip(point, theta))
             own = spread ** 2 * (x.T * lu_solve(v, x))[0]
             rate = logistic(level)
             mean.append(float(rate if self.bernoulli else level))
@@ -215,7 +224,7 @@ def case(label, options, window, rounds, seed, told=False):
         x = [1] + [draw.randrange(-2048, 2049) / 4096 for _ in range(d - 1)]
         model.show(x, round * step)
         steps.append({"show": x, "round": round, "now": round * step})
-        reward = 1 if options.get("rewards") == "bernoulli" else draw.randrange(1, 4097) / 4096
+        reward = draw.randrange(1, 4097) / 4096
         after = 1 + int(window.get("rounds", 48) / 2 * draw.random() ** 2)
         if draw.random() < 0.3 + 0.5 * x[1]:
             due.setdefault(round + after, []).append((round - 1, reward, step * after - step / 8 if told else None))
@@ -231,7 +240,7 @@ CASES = [
     case("by a fixed ridge", {"dimension": 3, "shrinkage": "fixed"}, {"rounds": 40}, 96, 3),
     case("in ms, with delays as told", {"dimension": 3}, {"ms": 196608}, 96, 4, True),
     case("forgetting", {"dimension": 3, "forgetting": {"halfLife": 20}}, {"rounds": 48}, 96, 5),
-    case("of log-odds", {"dimension": 3, "rewards": "bernoulli"}, {"rounds": 48}, 96, 6),
+    case("of log-odds by evidence", {"dimension": 3, "rewards": "bernoulli", "shrinkage": "evidence"}, {"rounds": 48}, 96, 6),
     case("of log-odds, forgetting", {"dimension": 3, "rewards": "bernoulli", "shrinkage": "fixed", "forgetting": {"halfLife": 32}},
          {"rounds": 48}, 96, 7),
 ]

@@ -23,7 +23,16 @@ const features: fc.Arbitrary<NamedFeatures> = fc
   )
   .map(([named, numbers]) => ({ ...named, ...numbers }) as NamedFeatures);
 const interactions = fc.oneof(fc.constant("all" as const), fc.array(fc.tuple(name, name), { maxLength: 4 }));
-const dimension = fc.constantFrom(1, 7, 32, 33, 128, 1000);
+const dimension = fc.constantFrom(2, 7, 32, 33, 128, 1000);
+const vocabulary = fc.constantFrom<[string, string][]>(
+  [],
+  [
+    ["brand", "Acme"],
+    ["country", "PT"],
+    ["tags", "red"],
+    ["brand", "👟"],
+  ],
+);
 
 describe("among", () => {
   it("gives each action the bits that encode gives it, in context after context", () => {
@@ -31,10 +40,11 @@ describe("among", () => {
       fc.property(
         dimension,
         interactions,
+        vocabulary,
         fc.array(features, { maxLength: 5 }),
         fc.array(features, { maxLength: 3 }),
-        (d, pairs, actions, contexts) => {
-          const { encode, among } = encoder({ dimension: d, numeric, interactions: pairs });
+        (d, pairs, entries, actions, contexts) => {
+          const { encode, among } = encoder({ dimension: d, numeric, interactions: pairs, vocabulary: entries });
           const featuresIn = among(actions);
           for (const context of [...contexts, undefined]) {
             const rows = featuresIn(context);

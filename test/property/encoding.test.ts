@@ -2,8 +2,9 @@ import { type EncoderOptions, encoder, type NamedFeatures } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-// Compares the encoder with a second implementation of signed feature hashing, with BigInt and a map.
-// FNV-1a over the UTF-8 of a term's name, then the finaliser of MurmurHash3; the top bit signs, the others place.
+// Compares the encoder with a second implementation, with BigInt and a map. Component 0 is the constant. Declared numbers and the
+// vocabulary follow, each term in a component of its own, up to three quarters of the others. The rest is shared by hashing: FNV-1a over
+// the UTF-8 of a term's name, then the finaliser of MurmurHash3.
 
 const WORD = 2n ** 32n;
 
@@ -15,34 +16,48 @@ function hash(name: string): number {
   return Number(state ^ (state >> 16n));
 }
 
-type Terms = readonly { readonly feature: string; readonly name: string; readonly value: number }[];
+type Terms = readonly { readonly feature: string; readonly name: string; readonly share: number; readonly isNumber: boolean }[];
 
 function termsOf(side: string, named: NamedFeatures, numeric: EncoderOptions["numeric"] = {}): Terms {
   return Object.entries(named).flatMap(([feature, value]): Terms => {
     const stem = `${side}\u0000${feature}`;
     if (typeof value === "number") {
       const { min, max } = numeric[feature];
-      const inside = Math.max(min, Math.min(max, value));
-      return [{ feature, name: stem, value: (2 * (inside - min)) / (max - min) - 1 }];
+      return [{ feature, name: stem, share: (Math.max(min, Math.min(max, value)) - min) / (max - min), isNumber: true }];
     }
     const categories = new Set(Array.isArray(value) ? value : [value]);
-    return [...categories].map((category) => ({ feature, name: `${stem}\u0000${category}`, value: 1 }));
+    return [...categories].map((category) => ({ feature, name: `${stem}\u0000${category}`, share: 1, isNumber: false }));
   });
 }
 
+/** The exact components by the name of their term. */
+function exactOf({ dimension, numeric = {}, vocabulary = [] }: EncoderOptions): Map<string, number> {
+  const numbers = Object.keys(numeric).sort();
+  const names = [
+    ...numbers.flatMap((feature) => [`action\u0000${feature}`, `context\u0000${feature}`]),
+    ...vocabulary.map(([feature, category]) => `action\u0000${feature}\u0000${category}`),
+  ];
+  return new Map(names.slice(0, Math.floor((3 * (dimension - 1)) / 4)).map((name, i) => [name, i + 1]));
+}
+
 /** The vector before scaling. */
-function summed({ dimension, numeric, interactions = [] }: EncoderOptions, context: NamedFeatures, action: NamedFeatures): number[] {
+function summed(options: EncoderOptions, context: NamedFeatures, action: NamedFeatures): number[] {
+  const { dimension, numeric, interactions = [] } = options;
   const [left, right] = [termsOf("context", context, numeric), termsOf("action", action, numeric)];
-  const products = (a: Terms, b: Terms): Terms =>
-    a.flatMap((one) => b.map((other) => ({ feature: "", name: `${one.name}\u0001${other.name}`, value: one.value * other.value })));
   // The first name of a pair is looked up in the context first, the second in the action first.
   const first = (feature: string) => (Object.hasOwn(context, feature) ? left : right).filter((term) => term.feature === feature);
   const second = (feature: string) => (Object.hasOwn(action, feature) ? right : left).filter((term) => term.feature === feature);
-  const crossed = interactions === "all" ? products(left, right) : interactions.flatMap(([a, b]) => products(first(a), second(b)));
+  const pairs = interactions === "all" ? [[left, right]] : interactions.map(([a, b]) => [first(a), second(b)]);
+  const exact = exactOf(options);
   const vector = new Array<number>(dimension).fill(0);
-  for (const { name, value } of [...left, ...right, ...crossed]) {
-    const code = hash(name);
-    vector[(code % 2 ** 31) % dimension] += code >= 2 ** 31 ? -value : value;
+  const hashed = (name: string): number => 1 + exact.size + (hash(name) % (dimension - 1 - exact.size));
+  vector[0] = 0.25;
+  for (const { name, share, isNumber } of [...left, ...right]) {
+    const own = exact.get(name);
+    vector[own ?? hashed(name)] += own !== undefined && isNumber ? 2 * share - 1 : share;
+  }
+  for (const [ones, others] of pairs) {
+    for (const a of ones) for (const b of others) vector[hashed(`${a.name}\u0001${b.name}`)] += 0.5 * a.share * b.share;
   }
   return vector;
 }
@@ -66,12 +81,21 @@ const features = fc.record(
 ) as fc.Arbitrary<NamedFeatures>;
 const name = fc.constantFrom("brand", "country", "tags", "price", "hour");
 const interactions = fc.oneof(fc.constant("all" as const), fc.array(fc.tuple(name, name), { maxLength: 3 }));
-const dimension = fc.constantFrom(1, 2, 16, 31, 32, 33, 64, 100);
-const given = fc.record({ dimension, interactions, context: features, action: features });
+const dimension = fc.constantFrom(2, 3, 16, 31, 32, 33, 64, 100);
+const vocabulary = fc.constantFrom<[string, string][]>(
+  [],
+  [
+    ["brand", "Acme"],
+    ["tags", "red"],
+    ["tags", "sale"],
+    ["brand", "👟"],
+  ],
+);
+const given = fc.record({ dimension, interactions, vocabulary, context: features, action: features });
 const settings = { numRuns: 300, seed: 1 };
 
 describe("an encoded vector", () => {
-  it("is the signed sum of its hashed terms, brought into the unit ball", () => {
+  it("is the sum of its terms, brought into the unit ball", () => {
     fc.assert(
       fc.property(given, ({ context, action, ...options }) => {
         const vector = encoder({ ...options, numeric }).encode({ context, action });
@@ -118,11 +142,13 @@ describe("an encoded vector", () => {
   it("sees a number beyond its range as the nearer end, and the middle of the range as nothing", () => {
     const { encode } = encoder({ dimension: 8, numeric });
     const at = (price: number) => encode({ action: { price } });
+    // Exact components: the constant, then hour and price, of an action and of a context each.
+    const own = 3;
     expect(at(-5)).toEqual(at(0));
     expect(at(1e9)).toEqual(at(200));
-    expect(at(100)).toEqual(new Float64Array(8));
-    expect(at(0)).toEqual(at(200).map((value) => -value + 0));
-    expect(at(150).map(Math.abs)).toEqual(at(200).map((value) => Math.abs(value) / 2));
+    expect(at(100)).toEqual(encode({}));
+    expect(at(0)[own]).toBe(-at(200)[own]);
+    expect(at(150)[own] / at(150)[0]).toBeCloseTo(at(200)[own] / at(200)[0] / 2, 2);
   });
 
   it("tells a category of the context from the same of the action, and a text from no text", () => {

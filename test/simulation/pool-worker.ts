@@ -1,11 +1,13 @@
 import "../support/workerd/modules.ts";
 import { createHash } from "node:crypto";
 import { surroundWith } from "../support/workerd/globals.ts";
+import type { Launch, Launched } from "./launch.ts";
 
 // Replacements of workerd's modules must load before the worker.
 const { NodeWorld } = await import("./node-world.ts");
 const { Simulation } = await import("./simulation.ts");
 const { crashSweep } = await import("./crash-sweep.ts");
+const { Opening } = await import("./launch.ts");
 
 export interface Outcome {
   readonly seed: number;
@@ -30,6 +32,11 @@ export default async function run(seeds: readonly number[]): Promise<Outcome[]> 
     outcomes.push({ seed, failure, course: createHash("sha256").update(simulation.trace.join("\n")).digest("hex") });
   }
   return outcomes;
+}
+
+/** Plays the first impressions of a new model. */
+export function launch(setting: Launch): Promise<Launched> {
+  return new Opening(setting, surroundWith).play();
 }
 
 export { crashSweep };

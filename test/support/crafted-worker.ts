@@ -62,6 +62,7 @@ function use(recommender: Recommender, bytes: Uint8Array): void {
   const request = { ...now, ...(!hasDomain && { candidates: [0, 1, 2, 3].map((i) => ({ features: features(i) })) }) };
   const { action } = recommender.recommend(request);
   try {
+    if (!recommender.policy.learns) return;
     recommender.convert({ impressionId: action.impressionId, reward: reward.min, at: 40_001 });
   } catch (error) {
     // A count may say that there is nothing to convert.
@@ -75,11 +76,14 @@ async function* fates(per: number): AsyncGenerator<Fate> {
   for (const [i, { name, factory, setting }] of listed.entries()) {
     const recommender = await create(factory, setting.options, i % 2 ? { ms: 9000 } : { rounds: 8 });
     for (const event of history(recommender, setting, stream(21))) recommender.convert(event);
-    const contents = contentsOf(recommender.snapshot());
-    for (let seed = 0; seed < per; seed++) {
-      const place = `${name}, change ${seed}`;
-      parentPort?.postMessage(place);
-      yield fateOf(place, crafted(core, changed(contents, stream(1_000_003 * i + seed))));
+    const forms = { snapshot: recommender.snapshot(), ...(factory.publishes && { publication: recommender.publication() }) };
+    for (const [form, bytes] of Object.entries(forms)) {
+      const contents = contentsOf(bytes);
+      for (let seed = 0; seed < per; seed++) {
+        const place = `${form} of ${name}, change ${seed}`;
+        parentPort?.postMessage(place);
+        yield fateOf(place, crafted(core, changed(contents, stream(1_000_003 * i + seed))));
+      }
     }
   }
 }

@@ -14,8 +14,9 @@ export interface PlainRidgeOptions {
 
 interface Impression extends Shown {
   readonly x: readonly number[];
-  /** Weight, features as they count in the covariance, and offset of the log-odds. */
+  /** Weight, information of the log-odds, features as they count in the covariance, and offset of the log-odds. */
   weight: number;
+  readonly information: number;
   readonly weighted: readonly number[];
   readonly offset: number;
   reward: number;
@@ -25,7 +26,9 @@ interface Impression extends Shown {
 export interface PlainSums {
   readonly gram: number[][];
   readonly moment: number[];
+  /** Direction that is not shrunk. Zero for log-odds, which start from a level of their own. */
   readonly level: number[];
+  readonly start: number;
   readonly count: number;
   readonly squares: number;
 }
@@ -56,7 +59,7 @@ const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 /** gram + least I + (ridge - least) (I - e e^T), where e is the direction of the level. */
 export function penalised({ gram, level }: PlainSums, ridge: number, least: number): number[][] {
   const size = dot(level, level);
-  const e = (i: number, j: number): number => (size > 0 ? (level[i] * level[j]) / size : Number(i === j));
+  const e = (i: number, j: number): number => (size > 0 ? (level[i] * level[j]) / size : 0);
   return square(level.length, (i, j) => gram[i][j] + least * Number(i === j) + (ridge - least) * (Number(i === j) - e(i, j)));
 }
 
@@ -65,15 +68,14 @@ export function plainEvidence(sums: PlainSums, { least, rewardVariance, noise, f
   const { gram, moment, level, count, squares } = sums;
   const d = moment.length;
   const size = Math.sqrt(dot(level, level));
-  if (size === 0) return from;
-  const e = level.map((each) => each / size);
+  const e = level.map((each) => each / (size || 1));
   const most = Math.max(least, (0.3 * gram.reduce((sum, row, i) => sum + row[i], 0)) / d);
   let ridge = from;
   for (let step = 0; step < 3; step++) {
     const covariance = inverse(penalised(sums, ridge, least));
     const mean = times(covariance, moment);
     const trace = covariance.reduce((sum, row, i) => sum + row[i], 0);
-    const freedom = d - 1 - ridge * (trace - dot(e, times(covariance, e)));
+    const freedom = d - Number(size > 0) - ridge * (trace - dot(e, times(covariance, e)));
     const rest = mean.map((each, i) => each - dot(e, mean) * e[i]);
     const errors = squares - 2 * dot(mean, moment) + dot(mean, times(gram, mean));
     const variance = Number.isNaN(noise) ? (errors + 10 * rewardVariance) / (Math.max(count - freedom, 0) + 10) : noise;
@@ -92,13 +94,14 @@ export class PlainRidge {
   #now = 0;
   ridge: number;
   #due = 2;
-  #anchor: number[];
+  #anchor: { readonly theta: readonly number[]; readonly start: number };
   #anchorDue = 0;
 
   constructor(options: PlainRidgeOptions) {
-    this.options = { ridge: 0.1, rewardVariance: 0.25, shrinkage: "evidence", halfLife: Number.MAX_VALUE, rewards: "linear", ...options };
+    const shrinkage = options.rewards === "bernoulli" ? "fixed" : "evidence";
+    this.options = { ridge: 0.1, rewardVariance: 0.25, shrinkage, halfLife: Number.MAX_VALUE, rewards: "linear", ...options };
     this.ridge = this.options.ridge;
-    this.#anchor = Array(options.dimension).fill(0);
+    this.#anchor = { theta: Array(options.dimension).fill(0), start: 0 };
     const { window } = options;
     if (window === "none") this.delays = new PlainDelays({ resolution: 1, unit: 1, span: Number.MAX_VALUE });
     else if ("ms" in window) this.delays = new PlainDelays({ resolution: window.ms / 16384, unit: window.ms / 64, span: window.ms });
@@ -112,15 +115,17 @@ export class PlainRidge {
   append(x: readonly number[], time: number): Impression {
     const n = this.impressions.length;
     if (this.#bernoulli && n >= this.#anchorDue) {
-      this.#anchor = this.parameter();
+      this.#anchor = { theta: this.parameter(), start: this.sums().start };
       this.#anchorDue = Math.ceil((n + 1) * 1.05);
     }
-    const e = Math.min(Math.max(dot(x, this.#anchor), -13.8), 13.8);
-    const information = logistic(e) * (1 - logistic(e));
+    const e = Math.min(Math.max(this.#anchor.start + dot(x, this.#anchor.theta), -13.8), 13.8);
+    const { start } = this.#anchor;
+    const slope = Math.abs(e - start) < 1e-6 ? 0 : (logistic(e) - logistic(start)) / (e - start);
+    const information = Math.max(logistic(e) * (1 - logistic(e)), slope);
     const root = this.#bernoulli ? Math.sqrt(information) : 1;
     const [weighted, offset] = [x.map((each) => root * each), information * e - logistic(e)];
     this.#pass(time);
-    const impression = Object.assign(this.delays.show(time), { x, weight: 1, weighted, offset, reward: 0 });
+    const impression = Object.assign(this.delays.show(time), { x, weight: 1, information, weighted, offset, reward: 0 });
     this.impressions.push(impression);
     this.#now = Math.max(this.#now, time);
     const { shrinkage, ridge, rewardVariance, halfLife } = this.options;
@@ -168,22 +173,24 @@ export class PlainRidge {
   }
 
   sums(): PlainSums {
-    const { dimension: d, ridge } = this.options;
+    const { dimension: d } = this.options;
     const shares = this.shares();
     const total = (of: (each: Impression) => number): number => this.impressions.reduce((sum, each) => sum + each.weight * of(each), 0);
     const matured = (of: (each: Impression) => number): number =>
       this.impressions.reduce((sum, each, i) => sum + each.weight * shares[i] * of(each), 0);
-    const level = axis(d, 0).map((_, i) => matured(({ x }) => x[i]));
     const count = matured(() => 1);
     let moment = axis(d, 0).map((_, i) => total(({ reward, x }) => reward * x[i]));
+    let level = axis(d, 0).map((_, i) => matured(({ x }) => x[i]));
+    let start = 0;
     if (this.#bernoulli) {
       const rewards = total(({ reward }) => reward);
-      const rate = (rewards + 0.5) / (Math.max(count, rewards) + 1);
-      const usual = dot(level, level) > 0 ? (Math.log(rate / (1 - rate)) * count) / dot(level, level) : 0;
-      moment = moment.map((each, i) => each + matured(({ offset, x }) => offset * x[i]) + ridge * usual * level[i]);
+      const rate = (Math.max(rewards, 0) + 0.5) / (Math.max(count, rewards) + 10);
+      start = Math.log(rate / (1 - rate)) + 0.5;
+      moment = moment.map((each, i) => each + matured(({ offset, information, x }) => (offset - start * information) * x[i]));
+      level = axis(d, 0).map(() => 0);
     }
     const gram = square(d, (i, j) => matured(({ weighted }) => weighted[i] * weighted[j]));
-    return { gram, moment, level, count, squares: total(({ reward }) => reward * reward) };
+    return { gram, moment, level, start, count, squares: total(({ reward }) => reward * reward) };
   }
 
   /** Inverse of the matrix of the mean's parameter. */
@@ -216,6 +223,9 @@ export class PlainRidge {
 
   /** Mean and standard deviation of a linear function of x. */
   latent(x: readonly number[]): { mean: number; deviation: number } {
-    return { mean: dot(x, this.parameter()), deviation: this.spread() * Math.sqrt(dot(x, solve(this.information(), x))) };
+    return {
+      mean: this.sums().start + dot(x, this.parameter()),
+      deviation: this.spread() * Math.sqrt(dot(x, solve(this.information(), x))),
+    };
   }
 }

@@ -63,6 +63,7 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "exact", options: { dimension: 4 } },
     { label: "at capacity, buffered", options: { dimension: 4, capacity: 12, norms: "buffered" } },
     { label: "refitted", options: { dimension: 4, refit: { every: 10 } } },
+    { label: "refitted with noise and pending", options: { dimension: 4, refit: { every: 10, until: 40, noise: true, pending: true } } },
     { label: "in a domain", options: { domain: { points } } },
   ],
   "gp-ts-sdf": [
@@ -82,6 +83,7 @@ export const settings: Record<string, readonly Setting[]> = {
   "gp-bucb": [
     { label: "candidates", options: { dimension: 4 } },
     { label: "refitted, in a domain", options: { domain: { points }, refit: { every: 15 } } },
+    { label: "refitted with noise and pending", options: { dimension: 4, refit: { every: 10, until: 40, noise: true, pending: true } } },
   ],
   "gp-bts": [
     { label: "candidates", options: { dimension: 4 } },
@@ -133,8 +135,8 @@ export const settings: Record<string, readonly Setting[]> = {
 };
 
 /**
- * Plays 40 rounds with delayed, late and repeated conversions, saves, restores, and plays 20 more rounds.
- * Returns all decisions and the final snapshot, in a form that shows every bit.
+ * Plays 40 rounds with delayed, late and repeated conversions, saves, restores, plays 20 more rounds, publishes, and decides by the
+ * publication. Returns all decisions, the final snapshot and the publication, in a form that shows every bit.
  */
 export async function play(factory: PolicyFactory, setting: Setting, module?: WebAssembly.Module): Promise<string> {
   const random = stream(17);
@@ -155,7 +157,13 @@ export async function play(factory: PolicyFactory, setting: Setting, module?: We
       log.push(recommender.convert(event), recommender.convert(event));
     }
   }
-  return bits(log, recommender.snapshot());
+  const publication = recommender.publication();
+  const { policy } = await Recommender.restore(publication, { policies: [factory], module });
+  const candidates = candidatesFor(setting, random);
+  for (const draws of [0, 50, 100]) {
+    log.push(policy.choose({ candidates, round: 61, now: 61_000, draws, limit: setting.proposes ? 1 : 6 }));
+  }
+  return `${bits(log, recommender.snapshot())} ${bits([], publication)}`;
 }
 
 /** JSON with each number as its bits and bytes as hexadecimal. */

@@ -24,7 +24,7 @@ it("creates a model, recommends, reports and explains, each with the types of it
   const { model, counts, options } = await created.json();
   expectTypeOf(counts.pending).toEqualTypeOf<number>();
   expectTypeOf(options).toExtend<Readonly<Record<string, unknown>>>();
-  expect([created.status, model, counts.pending, options.dimension]).toEqual([201, "typed", 0, 64]);
+  expect([created.status, model, counts.pending, options.dimension]).toEqual([201, "typed", 0, 256]);
 
   const counted = await shop.models[":model"].actions.$put({ param, json: { actions: [{ id: "boots" }, { id: "hat" }] } });
   expect(await counted.json()).toEqual({ actions: 2 });

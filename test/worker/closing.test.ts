@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { createApp } from "../../worker/edge/app.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, statusOf } from "./client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf, statusOf } from "./client.ts";
 import { auditing, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";
 import { down } from "./fault.ts";
@@ -59,12 +59,13 @@ it("sets its alarm for the oldest open impression, of those of several buckets",
 it("sets its alarm for a publication, a closing, an audit and a forgetting, each when it is due, and then for nothing", async () => {
   const model = await createModel();
   expect(await alarmOf(model)).toBeNull();
-  const shownAt = Date.now() + 7 * MINUTE_MS;
+  const published = Date.now();
+  const shownAt = published + 7 * MINUTE_MS;
   vi.setSystemTime(shownAt);
   const [impressionId] = await show(model, {});
   await convert({ impressionId, reward: 1 });
   // The catalogue's publication is old, so newer learning is due at once.
-  expect(await alarmOf(model)).toBe(shownAt - 6 * MINUTE_MS);
+  expect(await alarmOf(model)).toBe(published + 1000);
   const calendar = [shownAt, closing(shownAt), auditing(shownAt), forgetting(shownAt, 30 * DAY_MS)];
   for (const [i, due] of calendar.entries()) {
     await ring(model, due);
@@ -79,6 +80,8 @@ it("sets its alarm for a publication, a closing, an audit and a forgetting, each
 
 it("publishes no sooner than its model says after the last time", async () => {
   const model = await createModel({ publish: { ms: 2 * MINUTE_MS } });
+  await show(model, ...Array.from({ length: 50 }, () => ({})));
+  await keep(model);
   const published = Date.now();
   tick(MINUTE_MS);
   await show(model, {});
@@ -87,6 +90,24 @@ it("publishes no sooner than its model says after the last time", async () => {
   expect((await describeModel(model)).published?.at).toBe(published);
   await ring(model, published + 2 * MINUTE_MS);
   expect((await describeModel(model)).published?.at).toBe(published + 2 * MINUTE_MS);
+});
+
+it("publishes a young model whenever its rows have grown by a sixteenth, and at most once a second", async () => {
+  const model = await createModel({ publish: { ms: DAY_MS } });
+  await show(model, ...Array.from({ length: 95 }, () => ({})));
+  // The version counts the marks of the log too.
+  const version = await keep(model);
+  expect(version).toBe(102);
+  const published = Date.now();
+  await show(model, ...Array.from({ length: 6 }, () => ({})));
+  expect(await alarmOf(model)).toBe(closing(published));
+  await show(model, {});
+  expect(await alarmOf(model)).toBe(published + 1000);
+  await ring(model, published + 999);
+  expect((await describeModel(model)).published?.version).toBe(version);
+  expect(await alarmOf(model)).toBe(published + 1000);
+  await ring(model, published + 1000);
+  expect(await describeModel(model)).toMatchObject({ modelVersion: version + 8, published: { version: version + 8 } });
 });
 
 it("waits half a minute before it does again what has failed", async () => {

@@ -2,11 +2,25 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { encoder, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { restorePolicies } from "../../worker/domain/policies.ts";
+import { decodePublication, type Publication } from "../../worker/domain/publication.ts";
 import { TokenSigner } from "../../worker/domain/token.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import type { Learner } from "../../worker/learner/learner.ts";
 import { settings } from "../support/scenario.ts";
-import { type CallOptions, call, convert, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend } from "./client.ts";
+import {
+  type CallOptions,
+  call,
+  convert,
+  createModel,
+  describeModel,
+  HOUR_MS,
+  keep,
+  learnerOf,
+  type Reply,
+  recommend,
+  show,
+} from "./client.ts";
 import { START } from "./clock.ts";
 import { complaints } from "./complaints.ts";
 import { counted, down, failing, kv, learners, lost } from "./fault.ts";
@@ -47,6 +61,17 @@ describe("an isolate", () => {
     const { modelVersion } = await describeModel(model);
     expect(body).toMatchObject({ model, modelVersion, policy: "delay-lin-ts", arm: "policy", windowEndsAt: Date.now() + HOUR_MS });
     expect(["lamp", "mug", "tent"]).toContain(body.actions[0].id);
+  });
+
+  it("holds what decisions need of the served policy, and cannot learn by it", async () => {
+    const model = await edgeModel({ shadows: [{ name: "otf", policy: "otf-lin-ts" }] });
+    await learn(model);
+    const { body: snapshot } = await call("GET", `/v1/models/${model}/snapshot`);
+    const { parts } = await publicationIn(model);
+    expect(parts[0].length).toBeLessThan(snapshot.byteLength / 3);
+    const [served, shadow] = await restorePolicies(parts);
+    expect([served.policy.learns, shadow.policy.learns]).toEqual([false, true]);
+    expect(() => served.digest()).toThrow(expect.objectContaining({ code: "only-decides" }));
   });
 
   it("restores the policies that it serves, and none of a model that its learner serves", async () => {
@@ -102,27 +127,24 @@ describe("an isolate", () => {
     expect((await ask("never-there", { isolate })).status).toBe(404);
   });
 
-  it("looks for a newer snapshot in the background, once in ten seconds, and sooner if its learner has published", async () => {
+  it("looks for a newer snapshot in KV in the background, once in ten seconds, while its learner says nothing", async () => {
     const model = await edgeModel();
     const isolate = createApp();
     const { calls, fault } = counted();
-    const options = { isolate, env: { EVENTS: kv(fault) } };
+    const options = { isolate, env: { EVENTS: kv(fault), LEARNER: down.LEARNER } };
     const before = (await ask(model, options)).body.modelVersion;
     const after = await learn(model);
     later(-MINUTE_MS);
     expect((await ask(model, options)).body.modelVersion).toBe(before);
     expect(calls).toEqual(["get"]);
-    // The answer to its registration announced the newer version.
-    expect((await ask(model, options)).body.modelVersion).toBe(before);
-    expect((await ask(model, options)).body.modelVersion).toBe(after);
-    expect(calls).toEqual(["get", "get"]);
     later(FRESH_MS);
     await Promise.all(Array.from({ length: 5 }, () => ask(model, options)));
-    expect(calls).toEqual(["get", "get", "get"]);
+    expect(calls).toEqual(["get", "get"]);
+    expect((await ask(model, options)).body.modelVersion).toBe(after);
     // A clock that was set back does not prevent a look-up.
     later(-HOUR_MS);
     await ask(model, options);
-    expect(calls).toHaveLength(4);
+    expect(calls).toHaveLength(3);
   });
 
   it("names the snapshot that it decided by, with which the decision can be made again bit for bit", async () => {
@@ -149,6 +171,156 @@ describe("an isolate", () => {
     expect(again.map(({ index, id: _, ...scores }) => ({ id: ids[index], ...scores }))).toEqual(
       reply.body.actions.map(({ impressionId: _, ...action }: { impressionId: string }) => action),
     );
+  });
+});
+
+describe("an isolate that learns from a registration that it is behind", () => {
+  /** An isolate whose calls of KV and learner are recorded, and whose KV shows nothing newer than at its first request. */
+  async function started(model: string) {
+    const isolate = createApp();
+    const first = (await bytesIn(model)).buffer;
+    const { calls, fault } = counted();
+    const stale = kv((method, call) => fault(method, method === "get" ? () => Promise.resolve(first.slice(0)) : call));
+    const options = { isolate, env: { EVENTS: stale, LEARNER: learners(fault) } };
+    const version = async () => (await ask(model, options)).body.modelVersion;
+    return { isolate, options, calls, version };
+  }
+
+  it("takes the publication from its learner, and leaves KV alone", async () => {
+    const model = await edgeModel();
+    const { calls, version } = await started(model);
+    await version();
+    const newer = await learn(model);
+    calls.length = 0;
+    await version();
+    expect(await version()).toBe(newer);
+    later(FRESH_MS - 1);
+    await version();
+    // A look-up in KV was due when the first of these began, before its registration was answered.
+    expect(calls.filter((method) => method !== "registerShown")).toEqual(["get", "publicationAfter"]);
+  });
+
+  it("does so at most once a second", async () => {
+    const model = await edgeModel();
+    const { calls, version } = await started(model);
+    await version();
+    const first = await learn(model);
+    await version();
+    expect(await version()).toBe(first);
+    await call("PUT", `/v1/models/${model}/actions`, [{ id: "kettle" }]);
+    later(999);
+    await version();
+    expect(await version()).toBe(first);
+    expect(calls.filter((method) => method === "publicationAfter")).toHaveLength(1);
+    later(1);
+    await version();
+    expect(await version()).toBeGreaterThan(first);
+    expect(calls.filter((method) => method === "publicationAfter")).toHaveLength(2);
+  });
+
+  it("takes that of a model created again, though its version is lower", async () => {
+    const model = await edgeModel();
+    await show(model, ...Array.from({ length: 50 }, () => ({})));
+    const before = await learn(model);
+    const { options, version } = await started(model);
+    expect(await version()).toBe(before);
+    later(1);
+    await call("DELETE", `/v1/models/${model}`);
+    await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, defaultAction: "mug" });
+    later(1);
+    await version();
+    expect(await version()).toBeLessThan(before);
+    const { counts, incidents } = await describeModel(model);
+    expect([counts.impressions, incidents.refused]).toEqual([1, 1]);
+    expect((await ask(model, options)).status).toBe(201);
+  });
+
+  it("goes on by its own if the learner's is lost or damaged, and counts the damaged one", async () => {
+    const model = await edgeModel();
+    const { isolate, options, version } = await started(model);
+    const before = await version();
+    const newer = await learn(model);
+    const broken = (publication: () => Promise<unknown>) =>
+      learners((method, call) => (method === "publicationAfter" ? publication() : call()));
+    const damaged = async () => ({ value: new Uint8Array(100) });
+    for (const publication of [() => lost(), damaged]) {
+      later(1000);
+      expect((await ask(model, { isolate, env: { ...options.env, LEARNER: broken(publication) } })).body.modelVersion).toBe(before);
+    }
+    later(1000);
+    expect(await version()).toBe(before);
+    expect(await version()).toBe(newer);
+    expect((await describeModel(model)).incidents.keptOut).toBe(1);
+  });
+
+  it("catches up before it refuses a request, at most once a second", async () => {
+    const model = await edgeModel();
+    const { options, calls, version } = await started(model);
+    await version();
+    await call("PUT", `/v1/models/${model}/actions`, [{ id: "kettle", features: { brand: "Acme" } }, { id: "cup" }]);
+    later(1000);
+    calls.length = 0;
+    const kettle = { actions: [{ id: "kettle" }, { id: "cup" }], exclude: ["cup"] };
+    const answer = await ask(model, options, kettle);
+    expect([answer.status, answer.body.actions[0].id]).toEqual([201, "kettle"]);
+    expect(calls[0]).not.toBe("registerShown");
+    later(1000);
+    calls.length = 0;
+    const impossible = { actions: [{ id: "cup" }], exclude: ["cup"] };
+    for (let times = 0; times < 3; times++) expect((await ask(model, options, impossible)).status).toBe(422);
+    expect(calls).toEqual(["publicationAfter"]);
+  });
+});
+
+describe("a learner that isolates ask for its publication", () => {
+  const newer = async (model: string, generation: number, version: number) => {
+    const answer = await learnerOf(model).publicationAfter({ generation, version });
+    return "value" in answer ? answer.value : expect.fail("a refusal");
+  };
+
+  it("gives it to those that hold an earlier one, and encodes it once", async () => {
+    const model = await edgeModel();
+    await learn(model);
+    const { generation, version } = await publicationIn(model);
+    const digest = vi.spyOn(crypto.subtle, "digest");
+    expect(await newer(model, generation, version)).toBeNull();
+    expect(await newer(model, generation, version + 1)).toBeNull();
+    expect(await newer(model, generation + 1, 0)).toBeNull();
+    for (let n = 0; n < 5; n++) expect(await newer(model, generation, version - 1)).toEqual(await bytesIn(model));
+    expect(await newer(model, generation - 1, 1e9)).toEqual(await bytesIn(model));
+    expect(digest).not.toHaveBeenCalled();
+    expect(await learnerOf(`${model}-unknown`).publicationAfter({ generation, version })).toMatchObject({ problem: { status: 404 } });
+  });
+
+  it("gives away at most 20 MB a second", async () => {
+    const model = await edgeModel();
+    const { length } = await bytesIn(model);
+    const most = Math.ceil(20_000_000 / length);
+    const taken = async () => {
+      let count = 0;
+      while (await newer(model, 0, 0)) count++;
+      return count;
+    };
+    expect(await taken()).toBe(most);
+    later(999);
+    expect(await taken()).toBe(0);
+    // An isolate that holds nothing gets it all the same.
+    expect((await ask(model, { isolate: createApp(), env: { EVENTS: down.EVENTS } })).status).toBe(201);
+    later(1);
+    expect(await taken()).toBe(most);
+  });
+
+  it("gives no state with a catalogue of a later version", async () => {
+    const model = await edgeModel();
+    const before = await publicationIn(model);
+    await runInDurableObject(learnerOf(model), async (learner: Learner) => {
+      const [, answer] = await Promise.all([
+        learner.setActions([{ id: "kettle" }]),
+        learner.publicationAfter({ generation: 0, version: 0 }),
+      ]);
+      const { version, actions } = (await decodePublication(("value" in answer && answer.value) as Uint8Array<ArrayBuffer>)) as Publication;
+      expect(actions.length === 1).toBe(version > before.version);
+    });
   });
 });
 
@@ -280,6 +452,22 @@ describe("a snapshot", () => {
 });
 
 describe("publishing", () => {
+  it("succeeds at the next alarm if the publication could not be made", async () => {
+    const model = await edgeModel();
+    const { published } = await describeModel(model);
+    await show(model, {});
+    vi.spyOn(Recommender, "restore").mockRejectedValueOnce(new Error("no memory"));
+    later(MINUTE_MS);
+    await runDurableObjectAlarm(learnerOf(model));
+    expect(complaints()).toEqual(["an alarm's task failed Error"]);
+    expect((await describeModel(model)).published).toEqual(published);
+    later(MINUTE_MS);
+    await runDurableObjectAlarm(learnerOf(model));
+    const { modelVersion, published: after } = await describeModel(model);
+    expect(after?.version).toBe(modelVersion);
+    expect((await publicationIn(model)).version).toBe(modelVersion);
+  });
+
   const spied = () => vi.spyOn(Object.getPrototypeOf(env.EVENTS) as KVNamespace, "put");
   const published = (model: string, put: ReturnType<typeof spied>): number =>
     put.mock.calls.filter(([key]) => key === `model/${model}`).length;
@@ -288,8 +476,10 @@ describe("publishing", () => {
     await runDurableObjectAlarm(learnerOf(model));
   };
 
-  it("happens at most as often as configured, and only if something has changed", async () => {
+  it("happens at most as often as configured once the model is grown, and only if something has changed", async () => {
     const model = await edgeModel({ publish: { ms: 5 * MINUTE_MS } });
+    await show(model, ...Array.from({ length: 100 }, () => ({})));
+    await keep(model);
     const put = spied();
     await ring(model, 4 * MINUTE_MS);
     await recommend(model);
@@ -307,6 +497,17 @@ describe("publishing", () => {
     expect(published(model, put)).toBe(2);
     const { version, publishedAt } = await publicationIn(model);
     expect(await describeModel(model)).toMatchObject({ modelVersion: version, published: { version, at: publishedAt } });
+  });
+
+  it("lets a second pass between two writes to KV, and joins the changes that wait meanwhile", async () => {
+    const model = await edgeModel();
+    const put = spied();
+    const wait = vi.spyOn(scheduler, "wait");
+    later(400);
+    await Promise.all(["a", "b", "c"].map((id) => call("PUT", `/v1/models/${model}/actions`, [{ id }])));
+    expect(wait.mock.calls[0][0]).toBe(600);
+    expect(published(model, put)).toBeLessThanOrEqual(2);
+    expect((await publicationIn(model)).version).toBe((await describeModel(model)).modelVersion);
   });
 
   it("is done again while KV fails", async () => {

@@ -36,7 +36,7 @@ it("reads from a model's log what there was to choose among, with which chance, 
   await recommend(model, {});
   const { decisions, leftOut, dimension, window, reward, end } = await eventSource(await linesOf(model), { progress });
   expect({ dimension, window, reward, end }).toEqual({
-    dimension: 64,
+    dimension: 256,
     window: { ms: HOUR_MS },
     reward: { min: 0, max: 1 },
     end: Date.now(),
@@ -45,7 +45,7 @@ it("reads from a model's log what there was to choose among, with which chance, 
   expect(leftOut).toEqual(new Map([["below the first place of a list", 30]]));
   expect(decisions.slice(-4).map(({ ids }) => ids)).toEqual([["tent", "mug", "lamp"], ["tent"], ["boat", "tent"], ["tent"]]);
   for (const { ids, count, index, probability, points } of decisions) {
-    expect(points?.length).toBe(64 * ids.length);
+    expect(points?.length).toBe(256 * ids.length);
     expect(index).toBeLessThan(count);
     expect(probability).toBeGreaterThanOrEqual(0.2);
   }

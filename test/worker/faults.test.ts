@@ -358,7 +358,7 @@ describe("an alarm is lost or fails", () => {
   it("healed when the learner starts", async () => {
     const model = await withoutAlarm();
     await evictDurableObject(learnerOf(model));
-    expect(await alarmOf(model)).toBe(Date.now() + MINUTE_MS);
+    expect(await alarmOf(model)).toBe(Date.now() + 1000);
   });
 
   it("healed by what comes in after it was due", async () => {
@@ -373,7 +373,7 @@ describe("an alarm is lost or fails", () => {
 
   it("not set again by an impression while the learner takes it as set and early enough", async () => {
     const model = await withoutAlarm();
-    tick(MINUTE_MS);
+    tick(30_000);
     await show(model);
     expect(await alarmOf(model)).toBeNull();
   });
@@ -390,7 +390,7 @@ describe("an alarm is lost or fails", () => {
   it("healed by the clock of all models", async () => {
     const model = await withoutAlarm();
     await worker.scheduled(createScheduledController(), env);
-    expect(await alarmOf(model)).toBe(Date.now() + MINUTE_MS);
+    expect(await alarmOf(model)).toBe(Date.now() + 1000);
   });
 
   it("set again by itself, whatever fails in it", async () => {
@@ -473,7 +473,11 @@ describe("an old snapshot after a newer one, a corrupt one, one of another featu
     "where its state begins": flipped((end) => end),
     "within its state": flipped((end, length) => (end + length) >> 1),
     "in its last byte": flipped((_, length) => length - 1),
-    "by a byte too much": (bytes) => Uint8Array.of(...bytes, 0),
+    "by a byte too much": (bytes) => {
+      const longer = new Uint8Array(bytes.length + 1);
+      longer.set(bytes);
+      return longer;
+    },
     "by its last byte": (bytes) => bytes.slice(0, -1),
     "by all of its state": (bytes, end) => bytes.slice(0, end),
     "by all but its first bytes": (bytes) => bytes.slice(0, 20),
@@ -498,7 +502,7 @@ describe("an old snapshot after a newer one, a corrupt one, one of another featu
   });
 
   it.each([
-    ["features mean something else", { schema: 2 }],
+    ["features mean something else", { schema: 1 }],
     ["its form is another", { format: 2 }],
     ["its state is of another version of the SDK", { lengths: [8] }],
     ["its header lacks something", { lengths: undefined }],

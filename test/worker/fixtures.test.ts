@@ -19,6 +19,7 @@ import { HOUR_MS, kinds, START } from "../fixtures/kinds.ts";
 import { linesOf } from "../fixtures/relearn.ts";
 import { type Entry, writeStore } from "../fixtures/store.ts";
 import { learnerOf } from "./client.ts";
+import { complaints } from "./complaints.ts";
 
 // The worker of today, in workerd, reads the stored data and exports of earlier versions.
 
@@ -119,6 +120,31 @@ describe.each(current)("what was stored of $generation, $kind", ({ folder, kind 
   });
 });
 
+describe.each(named.filter(({ generation, kind }) => generation < "2026-11-24" && kind !== "gaussian-process"))(
+  "what was stored of $generation, $kind, before the encoder's version 2",
+  ({ folder, kind }) => {
+    it("Learner: exports its log, refuses everything else, and begins again after a reset", async () => {
+      await store(kind, await jsonOf(folder, "learner.json"));
+      const caller = new Caller(workerd(), kind);
+      const [head, ...lines] = linesOf((await caller.call("GET", "/events")).body as string);
+      const [first, ...before] = linesOf(await textOf(folder, "events.jsonl"));
+      expect(head).toMatchObject({ digest: null, generation: first.generation, lines: first.lines });
+      expect(lines.map(({ seq }) => seq)).toEqual(before.map(({ seq }) => seq));
+      const refused = {
+        status: 409,
+        body: { detail: expect.stringContaining("an encoder of an earlier version; reset it, or import its log") },
+      };
+      expect(await caller.call("GET", "")).toMatchObject(refused);
+      // The alarm cannot do its tasks until then.
+      complaints();
+      expect(await caller.call("POST", "/reset", {})).toMatchObject({
+        status: 200,
+        body: { encoder: { version: 2 }, counts: { impressions: 0 } },
+      });
+    });
+  },
+);
+
 describe.each(current.filter(({ kind }) => kind === "default"))("versions that were raised, of $generation", ({ folder, kind }) => {
   const raised = async (change: (stored: Stored) => Promise<Stored> | Stored): Promise<Caller> => {
     await store(kind, await change(await jsonOf(folder, "learner.json")));
@@ -128,7 +154,7 @@ describe.each(current.filter(({ kind }) => kind === "default"))("versions that w
   it.each(["format", "schema"])("an isolate does not serve by a publication of a later %s, but asks the learner", async (field) => {
     const caller = await raised(async ({ kv, ...stored }) => {
       const entry = kv.find(({ name }) => name === `model/${kind}`) as Entry;
-      const later = await publicationWith(fromBase64(entry.value), { [field]: 2, version: 1_000_000 });
+      const later = await publicationWith(fromBase64(entry.value), { [field]: 9, version: 1_000_000 });
       return { ...stored, kv: [{ ...entry, value: toBase64(later) }] };
     });
     const { modelVersion } = await caller.change("POST", "/recommendations", {});

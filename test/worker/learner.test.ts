@@ -133,7 +133,7 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
       const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
       const sdk = await Recommender.create({ policy: descriptor(options), window });
       await value(learnerOf(model).register(shown));
-      expect(encoder).toMatchObject({ dimension: 64 });
+      expect(encoder).toMatchObject({ dimension: 256 });
       await runInDurableObject(learnerOf(model), (_, { storage }) => {
         for (const { id, features } of storage.sql.exec<{ id: string; features: ArrayBuffer }>(
           "SELECT id, features FROM impressions ORDER BY seq",

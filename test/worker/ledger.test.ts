@@ -135,7 +135,10 @@ it("adds up goals by their weights", async () => {
     const { digest } = await describeModel(model);
     return { digest, reward: (await call("GET", `/v1/impressions/${impressionId}`)).body.reward };
   };
-  const afterReward = async (reward: number) => ({ digest: (await after([converted(reward, at)])).digest, reward });
+  const afterReward = async (reward: number) => ({
+    digest: (await after([converted(reward, at)])).digest,
+    reward,
+  });
   for (const [goal, total] of [
     ["order", 0.5],
     ["review", 0.625],

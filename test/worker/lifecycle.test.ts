@@ -1,9 +1,10 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import type { Learner } from "../../worker/learner/learner.ts";
+import type { Description } from "../../worker/rpc/message.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, stateOf, statusesOf } from "./client.ts";
 import { closing, DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { learners, lost } from "./fault.ts";
@@ -60,7 +61,111 @@ it("goes by a changed configuration at once, at the edge as well", async () => {
     actions: [{ id: "lamp" }],
   });
   await put({});
+  expect((await call("POST", `/v1/models/${model}/recommendations`, none)).status).toBe(201);
+  await put({ defaultAction: null });
   expect((await call("POST", `/v1/models/${model}/recommendations`, none)).status).toBe(422);
+});
+
+describe("a model that was made under other defaults", () => {
+  /** Stores other values for everything that its creator left out, as an earlier version of the worker would have. */
+  async function earlier(body: object, change: (config: Description) => object): Promise<string> {
+    const model = await createModel(body);
+    await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => {
+      const stored = JSON.parse(sql.exec<{ config: string }>("SELECT config FROM model").one().config);
+      sql.exec("UPDATE model SET config = ?", JSON.stringify({ ...stored, ...change(stored) }));
+      // Snapshots of the policy that was replaced.
+      sql.exec("DELETE FROM snapshots");
+    });
+    await evictDurableObject(learnerOf(model));
+    await keep(model);
+    return model;
+  }
+  const put = (model: string, body: object) => call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, ...body });
+  const others = ({ options }: Description) => ({
+    policy: "delay-lin-ucb",
+    options: { ...options, dimension: 32, exploration: 0.9 },
+    encoder: { version: 2, dimension: 32 },
+    reward: { min: 0, max: 2 },
+    seed: 5,
+    goals: { order: { weight: 1 } },
+    draws: 33,
+    minimumShare: 0.25,
+    limits: { open: 7000, bytes: 5_000_000, deferred: 3 },
+    publish: { ms: 60_000 },
+    defaults: undefined,
+  });
+
+  it("keeps them when it is put again as it was made", async () => {
+    const model = await earlier({}, others);
+    const before = await describeModel(model);
+    expect(before).toMatchObject({ policy: "delay-lin-ucb", encoder: { dimension: 32 }, draws: 33 });
+    expect(before).not.toHaveProperty("defaults");
+    for (let time = 0; time < 2; time++) {
+      const { status, body } = await put(model, {});
+      expect(status).toBe(200);
+      const { bytes: _, published: __, ...rest } = before;
+      expect(body).toMatchObject(rest);
+    }
+    expect((await describeModel(model)).modelVersion).toBe(before.modelVersion);
+  });
+
+  it("keeps them where an object leaves fields out, and takes what is named", async () => {
+    const shadows = [{ name: "other", policy: "otf-lin-ts", options: { ridge: 2 } }];
+    const model = await earlier({ options: { ridge: 3 }, shadows }, (config) => ({
+      options: { ...config.options, exploration: 0.9 },
+      shadows: config.shadows.map((shadow) => ({ ...shadow, options: { ...shadow.options, exploration: 0.8 } })),
+      limits: { open: 7000, bytes: 5_000_000, deferred: 3 },
+    }));
+    const { options } = await describeModel(model);
+    const changed = await put(model, { options: { ridge: 3 }, shadows, encoder: { dimension: 256 }, limits: { open: 9000 } });
+    expect(changed.status).toBe(200);
+    expect(changed.body).toMatchObject({ options, limits: { open: 9000, bytes: 5_000_000, deferred: 3 } });
+    expect(changed.body.shadows).toMatchObject([{ options: { ridge: 2, exploration: 0.8 } }]);
+    expect((await put(model, { options: { exploration: 0.9 } })).status).toBe(200);
+  });
+
+  it("takes back what it is described as", async () => {
+    const model = await earlier({}, others);
+    const { policy, options, encoder, reward, seed, goals, limits, draws } = await describeModel(model);
+    expect((await put(model, { policy, options, encoder, reward, seed, goals, limits, draws })).status).toBe(200);
+  });
+
+  it.each<[string, object, number]>([
+    ["the present default policy", { policy: "delay-lin-ts" }, 409],
+    ["another field of an object", { options: { exploration: 0.35 } }, 409],
+    ["the present default dimension", { encoder: { dimension: 256 } }, 409],
+    ["a field that was not stored", { options: { forgetting: { halfLife: 9 } } }, 409],
+    ["numbers instead of names", { options: { dimension: 8 } }, 409],
+    ["a domain of its own", { policy: "gp-ucb", options: { kernel: { name: "matern52" }, domain: { points: [[0], [1]] } } }, 409],
+    ["fewer goals", { goals: {} }, 409],
+    ["a shadow", { shadows: [{ name: "other", policy: "otf-lin-ts" }] }, 409],
+    ["null", { options: null }, 400],
+    ["null in place of goals", { goals: null }, 400],
+    ["a wrong value", { options: { exploration: -1 } }, 422],
+    ["an unknown field", { options: { speed: 1 } }, 422],
+    ["a policy that does not exist", { policy: "nothing" }, 422],
+    ["what its policy cannot do", { local: true, holdout: 0.1 }, 422],
+  ])("refuses %s, and stays as it is", async (_, body, status) => {
+    const model = await earlier({}, others);
+    const before = await describeModel(model);
+    expect((await put(model, body)).status).toBe(status);
+    expect(await describeModel(model)).toEqual(before);
+  });
+
+  it("has the present defaults, and their version, after a reset to a configuration", async () => {
+    const model = await earlier({}, others);
+    const kept = (await call("POST", `/v1/models/${model}/reset`, {})).body;
+    expect(kept).toMatchObject({ policy: "delay-lin-ucb", draws: 33 });
+    expect(kept).not.toHaveProperty("defaults");
+    const { body } = await call("POST", `/v1/models/${model}/reset`, { window: { ms: HOUR_MS } });
+    expect(body).toMatchObject({ policy: "delay-lin-ts", draws: 100, encoder: { dimension: 256 }, defaults: 2 });
+  });
+
+  it("takes two changes at once, each with the stored value of what it leaves out", async () => {
+    const model = await earlier({}, others);
+    await Promise.all([put(model, { holdout: 0.25 }), put(model, { pageLimit: 7 })]);
+    expect(await describeModel(model)).toMatchObject({ holdout: 0.25, pageLimit: 7, draws: 33 });
+  });
 });
 
 it.each([
@@ -84,7 +189,7 @@ it.each([
 });
 
 it.each([
-  ["the same configuration", {}, 64],
+  ["the same configuration", {}, 256],
   ["another dimension", { window: { ms: HOUR_MS }, serving: "learner", encoder: { dimension: 16 } }, 16],
 ])("begins from scratch after a reset with %s", async (_, body, dimension) => {
   const model = await createModel();
@@ -97,7 +202,7 @@ it.each([
   expect(reset).toMatchObject({ status: 200, body: { encoder: { dimension }, actions: 3, counts: { impressions: 0, applied: 0 } } });
   expect(reset.body.modelVersion).toBeGreaterThan(fresh.modelVersion);
   const { digest } = reset.body;
-  if (dimension === 64) expect(digest).toBe(fresh.digest);
+  if (dimension === 256) expect(digest).toBe(fresh.digest);
   // Impressions before the reset are over.
   expect((await call("GET", `/v1/impressions/${pending}`)).status).toBe(404);
   expect(

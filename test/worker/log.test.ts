@@ -92,10 +92,12 @@ it("says first what it is the log of", async () => {
     horizon: 0,
     modelVersion,
     after: 0,
-    lines: 5,
+    lines: 6,
     config: { policy: "delay-lin-ts", window: { ms: HOUR_MS } },
   });
-  expect(lines.map(({ type, mark }) => mark ?? type)).toEqual(["configuration", "snapshot", "actions", "snapshot", "impression"]);
+  expect(lines.map(({ type, mark }) => mark ?? type)).toEqual([
+    ...["configuration", "snapshot", "configuration", "actions", "snapshot", "impression"],
+  ]);
   const part = (after: number, lines: number) => ({ ...head, after, lines, exportedAt: Date.now() });
   expect(await logOf(model, modelVersion - 1)).toEqual([part(modelVersion - 1, 1), lines.at(-1)]);
   expect(await logOf(model, modelVersion)).toEqual([part(modelVersion, 0)]);

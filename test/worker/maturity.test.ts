@@ -181,7 +181,7 @@ it("goes on with a model that was made when it was not yet kept when a conversio
   await convert({ impressionId, reward: 1 });
   await runInDurableObject(learnerOf(model), (_, { storage }) => {
     storage.sql.exec(
-      `DROP TABLE lists; DROP TABLE erased; DROP INDEX impressions_deferred; ALTER TABLE impressions DROP COLUMN list;
+      `DROP TABLE lists; DROP TABLE erased; DROP TABLE arrivals; DROP INDEX impressions_deferred; ALTER TABLE impressions DROP COLUMN list;
        ALTER TABLE impressions DROP COLUMN sampling; ALTER TABLE impressions DROP COLUMN page;
        ALTER TABLE model DROP COLUMN sampled; ALTER TABLE model DROP COLUMN heard; DROP TABLE schema`,
     );
@@ -324,5 +324,60 @@ describe("the alarm for a broken webhook", () => {
     expect(await shop.silence()).toMatchObject({ alarm: false });
     await shop.show();
     expect(await shop.silence()).toMatchObject({ alarm: false });
+  });
+
+  /** A shop that delivers conversions once a day, at 6 h, but not from a time on. Calls `each` every three hours. */
+  async function batches(days: number, cutAt: number, each: (now: number, silence: Delay["silence"]) => void): Promise<string> {
+    const model = await createModel({ window: { ms: 7 * DAY_MS } });
+    const waiting: object[] = [];
+    for (const end = Date.now() + days * DAY_MS; Date.now() < end; tick(3 * HOUR_MS)) {
+      const ids = await show(model, ...Array.from({ length: 8 }, () => ({})));
+      waiting.push(...ids.slice(0, 3).map((impressionId) => ({ impressionId, reward: 1, timestamp: Date.now() })));
+      if (Date.now() % DAY_MS === 6 * HOUR_MS && Date.now() < cutAt) {
+        expect(new Set(statusesOf(await convert(waiting.splice(0))))).toEqual(new Set(["applied"]));
+      }
+      each(Date.now(), (await delayOf(model))?.silence);
+    }
+    return model;
+  }
+
+  it("learns that conversions arrive once a day, and rings when a batch is eight hours late", async () => {
+    const rang: number[] = [];
+    let least = 1;
+    const cutAt = Date.now() + 8 * DAY_MS;
+    const since = cutAt - 18 * HOUR_MS;
+    const model = await batches(10, cutAt, (now, silence) => {
+      if (silence?.alarm) rang.push((now - since) / HOUR_MS);
+      if (now < cutAt) least = Math.min(least, silence?.chance ?? 1);
+    });
+    expect(least).toBeLessThan(1e-6);
+    expect(rang).toEqual([33, 36, 39, 42, 45, 48, 51, 54, 57, 60, 63]);
+    const before = (await delayOf(model)).silence;
+    await evictDurableObject(learnerOf(model));
+    expect((await delayOf(model)).silence).toEqual(before);
+    const [{ count }] = await runInDurableObject(learnerOf(model), (_, { storage }) =>
+      storage.sql.exec<{ count: number }>("SELECT count(*) AS count FROM arrivals").toArray(),
+    );
+    expect(count).toBe(8);
+  });
+
+  it("forgets arrivals after four weeks", async () => {
+    const model = await createModel({ window: { ms: 7 * DAY_MS } });
+    const arrivals = () =>
+      runInDurableObject(learnerOf(model), (_, { storage }) =>
+        storage.sql
+          .exec<{ slot: number }>("SELECT slot FROM arrivals")
+          .toArray()
+          .map(({ slot }) => slot * QUARTER_MS),
+      );
+    const times: number[] = [];
+    for (const later of [0, 1, QUARTER_MS, 14 * DAY_MS, 14 * DAY_MS]) {
+      tick(later);
+      const [impressionId] = await show(model, {});
+      await convert({ impressionId, reward: 1 });
+      times.push(bucketOf(Date.now()));
+    }
+    expect(await arrivals()).toEqual(times.slice(3));
+    expect(times[0]).toBe(times[1]);
   });
 });

@@ -78,7 +78,10 @@ interface Largest {
   readonly domain?: number[][];
 }
 
-/** Feeds a policy to its largest size, makes its largest choice, and saves it. Returns bytes of memory and snapshot. */
+/**
+ * Feeds a policy to its largest size, makes its largest choice, saves it, and publishes it. Returns bytes of memory, snapshot and
+ * publication, with the copy that is restored to be published.
+ */
 async function largest({ policy: id, options, impressions, domain }: Largest, served: boolean): Promise<number> {
   const factory = policies.find((each) => each.id === id) as unknown as PolicyFactory<object>;
   const recommender = await Recommender.create({ policy: factory(options), window: { ms: HOUR_MS } });
@@ -93,9 +96,12 @@ async function largest({ policy: id, options, impressions, domain }: Largest, se
   const asked = domain ? {} : { points: Float64Array.from(pointsOf(1000, d).flat()) };
   policy.choose({ ...choice, ...asked, ...(served && { draws: 1000, ...(!domain && { limit: 100 }) }) });
   policy.refactor();
-  const { length } = recommender.snapshot();
+  const saved = recommender.snapshot();
   policy.digest();
-  return recommender.memoryBytes + length;
+  const bytes = recommender.memoryBytes + saved.length;
+  if (!factory.publishes) return bytes;
+  const copy = await Recommender.restore(saved, { policies });
+  return bytes + copy.publication().length + copy.memoryBytes;
 }
 
 const process = (policy: string, capacity: number, dimension: number) => ({

@@ -37,6 +37,10 @@ export async function forged(bytes: Uint8Array<ArrayBuffer>, fields: object): Pr
   const text = new TextEncoder().encode(JSON.stringify({ ...content, ...fields }));
   const length = new Uint8Array(4);
   new DataView(length.buffer).setUint32(0, text.length);
-  const rest = Uint8Array.of(...length, ...text, ...bytes.subarray(end));
-  return Uint8Array.of(...new Uint8Array(await crypto.subtle.digest("SHA-256", rest)), ...rest);
+  const rest = await joined([length, text, bytes.subarray(end)]);
+  return joined([await crypto.subtle.digest("SHA-256", rest), rest]);
+}
+
+async function joined(parts: ConstructorParameters<typeof Blob>[0] & object): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await new Blob([...parts]).arrayBuffer());
 }

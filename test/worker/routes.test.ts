@@ -17,11 +17,11 @@ it("creates a model once, with a Thompson policy that learns the delays by defau
   expect(created.body).toMatchObject({
     model: "created",
     policy: "delay-lin-ts",
-    options: { dimension: 64, exploration: 0.35, shrinkage: "evidence" },
+    options: { dimension: 256, exploration: 0.35, shrinkage: "evidence" },
     window: { ms: HOUR_MS },
     reward: { min: 0, max: 1 },
     serving: "edge",
-    encoder: { dimension: 64, interactions: "all" },
+    encoder: { version: 2, dimension: 256, interactions: "all" },
     counts: { impressions: 0, pending: 0, converted: 0, expired: 0, applied: 0, duplicate: 0, late: 0, conflict: 0, orphan: 0 },
     actions: 0,
     modelVersion: 2,
@@ -51,7 +51,7 @@ it("recommends from the catalogue, ranked and each place an impression of its ow
   const model = await createModel();
   const { status, body } = await call("POST", `/v1/models/${model}/recommendations`, { context: { country: "PT" }, limit: 5 }, publishable);
   expect(status).toBe(201);
-  expect(body).toMatchObject({ model, policy: "delay-lin-ts", modelVersion: 4, arm: "policy" });
+  expect(body).toMatchObject({ model, policy: "delay-lin-ts", modelVersion: 5, arm: "policy" });
   expect(Math.abs(body.windowEndsAt - Date.now() - HOUR_MS)).toBeLessThan(10_000);
   expect(body.actions.map(({ id }: { id: string }) => id).sort()).toEqual(["lamp", "mug", "tent"]);
   expect(new Set(body.actions.map(({ impressionId }: { impressionId: string }) => impressionId)).size).toBe(3);

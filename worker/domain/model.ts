@@ -1,17 +1,12 @@
-import { type EncoderOptions, encoder, type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
+import { type Encoder, type EncoderOptions, encoder, type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
 import { type Featurizer, featurizer as featurizerOf } from "../../publication/featurizer.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
+import { DEFAULTS, DEFAULTS_VERSION, learningDefaults } from "./defaults.ts";
 import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
-
-/** A Thompson policy gives identical requests different answers. This one also learns the delay distribution. */
-const DEFAULT_POLICY = "delay-lin-ts";
-
-const defaultEncoder = { dimension: 64, interactions: "all" } as const;
-
-const DAY_MS = 86_400_000;
+import { withStored } from "./reconfiguration.ts";
 
 /** The part of a configuration that learnt state depends on. Changing it needs a reset. */
 export interface LearntConfig {
@@ -20,7 +15,7 @@ export interface LearntConfig {
   readonly window: { readonly ms: number };
   readonly reward: { readonly min: number; readonly max: number };
   /** Null if features are arrays of numbers. */
-  readonly encoder: EncoderOptions | null;
+  readonly encoder: Encoder["options"] | null;
   readonly seed: number;
   /** Weight of a reward of each goal. Null takes every goal with weight 1. */
   readonly goals: Readonly<Record<string, { readonly weight: number }>> | null;
@@ -36,6 +31,8 @@ export interface Shadow {
 
 /** A model's configuration with all defaults filled in. */
 export interface ModelConfig extends LearntConfig {
+  /** Version of the defaults at the model's creation. Absent if the model is older than these versions. */
+  readonly defaults?: number;
   /** `edge`: any isolate decides, from a published snapshot. `learner`: the learner decides, one request after the other. */
   readonly serving: "edge" | "learner";
   /** Samples from which a Thompson policy computes propensities. 0 computes none. */
@@ -76,14 +73,40 @@ export interface ModelConfig extends LearntConfig {
 }
 
 /**
- * Fills in the defaults.
+ * The configuration of a new model, with all defaults.
  * @throws {Problem} 422 with the SDK's message, or with the reason why the worker does not serve such a model.
  */
 export async function configureModel(body: ModelBody): Promise<ModelConfig> {
-  const config = modelConfig(body);
+  return served({ ...modelConfig(body), defaults: DEFAULTS_VERSION }, body.serving);
+}
+
+/**
+ * The configuration of a model after a change. What the body leaves out keeps its stored value. Undefined if the learnt state would not
+ * be valid under it.
+ * @throws {Problem} as `configureModel`.
+ */
+export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Promise<ModelConfig | undefined> {
+  const config = completed(body, stored);
+  // Both go through the same defaults, so that options which the SDK has added since are the same.
+  if (!config || !learnsAlike(config, modelConfig(withStored({ window: stored.window }, stored)))) return undefined;
+  return served({ ...config, ...learnt(stored), defaults: stored.defaults }, body.serving ?? stored.serving);
+}
+
+/** Undefined if the body is right by itself, and does not fit what is stored. */
+function completed(body: ModelBody, stored: ModelConfig): ModelConfig | undefined {
+  try {
+    return modelConfig(withStored(body, stored));
+  } catch {
+    modelConfig(body);
+    return undefined;
+  }
+}
+
+/** Decides where a model is served, and checks that it can be. */
+async function served(config: ModelConfig, asked: ModelBody["serving"]): Promise<ModelConfig> {
   const [{ policy }] = await startModel(config);
   const { sequential, deterministic } = policy;
-  if (body.serving === "edge" && sequential !== undefined) {
+  if (asked === "edge" && sequential !== undefined) {
     throw new Problem(422, `serving: ${config.policy} has to be served by its learner: ${sequential}`);
   }
   if (sequential !== undefined && config.holdout + config.minimumShare > 0) {
@@ -92,7 +115,7 @@ export async function configureModel(body: ModelBody): Promise<ModelConfig> {
   checkLocal(config, sequential);
   // A deterministic policy shows everybody the same list until the next publication. Isolates serve it only on request.
   const serving = sequential === undefined && (!deterministic || config.minimumShare > 0) ? "edge" : "learner";
-  return { ...config, serving: body.serving ?? serving };
+  return { ...config, serving: asked ?? serving };
 }
 
 /** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would reveal single impressions. */
@@ -104,38 +127,22 @@ function checkLocal({ local, policy, options, holdout, shadows }: ModelConfig, s
   if (holdout > 0 || shadows.length > 0) throw new Problem(422, "local: expected no holdout and no shadows, of which pages know nothing");
 }
 
-const DEFAULTS = {
-  reward: { min: 0, max: 1 },
-  seed: 0,
-  goals: null,
-  serving: "edge",
-  draws: 100,
-  greedy: false,
-  holdout: 0,
-  minimumShare: 0,
-  defaultAction: null,
-  limits: { open: 200_000, bytes: 2_000_000_000, deferred: 10_000 },
-  deferral: { ms: 3_600_000 },
-  retention: { ms: 30 * DAY_MS },
-  publish: { ms: 60_000 },
-  local: false,
-  pageActions: false,
-  pageKeys: "own",
-  pageLimit: 20,
-  pageShare: 1,
-  featureNorm: 1,
-} satisfies Partial<ModelConfig>;
+/** A configuration for learning from scratch, with the encoder in its present version. */
+export function renewed(config: ModelConfig): ModelConfig {
+  const { version: _, vocabulary: __, ...options } = config.encoder ?? {};
+  return config.encoder ? { ...config, encoder: encoder(options as EncoderOptions).options } : config;
+}
 
-/** Adds the defaults of options that a configuration does not name, because its model was made before they existed. */
+/** Adds the defaults of options that a configuration does not name, because they are new or its model was made before they existed. */
 export function withDefaults(config: Readonly<Record<string, unknown>>): ModelConfig {
   return { ...DEFAULTS, ...config, limits: { ...DEFAULTS.limits, ...(config.limits as object | undefined) } } as ModelConfig;
 }
 
-function modelConfig({ policy = DEFAULT_POLICY, shadows = [], ...body }: ModelBody): ModelConfig {
+function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
+  const { policy, options, encoder: defaultEncoder } = learningDefaults(body);
   const factory = factoryOf(policy);
-  const options = { ...body.options };
   if (body.encoder && "domain" in options) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
-  const encoding = body.encoder ?? ("dimension" in options || "domain" in options ? null : defaultEncoder);
+  const encoding = body.encoder ?? defaultEncoder;
   return acceptable(() => {
     const encoderOptions = encoding && encoder(encoding as unknown as EncoderOptions).options;
     const count = 1 + shadows.length;
@@ -208,6 +215,11 @@ function learnt({ policy, options, window, reward, encoder, seed, goals, shadows
   return { policy, options, window, reward, encoder, seed, goals, shadows };
 }
 
+/** Whether two configurations are equal, in whichever order their names come. */
+export function isSame(a: ModelConfig, b: ModelConfig): boolean {
+  return canonical(a) === canonical(b);
+}
+
 /** JSON with sorted keys, so that equal configurations have equal texts. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner) =>
@@ -234,6 +246,9 @@ export async function startModel(config: ModelConfig): Promise<Policies> {
 
 /** The model's featurizer, whose errors are refusals. */
 export function featurizer({ encoder, options, featureNorm }: Pick<ModelConfig, "encoder" | "options" | "featureNorm">): Featurizer {
+  if (encoder && !("version" in encoder)) {
+    throw new Problem(409, "the model has learnt with an encoder of an earlier version; reset it, or import its log into a new model");
+  }
   const { vector, matrix } = featurizerOf(encoder);
   const { dimension } = options as { readonly dimension?: number };
   const bounded = (points: Float64Array, actions: readonly { readonly id: string }[]): Float64Array => {

@@ -3,7 +3,19 @@ import { policies as factories, Recommender } from "afterclick";
 /** The running policies of a model: the served one first, then its shadows. */
 export type Policies = readonly Recommender[];
 
-/** Restores the policies of a snapshot. `parts` holds one snapshot of the SDK per policy. */
+/** Restores the policies of a snapshot, or of a publication: then they only decide. `parts` has one per policy. */
 export function restorePolicies(parts: readonly Uint8Array[]): Promise<Policies> {
   return Promise.all(parts.map((bytes) => Recommender.restore(bytes, { policies: factories })));
+}
+
+/** What isolates need of a snapshot to decide. `parts` has one snapshot of the SDK per policy, and `ids` their names. */
+export function publicationParts(parts: readonly Uint8Array[], ids: readonly string[]): Promise<Uint8Array[]> {
+  return Promise.all(
+    parts.map(async (bytes, place) => {
+      const factory = factories.find(({ id }) => id === ids[place]);
+      // A publication of all of the state would save nothing, and a restored Gaussian process takes much memory.
+      if (!factory?.publishes) return bytes;
+      return (await Recommender.restore(bytes, { policies: [factory] })).publication();
+    }),
+  );
 }

@@ -3,7 +3,7 @@ import { type DecisionRequest, decide, type Served } from "../domain/decision.ts
 import { giverOf, type RequestKeys } from "../domain/join-key.ts";
 import { featurizer } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
-import { decodePublication, isNewer, type Publication } from "../domain/publication.ts";
+import { decodePublication, type Edition, isNewer, type Publication } from "../domain/publication.ts";
 import { EVERYTHING, isKept, NONE, sampled } from "../domain/sampling.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
@@ -12,12 +12,14 @@ import type { Recommendation } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
 import { Outbox } from "./outbox.ts";
 
-/** Age at which an isolate looks for a newer publication, in ms. */
+/** How long after the learner's or KV's last word an isolate looks for a newer publication in KV, in ms. */
 const FRESH_MS = 10_000;
+/** An isolate takes one newer publication from the learner in each of these intervals of the clock, in ms. */
+const CATCH_UP_MS = 1000;
 
 export type EdgeRequest = DecisionRequest & { readonly defer: boolean; readonly byPage: boolean };
 
-interface Held extends Pick<Publication, "generation" | "version"> {
+interface Held extends Edition {
   /** The restored model. Null if the learner serves it; then no isolate restores its policies. */
   readonly served: Served | null;
 }
@@ -32,6 +34,7 @@ export class ModelCache {
   #checkedAt = 0;
   /** When the running look-up began. Its promise belongs to one request, and no other request may await it. */
   #lookingSince = 0;
+  #caughtUpIn = 0;
 
   constructor(model: string) {
     this.#model = model;
@@ -52,12 +55,28 @@ export class ModelCache {
     }
     const held = this.#held;
     if (!held) throw new Problem(503, "neither a snapshot of the model nor its learner can be reached");
-    const { served, generation } = held;
+    const { served } = held;
     // No retry: if the learner decided and its answer was lost, a second call would show another list.
     if (!served) return learner(env, this.#model, (stub) => stub.recommend({ ...request, keys }), { retry: false });
-    const { defer, ...decision } = request;
+    try {
+      return this.#decide(env, context, { ...held, served }, request, keys);
+    } catch (error) {
+      // A newer catalogue or configuration may allow the request.
+      if (!(error instanceof Problem && (await this.#catchUp(env)))) throw error;
+      return this.recommend(env, context, request, keys);
+    }
+  }
+
+  #decide(
+    env: Environment,
+    context: Pick<ExecutionContext, "waitUntil">,
+    { served, generation }: Held & { readonly served: Served },
+    { defer, ...request }: EdgeRequest,
+    keys: RequestKeys,
+  ): Recommendation {
+    const now = Date.now();
     const { config, version } = served;
-    const { arm, rows: all, actions } = decide(served, decision, keys, now);
+    const { arm, rows: all, actions } = decide(served, request, keys, now);
     const { byPage } = request;
     const sampling = byPage && config.pageShare === 0 ? NONE : this.#sampling[giverOf(byPage)];
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
@@ -71,7 +90,15 @@ export class ModelCache {
     await this.#take(await learner(env, this.#model, (stub) => stub.publication()));
   }
 
-  /** Looks for a newer publication in KV and, if there is nothing to serve, at the learner. A failure keeps the held one. */
+  /** Takes a publication from the learner if it has a newer one. Returns whether it had. */
+  async #renewIfOutdated(env: Environment): Promise<boolean> {
+    const { generation, version } = this.#held ?? { generation: 0, version: -1 };
+    const bytes = await learner(env, this.#model, (stub) => stub.publicationAfter({ generation, version }), { retry: false });
+    if (bytes) await this.#take(bytes);
+    return bytes !== null;
+  }
+
+  /** Looks for a newer publication in KV and, if KV has none at all, at the learner. A failure keeps the held one. */
   async #look(env: Environment): Promise<void> {
     const found = await new PublicationStore(env.EVENTS).get(this.#model).catch(() => undefined);
     if (found) await this.#take(found);
@@ -79,13 +106,21 @@ export class ModelCache {
     this.#lookingSince = 0;
     if (found && this.#held) return;
     try {
-      await this.renew(env);
+      await (this.#held ? this.#renewIfOutdated(env) : this.renew(env));
     } catch (error) {
       // 404 means that the model was deleted. Every other failure keeps the held publication.
       if (!(error instanceof Problem && error.status === 404)) return;
       this.#held = undefined;
       throw error;
     }
+  }
+
+  /** Takes a newer publication from the learner, at most once a second. Returns whether it did. A failure keeps the held one. */
+  async #catchUp(env: Environment): Promise<boolean> {
+    const interval = Math.floor(Date.now() / CATCH_UP_MS);
+    if (interval === this.#caughtUpIn) return false;
+    this.#caughtUpIn = interval;
+    return this.#renewIfOutdated(env).catch(() => false);
   }
 
   async #take(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
@@ -110,12 +145,15 @@ export class ModelCache {
   }
 
   async #register(env: Environment): Promise<void> {
+    let newest: Edition | undefined;
     await this.#outbox.send(async (registration) => {
-      const { newest, sampling = EVERYTHING } = await learner(env, this.#model, (stub) => stub.registerShown(registration));
-      this.#sampling = sampling;
-      // The learner has published since, so the next request looks for it.
-      if (this.#held && newest > this.#held.version) this.#checkedAt = 0;
+      const registry = await learner(env, this.#model, (stub) => stub.registerShown(registration));
+      this.#sampling = registry.sampling ?? EVERYTHING;
+      newest = { generation: registry.generation, version: registry.newest };
     });
+    if (!newest || !this.#held) return;
+    // The learner knows what is newest, so KV need not be asked for a while.
+    if (!isNewer(newest, this.#held) || (await this.#catchUp(env))) this.#checkedAt = Date.now();
   }
 }
 

@@ -14,8 +14,8 @@ const forgers = new Set<string>();
 
 /**
  * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows `apiKeys`. Requests
- * without an origin that the list names, which may come from anybody, are counted apart from those of named pages. The limits are approximate and apply per
- * location. If a limiter fails, the request passes.
+ * without an allowed origin may come from anybody, so they are counted apart. The limits are approximate and apply per location. If a
+ * limiter fails, the request passes.
  *
  * @throws {Problem} 429.
  */

@@ -1,14 +1,16 @@
 import { DurableObject } from "cloudflare:workers";
+import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { bucketAt } from "../domain/bucket.ts";
 import { Catalogue } from "../domain/catalogue.ts";
 import { decide, type Served } from "../domain/decision.ts";
+import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
-import { acceptable, configureModel, featurizer, learnsAlike, type ModelConfig } from "../domain/model.ts";
+import { acceptable, configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
-import { encodePublication } from "../domain/publication.ts";
+import type { Edition } from "../domain/publication.ts";
 import { sampled } from "../domain/sampling.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
 import { type Environment, graceMs } from "../environment.ts";
@@ -26,7 +28,7 @@ import { explain } from "./explanation.ts";
 import { isOfNamesake } from "./ledger.ts";
 import { LiveModel } from "./live-model.ts";
 import { measure } from "./metrics.ts";
-import { publicationOf } from "./publishing.ts";
+import { Publisher } from "./publishing.ts";
 import { isCountable, pastRowsOf, rowsOf } from "./registering.ts";
 import { LearnerStore } from "./store/learner-store.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -37,6 +39,7 @@ interface Model {
   readonly featurize: Featurizer;
   readonly live: LiveModel;
   readonly admission: Admission;
+  readonly report: EncodingReport;
 }
 
 /**
@@ -45,44 +48,46 @@ interface Model {
  */
 export class Learner extends DurableObject<Environment> implements LearnerRpc {
   readonly #store: LearnerStore;
+  readonly #publisher: Publisher;
   #model?: Model;
   readonly #upkeep: Upkeep;
 
   constructor(ctx: DurableObjectState, env: Environment) {
     super(ctx, env);
     this.#store = new LearnerStore(ctx.storage);
+    this.#publisher = new Publisher(this.#store);
     const exists = () => this.#store.exists;
-    this.#upkeep = new Upkeep(ctx.storage, env, exists, () => ({ ...this.#known(), store: this.#store }));
+    this.#upkeep = new Upkeep(ctx.storage, env, exists, () => ({ ...this.#known(), store: this.#store, publisher: this.#publisher }));
     void ctx.blockConcurrencyWhile(() => this.#upkeep.start());
   }
 
   configure(name: string, body: ModelBody): Promise<Message.Answer<{ readonly created: boolean }>> {
     return answer(async () => {
-      const config = await configureModel(body);
-      const created = !this.#store.exists;
-      if (created) {
-        const now = Date.now();
-        this.#store.create(name, config, now, bucketAt(now - config.window.ms - graceMs(this.env), config.window.ms));
-      } else if (!learnsAlike(this.#store.config, config)) {
+      const { configuration } = this.#store;
+      const stored = configuration === undefined ? undefined : this.#store.config;
+      const config = await (stored ? reconfigureModel(body, stored) : configureModel(body));
+      // Another call has changed it meanwhile.
+      if (this.#store.configuration !== configuration) return unwrapped(await this.configure(name, body));
+      if (!config) {
         throw new Problem(
           409,
           `model ${name} has learnt under another configuration; POST it to /v1/models/${name}/reset to begin from scratch`,
         );
-      } else if (JSON.stringify(this.#store.config) !== JSON.stringify(config)) {
-        this.#store.reconfigure(config);
-      } else {
-        return { created };
       }
+      if (stored && isSame(stored, config)) return { created: false };
+      const now = Date.now();
+      if (stored) this.#store.reconfigure(config);
+      else this.#store.create(name, config, now, bucketAt(now - config.window.ms - graceMs(this.env), config.window.ms));
       await this.#upkeep.publishNow();
-      return { created };
+      return { created: !stored };
     });
   }
 
   reset(body: ModelBody | null): Promise<Message.Answer<null>> {
     return answer(async () => {
-      const known = this.#known();
-      const config = body ? await configureModel(body) : known.config;
-      this.#store.reset(config, Math.max(Date.now(), this.#store.generation + 1));
+      if (!this.#store.exists) throw unknownModel();
+      const config = body ? await configureModel(body) : renewed(this.#store.config);
+      this.#store.reset(withVocabulary(config, this.#store.catalogue.actions), Math.max(Date.now(), this.#store.generation + 1));
       this.#upkeep.disarm();
       await this.#upkeep.publishNow();
       return null;
@@ -104,7 +109,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   remove(): Promise<Message.Answer<null>> {
     return answer(async () => {
       await this.#upkeep.inTurn(async () => {
-        this.#known();
+        if (!this.#store.exists) throw unknownModel();
         await new PublicationStore(this.env.EVENTS).delete(this.#store.name);
         await this.ctx.storage.deleteAlarm();
         await this.#store.deleteAll();
@@ -116,7 +121,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   describe(): Promise<Message.Answer<Message.Description>> {
     return answer(async () => {
-      const { config, live } = this.#known();
+      const { config, live, report } = this.#known();
       const [{ policy }] = await live.start();
       const { converted, retracted, impressions, ...counters } = this.#store.counters();
       const open = this.#store.impressions.liveSince(Date.now() - config.window.ms);
@@ -137,6 +142,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         },
         incidents: picked(counters, INCIDENTS),
         actions: this.#store.catalogue.size,
+        encoding: report.of(this.#store.catalogue.actions),
         bytes: this.#store.bytes,
         digest: policy.digest(),
         modelVersion: this.#store.seq,
@@ -150,17 +156,21 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   metrics(): Promise<Message.Answer<Message.Measurement>> {
     return answer(async () => {
-      const { counts } = unwrapped(await this.describe());
-      return measure(this.#store, this.#known().config, counts, Date.now());
+      const description = unwrapped(await this.describe());
+      return measure(this.#store, this.#known().config, description, Date.now());
     });
   }
 
   setActions(actions: readonly Action[]): Promise<Message.Answer<{ readonly actions: number }>> {
     return answer(async () => {
-      const { featurize } = this.#known();
+      const { config, featurize } = this.#known();
       const catalogue = new Catalogue(actions);
       for (const action of actions) featurize.vector(undefined, action);
-      this.#store.transact(() => this.#store.replaceActions(catalogue));
+      const encoding = withVocabulary(config, actions);
+      this.#store.transact(() => {
+        if (encoding !== config) this.#store.reconfigure(encoding);
+        this.#store.replaceActions(catalogue);
+      });
       await this.#upkeep.publishNow();
       return { actions: catalogue.size };
     });
@@ -214,7 +224,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         if (shown.length > 0) this.#store.setLag(Math.max(0, now - Math.max(...shown)));
       });
       if (shown.length > 0) await this.#upkeep.arm(Math.min(...shown));
-      return { newest: this.#store.published.version, sampling: admission.sampling() };
+      const { generation, offered: newest } = this.#store;
+      return { generation, newest, sampling: admission.sampling() };
     });
   }
 
@@ -290,12 +301,23 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   log(after: number): Promise<Message.Answer<{ readonly model: Message.LogHead; readonly lines: readonly LogRow[] }>> {
     return answer(async () => {
-      const { config, live } = this.#known();
-      const [{ policy }] = await live.start();
-      const { name: model, generation, retainedSince: horizon, seq: modelVersion } = this.#store;
+      if (!this.#store.exists) throw unknownModel();
+      const digest = await this.#digest();
+      const { name: model, config, generation, retainedSince: horizon, seq: modelVersion } = this.#store;
       const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after) };
-      return { model: { ...head, exportedAt: Date.now(), digest: policy.digest() }, lines: this.#store.log.page(after) };
+      return { model: { ...head, exportedAt: Date.now(), digest }, lines: this.#store.log.page(after) };
     });
+  }
+
+  /** Null if this version of the worker does not read the state. Its log can be exported all the same. */
+  async #digest(): Promise<string | null> {
+    try {
+      const [{ policy }] = await this.#known().live.start();
+      return policy.digest();
+    } catch (error) {
+      if (error instanceof SnapshotError || (error instanceof Problem && error.status === 409)) return null;
+      throw error;
+    }
   }
 
   impression(id: string): Promise<Message.Answer<Message.Explanation | null>> {
@@ -365,10 +387,22 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   publication(): Promise<Message.Answer<Uint8Array<ArrayBuffer>>> {
     return answer(async () => {
-      const { live } = this.#known();
-      if (!this.#store.snapshots.newest()) await live.snapshot();
-      return encodePublication(publicationOf(this.#store, Date.now()));
+      await this.#snapshotChanges();
+      return (await this.#publisher.newest()).bytes;
     });
+  }
+
+  publicationAfter(held: Edition): Promise<Message.Answer<Uint8Array<ArrayBuffer> | null>> {
+    return answer(async () => {
+      await this.#snapshotChanges();
+      return this.#publisher.after(held);
+    });
+  }
+
+  /** A snapshot is published with the configuration and the catalogue of its own version. */
+  async #snapshotChanges(): Promise<void> {
+    const { live } = this.#known();
+    if (this.#store.hasChangedAfter(this.#store.snapshots.newestVersion())) await live.snapshot();
   }
 
   snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
@@ -391,15 +425,23 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   /** The objects of the stored configuration. After a change of configuration or a reset, they are made anew. */
   #known(): Model {
-    if (!this.#store.exists) throw new Problem(404, "there is no such model");
+    if (!this.#store.exists) throw unknownModel();
     if (!this.#model?.live.isCurrent) {
       const { config } = this.#store;
       const live = new LiveModel(this.#store, config);
-      this.#model = { config, featurize: featurizer(config), live, admission: new Admission(this.#store, config) };
+      this.#model = {
+        config,
+        featurize: featurizer(config),
+        live,
+        admission: new Admission(this.#store, config),
+        report: new EncodingReport(config),
+      };
     }
     return this.#model;
   }
 }
+
+const unknownModel = (): Problem => new Problem(404, "there is no such model");
 
 async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
   try {

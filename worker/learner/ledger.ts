@@ -53,7 +53,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
 }
 
 /** The result for an event that was erased, or whose impression was. */
-export function ofErased(store: LearnerStore): Entry {
+export function ofErased(store: LearnerStore): Entry & { readonly status: "late" } {
   store.database.count("late");
   return { status: "late", erased: true };
 }
@@ -61,7 +61,7 @@ export function ofErased(store: LearnerStore): Entry {
 /** Enters a conversion that was undone before an export. It does not count, and its repetition is a duplicate. */
 export function enterUndone(store: LearnerStore, event: ConversionEvent): "void" | "duplicate" | "late" {
   if (isKnown(store, event)) return "duplicate";
-  if (store.impressions.find(event.impression)?.erased) return "late";
+  if (store.impressions.find(event.impression)?.erased) return ofErased(store).status;
   store.conversions.add(event, "void");
   return "void";
 }

@@ -16,8 +16,8 @@ const SETTLED = 3;
  * Counts pending impressions by age, and estimates the delay distribution.
  *
  * The estimate is computed from the rows on request. It is therefore right after a restart, a rollback, an erasure or a repeated
- * delivery, it forgets what the log forgets, and it costs nothing on registration or conversion. Only the time of the last arrival is
- * stored. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving conversion ends it.
+ * delivery, it forgets what the log forgets, and it costs nothing on registration. Only the times of arrivals are stored, as quarters of
+ * an hour. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving conversion ends it.
  *
  * **Cost:** linear in open impressions and in the conversions that the log holds. Older buckets, whose windows had closed when the
  * latest conversion happened, enter as sums.
@@ -54,7 +54,8 @@ function delayOf(store: LearnerStore, history: History, windowMs: number, now: n
   const estimate = new DelayEstimate({ window: windowMs });
   const impressions = shown.length + showEarlier(estimate, store, history, windowMs);
   for (const { shownAt } of shown) estimate.show(shownAt);
-  for (const conversion of conversions) estimate.convert(conversion);
+  for (const conversion of conversions) estimate.convert({ ...conversion, arrivedAt: null });
+  for (const time of store.arrivals()) estimate.arrive(time);
   const toCome = estimate.toCome(now);
   const since = store.lastArrivalAt ?? now;
   return {

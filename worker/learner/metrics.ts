@@ -1,8 +1,8 @@
 import { bucketMs } from "../domain/bucket.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { firstIdAt, shownAtOf } from "../domain/token.ts";
-import type { Assignment, Bar, Bucket, Counts, Lift } from "../protocol/answers.ts";
-import type { Measurement } from "../rpc/message.ts";
+import type { Assignment, Bar, Bucket, Lift } from "../protocol/answers.ts";
+import type { Description, Measurement } from "../rpc/message.ts";
 import { maturity } from "./maturity.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
@@ -13,7 +13,12 @@ const RECENT = 20;
 const QUANTILE = 1.959963984540054;
 
 /** Metrics of a model, as `GET /v1/models/:model/metrics` returns them. */
-export function measure(store: LearnerStore, config: ModelConfig, counts: Counts, now: number): Measurement {
+export function measure(
+  store: LearnerStore,
+  config: ModelConfig,
+  { counts, encoding }: Pick<Description, "counts" | "encoding">,
+  now: number,
+): Measurement {
   const windowMs = config.window.ms;
   const { version, at } = store.published;
   return {
@@ -24,6 +29,7 @@ export function measure(store: LearnerStore, config: ModelConfig, counts: Counts
     now,
     windowMs,
     counts,
+    encoding,
     snapshot: at === null ? null : { version, publishedAt: at, ageMs: Math.max(0, now - at) },
     lagMs: store.lagMs,
     bucketMs: bucketMs(windowMs),

@@ -1,12 +1,12 @@
 import { auditedAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "../domain/bucket.ts";
 import type { ModelConfig } from "../domain/model.ts";
-import { encodePublication } from "../domain/publication.ts";
+import { KV_WRITE_MS, publishesAt } from "../domain/publication.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { auditDue, closeDue } from "./closing.ts";
 import type { LiveModel } from "./live-model.ts";
-import { publicationOf } from "./publishing.ts";
+import type { Publisher } from "./publishing.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** Time before a failed task runs again. */
@@ -17,6 +17,7 @@ export interface Kept {
   readonly store: LearnerStore;
   readonly config: ModelConfig;
   readonly live: LiveModel;
+  readonly publisher: Publisher;
 }
 
 /** The tasks of a model that time makes due: publish, close, audit and prune. One alarm serves them all. */
@@ -77,7 +78,8 @@ export class Upkeep {
    */
   async arm(shownAt?: number, notBefore = 0): Promise<void> {
     const overdue = this.#alarmAt !== undefined && this.#alarmAt < Date.now() - RETRY_MS;
-    const soonest = shownAt === undefined ? 0 : Math.min(closesAt(shownAt, this.timing()), Date.now() + this.#kept().config.publish.ms);
+    const publishesAt = this.#publishesAt() ?? Number.POSITIVE_INFINITY;
+    const soonest = shownAt === undefined ? 0 : Math.min(closesAt(shownAt, this.timing()), publishesAt);
     if (shownAt !== undefined && this.#alarmAt !== undefined && !overdue && this.#alarmAt <= soonest) return;
     const due = this.#nextDue();
     if (due === undefined) return;
@@ -99,7 +101,7 @@ export class Upkeep {
     this.#alarmAt = undefined;
   }
 
-  /** Publishes a change at once. If KV fails, the alarm publishes it again. */
+  /** Publishes a change at once: to isolates that ask the learner, and to KV. If KV fails, the alarm publishes it again. */
   async publishNow(): Promise<void> {
     await this.#publish().catch(report);
     await this.arm();
@@ -117,8 +119,8 @@ export class Upkeep {
     const { store, config } = this.#kept();
     const timing = this.timing();
     const due: number[] = [];
-    const { version, at } = store.published;
-    if (version < store.seq) due.push((at ?? 0) + config.publish.ms);
+    const published = this.#publishesAt();
+    if (published !== undefined) due.push(published);
     const open = store.oldestSince(store.watermark);
     if (open !== undefined) due.push(closesAt(open, timing));
     const unaudited = store.oldestSince(store.audited);
@@ -128,20 +130,36 @@ export class Upkeep {
     return due.length > 0 ? Math.min(...due) : undefined;
   }
 
-  async #publishIfDue(): Promise<void> {
+  #publishesAt(): number | undefined {
     const { store, config } = this.#kept();
-    const { version, at } = store.published;
-    if (version < store.seq && Date.now() >= (at ?? 0) + config.publish.ms) await this.#publish();
+    const { published, offered, seq } = store;
+    // A kept snapshot that KV does not have is due as soon as KV takes it.
+    return offered > published.version ? (published.at ?? 0) + KV_WRITE_MS : publishesAt(published, seq, config);
   }
 
-  /** Keeps a snapshot, puts it into KV, then notes it as published. After an interruption, each step can be repeated. */
-  #publish(): Promise<void> {
+  async #publishIfDue(): Promise<void> {
+    const due = this.#publishesAt();
+    if (due !== undefined && Date.now() >= due) await this.#publish();
+  }
+
+  /**
+   * Keeps a snapshot, which isolates may take from now on, puts it into KV, then notes it as published. After an interruption, each
+   * step can be repeated.
+   */
+  async #publish(): Promise<void> {
+    await this.#kept().live.snapshot();
     return this.inTurn(async () => {
-      const { store, live } = this.#kept();
+      const { version, at } = this.#kept().store.published;
+      // The turn before has published this change too.
+      if (version === this.#kept().store.seq) return;
+      const passed = Math.abs(Date.now() - (at ?? 0));
+      if (passed < KV_WRITE_MS) await scheduler.wait(KV_WRITE_MS - passed);
+      const { store, live, publisher } = this.#kept();
       await live.snapshot();
-      const publication = publicationOf(store, Date.now());
-      await new PublicationStore(this.#env.EVENTS).put(await encodePublication(publication), publication);
-      store.transact(() => store.setPublished(publication.version, publication.publishedAt));
+      const { publication, bytes } = await publisher.newest();
+      await new PublicationStore(this.#env.EVENTS).put(bytes, publication);
+      // Not the time of encoding, because KV counts from its write.
+      store.transact(() => store.setPublished(publication.version, Date.now()));
     });
   }
 

@@ -1,6 +1,6 @@
 import type { ModelBody } from "../protocol/schema.ts";
 
-/** Descriptions of a model's options. Changing one of `policy`, `options`, `window`, `reward`, `encoder`, `seed`, `goals` and `shadows` needs a reset. */
+/** Descriptions of a model's options. Changing one of `policy`, `options`, `window`, `reward`, `encoder`, `seed`, `goals` and `shadows` needs a reset. An option that a PUT leaves out keeps its stored value. */
 export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   policy: "Id of a policy; default delay-lin-ts.",
   options: "Options of the policy, at most six levels deep.",
@@ -17,12 +17,12 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   greedy: "Ranks by the mean alone; default false.",
   holdout: "Share of uniformly random decisions as a control, up to 0.5; default 0.",
   minimumShare: "Least probability of each candidate at the first place, up to 0.5; default 0.",
-  defaultAction: "Action that is served when no candidate is left.",
+  defaultAction: "Action that is served when no candidate is left; null for none.",
   limits:
     "Most impressions in open buckets (default 200,000), most bytes stored (default 2e9), and most deferred impressions (default 10,000; those of pages are refused from half of it on). From three quarters of one of the first two on, the model keeps a sample of its impressions. Deferred impressions over the limit get 429.",
   deferral: "How long a deferred impression waits to be shown, up to a day; default one hour.",
   retention: "How long rows of the event log are kept after their bucket closes, from a day to 366 days; default 30 days.",
-  publish: "Least time between two publications; default one minute.",
+  publish: "How long a change may wait for its publication; default two minutes. A young model publishes sooner, at most once a second.",
   local:
     "Whether pages may take publications with a publishable key, decide themselves and register their impressions. Linear policies only; default false.",
   pageActions: "Whether a publishable key may name actions outside the catalogue, with features inside the unit ball; default false.",

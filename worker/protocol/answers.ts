@@ -18,6 +18,21 @@ const arm = v.pipe(
   v.description("policy: chosen by the policy. holdout: uniform control. default: no candidate was left."),
 );
 
+const encoding = v.pipe(
+  v.nullable(
+    v.strictObject({
+      dimension: count,
+      exact: v.pipe(count, v.description("Components of a single term.")),
+      shared: v.pipe(count, v.description("Categories of the catalogue without room for a component of their own.")),
+      alike: v.pipe(
+        v.array(v.array(v.string())),
+        v.description("Groups of actions with equal vectors: the model learns one rate for each."),
+      ),
+    }),
+  ),
+  v.description("How well the encoder tells the actions of the catalogue apart. Null if features are arrays of numbers."),
+);
+
 const counts = v.strictObject({
   impressions: v.pipe(count, v.description("All shown impressions: pending, converted, retracted and expired.")),
   fromPages: v.pipe(count, v.description("Impressions that came with a publishable key.")),
@@ -50,9 +65,11 @@ export const model = v.strictObject({
   encoder: v.pipe(
     v.nullable(
       v.strictObject({
+        version: v.literal(2),
         dimension: count,
         numeric: v.optional(v.record(v.string(), v.strictObject({ min: number, max: number }))),
         interactions: v.optional(v.union([v.literal("all"), v.array(v.strictTuple([v.string(), v.string()]))])),
+        vocabulary: v.optional(v.array(v.strictTuple([v.string(), v.string()]))),
       }),
     ),
     v.description("Null if features are arrays of numbers."),
@@ -92,11 +109,15 @@ export const model = v.strictObject({
     ),
   ),
   actions: v.pipe(count, v.description("Size of the catalogue.")),
+  encoding,
   bytes: v.pipe(count, v.description("Size of all stored data.")),
   digest: v.pipe(v.string(), v.description("Digest of the learnt state. The same events give the same digest in any order.")),
   modelVersion: count,
   published: v.nullable(v.strictObject({ version: whole, at: time })),
   kept: v.pipe(v.array(count), v.description("Versions that a rollback can restore, newest first.")),
+  defaults: v.optional(
+    v.pipe(count, v.description("Version of the defaults that the model was created with. Absent if it is older than these versions.")),
+  ),
   conversionRate: v.pipe(
     v.nullable(share),
     v.description("Share of impressions that converted, among those whose window has closed. Null while there are none."),
@@ -211,6 +232,7 @@ export const metrics = v.strictObject({
   now: time,
   windowMs: count,
   counts,
+  encoding,
   snapshot: v.nullable(v.strictObject({ version: whole, publishedAt: time, ageMs: count })),
   lagMs: v.pipe(v.nullable(count), v.description("Time from showing the newest impression to registering it.")),
   bucketMs: count,
@@ -233,7 +255,9 @@ export const metrics = v.strictObject({
         ),
         silence: v.pipe(
           v.strictObject({ since: time, expected: number, chance: share, alarm: v.boolean() }),
-          v.description("Expected conversions since the last arrival, and the chance of none if delivery works."),
+          v.description(
+            "Expected conversions since the last arrival, and the chance of none if delivery works. The alarm also allows for the rhythm of arrivals.",
+          ),
         ),
       }),
     ),
@@ -285,6 +309,7 @@ export type ModelBody = Body<typeof model>;
 /** The experiment group of a decision. */
 export type Assignment = v.InferOutput<typeof arm>;
 export type Counts = ModelBody["counts"];
+export type Encoding = NonNullable<ModelBody["encoding"]>;
 export type Imported = Body<typeof imported>;
 export type Rollback = Body<typeof rollback>;
 export type Explanation = Body<typeof impression>;

@@ -122,7 +122,7 @@ export const modelBody = strictObject({
   greedy: v.optional(v.boolean()),
   holdout: v.optional(share(0.5)),
   minimumShare: v.optional(share(0.5)),
-  defaultAction: v.optional(actionId),
+  defaultAction: v.optional(v.nullable(actionId)),
   limits: v.optional(
     strictObject({
       open: v.optional(wholeNumber(1, 10_000_000)),

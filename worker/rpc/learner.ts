@@ -1,5 +1,6 @@
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { KeyHashes } from "../domain/join-key.ts";
+import type { Edition } from "../domain/publication.ts";
 import type { Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, Features, ModelBody } from "../protocol/schema.ts";
 import type { LogRow } from "./log-row.ts";
@@ -53,6 +54,8 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   estimates(context?: Features): Answered<readonly Message.Estimate[]>;
   /** The newest publication, for an isolate that finds none in KV. */
   publication(): Answered<Uint8Array<ArrayBuffer>>;
+  /** The newest publication, for an isolate that holds an earlier one. Null if there is none, or many isolates ask at the moment. */
+  publicationAfter(held: Edition): Answered<Uint8Array<ArrayBuffer> | null>;
   /** State of the served policy. It takes no place among the kept snapshots. */
   snapshot(): Answered<{ readonly version: number; readonly bytes: Uint8Array }>;
   /** Sets a lost alarm again, and closes buckets that only KV knows of. */

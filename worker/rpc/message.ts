@@ -61,8 +61,9 @@ export interface Measurement extends Omit<Answers.Metrics, "recent"> {
   readonly recent: readonly (Answers.RecentImpression & { readonly sampling: number })[];
 }
 
-/** The answer to a registration: the version of the newest publication, and the sampling in force. */
+/** The answer to a registration: generation and version of the newest publication, and the sampling in force. */
 export interface Registry {
+  readonly generation: number;
   readonly newest: number;
   readonly sampling: Sampling;
 }
@@ -127,8 +128,8 @@ export interface LogHead {
   /** Number of the lines that follow. */
   readonly lines: number;
   readonly exportedAt: number;
-  /** Digest of the state at the model's version. */
-  readonly digest: string;
+  /** Digest of the state at the model's version. Null if an earlier version of the worker wrote the state. */
+  readonly digest: string | null;
 }
 
 export type Explanation = Omit<Answers.Explanation, "impressionId">;

@@ -68,8 +68,10 @@ export class CandidateBatches {
   readonly #all: GaussianProcess;
   readonly #posterior: HallucinatedPosterior;
   readonly #acquisition: Acquisition;
-  /** (C^2 - 1) times the noise variance. Divided by a variance it is the length of a batch. */
-  readonly #budget: number;
+  /** Whether the length of a batch leaves out the noise variance. */
+  readonly #raw: boolean;
+  /** C^2 - 1. Times the noise variance and divided by a variance it is the length of a batch. */
+  readonly #growth: number;
   #evaluations = 0;
   #remaining = 0;
   /** The choice of the running batch. Between batches, the choice of the next one, kept until something changes. */
@@ -77,10 +79,12 @@ export class CandidateBatches {
 
   constructor(core: Core, settings: ParsedGaussianProcess, batches: Batching, acquisition: Acquisition) {
     this.#all = new GaussianProcess(core, settings);
-    this.#posterior = new HallucinatedPosterior(new GaussianProcess(core, settings), this.#all);
+    const another = (): GaussianProcess => new GaussianProcess(core, settings);
+    this.#posterior = new HallucinatedPosterior(another(), this.#all, settings.refit?.pending ? another : undefined);
     this.domain = this.#all.domain as Domain;
     this.#acquisition = acquisition;
-    this.#budget = (batches.threshold * batches.threshold - 1) * (batches.batchRule === "raw" ? 1 : settings.noiseVariance);
+    this.#raw = batches.batchRule === "raw";
+    this.#growth = batches.threshold * batches.threshold - 1;
   }
 
   /** The candidate of the running batch, or between batches of a batch that begins now. */
@@ -100,7 +104,8 @@ export class CandidateBatches {
     const { index, score, mean, deviation, multiplier } = this.#acquisition(this.#posterior, evidence);
     // Line 4, with B_h of at least 1.
     const variance = deviation * deviation;
-    const length = this.#budget === 0 ? 1 : Math.min(Math.max(1, Math.floor(this.#budget / variance)), LONGEST_BATCH);
+    const budget = this.#growth * (this.#raw ? 1 : this.#all.hyperparameters.noiseVariance);
+    const length = budget === 0 ? 1 : Math.min(Math.max(1, Math.floor(budget / variance)), LONGEST_BATCH);
     return { index, score, mean, width: multiplier * deviation, length };
   }
 

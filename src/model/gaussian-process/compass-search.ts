@@ -5,8 +5,8 @@ export interface CompassSearch {
   readonly start: readonly number[];
   /** For each coordinate the values of a coarse grid, which is searched after the start. */
   readonly grid: readonly (readonly number[])[];
-  /** Greatest size of a coordinate. */
-  readonly bound: number;
+  /** Greatest size of each coordinate. */
+  readonly bounds: readonly number[];
   /** The search ends when the step is at most this. */
   readonly leastStep: number;
   /** The coordinate to try after a step to a better point. */
@@ -24,12 +24,12 @@ const MOST_VALUES = 300;
  * It starts from the best point of a coarse grid, and steps along the coordinates while that increases the value. If no step
  * does, it halves the step. The first step is log 2. Deterministic.
  */
-export function compassSearch(core: Core, { start, grid, bound, leastStep, afterStep, value }: CompassSearch): readonly number[] {
+export function compassSearch(core: Core, { start, grid, bounds, leastStep, afterStep, value }: CompassSearch): readonly number[] {
   let best = start;
   let bestValue = value(start, Number.NEGATIVE_INFINITY);
   let values = 1;
   const attempt = (point: readonly number[]): boolean => {
-    if (values >= MOST_VALUES || point.some((coordinate) => Math.abs(coordinate) > bound)) return false;
+    if (values >= MOST_VALUES || point.some((coordinate, i) => Math.abs(coordinate) > bounds[i])) return false;
     values++;
     const pointValue = value(point, bestValue);
     if (!(pointValue > bestValue)) return false;

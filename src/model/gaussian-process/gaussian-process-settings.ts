@@ -1,4 +1,4 @@
-import { finiteNumber, oneOf, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "../../argument.ts";
+import { finiteNumber, flag, oneOf, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "../../argument.ts";
 import { type DomainSettings, parsePoints } from "../domain.ts";
 import { type Kernel, kernelSpec, parseKernel, squaredExponential } from "./kernel.ts";
 
@@ -14,8 +14,25 @@ export interface GaussianProcessSettings {
   readonly capacity?: number;
   /** A fixed set of points to choose among, instead of candidates. Scoring all of them again costs O(k n). */
   readonly domain?: DomainSettings | null;
-  /** After every `every` impressions, maximises the marginal likelihood of the known rewards over the kernel. Default: never. */
-  readonly refit?: { readonly every: number; readonly method?: "marginal-likelihood" } | null;
+  /** Maximises the marginal likelihood of rewards over the kernel, from time to time. Default: never. */
+  readonly refit?: RefitSettings | null;
+}
+
+/** When and how a Gaussian process fits its hyper-parameters. */
+export interface RefitSettings {
+  /** Impressions between two fits. */
+  readonly every: number;
+  readonly method?: "marginal-likelihood";
+  /** The last impression after which there is a fit. Default: there is no last one. */
+  readonly until?: number;
+  /** Whether the noise variance is fitted too. Default: it stays `noiseVariance`. */
+  readonly noise?: boolean;
+  /**
+   * Whether a fit takes pending impressions for known ones, with the reward by which the policy counts them: zero ("gp-ucb-sdf",
+   * "gp-ts-sdf"), or the present mean ("gp-bucb", "gp-bts", "gp-ei", MINI-META). Default: it leaves them out. Policies that ignore
+   * pending impressions ignore this.
+   */
+  readonly pending?: boolean;
 }
 
 export type ParsedGaussianProcess = Required<GaussianProcessSettings>;
@@ -42,11 +59,16 @@ export function parseGaussianProcess(options: GaussianProcessSettings, others: r
   };
 }
 
-function parseRefit(value: NonNullable<GaussianProcessSettings["refit"]>): { every: number; method: "marginal-likelihood" } {
-  onlyKeys("refit", record("refit", value), ["every", "method"]);
+function parseRefit(value: RefitSettings): RefitSettings {
+  const { every, method = "marginal-likelihood", until, noise, pending } = value;
+  onlyKeys("refit", record("refit", value), ["every", "method", "until", "noise", "pending"]);
   return {
-    every: wholeNumber("refit.every", value.every, 1),
-    method: oneOf("refit.method", value.method ?? "marginal-likelihood", ["marginal-likelihood"]),
+    every: wholeNumber("refit.every", every, 1),
+    method: oneOf("refit.method", method, ["marginal-likelihood"] as const),
+    // Options that are absent stay absent, as in the configurations of models that were created before there were these.
+    ...(until !== undefined && { until: wholeNumber("refit.until", until, 1) }),
+    ...(noise !== undefined && { noise: flag("refit.noise", noise) }),
+    ...(pending !== undefined && { pending: flag("refit.pending", pending) }),
   };
 }
 

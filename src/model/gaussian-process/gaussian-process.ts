@@ -1,16 +1,26 @@
 import type { Core, KernelSpec } from "../../core/core.ts";
-import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
+import { CoreProcess, type CoreRows, INITIAL_ROWS } from "../../core/core-process.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { Domain } from "../domain.ts";
 import type { AppendedPoint, Draws, JointPosterior, Moments, PathwisePosterior, Posterior } from "../posterior.ts";
 import { DomainMoments, momentsOf } from "./domain-moments.ts";
 import { DomainRows } from "./domain-rows.ts";
-import type { ParsedGaussianProcess } from "./gaussian-process-settings.ts";
+import type { ParsedGaussianProcess, RefitSettings } from "./gaussian-process-settings.ts";
 import { kernelSpec } from "./kernel.ts";
 import { LikelihoodSearch } from "./likelihood-search.ts";
 
+/** Greatest factor on the initial noise variance, and on its inverse, in a fit. */
+const MOST_UNITS = 4096;
+
 /** Impressions of a group that are counted one by one: 10 ms. */
 const MOST_SINGLE = 65_536;
+
+/** Hyper-parameters that a fit sets. */
+interface FittedHyperparameters {
+  readonly variance: number;
+  readonly lengthscale: Float64Array;
+  readonly noiseVariance?: number;
+}
 
 /**
  * Gaussian-process regression over unique points, each with a count of impressions and a sum of rewards.
@@ -29,10 +39,12 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
   readonly #process: CoreProcess;
   readonly #rows: DomainRows | null;
   readonly #capacity: number;
-  readonly #refitEvery: number;
+  readonly #refits: RefitSettings | null;
   readonly #likelihoods: LikelihoodSearch;
   readonly #initial: KernelSpec;
+  readonly #initialNoise: number;
   #kernel: KernelSpec;
+  #noiseVariance: number;
   /** The greatest prior deviation in the domain, and its kernel. */
   #prior: { readonly kernel: KernelSpec; readonly deviation: number } | undefined;
   #impressions = 0;
@@ -41,10 +53,12 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     this.dimension = options.dimension;
     this.#core = core;
     this.#capacity = options.capacity;
-    this.#refitEvery = options.refit?.every ?? 0;
+    this.#refits = options.refit;
+    this.#initialNoise = options.noiseVariance;
+    this.#noiseVariance = options.noiseVariance;
     this.#initial = kernelSpec(options.kernel, options.dimension);
     this.#kernel = this.#initial;
-    this.#likelihoods = new LikelihoodSearch(core, options.noiseVariance);
+    this.#likelihoods = new LikelihoodSearch(core, options.noiseVariance, options.refit?.noise === true);
     this.#process = new CoreProcess(core, this.#kernel, options.noiseVariance, Math.min(options.capacity, INITIAL_ROWS));
     this.domain = options.domain && new Domain(options.domain);
     this.#rows = this.domain && new DomainRows(this.domain, this.#process);
@@ -69,6 +83,12 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
   /** The present lengthscales and variance, after refits. */
   get kernel(): { readonly lengthscale: Float64Array; readonly variance: number } {
     return this.#kernel;
+  }
+
+  /** The present kernel and noise variance, to be adopted by another process. */
+  get hyperparameters(): Required<FittedHyperparameters> {
+    const { variance, lengthscale } = this.#kernel;
+    return { variance, lengthscale, noiseVariance: this.#noiseVariance };
   }
 
   /** The greatest deviation in the domain before any impression. **Cost:** O(k d), once for each kernel. */
@@ -128,6 +148,18 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     if (rows.crowded) this.#merge(rows);
     rows.append(place, features);
     return place;
+  }
+
+  /** The impressions and rewards, in views that hold until the next change. A point of a domain may have several rows. */
+  get rows(): CoreRows {
+    return this.#process.state();
+  }
+
+  /** Replaces all impressions and rewards. **Cost:** O(n^3). */
+  replace(rows: CoreRows): void {
+    this.#process.replace(rows);
+    this.#rows?.reindex();
+    this.#likelihoods.reset(rows.counts.reduce((sum, count) => sum + count, 0));
   }
 
   /** The slot of a point: its own, or the nearest one if the point was merged or forgotten. -1 if there is no point. */
@@ -243,42 +275,71 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     return this.#process.informationGain;
   }
 
-  /** Counts an impression for the refit schedule, whether or not it was appended here. Refits when due, and returns whether it did. */
-  elapse(): boolean {
+  /**
+   * Counts an impression for the refit schedule, whether or not it was appended here. Refits when due, and returns whether it did.
+   * `refit`: what to do then, default the refit of this process.
+   */
+  elapse(refit: () => void = () => this.refit()): boolean {
     this.#impressions++;
-    const due = this.#refitEvery > 0 && this.#impressions % this.#refitEvery === 0;
-    if (due) this.refit();
+    const { every, until = Number.MAX_SAFE_INTEGER } = this.#refits ?? { every: 0 };
+    const due = every > 0 && this.#impressions % every === 0 && this.#impressions <= until;
+    if (due) refit();
     return due;
   }
 
   /**
    * Sets the variance and the lengthscales (which keep their ratios) to a maximum of the log marginal likelihood, by a compass
-   * search on their logarithms within a factor of 64 of the initial values.
+   * search on their logarithms within a factor of 64 of the initial values. With `refit.noise` also the noise variance: the search is
+   * then on the ratio of the variance to the noise, within a factor of 4096.
    *
    * Deterministic. **Cost:** about 40 factors of O(n^3) / 3; half of that if rewards were only added since the last refit.
    */
   refit(): void {
     const { lengthscale, variance } = this.#initial;
-    const start = [this.#kernel.lengthscale[0] / lengthscale[0], this.#kernel.variance / variance];
-    const setKernel = (scale: number, factor: number): void =>
-      this.adopt({ variance: variance * factor, lengthscale: lengthscale.map((value) => value * scale) });
+    const noise = this.#initialNoise;
+    const unit = noise / this.#noiseVariance;
+    const start = [this.#kernel.lengthscale[0] / lengthscale[0], (unit * this.#kernel.variance) / variance];
+    const setKernel = (scale: number, factor: number, units = 1): void =>
+      this.adopt({
+        variance: variance * factor * units,
+        lengthscale: lengthscale.map((value) => value * scale),
+        noiseVariance: noise * units,
+      });
+    // Bounds from earlier searches hold for a fixed noise.
+    if (this.#refits?.noise) this.#likelihoods.reset();
     const [scale, factor] = this.#likelihoods.maximum(start, (scale, factor) => {
       setKernel(scale, factor);
-      return this.logMarginalLikelihood();
+      return this.#refits?.noise ? this.#overNoise().likelihood : this.logMarginalLikelihood();
     });
     setKernel(scale, factor);
+    if (this.#refits?.noise) setKernel(scale, factor, this.#overNoise().units);
+  }
+
+  /**
+   * The factor on variance and noise together that maximises the log marginal likelihood, and the likelihood there. The rewards are
+   * normal with covariance `units` times the present one, so it is the mean of the n squares of whitened rewards.
+   */
+  #overNoise(): { readonly units: number; readonly likelihood: number } {
+    const n = this.#likelihoods.rewards;
+    const likelihood = this.logMarginalLikelihood();
+    if (n === 0) return { units: 1, likelihood };
+    const quadratic = -2 * (likelihood + this.informationGain()) - n * this.#core.log(2 * Math.PI * this.#noiseVariance);
+    const units = Math.min(Math.max(quadratic / n, 1 / MOST_UNITS), MOST_UNITS);
+    return { units, likelihood: likelihood + quadratic / 2 - quadratic / (2 * units) - (n / 2) * this.#core.log(units) };
   }
 
   /** Takes over the hyper-parameters of another process. **Cost:** O(n^3). */
-  adopt({ variance, lengthscale }: { readonly variance: number; readonly lengthscale: Float64Array }): void {
+  adopt({ variance, lengthscale, noiseVariance = this.#noiseVariance }: FittedHyperparameters): void {
     const kernel = { ...this.#initial, variance, lengthscale };
-    this.#process.setKernel(kernel);
+    this.#process.setKernel(kernel, noiseVariance);
     this.#kernel = kernel;
+    this.#noiseVariance = noiseVariance;
   }
 
   save(writer: SnapshotWriter): void {
     const { points, counts, sums, squares, factor } = this.#process.state();
     writer.numbers([this.#kernel.variance, squares, this.#impressions], this.#kernel.lengthscale, counts, sums, points, factor);
+    if (this.#refits?.noise) writer.numbers([this.#noiseVariance]);
   }
 
   load(reader: SnapshotReader): void {
@@ -292,7 +353,9 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     const sums = reader.numbers(n);
     const points = reader.view(n * this.dimension);
     const factor = reader.view((n * (n + 1)) / 2);
-    this.adopt({ variance, lengthscale });
+    const [noiseVariance] = this.#refits?.noise ? reader.numbers(1) : [this.#initialNoise];
+    if (!(noiseVariance > 0)) throw malformed();
+    this.adopt({ variance, lengthscale, noiseVariance });
     this.#process.load({ points, counts, sums, squares, factor });
     this.#impressions = impressions;
     this.#likelihoods.reset(counts.reduce((sum, count) => sum + count, 0));

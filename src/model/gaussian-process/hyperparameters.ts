@@ -72,7 +72,9 @@ export function mostProbable(core: Core, median: KernelSpec, context: number, ev
   const groups = context > 0 && context < median.lengthscale.length ? 2 : 1;
   const start = Array<number>(groups + 1).fill(0);
   const grid = start.map(() => [-core.log(4), 0, core.log(4)]);
-  return at(compassSearch(core, { start, grid, bound: FARTHEST, leastStep: LEAST_STEP, afterStep: "next", value: density }));
+  return at(
+    compassSearch(core, { start, grid, bounds: start.map(() => FARTHEST), leastStep: LEAST_STEP, afterStep: "next", value: density }),
+  );
 }
 
 /** The median kernel times e^logs: first the lengthscales (of the context, then of the action, if it has both), then the variance. */

@@ -7,6 +7,15 @@ interface Known {
   readonly rewards: number;
 }
 
+/** Where a variance is searched: the greatest factor, and the powers of 8 that are tried at once. */
+interface Range {
+  readonly most: number;
+  readonly grid: readonly number[];
+}
+const VARIANCE: Range = { most: 64, grid: [-1, 0, 1] };
+/** Rewards without noise, and rewards that are all noise, are both common. */
+const RATIO: Range = { most: 4096, grid: [-2, -1, 0, 1, 2] };
+
 /** A step of 0.02 changes a lengthscale by 2 %, well inside its posterior spread. */
 const LEAST_STEP = 0.02;
 /** Relative tolerance for rounding in two sums of logarithms. */
@@ -21,6 +30,7 @@ const SLACK = 1e-9;
  */
 export class LikelihoodSearch {
   readonly #core: Core;
+  readonly #range: Range;
   /** Log density of the noise at its centre. */
   readonly #most: number;
   /** By logarithms of scale and variance: the results of this search, and those of the one before. */
@@ -30,9 +40,16 @@ export class LikelihoodSearch {
   /** Slot of the newest reward, if it is a zero that no search has counted; otherwise -1. */
   #newest = -1;
 
-  constructor(core: Core, noiseVariance: number) {
+  /** `fitsNoise`: whether the likelihood is one whose noise has been fitted. The variance is then one in units of the noise. */
+  constructor(core: Core, noiseVariance: number, fitsNoise: boolean) {
     this.#core = core;
+    this.#range = fitsNoise ? RATIO : VARIANCE;
     this.#most = -0.5 * core.log(2 * Math.PI * noiseVariance);
+  }
+
+  /** Rewards so far, zeros included. */
+  get rewards(): number {
+    return this.#rewards;
   }
 
   /** `count` rewards of 0 were added at a slot. */
@@ -55,8 +72,8 @@ export class LikelihoodSearch {
   }
 
   /**
-   * The scale of the lengthscales and of the variance, each within a factor of 64 of 1, that maximises a log likelihood.
-   * `likelihood` is called with both. The results of the search before the last one are dropped.
+   * The scale of the lengthscales, within a factor of 64 of 1, and of the variance that maximise a log likelihood. `likelihood` is
+   * called with both. The results of the search before the last one are dropped.
    */
   maximum(start: readonly number[], likelihood: (scale: number, variance: number) => number): readonly number[] {
     const core = this.#core;
@@ -65,8 +82,8 @@ export class LikelihoodSearch {
     this.#newest = -1;
     const logs = compassSearch(core, {
       start: start.map((each) => core.log(each)),
-      grid: [[-2, -1, 0, 1, 2].map((each) => each * core.log(4)), [-1, 0, 1].map((each) => each * core.log(8))],
-      bound: core.log(64),
+      grid: [[-2, -1, 0, 1, 2].map((each) => each * core.log(4)), this.#range.grid.map((each) => each * core.log(8))],
+      bounds: [core.log(64), core.log(this.#range.most)],
       leastStep: LEAST_STEP,
       afterStep: "first",
       value: (point, toBeat) => this.#exceeding(toBeat, point.join(), () => likelihood(core.exp(point[0]), core.exp(point[1]))),

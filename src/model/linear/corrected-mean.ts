@@ -1,18 +1,20 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
-import type { MaturedSums } from "./delay-correction.ts";
+import type { MaturedSums, Terms } from "./delay-correction.ts";
 import type { Ridge } from "./ridge.ts";
-import { triangle } from "./vector.ts";
 
-/** A regression to solve, and the standard deviation of a reward. */
-type Regression = Pick<MaturedSums, "gram" | "moment"> & { readonly spread: number };
+/** A regression to solve, the latent value that it starts from, and the standard deviation of a reward. */
+type Regression = Pick<MaturedSums, "gram" | "moment"> & { readonly spread: number; readonly level: number };
+
+/** Growth of impressions from one solution to the next, at intervals above 1. */
+const GROWTH = 1 / 64;
 
 /**
  * The coefficients of a mean that comes from other sums than the posterior, which gives the variance.
  *
  * Solving them costs O(d^3). At interval 1 a change makes them stale and the next reader solves them, so they depend on the sums
- * alone. At a greater interval they are solved after that many impressions. In between, a reward moves them as in any ridge
- * regression.
+ * alone. At a greater interval they are solved after that many impressions, and later whenever impressions have grown by a
+ * sixty-fourth. In between, impressions and rewards move them as in any ridge regression, in which an impression counts wholly at once.
  */
 export class CorrectedMean {
   readonly #posterior: Ridge;
@@ -22,51 +24,68 @@ export class CorrectedMean {
   /** Impressions at the last solution. */
   #solvedAt = 0;
   #spread: number;
-  /** Coefficients minus those of the posterior: d. Undefined after a change. */
-  #shift: Float64Array | undefined;
+  #level: number;
+  /** Theta of the mean, and theta minus that of the posterior: d each. Undefined after a change. */
+  #derived: { readonly coefficients: Float64Array; readonly shift: Float64Array } | undefined;
+  /** Theta of the mean from a publication, which has no sums to solve. */
+  #published: Float64Array | undefined;
 
-  /** `solved`: an empty ridge, which the mean owns. `spread`: used until the first solution. */
-  constructor(posterior: Ridge, solved: Ridge, interval: number, spread: number, regression: () => Regression) {
+  /** `solved`: an empty ridge, which the mean owns. `regression`: of the present sums. */
+  constructor(posterior: Ridge, solved: Ridge, interval: number, regression: () => Regression) {
     this.#posterior = posterior;
     this.#solved = solved;
     this.#interval = interval;
-    this.#spread = spread;
     this.#regression = regression;
+    ({ spread: this.#spread, level: this.#level } = regression());
   }
 
   /** Call it when the posterior has counted an impression. `halved`: whether all sums were halved as well. */
-  appended(impressions: number, halved: boolean): void {
-    this.#shift = undefined;
-    if (this.#interval === 1 || !(halved || impressions >= this.#solvedAt + this.#interval)) return;
-    this.#solve();
-    this.#solvedAt = impressions;
+  appended({ features, weighted, offsets }: Terms, impressions: number, halved: boolean): void {
+    this.#derived = undefined;
+    if (this.#interval === 1) return;
+    if (halved || impressions >= this.#solvedAt + Math.max(this.#interval, this.#solvedAt * GROWTH)) {
+      this.#solve();
+      this.#solvedAt = impressions;
+      return;
+    }
+    this.#solved.append(weighted);
+    if (offsets.length === 0) return;
+    this.#solved.reward({ features: offsets }, 1, 0);
+    this.#solved.reward({ features }, 0, this.#level);
   }
 
   /** Call it when the posterior has replaced a reward. */
   reward(point: AppendedPoint, reward: number, previous: number): void {
     this.#solved.reward(point, reward, previous);
-    this.#shift = undefined;
+    this.#derived = undefined;
   }
 
   #solve(): void {
-    const { gram, moment, spread } = this.#regression();
+    const { gram, moment, spread, level } = this.#regression();
     this.#solved.replace(gram, moment);
     this.#spread = spread;
+    this.#level = level;
   }
 
-  #derive(): Float64Array {
-    if (!this.#shift) {
-      if (this.#interval === 1) this.#solve();
+  #derive() {
+    if (!this.#derived) {
+      if (this.#interval === 1 && !this.#published) this.#solve();
+      const coefficients = this.#published ?? this.#solved.estimate();
       const plain = this.#posterior.estimate();
-      this.#shift = this.#solved.estimate().map((each, i) => each - plain[i]);
+      this.#derived = { coefficients, shift: coefficients.map((each, i) => each - plain[i]) };
     }
-    return this.#shift;
+    return this.#derived;
   }
 
   /** Theta of the mean: d. */
   get coefficients(): Float64Array {
+    return this.#derive().coefficients;
+  }
+
+  /** The mean of a point without features. */
+  get level(): number {
     this.#derive();
-    return this.#solved.estimate();
+    return this.#level;
   }
 
   /** Standard deviation of a reward. The posterior's deviations are in units of it. */
@@ -77,34 +96,45 @@ export class CorrectedMean {
 
   /** Turns scores by the posterior's mean into scores by this mean, in place. **Shapes:** k, of `points` k x d. */
   correct(scores: Float64Array, points: Float64Array): Float64Array {
-    const shift = this.#derive();
+    const { shift } = this.#derive();
     const d = shift.length;
     for (let row = 0; row < scores.length; row++) {
       let sum = 0;
       for (let i = 0, at = row * d; i < d; i++) sum += shift[i] * points[at + i];
-      scores[row] += sum;
+      scores[row] += this.#level + sum;
     }
     return scores;
   }
 
   refactor(): void {
     this.#solved.refactor();
-    this.#shift = undefined;
+    this.#derived = undefined;
   }
 
   /** Writes nothing at interval 1: the mean then follows from the sums. */
   save(writer: SnapshotWriter): void {
     if (this.#interval === 1) return;
-    writer.numbers([this.#solvedAt, this.#spread], this.#solved.statistics());
+    writer.numbers([this.#solvedAt, this.#spread, this.#level]);
+    this.#solved.save(writer);
   }
 
   load(reader: SnapshotReader): void {
-    this.#shift = undefined;
+    this.#derived = undefined;
     if (this.#interval === 1) return;
-    [this.#solvedAt, this.#spread] = reader.numbers(2);
+    [this.#solvedAt, this.#spread, this.#level] = reader.numbers(3);
     if (this.#spread < 0) throw malformed();
-    const end = triangle(this.#posterior.dimension);
-    const sums = reader.numbers(end + this.#posterior.dimension);
-    this.#solved.replace(sums.subarray(0, end), sums.subarray(end));
+    this.#solved.load(reader);
+  }
+
+  publish(writer: SnapshotWriter): void {
+    const { coefficients } = this.#derive();
+    writer.numbers([this.#spread, this.#level], coefficients);
+  }
+
+  loadPublished(reader: SnapshotReader): void {
+    [this.#spread, this.#level] = reader.numbers(2);
+    if (this.#spread < 0) throw malformed();
+    this.#published = reader.numbers(this.#posterior.dimension);
+    this.#derived = undefined;
   }
 }

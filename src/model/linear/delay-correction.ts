@@ -6,8 +6,9 @@ import { addSquare, triangle } from "./vector.ts";
 
 /** Contribution of one impression to the sums. */
 export interface Terms {
+  /** The features times the weight of the impression. */
   readonly features: Float64Array;
-  /** The vector whose square V adds up: the features, or a multiple of them. */
+  /** The vector whose square V adds up: the features times the root of the weight. */
   readonly weighted: Float64Array;
   /** Vector that is added to the moment as far as the impression has matured: d, or empty. */
   readonly offsets: Float64Array;
@@ -19,7 +20,7 @@ export interface MaturedSums {
   readonly gram: Float64Array;
   /** sum reward x: d. Rewards arrive as they mature, so they need no F(s). */
   readonly moment: Float64Array;
-  /** sum w x: d. */
+  /** sum w x, each times its weight in V: d. */
   readonly level: Float64Array;
   /** sum w offsets: d, or empty. */
   readonly offsets: Float64Array;

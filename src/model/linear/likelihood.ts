@@ -13,8 +13,12 @@ export interface Likelihood {
   readonly noiseVariance?: number;
   /** Offsets that an impression has: d or 0. */
   readonly offsets: number;
-  /** Contribution of an impression. `impressions`: how many came before it. `estimate` computes the present theta (d). */
-  terms(features: Float64Array, impressions: number, estimate: () => Float64Array): Terms;
+  /** Contribution of an impression. `impressions`: how many came before it. `estimate` computes the present mean. */
+  terms(features: Float64Array, impressions: number, estimate: () => LatentMean): Terms;
+  /** The reward as it counts. Absent: as it is. */
+  counted?(reward: number): number;
+  /** The latent value of an impression without features. Absent: 0. */
+  level?(sums: MaturedSums): number;
   /** The right-hand side of the regression: d. */
   moment(sums: MaturedSums): Float64Array;
   /** Standard deviation of a reward, in units of the latent value. */
@@ -26,6 +30,13 @@ export interface Likelihood {
   /** Absent for a likelihood without state. */
   save?(writer: SnapshotWriter): void;
   load?(reader: SnapshotReader): void;
+}
+
+/** The latent value is level + <x, theta>. */
+export interface LatentMean {
+  readonly level: number;
+  /** theta: d. */
+  readonly coefficients: Float64Array;
 }
 
 /** Weight of the prior variance of a reward, in impressions. */
@@ -50,18 +61,28 @@ export function gaussianLikelihood(rewardVariance: number): Likelihood {
 
 /** Bound on the log-odds of an expansion, at a rate of one in a million. Within it nearly certain impressions still count. */
 const FARTHEST = 13.8;
-/** Rewards in the prior of the mean rate, which is 1/2: it has twice as many impressions. */
+/** The prior of the mean rate: half a reward of ten impressions. */
 const GUESSED_REWARD = 0.5;
+const GUESSED_IMPRESSIONS = 10;
+/** How much better than the mean an unknown action may be, in log-odds. */
+const OPTIMISM = 0.5;
+/** Log-odds as close as this to the level have its slope. */
+const CLOSE = 1e-6;
 /** Growth of impressions from one anchor to the next. */
 const ANCHORED = 1.05;
 
 /**
- * Rewards are 0 or 1, and the latent value is the log-odds of a 1.
+ * Rewards are between 0 and 1, and the latent value is the log-odds of the expected reward.
  *
- * The log-likelihood of an impression is expanded to second order once, when it is shown, about the log-odds e = <x, anchor>. With
- * p = logistic(e), its information is w = p (1 - p), and its derivative at log-odds z is y + (w e - p) - w z, where y is 1 for a
- * conversion. Each impression is then one Newton step of a regression, and sums are enough: V adds w x x^T, the moment
- * (w e - p) x. The anchor is an estimate of theta, renewed whenever impressions have grown by a twentieth.
+ * The log-likelihood of an impression is expanded to second order once, when it is shown, about the log-odds e = level + <x, anchor>.
+ * With p = logistic(e), its derivative at log-odds z is y + (w e - p) - w z, where y is the reward and w the information. Each
+ * impression is then one step of a regression, and sums are enough: V adds w x x^T, the moment (w e - p) x. The anchor is an estimate
+ * of theta, renewed whenever impressions have grown by a twentieth.
+ *
+ * Deviation: w is the greater of p (1 - p) and the slope of the rate between the level and e. Where p is nearly 0 or 1, p (1 - p) is
+ * so small that a few surprises would throw the estimate to the other end.
+ *
+ * The level is that of the mean rate so far. It is derived from the sums, so a rate far from 1/2 needs no feature of its own.
  * **Source:** the extended Kalman filter for logistic regression, as in Spiegelhalter and Lauritzen 1990.
  */
 export class BernoulliLikelihood implements Likelihood {
@@ -70,38 +91,53 @@ export class BernoulliLikelihood implements Likelihood {
   readonly noiseVariance = 1;
   readonly offsets: number;
   readonly #core: Core;
-  readonly #ridge: number;
-  #anchor: Float64Array;
+  #anchor: LatentMean;
   /** Impressions at which the anchor is renewed. */
   #due = 0;
 
-  constructor(core: Core, dimension: number, ridge: number) {
+  constructor(core: Core, dimension: number) {
     this.offsets = dimension;
     this.#core = core;
-    this.#ridge = ridge;
-    this.#anchor = new Float64Array(dimension);
+    this.#anchor = { level: 0, coefficients: new Float64Array(dimension) };
   }
 
-  terms(features: Float64Array, impressions: number, estimate: () => Float64Array): Terms {
+  terms(features: Float64Array, impressions: number, estimate: () => LatentMean): Terms {
     if (impressions >= this.#due) {
-      this.#anchor = estimate();
+      const { level, coefficients } = estimate();
+      this.#anchor = { level, coefficients: coefficients.slice() };
       this.#due = Math.ceil((impressions + 1) * ANCHORED);
     }
+    const { level, coefficients } = this.#anchor;
     // An expansion farther out would lead to a step that goes farther still.
-    const e = Math.min(Math.max(product(features, this.#anchor), -FARTHEST), FARTHEST);
+    const e = Math.min(Math.max(level + product(features, coefficients), -FARTHEST), FARTHEST);
     const p = logistic(this.#core, e);
-    const information = p * (1 - p);
+    const information = Math.max(p * (1 - p), this.#slope(e, p, level));
     const [root, offset] = [Math.sqrt(information), information * e - p];
-    return { features, weighted: features.map((each) => root * each), offsets: features.map((each) => offset * each) };
+    return {
+      features: features.map((each) => information * each),
+      weighted: features.map((each) => root * each),
+      offsets: features.map((each) => offset * each),
+    };
   }
 
-  /** Includes a prior under which the mean impression has the log-odds of the mean rate. */
-  moment({ moment, offsets, level, count, rewards }: MaturedSums): Float64Array {
-    const rate = (Math.max(rewards, 0) + GUESSED_REWARD) / (Math.max(count, rewards) + 2 * GUESSED_REWARD);
-    const square = product(level, level);
-    const usual = square > 0 ? (this.#core.log(rate / (1 - rate)) * count) / square : 0;
-    const prior = this.#ridge * usual;
-    return moment.map((each, i) => each + (offsets[i] + prior * level[i]));
+  /** Conversions of several goals count as one at most. */
+  counted(reward: number): number {
+    return Math.min(Math.max(reward, 0), 1);
+  }
+
+  /** Slope of the rate from the level to e. */
+  #slope(e: number, p: number, level: number): number {
+    return Math.abs(e - level) < CLOSE ? 0 : (p - logistic(this.#core, level)) / (e - level);
+  }
+
+  level({ count, rewards }: MaturedSums): number {
+    const rate = (Math.max(rewards, 0) + GUESSED_REWARD) / (Math.max(count, rewards) + GUESSED_IMPRESSIONS);
+    return this.#core.log(rate / (1 - rate)) + OPTIMISM;
+  }
+
+  moment(sums: MaturedSums): Float64Array {
+    const level = this.level(sums);
+    return sums.moment.map((each, i) => each + (sums.offsets[i] - level * sums.level[i]));
   }
 
   spread(): number {
@@ -126,11 +162,12 @@ export class BernoulliLikelihood implements Likelihood {
   }
 
   save(writer: SnapshotWriter): void {
-    writer.numbers([this.#due], this.#anchor);
+    writer.numbers([this.#due, this.#anchor.level], this.#anchor.coefficients);
   }
 
   load(reader: SnapshotReader): void {
-    [this.#due] = reader.numbers(1);
-    this.#anchor = reader.numbers(this.#anchor.length);
+    const [due, level] = reader.numbers(2);
+    this.#due = due;
+    this.#anchor = { level, coefficients: reader.numbers(this.offsets) };
   }
 }

@@ -7,9 +7,12 @@ export interface MaturingRidgeSettings {
   readonly dimension: number;
   /** Ridge of the variance, and the least ridge of the mean, default 0.1. */
   readonly ridge?: number;
-  /** Multiplier on the standard deviation of the samples, or on the bonus. Default 0.35; with "bernoulli" rewards 0.2. */
+  /** Multiplier on the standard deviation of the samples, or on the bonus. Default 0.35; with "bernoulli" rewards 0.5. */
   readonly exploration?: number;
-  /** "evidence" (default): the data choose the ridge of the mean, again whenever impressions have grown by a fifth. "fixed": `ridge`. */
+  /**
+   * "evidence": the data choose the ridge of the mean, again whenever impressions have grown by a fifth. "fixed": `ridge`. Default
+   * "evidence"; with "bernoulli" rewards "fixed".
+   */
   readonly shrinkage?: "evidence" | "fixed";
   /** Variance of a reward before there are any rewards, default 0.25: the variance of a fair coin. */
   readonly rewardVariance?: number;
@@ -19,12 +22,12 @@ export interface MaturingRidgeSettings {
    */
   readonly forgetting?: ForgettingSettings | null;
   /**
-   * "linear" (default): the expected reward is linear in the features. "bernoulli": rewards are 0 or 1, and the log-odds of a 1 are
-   * linear in the features.
+   * "linear" (default): the expected reward is linear in the features. "bernoulli": rewards are between 0 and 1, and the log-odds of
+   * the expected reward are linear in the features, about those of the mean rate.
    *
-   * With "bernoulli", means are probabilities, and accurate ones where rates differ widely. A score of `delayLinUcb` is a
-   * probability; a score of `delayLinTs` is the log-odds of a draw. The regret is about the same. Each impression is expanded once,
-   * about the estimate of its time: add `forgetting` where rates change.
+   * With "bernoulli", means are inside 0 .. 1, and accurate where rates differ widely. A score of `delayLinUcb` is a probability; a
+   * score of `delayLinTs` is the log-odds of a draw. Each impression is expanded once, about the estimate of its time: add
+   * `forgetting` where rates change.
    */
   readonly rewards?: "linear" | "bernoulli";
 }
@@ -38,8 +41,8 @@ export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturi
   return {
     dimension: wholeNumber("dimension", options.dimension, 1, 4096),
     ridge: positiveNumber("ridge", options.ridge ?? 0.1),
-    exploration: finiteNumber("exploration", options.exploration ?? (rewards === "bernoulli" ? 0.2 : 0.35), 0),
-    shrinkage: oneOf("shrinkage", options.shrinkage ?? "evidence", ["evidence", "fixed"]),
+    exploration: finiteNumber("exploration", options.exploration ?? (rewards === "bernoulli" ? 0.5 : 0.35), 0),
+    shrinkage: oneOf("shrinkage", options.shrinkage ?? (rewards === "bernoulli" ? "fixed" : "evidence"), ["evidence", "fixed"]),
     rewardVariance: positiveNumber("rewardVariance", options.rewardVariance ?? 0.25),
     forgetting: parseForgetting(options.forgetting),
     rewards,

@@ -36,22 +36,26 @@ export class MaturingRidge {
   constructor(core: Core, window: Window, options: Omit<ParsedMaturingRidge, "exploration">) {
     const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards } = options;
     this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
-    this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d, ridge) : gaussianLikelihood(rewardVariance);
+    this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d) : gaussianLikelihood(rewardVariance);
     this.#posterior = new Ridge(core, { dimension: d, ridge });
     this.#correction = new DelayCorrection(window, d, this.#likelihood.offsets);
     this.#halving = new Halving(forgetting);
     this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
-    const interval = shrinkage === "evidence" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
-    const spread = Math.sqrt(this.#likelihood.rewardVariance);
-    this.#mean = new CorrectedMean(this.#posterior, new Ridge(core, { dimension: d, ridge }), interval, spread, () => {
+    const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
+    this.#mean = new CorrectedMean(this.#posterior, new Ridge(core, { dimension: d, ridge }), interval, () => {
       const sums = this.#matured();
-      return { gram: this.#ridge.shrunk(sums), moment: sums.moment, spread: this.#likelihood.spread(sums) };
+      return {
+        gram: this.#ridge.shrunk(sums),
+        moment: sums.moment,
+        spread: this.#likelihood.spread(sums),
+        level: this.#likelihood.level?.(sums) ?? 0,
+      };
     });
   }
 
   /** Returns the number of halvings before this impression. */
   append(features: Float64Array, moment: Moment): number {
-    const terms = this.#likelihood.terms(features, this.#impressions, () => this.#mean.coefficients);
+    const terms = this.#likelihood.terms(features, this.#impressions, () => this.#mean);
     this.#posterior.append(terms.weighted);
     this.#correction.add(terms, moment);
     this.#impressions++;
@@ -59,7 +63,7 @@ export class MaturingRidge {
     const slot = this.#halving.times;
     const halved = this.#impressions >= this.#halving.next;
     if (halved) this.#halve();
-    this.#mean.appended(this.#impressions, halved);
+    this.#mean.appended(terms, this.#impressions, halved);
     return slot;
   }
 
@@ -71,11 +75,14 @@ export class MaturingRidge {
   }
 
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void {
+    const counted = (each: number): number => this.#likelihood.counted?.(each) ?? each;
+    const own = counted(reward);
+    const earlier = previous === undefined ? undefined : counted(previous);
     const weight = this.#halving.weight(impression.slot);
-    const [now, before] = [weight * reward, weight * (previous ?? 0)];
+    const [now, before] = [weight * own, weight * (earlier ?? 0)];
     this.#posterior.reward(impression, now, before);
     this.#mean.reward(impression, now, before);
-    this.#correction.observe(impression, weight, reward, previous, delay);
+    this.#correction.observe(impression, weight, own, earlier, delay);
   }
 
   #matured(): MaturedSums {
@@ -97,7 +104,11 @@ export class MaturingRidge {
   sampleScores(request: SampleRequest, multiplier: number): Scores {
     const { points, draws, normals } = request;
     const scale = multiplier * this.#mean.spread;
-    if (draws > 0) return this.#posterior.drawScores(request, scale, this.#mean.coefficients);
+    if (draws > 0) {
+      const { score, probability } = this.#posterior.drawScores(request, scale, this.#mean.coefficients);
+      const { level } = this.#mean;
+      return { score: level === 0 ? score : score.map((each) => level + each), probability };
+    }
     const normal = normals(this.#posterior.dimension);
     return { score: this.#mean.correct(this.#posterior.sampleScores(points, normal, scale), points) };
   }
@@ -144,5 +155,17 @@ export class MaturingRidge {
     correction.load(reader);
     this.#likelihood.load?.(reader);
     this.#mean.load(reader);
+  }
+
+  /** Decisions need the variance and the solved mean. The cohorts, the sums and the anchor are for learning. */
+  publish(writer: SnapshotWriter): void {
+    // The mean first: solving it calls the core, which would invalidate views of the posterior.
+    this.#mean.publish(writer);
+    this.#posterior.publish(writer);
+  }
+
+  loadPublished(reader: SnapshotReader): void {
+    this.#mean.loadPublished(reader);
+    this.#posterior.loadPublished(reader);
   }
 }

@@ -2,6 +2,7 @@ import type { Core, RidgeHandle } from "../../core/core.ts";
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
 import { type SampleRequest, type Scores, taken } from "../ranking.ts";
+import { triangle } from "./vector.ts";
 
 /** Numbers of a ridge regression in a snapshot: two packed triangles and a vector. */
 export const ridgeNumbers = ({ dimension: d }: { readonly dimension: number }): number => d * (d + 2);
@@ -35,7 +36,7 @@ export class Ridge implements Posterior {
   }
 
   /** Adds (reward - previous) x to B. **Cost:** O(d). */
-  reward({ features }: AppendedPoint, reward: number, previous: number): void {
+  reward({ features }: Pick<AppendedPoint, "features">, reward: number, previous: number): void {
     this.#core.ridgeReward(this.#handle, features, reward - previous);
   }
 
@@ -103,10 +104,23 @@ export class Ridge implements Posterior {
   }
 
   load(reader: SnapshotReader): void {
-    const triangle = (this.dimension * (this.dimension + 1)) / 2;
-    const gram = reader.view(triangle);
+    const gram = reader.view(triangle(this.dimension));
     const moment = reader.view(this.dimension);
-    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle) });
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle(this.dimension)) });
+    this.#pairs = 0;
+  }
+
+  /** Writes what means, deviations and samples need: B and the factor of V. */
+  publish(writer: SnapshotWriter): void {
+    const { moment, factor } = this.#core.ridgeState(this.#handle);
+    writer.numbers(moment, factor);
+  }
+
+  /** Takes what `publish` wrote. V itself stays zero, so nothing can be appended. */
+  loadPublished(reader: SnapshotReader): void {
+    const moment = reader.view(this.dimension);
+    const factor = reader.view(triangle(this.dimension));
+    this.#core.ridgeLoad(this.#handle, { gram: new Float64Array(factor.length), moment, factor });
     this.#pairs = 0;
   }
 

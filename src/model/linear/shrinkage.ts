@@ -55,15 +55,20 @@ export class ChosenRidge {
 
   /** V of the mean without the least ridge: packed lower triangle. */
   shrunk(sums: MaturedSums): Float64Array {
-    return shrunk(sums, this.value - this.least);
+    return shrunk(withoutLevel(sums, this.#settings.likelihood), this.value - this.least);
   }
+}
+
+/** The sums, without a direction of the level if the likelihood knows the level itself. */
+function withoutLevel(sums: MaturedSums, likelihood: Likelihood): MaturedSums {
+  return likelihood.level ? { ...sums, level: new Float64Array(sums.level.length) } : sums;
 }
 
 /** gram + extra (I - e e^T), e the direction of the level: a ridge of `extra` for what differs from the level. */
 function shrunk({ gram, level }: MaturedSums, extra: number): Float64Array {
   const sum = gram.slice();
-  const square = product(level, level);
-  if (square === 0) return sum;
+  // Without a level there is nothing to leave alone.
+  const square = product(level, level) || 1;
   for (let i = 0, at = 0; i < level.length; i++) {
     const own = (extra * level[i]) / square;
     for (let j = 0; j <= i; j++, at++) sum[at] -= own * level[j];
@@ -81,11 +86,11 @@ function shrunk({ gram, level }: MaturedSums, extra: number): Float64Array {
 function evidenceRidge(core: Core, sums: MaturedSums, settings: Shrinkage, from: number): number {
   const { ridge: leastRidge, likelihood } = settings;
   const { rewardVariance, noiseVariance } = likelihood;
-  const { gram, moment, level, count, squares } = sums;
+  const { gram, moment, level, count, squares } = withoutLevel(sums, likelihood);
   const d = moment.length;
   const length = Math.sqrt(product(level, level));
-  if (length === 0) return from;
-  const e = level.map((each) => each / length);
+  if (length === 0 && !likelihood.level) return from;
+  const e = level.map((each) => each / (length || 1));
   const both = new Float64Array(2 * d);
   both.set(moment);
   both.set(e, d);
@@ -94,12 +99,12 @@ function evidenceRidge(core: Core, sums: MaturedSums, settings: Shrinkage, from:
   const most = Math.max(leastRidge, (MOST_SHARE * information) / d);
   let ridge = from;
   for (let step = 0; step < STEPS; step++) {
-    const { solved, trace } = core.shrunkSolve(shrunk(sums, ridge - leastRidge), leastRidge, both, 2);
+    const { solved, trace } = core.shrunkSolve(shrunk({ ...sums, level }, ridge - leastRidge), leastRidge, both, 2);
     const mean = solved.subarray(0, d);
     const onLevel = product(e, mean);
     const rest = Math.max(product(mean, mean) - onLevel * onLevel, 0);
     // The shrunk coefficients that the data determine.
-    const freedom = Math.max(d - 1 - ridge * (trace - product(e, solved.subarray(d))), 0);
+    const freedom = Math.max(d - (likelihood.level ? 0 : 1) - ridge * (trace - product(e, solved.subarray(d))), 0);
     const residual = Math.max(squares - product(mean, moment) - ridge * rest - leastRidge * onLevel * onLevel, 0);
     const noise = noiseVariance ?? (residual + GUESSED * rewardVariance) / (Math.max(count - freedom, 0) + GUESSED);
     const proposed = ((freedom + GUESSED_FREEDOM) * noise) / (rest + GUESSED_FREEDOM * rewardVariance);

@@ -14,10 +14,12 @@ export interface DelayedPosteriorOptions {
   /** Whether the buffered width is computed before or after the posterior counts the impression. */
   readonly buffer: "before" | "after";
   /**
-   * A second process that fits hyper-parameters, which the posterior then adopts. It counts an impression once it has converted, or
-   * once its window has closed: a fit would take the zeros of pending impressions for rewards.
+   * A second process of known rewards. It counts an impression once it has converted, or once its window has closed: a fit of
+   * hyper-parameters would take the zeros of pending impressions for rewards.
    */
-  readonly evidence?: { readonly process: GaussianProcess; readonly adoptedBy: GaussianProcess };
+  readonly evidence?: GaussianProcess;
+  /** Called after each impression, to fit hyper-parameters when it is time. */
+  readonly elapse?: () => void;
 }
 
 /**
@@ -80,10 +82,8 @@ export class DelayedPosterior<P extends Posterior> {
     this.#widths.push(width);
     if (norms === "exact" || evidence) for (const feature of features) this.#features.push(feature);
     this.#sum += width;
-    if (evidence) {
-      this.#slots.push(slot);
-      if (evidence.process.elapse()) evidence.adoptedBy.adopt(evidence.process.kernel);
-    }
+    if (evidence) this.#slots.push(slot);
+    this.#options.elapse?.();
     return slot;
   }
 
@@ -95,7 +95,7 @@ export class DelayedPosterior<P extends Posterior> {
   #forget(open: number): void {
     for (; this.#head < open; this.#head++) {
       this.#sum -= this.#widths[this.#head];
-      if (this.#options.evidence && this.#slots[this.#head] >= 0) this.#options.evidence.process.append(this.#featuresOf(this.#head));
+      if (this.#options.evidence && this.#slots[this.#head] >= 0) this.#options.evidence.append(this.#featuresOf(this.#head));
     }
     if (this.#head > 1024 && 2 * this.#head > this.#times.length) this.#compact();
   }
@@ -115,7 +115,7 @@ export class DelayedPosterior<P extends Posterior> {
 
   observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
     this.posterior.reward(impression, reward, previous ?? 0);
-    const process = this.#options.evidence?.process;
+    const process = this.#options.evidence;
     if (!process) return;
     const { features } = impression;
     const slot = previous === undefined && this.#settle(impression) ? process.append(features) : process.locate(features);
@@ -140,7 +140,7 @@ export class DelayedPosterior<P extends Posterior> {
   /** An open impression moves to the point that stands in for its own. Without one, its width is dropped. */
   forget(features: Float64Array): boolean {
     const { posterior } = this;
-    const kept = [posterior, this.#options.evidence?.process].map((each) => each?.forget?.(features));
+    const kept = [posterior, this.#options.evidence].map((each) => each?.forget?.(features));
     return this.#forgetOpen(features, posterior.nearest?.(features)) || kept.includes(true);
   }
 
@@ -167,7 +167,7 @@ export class DelayedPosterior<P extends Posterior> {
   /** Also sums the open widths again. Buffered widths themselves stay as they are. */
   refactor(): void {
     this.posterior.refactor();
-    this.#options.evidence?.process.refactor();
+    this.#options.evidence?.refactor();
     this.#compact();
     this.#sum = this.#widths.reduce((sum, width) => sum + width, 0);
   }
@@ -176,7 +176,7 @@ export class DelayedPosterior<P extends Posterior> {
     this.#compact();
     this.posterior.save(writer);
     writer.numbers([this.#sum], this.#times, this.#widths, this.#features, this.#slots);
-    this.#options.evidence?.process.save(writer);
+    this.#options.evidence?.save(writer);
   }
 
   load(reader: SnapshotReader): void {
@@ -188,7 +188,7 @@ export class DelayedPosterior<P extends Posterior> {
     const kept = norms === "exact" || evidence ? this.#times.length * this.posterior.dimension : 0;
     this.#features = Array.from(reader.numbers(kept));
     this.#slots = Array.from(reader.numbers(evidence ? this.#times.length : 0));
-    evidence?.process.load(reader);
+    evidence?.load(reader);
     this.#head = 0;
     if (this.#widths.some((width) => width < 0)) throw malformed();
   }

@@ -1,6 +1,7 @@
 import { counted, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { DomainMoments } from "../gaussian-process/domain-moments.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
+import { imputedRows } from "../gaussian-process/imputed-rows.ts";
 import type { LazyPosterior } from "../gaussian-process/leader.ts";
 import type { AppendedImpression, JointPosterior, Moments } from "../posterior.ts";
 
@@ -14,19 +15,36 @@ import type { AppendedImpression, JointPosterior, Moments } from "../posterior.t
 export class HallucinatedPosterior implements JointPosterior {
   readonly #arrived: GaussianProcess;
   readonly #all: GaussianProcess;
+  readonly #another: (() => GaussianProcess) | undefined;
   /** Impressions that have not converted. */
   #pending = 0;
 
-  constructor(arrived: GaussianProcess, all: GaussianProcess) {
+  /** `another`: creates a process with the same options, if fits of hyper-parameters take pending impressions for known ones. */
+  constructor(arrived: GaussianProcess, all: GaussianProcess, another?: () => GaussianProcess) {
     this.#arrived = arrived;
     this.#all = all;
+    this.#another = another;
   }
 
   append(features: Float64Array): number {
     this.#all.append(features);
     this.#pending++;
-    if (this.#arrived.elapse()) this.#all.adopt(this.#arrived.kernel);
+    const another = this.#another;
+    const due = this.#arrived.elapse(another && (() => this.#refit(another())));
+    if (due) this.#all.adopt(this.#arrived.hyperparameters);
     return 0;
+  }
+
+  /** Fits `process` to the rewards that have arrived, and to the present mean for each pending impression. */
+  #refit(process: GaussianProcess): void {
+    try {
+      process.replace(imputedRows(this.#arrived, this.#all));
+      process.adopt(this.#arrived.hyperparameters);
+      process.refit();
+      this.#arrived.adopt(process.hyperparameters);
+    } finally {
+      process.release();
+    }
   }
 
   /** @throws {RangeError} for a first reward when every impression has one. */

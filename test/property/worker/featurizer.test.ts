@@ -45,7 +45,7 @@ describe("features of a model", () => {
     );
     const config = {
       options: {},
-      encoder: { dimension: 16, interactions: "all", numeric: { price: { min: 0, max: 5 } } },
+      encoder: { version: 2, dimension: 16, interactions: "all", numeric: { price: { min: 0, max: 5 } } },
     } as unknown as ModelConfig;
     const { vector } = featurizer(config);
     expect(vector({}, { id: "mug" })).not.toEqual(vector({}, { id: "tent" }));

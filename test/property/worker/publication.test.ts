@@ -5,7 +5,7 @@ import { readPublication } from "../../../local/publication.ts";
 import { decodePublication, encodePublication, isNewer } from "../../../worker/domain/publication.ts";
 
 // Tests publications against the stated format: SHA-256 of the rest, length of the header as 32 bits big-endian, the header as
-// JSON, the snapshots. For unusable bytes the worker's reader returns undefined and the page's reader throws.
+// JSON, the parts. For unusable bytes the worker's reader returns undefined and the page's reader throws.
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -20,7 +20,7 @@ const publication = fc.record({
 });
 const settings = { numRuns: 100, seed: 1 };
 
-/** The bytes of a header and snapshots. */
+/** The bytes of a header and its parts. */
 function written(header: object, parts: readonly Uint8Array[]): Bytes {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(4);
@@ -49,7 +49,7 @@ describe("a publication", () => {
         const bytes = await encodePublication({ parts, ...header } as never);
         for (const each of [bytes, amidst(bytes)]) {
           expect(await decodePublication(each)).toEqual({ ...header, parts });
-          expect(await readPublication(each)).toEqual({ ...header, snapshot: parts[0] });
+          expect(await readPublication(each)).toEqual({ ...header, part: parts[0] });
         }
       }),
       settings,
@@ -62,7 +62,7 @@ describe("a publication", () => {
         const bytes = await encodePublication({ parts, ...header } as never);
         const length = Buffer.from(bytes).readUInt32BE(32);
         const content = JSON.parse(Buffer.from(bytes).toString("utf8", 36, 36 + length));
-        expect(content).toEqual({ format: 1, schema: 1, lengths: parts.map((part) => part.length), ...JSON.parse(JSON.stringify(header)) });
+        expect(content).toEqual({ format: 1, schema: 2, lengths: parts.map((part) => part.length), ...JSON.parse(JSON.stringify(header)) });
         expect(bytes).toEqual(written(content, parts));
       }),
       settings,
@@ -88,25 +88,25 @@ describe("a publication", () => {
   it("of another format or of other features is not for this code", async () => {
     const fields = { lengths: [0], model: "shop" };
     for (const [format, schema] of [
-      [1, 1],
-      [2, 1],
       [1, 2],
-      [0, 1],
-      [1, 0],
+      [2, 2],
+      [1, 3],
+      [1, 1],
+      [0, 2],
     ]) {
       const bytes = written({ format, schema, ...fields }, []);
-      const ours = format === 1 && schema === 1;
+      const ours = format === 1 && schema === 2;
       expect((await decodePublication(bytes)) !== undefined).toBe(ours);
       expect(await failureOf(bytes)).toBe(ours ? "read" : "version");
     }
   });
 
   it("lets go of the bytes that it was read from", async () => {
-    const bytes = written({ format: 1, schema: 1, lengths: [2, 1], model: "shop" }, [Uint8Array.of(1, 2), Uint8Array.of(3)]);
+    const bytes = written({ format: 1, schema: 2, lengths: [2, 1], model: "shop" }, [Uint8Array.of(1, 2), Uint8Array.of(3)]);
     const [ours, theirs] = [await decodePublication(bytes), await readPublication(bytes)];
     bytes.fill(0);
     expect(ours?.parts).toEqual([Uint8Array.of(1, 2), Uint8Array.of(3)]);
-    expect(theirs.snapshot).toEqual(Uint8Array.of(1, 2));
+    expect(theirs.part).toEqual(Uint8Array.of(1, 2));
   });
 });
 

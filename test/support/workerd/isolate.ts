@@ -19,7 +19,7 @@ export interface Faults {
   strikes(isolate: Isolate, effect: string): Blow | undefined;
   /** The fault on a call to a Durable Object. */
   call(method: string): CallFault | undefined;
-  kv(operation: string): KvFault | undefined;
+  kv(operation: string, key?: string): KvFault | undefined;
   /** A whole number below `limit`, for random details of a fault. */
   below(limit: number): number;
   /** Waits for the network. Other code continues meanwhile. */

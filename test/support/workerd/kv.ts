@@ -47,7 +47,7 @@ export class Kv {
   }
 
   async #write(operation: string, key: string, version: Version): Promise<void> {
-    const fault = this.#faults.kv(operation);
+    const fault = this.#faults.kv(operation, key);
     await this.#faults.pause();
     if (fault === "refused") throw new Outage("KV failed: 429 Too Many Requests");
     const versions = this.#versions.get(key) ?? [];

@@ -13,24 +13,24 @@ const config: Publication["config"] = {
   minimumShare: 0,
 };
 const header = { model: "shop", version: 7, publishedAt: 1_795_262_400_000, config, actions: [{ id: "boots" }, { id: "ключ" }] };
-const snapshot = Uint8Array.of(9, 8, 7, 6);
-const whole = await encode(header, [snapshot]);
+const part = Uint8Array.of(9, 8, 7, 6);
+const whole = await encode(header, [part]);
 const refusal = (code: string, message: RegExp) => ({ name: "SnapshotError", code, message: expect.stringMatching(message) });
 
 describe("a publication", () => {
   it("is read as it was written, wherever it lies in its buffer", async () => {
-    expect(await readPublication(whole)).toEqual({ ...header, snapshot });
+    expect(await readPublication(whole)).toEqual({ ...header, part });
     const shifted = new Uint8Array(whole.length + 11);
     shifted.set(whole, 5);
-    expect(await readPublication(shifted.subarray(5, 5 + whole.length))).toEqual({ ...header, snapshot });
+    expect(await readPublication(shifted.subarray(5, 5 + whole.length))).toEqual({ ...header, part });
   });
 
-  it("has as its snapshot a copy of the bytes that its header counts", async () => {
-    const longer = await encode({ ...header, lengths: [3, 1] }, [snapshot]);
+  it("has as its part a copy of the bytes that its header counts", async () => {
+    const longer = await encode({ ...header, lengths: [3, 1] }, [part]);
     const read = await readPublication(longer);
-    expect(read.snapshot).toEqual(Uint8Array.of(9, 8, 7));
+    expect(read.part).toEqual(Uint8Array.of(9, 8, 7));
     longer.fill(0);
-    expect(read.snapshot).toEqual(Uint8Array.of(9, 8, 7));
+    expect(read.part).toEqual(Uint8Array.of(9, 8, 7));
   });
 
   it.each([0, 35])("of %d bytes is refused as truncated", async (bytes) => {
@@ -61,7 +61,7 @@ describe("a publication", () => {
     [{ length: 1 }],
     [Array(100).fill([4, -4]).flat().concat(4)],
   ])("whose header counts other bytes than follow, %j, is refused before anything is copied", async (lengths) => {
-    const altered = await encode({ ...header, lengths }, [snapshot]);
+    const altered = await encode({ ...header, lengths }, [part]);
     const copy = vi.spyOn(Uint8Array.prototype, "slice");
     await expect(readPublication(altered)).rejects.toMatchObject(refusal("malformed", /do not fit together/));
     expect(copy).not.toHaveBeenCalled();
@@ -77,11 +77,11 @@ describe("a publication", () => {
   });
 
   it.each([
-    [{ format: 2 }, /format 2\.1 is not the 1\.1/],
-    [{ schema: 2 }, /format 1\.2 is not the 1\.1/],
-    [{ format: 0 }, /format 0\.1 is not the 1\.1/],
+    [{ format: 2 }, /format 2\.2 is not the 1\.2/],
+    [{ schema: 1 }, /format 1\.1 is not the 1\.2/],
+    [{ format: 0 }, /format 0\.2 is not the 1\.2/],
   ])("of another version, %j, is refused as such", async (other, message) => {
-    await expect(readPublication(await encode({ ...header, ...other }, [snapshot]))).rejects.toMatchObject(refusal("version", message));
+    await expect(readPublication(await encode({ ...header, ...other }, [part]))).rejects.toMatchObject(refusal("version", message));
   });
 });
 

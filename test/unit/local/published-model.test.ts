@@ -30,11 +30,12 @@ async function published({ policy = otfLinTs(ENCODER), config, actions = catalog
     const impression = recommender.policy.append({ ...(dimension > 0 && { features }), round, now: NOW });
     recommender.policy.observe({ impression, reward: 1 });
   }
-  const snapshot = recommender.snapshot();
   const usual = { policy: policy.id, window: { ms: HOUR_MS }, encoder: ENCODER, draws: 100, greedy: false, minimumShare: 0 };
   return {
-    snapshot,
-    bytes: await publicationOf({ model: "shop", version, publishedAt, config: { ...usual, ...config }, actions }, [snapshot]),
+    recommender,
+    bytes: await publicationOf({ model: "shop", version, publishedAt, config: { ...usual, ...config }, actions }, [
+      recommender.publication(),
+    ]),
   };
 }
 
@@ -130,7 +131,7 @@ describe("opening", () => {
     expect((await open({ policies })).version).toBe(9);
   });
 
-  it("keeps each model's snapshot apart, and each worker's", async () => {
+  it("keeps each model's publication apart, and each worker's", async () => {
     await open();
     worker.status = 0;
     for (const other of [{ model: "blog" }, { url: "https://other.example" }]) await expect(open(other)).rejects.toThrow("does not answer");
@@ -228,25 +229,28 @@ describe("refreshing", () => {
 });
 
 describe("deciding", () => {
-  it("gives what the SDK gives for the same snapshot, candidates, time and impression", async () => {
-    const { snapshot } = await published();
-    const model = await open();
-    const { policy } = await Recommender.restore(snapshot, { policies: [otfLinTs] });
-    const { encode } = encoder(ENCODER);
-    for (let n = 0; n < 20; n++) {
-      const context = { country: `c${n % 3}` };
-      vi.setSystemTime(NOW + n * 60_000);
-      const { actions } = model.recommend({ context, limit: 2 });
-      const points = Float64Array.from(
-        catalogue.flatMap(({ id, features }) => Array.from(encode({ context, action: { ...features, id } as never }))),
-      );
-      const decision = actions[0].impressionId;
-      const choices = policy.choose({ points, round: 31, now: Date.now(), decision, limit: 2, draws: 100 });
-      expect(actions.map(({ impressionId, ...rest }) => rest)).toEqual(
-        choices.map(({ index, score, mean, width, probability }) => ({ id: catalogue[index].id, score, mean, width, probability })),
-      );
-    }
-  });
+  it.each([otfLinTs, delayLinTs])(
+    "gives what the published recommender gives for the same candidates, time and impression (%#)",
+    async (factory) => {
+      const { recommender } = await published({ policy: factory(ENCODER) });
+      const model = await openWith({ policy: factory(ENCODER) });
+      const { policy } = recommender;
+      const { encode } = encoder(ENCODER);
+      for (let n = 0; n < 20; n++) {
+        const context = { country: `c${n % 3}` };
+        vi.setSystemTime(NOW + n * 60_000);
+        const { actions } = model.recommend({ context, limit: 2 });
+        const points = Float64Array.from(
+          catalogue.flatMap(({ id, features }) => Array.from(encode({ context, action: { ...features, id } as never }))),
+        );
+        const decision = actions[0].impressionId;
+        const choices = policy.choose({ points, round: 31, now: Date.now(), decision, limit: 2, draws: 100 });
+        expect(actions.map(({ impressionId, ...rest }) => rest)).toEqual(
+          choices.map(({ index, score, mean, width, probability }) => ({ id: catalogue[index].id, score, mean, width, probability })),
+        );
+      }
+    },
+  );
 
   it("says by what, and until when conversions count", async () => {
     const model = await openWith({ version: 12, config: { window: { ms: 5000 } } });
@@ -306,8 +310,7 @@ describe("deciding", () => {
   });
 
   it("is asked for in the round after the last impression", async () => {
-    const { snapshot } = await published();
-    const { policy } = await Recommender.restore(snapshot, { policies: [otfLinTs] });
+    const { policy } = (await published()).recommender;
     const choose = vi.spyOn(Object.getPrototypeOf(policy) as typeof policy, "choose");
     (await open()).recommend();
     expect(choose.mock.lastCall?.[0].round).toBe(31);
@@ -417,7 +420,7 @@ describe("the time", () => {
     expect((await open({ model: "blog" })).recommend().windowEndsAt).toBe(NOW + HOUR_MS);
   });
 
-  it("is at least that at which an earlier visit got its snapshot", async () => {
+  it("is at least that at which an earlier visit got its publication", async () => {
     await open();
     vi.setSystemTime(NOW - 60_000);
     worker.status = 0;

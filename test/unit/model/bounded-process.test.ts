@@ -9,7 +9,7 @@ import { freshCore } from "../../property/core.ts";
 // A Gaussian process in bounded memory: the rows of a point, points that weigh little, and its saved state.
 
 const kernel = kernelSpec(matern52({ variance: 4, lengthscale: 0.5 }), 1);
-const header = { policyId: "test", stateVersion: 1, dimension: 1, impressions: 0 };
+const header = { kind: "snapshot", policyId: "test", stateVersion: 1, dimension: 1, impressions: 0 } as const;
 const at = (x: number): Float64Array => Float64Array.of(x);
 
 function saved(core: Core, process: BoundedProcess): Uint8Array {

@@ -209,13 +209,27 @@ describe("log-odds", () => {
     expect(error(mean)).toBeLessThan(error(linear) / 4);
   });
 
+  it("take fractions, and count what several goals bring as one conversion at most", async () => {
+    const learnt = async (...rewards: number[]) => {
+      const { policy } = await Recommender.create({ policy: delayLinTs({ dimension: 2, rewards: "bernoulli" }), window: "none" });
+      const impression = policy.append({ round: 1, features: [1, 0.5] });
+      rewards.forEach((reward, i) => void policy.observe({ impression, reward, ...(i > 0 && { previous: rewards[i - 1] }) }));
+      return { digest: policy.digest(), mean: policy.predict([[1, 0.5]]).mean[0] };
+    };
+    expect(await learnt(0.25, 2.5, 0.5)).toEqual(await learnt(0.5));
+    expect(await learnt(2.5)).toEqual(await learnt(1));
+    expect((await learnt(0.5)).mean).toBeLessThan((await learnt(1)).mean);
+  });
+
   it("have scores that are the mean and its bonus, or the log-odds of a draw", async () => {
     const candidates = [{ features: [1, 0.5] }, { features: [0.25, -0.5] }, { features: [-1, 1] }];
     const request = { candidates, round: 1, limit: 3 };
     const options = { dimension: 2, rewards: "bernoulli" } as const;
     const { policy: optimist } = await Recommender.create({ policy: delayLinUcb(options), window: "none" });
+    // Half a reward of ten impressions, and half a unit of log-odds more.
+    const prior = 1 / (1 + 19 * Math.exp(-0.5));
     for (const { score, mean, width } of optimist.choose(request)) {
-      expect(mean).toBe(0.5);
+      expect(mean).toBeCloseTo(prior, 12);
       expect(score).toBe(mean + width);
       expect(score).toBeLessThan(1);
     }
@@ -223,7 +237,7 @@ describe("log-odds", () => {
     for (const draws of [0, 50]) {
       const [first, , last] = sampler.choose({ ...request, draws });
       expect(first.score).toBeGreaterThan(last.score);
-      expect([first.mean, last.mean]).toEqual([0.5, 0.5]);
+      for (const { mean } of [first, last]) expect(mean).toBeCloseTo(prior, 12);
     }
   });
 

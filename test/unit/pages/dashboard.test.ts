@@ -49,13 +49,17 @@ describe("the figures", () => {
   it("are the counts, the lag and the age of the snapshot", () => {
     expect(drawn(Figures, { metrics: busy }).text).toBe(
       "Impressions shown 27,413 pending 6,120 converted 1,904 retracted 12 expired 19,377 " +
-        "Conversion events applied 1,951 duplicate 212 late 37 conflict 1 orphan 4 Learner lag 380 ms snapshot 4.2 s old",
+        "Conversion events applied 1,951 duplicate 212 late 37 conflict 1 orphan 4 Learner lag 380 ms snapshot 4.2 s old " +
+        "Encoder own components 34 of 256 sharing 2 The encoder cannot tell these products apart: mug = cup. Raise encoder.dimension .",
     );
   });
 
   it("are dashes where there is no lag and no snapshot yet, and a lag of zero is none of them", () => {
     expect(drawn(Figures, { metrics: idle }).text).toMatch(/Learner lag – snapshot –$/);
     expect(drawn(Figures, { metrics: { ...busy, lagMs: 0 } }).text).toContain("lag 0 snapshot");
+    const distinct = { dimension: 256, exact: 34, shared: 2, alike: [] };
+    expect(drawn(Figures, { metrics: { ...busy, encoding: distinct } }).text).not.toContain("cannot tell");
+    expect(drawn(Figures, { metrics: { ...busy, encoding: null } }).text).not.toContain("own components");
   });
 });
 

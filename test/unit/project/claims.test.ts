@@ -2,23 +2,30 @@ import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/choosing.ts";
 import { claimsTable } from "../../../experiments/claims.ts";
-import { goalsTable } from "../../../experiments/goals.ts";
+import { goalsTable, rhythmTable } from "../../../experiments/goals.ts";
 import type { Result } from "../../../experiments/results.ts";
+import { shopComparisons, shopRatios, shopTable, shopTraffic } from "../../../experiments/shop/tables.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
-it.each([claimsTable, goalsTable])("the table %o of docs/research.md is that of experiments/results.json", async (table) => {
-  expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
-});
+it.each([claimsTable, goalsTable, rhythmTable, shopTable, shopRatios, shopTraffic])(
+  "the table %o of docs/research.md is that of experiments/results.json",
+  async (table) => {
+    expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
+  },
+);
 
 it("the guide's tables are those of experiments/results.json", async () => {
   const guide = await readFile("docs/choosing.md", "utf8");
   expect(withNumbers(guide, results)).toBe(guide);
 });
 
-it.each(Object.entries(comparisons))("the guide's figure %s is that of experiments/results.json", async (name, comparison) => {
-  expect(await readFile(`docs/figures/${name}.svg`, "utf8")).toBe(await drawingOf(comparison, results));
-});
+it.each(Object.entries({ ...comparisons, ...shopComparisons(results) }))(
+  "the figure %s is that of experiments/results.json",
+  async (name, comparison) => {
+    expect(await readFile(`docs/figures/${name}.svg`, "utf8")).toBe(await drawingOf(comparison, results));
+  },
+);
 
 it("what the guide says in words is what its numbers say", () => {
   /** The algorithm's means, over the settings of a comparison. */

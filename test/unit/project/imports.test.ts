@@ -31,10 +31,12 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "src/model/lipschitz",
   ],
   "src/evaluation": ["#core-module", "src", "src/core", "src/model/linear", "type src/policy"],
+  "src/encoding": ["src/argument.ts"],
   "src/entry": ["src/errors.ts"],
   src: [
     "#core-module",
     "src/core",
+    "src/encoding",
     "src/model",
     "src/model/delay",
     "src/model/gaussian-process",
@@ -49,7 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/openapi": ["worker/protocol"],
   "worker/rpc": ["type worker/domain", "type worker/protocol"],
   "worker/kv": ["worker/domain"],
-  "worker/learner/store": ["worker/domain", "worker/protocol", "worker/rpc"],
+  "worker/learner/store": ["publication/featurizer.ts", "worker/domain", "worker/protocol", "worker/rpc"],
   "worker/learner": [
     ...[
       "afterclick",
@@ -74,7 +76,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "pages/playground/client": ["pages/ui", "pages/playground"],
   pages: ["pages/ui", "pages/shop", "pages/dashboard"],
   simulation: ["afterclick"],
-  experiments: ["afterclick", "simulation"],
+  experiments: ["afterclick", "simulation", "experiments/shop"],
+  // The worker itself makes the default model that is tried in shops.
+  "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
   bench: ["afterclick", "simulation", "bench/peers", "bench/peers/typescript", "scripts/api.ts", "scripts/worker-process.ts"],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],

@@ -274,10 +274,17 @@ describe("a delay estimate", () => {
     expect(() => estimate.convert({ shownAt: 100, at: Number.POSITIVE_INFINITY })).toThrow(/at/);
     expect(() => estimate.silence(Number.NaN)).toThrow(/now/);
     expect(() => new DelayEstimate({ window: 0 })).toThrow(/window/);
+    expect(() => estimate.convert({ shownAt: 100, at: 110, arrivedAt: 109 })).toThrow(
+      /arrivedAt: expected a time not before the conversion's, 110/,
+    );
+    expect(() => estimate.arrive(Number.NaN)).toThrow(/time/);
+    expect(() => new DelayEstimate({ window: 1, day: 0 })).toThrow(/day/);
     for (const falseAlarm of [0, 0.6]) expect(() => new DelayEstimate({ window: 1, falseAlarm })).toThrow(/falseAlarm/);
     expect(() => new DelayEstimate(null as never)).toThrow(/options/);
     expect(() => new DelayEstimate({ window: 1, windows: 2 } as never)).toThrow(/windows/);
     expect(() => DelayEstimate.from({ ...before, sections: before.sections.slice(1) })).toThrow(SnapshotError);
+    const { version: _, ...first } = before;
+    expect(() => DelayEstimate.from(first as never)).toThrow(/version: expected 2, the form that toJSON returns; count the log again/);
     for (const [section, place, value] of [
       [0, 0, Number.NaN],
       [1, 3, -1],
@@ -293,5 +300,127 @@ describe("a delay estimate", () => {
       expect(() => DelayEstimate.from({ ...before, sections })).toThrow(SnapshotError);
     }
     expect(estimate.toJSON()).toEqual(before);
+  });
+});
+
+describe("a delay estimate that knows the length of a day", () => {
+  const DAY = 86_400_000;
+  const HOUR = DAY / 24;
+  const MONDAY = Date.UTC(2024, 0, 1);
+
+  interface Order {
+    readonly shownAt: number;
+    readonly at: number;
+    readonly arrivedAt: number;
+  }
+
+  /** Forty impressions a day, of which every second converts at once. A batch delivers them at 6 h. */
+  function ordersOf(days: number): Order[] {
+    return Array.from({ length: 20 * days }, (_, i) => {
+      const at = MONDAY + (i * DAY) / 20;
+      return { shownAt: at, at, arrivedAt: MONDAY + DAY * Math.ceil((at - MONDAY) / DAY - 0.25) + 6 * HOUR };
+    });
+  }
+
+  function filled(orders: readonly Order[], day = DAY): DelayEstimate {
+    const estimate = new DelayEstimate({ window: 7 * day, day });
+    for (const { shownAt } of orders) estimate.show(shownAt, 2);
+    for (const order of orders) estimate.convert(order);
+    return estimate;
+  }
+
+  /** Feeds orders as they come, and says at which hours of the last day the alarm rang. */
+  function alarms(days: number, until: number, give: (order: Order) => Parameters<DelayEstimate["convert"]>[0]): number[] {
+    const orders = ordersOf(days + 10);
+    const estimate = new DelayEstimate({ window: 7 * DAY });
+    const end = MONDAY + days * DAY;
+    const rang: number[] = [];
+    for (let now = MONDAY; now < end + until * HOUR; now += HOUR) {
+      for (const { shownAt } of orders) if (shownAt > now - HOUR && shownAt <= now) estimate.show(shownAt, 2);
+      for (const order of orders) if (order.arrivedAt > now - HOUR && order.arrivedAt <= Math.min(now, end)) estimate.convert(give(order));
+      if (estimate.silence(now).alarm) rang.push((now - end) / HOUR);
+    }
+    return rang;
+  }
+
+  it("does not alarm between daily batches, and does once a batch is eight hours late", () => {
+    // The last batch came eighteen hours before the end.
+    expect(alarms(10, 30, (order) => order)[0]).toBe(14);
+  });
+
+  it("takes the time of a call for the arrival if none is stated", () => {
+    expect(alarms(10, 30, ({ shownAt, at }) => ({ shownAt, at }))[0]).toBe(14);
+  });
+
+  it("without the rhythm would alarm between batches", () => {
+    const estimate = filled(ordersOf(10));
+    const since = MONDAY + 9 * DAY + 6 * HOUR;
+    for (let hour = 0; hour < 23; hour++) estimate.show(since + hour * HOUR, 2);
+    const { chance, alarm } = estimate.silence(since + 23 * HOUR, since);
+    expect(chance).toBeLessThan(1e-5);
+    expect(alarm).toBe(false);
+  });
+
+  it("counts arrivals apart from conversions, if told so", () => {
+    const orders = ordersOf(12);
+    const [joint, apart] = [filled(orders), filled(orders.map((order) => ({ ...order, arrivedAt: null as never })))];
+    for (const { arrivedAt } of orders) apart.arrive(arrivedAt);
+    expect(apart.toJSON()).toEqual(joint.toJSON());
+  });
+
+  it("has no rhythm if the window is shorter than a day", () => {
+    expect(new DelayEstimate({ window: DAY - 1 }).toJSON().sections.length).toBe(
+      new DelayEstimate({ window: DAY }).toJSON().sections.length - 1,
+    );
+  });
+
+  it("does not depend on the order of arrivals, nor on the unit of times", () => {
+    const orders = ordersOf(40);
+    const random = stream(12);
+    const one = filled(orders);
+    const rhythm = one.toJSON().sections[1];
+    for (let trial = 0; trial < 5; trial++) {
+      const other = new DelayEstimate({ window: 7 * DAY });
+      for (const { arrivedAt } of orders.toSorted(() => random() - 0.5)) other.arrive(arrivedAt);
+      expect(other.toJSON().sections[1]).toEqual(rhythm);
+    }
+    const seconds = filled(
+      orders.map(({ shownAt, at, arrivedAt }) => ({ shownAt: shownAt / 1000, at: at / 1000, arrivedAt: arrivedAt / 1000 })),
+      DAY / 1000,
+    );
+    expect(seconds.toJSON().sections[1]).toEqual(rhythm);
+  });
+
+  it("goes on from JSON as if never saved, and keeps its size", () => {
+    const [early, late] = [filled(ordersOf(10)), filled(ordersOf(60))];
+    for (const estimate of [early, late]) {
+      const restored = DelayEstimate.from(JSON.parse(JSON.stringify(estimate)));
+      expect(restored.toJSON()).toEqual(estimate.toJSON());
+      for (let hour = 0; hour < 50; hour++) {
+        const now = MONDAY + 60 * DAY + hour * HOUR;
+        for (const each of [estimate, restored]) each.show(now, 2);
+        expect(restored.silence(now)).toEqual(estimate.silence(now));
+      }
+    }
+    expect(JSON.stringify(late).length).toBeLessThan(60_000);
+    expect(late.toJSON().sections[1].length).toBe(86);
+  });
+
+  it("refuses a rhythm that it cannot have saved", () => {
+    const state = filled(ordersOf(10)).toJSON();
+    for (const change of [
+      (rhythm: number[]) => rhythm.pop(),
+      (rhythm: number[]) => void rhythm.splice(1),
+      (rhythm: number[]) => void rhythm.fill(0, 1),
+      (rhythm: number[]) => void rhythm.fill(2 ** 32, 1, 2),
+      (rhythm: number[]) => void rhythm.fill(0.5, 1, 2),
+      (rhythm: number[]) => void rhythm.fill(rhythm[0] - 1, 0, 1),
+      (rhythm: number[]) => void rhythm.fill(0.5, 0, 1),
+      (rhythm: number[]) => void rhythm.fill(2 ** 32 - 1, 85, 86),
+    ]) {
+      const sections = state.sections.map((each) => [...each]);
+      change(sections[1]);
+      expect(() => DelayEstimate.from({ ...state, sections }), String(change)).toThrow(SnapshotError);
+    }
   });
 });

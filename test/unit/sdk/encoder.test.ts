@@ -36,16 +36,27 @@ describe("encoder", () => {
   });
 
   it("scales numbers by their range and keeps them inside it", () => {
-    const { encode } = encoder({ dimension: 1, numeric: { price: { min: 0, max: 200 } } });
-    const size = (price: number): number => Math.abs(encode({ action: { price } })[0]);
-    expect([size(0), size(50), size(100), size(200), size(1e9)]).toEqual([1, 0.5, 0, 1, 1]);
+    const { encode } = encoder({ dimension: 16, numeric: { price: { min: 0, max: 200 } } });
+    // Relative to the constant of 1/4, because the vector is brought into the unit ball.
+    const size = (price: number): number => {
+      const vector = encode({ action: { price } });
+      return vector[1] / (4 * vector[0]);
+    };
+    for (const [price, expected] of [
+      [0, -1],
+      [50, -0.5],
+      [100, 0],
+      [200, 1],
+      [1e9, 1],
+    ])
+      expect(size(price)).toBeCloseTo(expected, 2);
   });
 
   it("adds products of features for interactions", () => {
-    const plain = encoder({ dimension: 64 }).encode({ context: { a: "x" }, action: { b: "y" } });
-    const crossed = encoder({ dimension: 64, interactions: "all" }).encode({ context: { a: "x" }, action: { b: "y" } });
-    expect(plain.filter((component) => component !== 0).length).toBe(2);
-    expect(crossed.filter((component) => component !== 0).length).toBe(3);
+    const plain = encoder({ dimension: 1024 }).encode({ context: { a: "x" }, action: { b: "y" } });
+    const crossed = encoder({ dimension: 1024, interactions: "all" }).encode({ context: { a: "x" }, action: { b: "y" } });
+    expect(plain.filter((component) => component !== 0).length).toBe(3);
+    expect(crossed.filter((component) => component !== 0).length).toBe(4);
   });
 
   it("keeps the options that it was made by, whatever becomes of them", () => {
@@ -55,12 +66,12 @@ describe("encoder", () => {
     const vector = own.encode({ action: { price: 50 } });
     given.numeric.price.max = 100;
     given.interactions.pop();
-    expect(own.options).toEqual(before);
+    expect(own.options).toEqual({ ...before, version: 2 });
     expect(own.encode({ action: { price: 50 } })).toEqual(vector);
   });
 
-  it("encodes nothing as nothing", () => {
-    expect(shop.encode({})).toEqual(new Float64Array(32));
+  it("encodes nothing as the constant", () => {
+    expect(shop.encode({})).toEqual(Float64Array.from({ length: 32 }, (_, i) => (i === 0 ? 0.25 : 0)));
   });
 
   const bad: [string, () => unknown, RegExp][] = [
@@ -68,7 +79,22 @@ describe("encoder", () => {
     ["a number that is not finite", () => shop.encode({ action: { price: Number.NaN } }), /action\.price/],
     ["a nested value", () => shop.encode({ action: { brand: { name: "x" } as never } }), /action\.brand/],
     ["no features at all", () => shop.encode({ action: null as never }), /action/],
-    ["a dimension of 0", () => encoder({ dimension: 0 }), /dimension/],
+    ["a dimension without room for a term", () => encoder({ dimension: 1 }), /dimension/],
+    ["another version", () => encoder({ dimension: 4, version: 1 as never }), /version: expected 2.* learn again/],
+    ["a vocabulary that is none", () => encoder({ dimension: 4, vocabulary: "brand" as never }), /vocabulary: expected an array/],
+    ["an entry without a category", () => encoder({ dimension: 4, vocabulary: [["brand"]] as never }), /vocabulary\[0\]/],
+    [
+      "an entry twice",
+      () =>
+        encoder({
+          dimension: 4,
+          vocabulary: [
+            ["a", "b"],
+            ["a", "b"],
+          ],
+        }),
+      /vocabulary\[1\]: expected each entry once/,
+    ],
     ["an empty range", () => encoder({ dimension: 4, numeric: { price: { min: 1, max: 1 } } }), /numeric\.price\.max/],
     ["an interaction that is no pair", () => encoder({ dimension: 4, interactions: [["a"]] as never }), /interactions\[0\]/],
   ];

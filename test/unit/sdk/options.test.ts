@@ -2,6 +2,8 @@ import {
   additiveMatern32,
   delayedZooming,
   delayGpTs,
+  delayGpUcb,
+  delayLinTs,
   dlpp,
   linear,
   matern12,
@@ -83,7 +85,7 @@ const DEFAULTS: Record<string, [given: object, options: object]> = {
 
 /** Policies of papers in which a reward is known one round after its arrival. */
 const NEXT_ROUND = ["gp-ucb-sdf", "gp-ts-sdf", "gp-ucb", "asy-ts", "gp-bucb", "gp-bts", "delay-gp-ucb", "delay-gp-ts"];
-const SECOND_STATE = ["delay-lin-ucb", "delay-lin-ts", "delay-gp-ucb", "delay-gp-ts"];
+const STATES: Readonly<Record<string, number>> = { "delay-lin-ucb": 3, "delay-lin-ts": 3, "delay-gp-ucb": 2, "delay-gp-ts": 2 };
 
 const describeBy = (id: string, options: object): PolicyDescriptor => {
   const factory = policies.find((each) => each.id === id) as unknown as (options: object) => PolicyDescriptor;
@@ -102,13 +104,13 @@ describe.each(Object.entries(DEFAULTS))("%s", (id, [, options]) => {
   it("counts delays from its papers' round on, and its state by its version", async () => {
     const descriptor = describeBy(id, {});
     const { policy } = await Recommender.create({ policy: descriptor, window: "none" });
-    expect([policy.delayOffset, descriptor.stateVersion]).toEqual([Number(NEXT_ROUND.includes(id)), SECOND_STATE.includes(id) ? 2 : 1]);
+    expect([policy.delayOffset, descriptor.stateVersion]).toEqual([Number(NEXT_ROUND.includes(id)), STATES[id] ?? 1]);
   });
 });
 
 it("depend on other options", () => {
   expect(otfLinTs({ dimension: 2, width: "theory" }).options).toMatchObject({ ridge: 1 });
-  expect(describeBy("delay-lin-ts", { rewards: "bernoulli" }).options).toMatchObject({ exploration: 0.2 });
+  expect(describeBy("delay-lin-ts", { rewards: "bernoulli" }).options).toMatchObject({ exploration: 0.5, shrinkage: "fixed" });
   expect(describeBy("delay-gp-ucb", { rewards: "bernoulli" }).options).toMatchObject({ capacity: 256, exploration: 2 });
   const spread = { points: [[0, 4, 1, 7], [10, -4, 1, 7], [2, 0, 3, 7]] }; // biome-ignore format: one line
   const { lengthscale: own } = delayGpTs({ domain: spread, contextDimension: 1 }).options as { lengthscale: number[] };
@@ -234,4 +236,17 @@ describe("a kernel", () => {
   it("has a context of up to all features", () => {
     expect(() => describeBy("gp-ucb", { kernel: additiveMatern32({ context: 2, bias: 0.5 }) })).not.toThrow();
   });
+});
+
+it("refuses rewards beyond 0 to 1 under log-odds, before anything is made", async () => {
+  for (const factory of [delayLinTs, delayGpUcb]) {
+    const policy = factory({ dimension: 2, rewards: "bernoulli" });
+    for (const reward of [
+      { min: 0, max: 1e6 },
+      { min: -1, max: 1 },
+    ]) {
+      await expect(Recommender.create({ policy, window: "none", reward })).rejects.toThrow(/^reward: expected a range inside 0 to 1/);
+    }
+    await Recommender.create({ policy, window: "none", reward: { min: 0, max: 0.5 } });
+  }
 });

@@ -4,10 +4,10 @@ import { fromBlob, toBlob } from "../../../worker/learner/store/feature-blob.ts"
 
 describe("a blob of features", () => {
   it("is read as the same numbers, to the bit", () => {
-    const unit = fc.integer({ min: -40_000, max: 40_000 }).map((each) => each / 4096);
+    const unit = fc.oneof(fc.constant(0), fc.integer({ min: -40_000, max: 40_000 })).map((each) => each / 4096);
     const any = fc.double({ noNaN: true, noDefaultInfinity: true });
     fc.assert(
-      fc.property(fc.array(fc.oneof({ weight: 30, arbitrary: unit }, any), { maxLength: 20 }), (numbers) => {
+      fc.property(fc.array(fc.oneof({ weight: 30, arbitrary: unit }, any), { maxLength: 60 }), (numbers) => {
         const features = Float64Array.from(numbers);
         const read = fromBlob(toBlob(features));
         expect(read.length).toBe(features.length);
@@ -17,6 +17,7 @@ describe("a blob of features", () => {
   });
 
   it.each([
+    ["a multiple of 2^-12 takes a bit if it is 0", [...Array(60).fill(0), 1, 2], 2 + 8 + 2 * 2 + 1],
     ["multiples of 2^-12 below 8 take two bytes each, and one more in all", [0, 1, -1, 1 / 4096, -8, 32_767 / 4096], 13],
     ["a multiple of 2^-12 from 8 on takes eight", [8, 0], 16],
     ["any other number takes eight", [0.1, 0], 16],

@@ -75,21 +75,25 @@ describe("a configuration", () => {
     expect(await configOf()).toMatchObject({
       ...{ policy: "delay-lin-ts", window, reward: { min: 0, max: 1 }, seed: 0, goals: null, shadows: [], serving: "edge", draws: 100 },
       ...{ greedy: false, holdout: 0, minimumShare: 0, defaultAction: null, limits: { open: 200_000, bytes: 2_000_000_000 } },
-      ...{ retention: { ms: 30 * 86_400_000 }, publish: { ms: 60_000 }, local: false, pageActions: false, featureNorm: 1 },
-      ...{ encoder: { dimension: 64, interactions: "all" }, options: { dimension: 64 } },
+      ...{ retention: { ms: 30 * 86_400_000 }, publish: { ms: 120_000 }, local: false, pageActions: false, featureNorm: 1 },
+      ...{ encoder: { version: 2, dimension: 256, interactions: "all" }, options: { dimension: 256, rewards: "linear" }, defaults: 2 },
     });
   });
 
   it("has an encoder unless features come as numbers", async () => {
     expect((await configOf({ encoder: { dimension: 32 } })).encoder).toMatchObject({ dimension: 32 });
     expect((await configOf({ encoder: { dimension: 32 } })).options).toMatchObject({ dimension: 32 });
-    expect((await configOf({ encoder: null } as never)).encoder).toMatchObject({ dimension: 64 });
+    expect((await configOf({ encoder: null } as never)).encoder).toMatchObject({ dimension: 256 });
     expect(await configOf({ options: { dimension: 8 } })).toMatchObject({ encoder: null, options: { dimension: 8 } });
+  });
+
+  it("has fewer components where pages fetch the posterior", async () => {
+    expect((await configOf({ local: true })).encoder).toMatchObject({ dimension: 64 });
   });
 
   it("has norms that a decision need not work out", async () => {
     expect((await configOf({ policy: "otf-lin-ucb" })).options).toMatchObject({ norms: "buffered" });
-    expect((await configOf({ shadows: [shadow("a")] })).shadows).toMatchObject([{ options: { dimension: 64, norms: "buffered" } }]);
+    expect((await configOf({ shadows: [shadow("a")] })).shadows).toMatchObject([{ options: { dimension: 256, norms: "buffered" } }]);
   });
 
   it("is served at the edge by a policy that draws, and by its learner where all would get the same list", async () => {

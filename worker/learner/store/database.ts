@@ -1,5 +1,9 @@
 import type { CounterName, DelayCounter } from "../../rpc/counters.ts";
 
+/** Arrivals of conversions are kept by quarter of an hour, for four weeks: as long as the alarm remembers their rhythm. */
+const SLOT_MS = 900_000;
+const SLOTS = 4 * 7 * 96;
+
 /** The single row of the table `model`. */
 export interface ModelRow {
   readonly name: string;
@@ -61,6 +65,7 @@ export class Database {
         this.#pending = pending;
         const result = change();
         if (pending.seq !== this.model.seq) this.set("seq = ?, heard = coalesce(?, heard)", pending.seq, pending.arrivedAt);
+        if (pending.arrivedAt !== null) this.#keepArrival(Math.floor(pending.arrivedAt / SLOT_MS));
         for (const [name, delta] of pending.counts) {
           if (delta === 0) continue;
           this.query("INSERT INTO counters VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2", name, delta);
@@ -140,6 +145,18 @@ export class Database {
   /** Notes the arrival of a conversion. */
   noteArrival(now: number): void {
     this.#current.arrivedAt = now;
+  }
+
+  #keepArrival(slot: number): void {
+    const [known] = this.query("SELECT 1 FROM arrivals WHERE slot = ?", slot);
+    if (known) return;
+    this.query("INSERT INTO arrivals VALUES (?)", slot);
+    this.query("DELETE FROM arrivals WHERE slot <= ?", slot - SLOTS);
+  }
+
+  /** Starts of the quarters of an hour in which conversions arrived, by the learner's clock, in ms since 1970. */
+  arrivals(): number[] {
+    return this.query<{ slot: number }>("SELECT slot FROM arrivals").map(({ slot }) => slot * SLOT_MS);
   }
 
   count(name: CounterName | DelayCounter, delta = 1): void {

@@ -1,17 +1,47 @@
-// Nearly all feature vectors are multiples of 2^-12 between -8 and 8. As 16-bit integers they take a quarter of the space. Such a blob
-// ends with one more byte, so that its length is odd.
+import { RESOLUTION } from "../../../publication/featurizer.ts";
 
-const RESOLUTION = 4096;
+// Nearly all feature vectors are multiples of 2^-12 between -8 and 8, and many have few components other than 0. Their components are
+// 16-bit integers in a blob of odd length. Its last byte says which: all components, or those that are not 0 after a bitmap of them.
+// A blob of any other vector has 8 bytes for each component.
+
+const ALL = 0;
+const NONZERO = 1;
 
 export function toBlob(features: Float64Array): ArrayBuffer {
   const units = Int16Array.from(features, (each) => each * RESOLUTION);
   if (!features.every((each, i) => Object.is(units[i] / RESOLUTION, each))) return features.slice().buffer;
-  const bytes = new Uint8Array(units.byteLength + 1);
-  bytes.set(new Uint8Array(units.buffer));
-  return bytes.buffer;
+  const values = units.filter((unit) => unit !== 0);
+  const head = headLength(features.length);
+  if (head + values.byteLength >= units.byteLength) return withTag(ALL, new Uint8Array(units.buffer));
+  const bytes = new Uint8Array(head + values.byteLength);
+  new DataView(bytes.buffer).setUint16(0, features.length, true);
+  for (let i = 0; i < units.length; i++) if (units[i] !== 0) bytes[2 + (i >> 3)] |= 1 << (i & 7);
+  bytes.set(new Uint8Array(values.buffer), head);
+  return withTag(NONZERO, bytes);
 }
 
 export function fromBlob(blob: ArrayBuffer): Float64Array<ArrayBuffer> {
-  if (blob.byteLength % 2 === 0) return new Float64Array(blob);
-  return Float64Array.from(new Int16Array(blob, 0, blob.byteLength >> 1), (unit) => unit / RESOLUTION);
+  const end = blob.byteLength - 1;
+  if (end % 2 !== 0) return new Float64Array(blob);
+  const bytes = new Uint8Array(blob);
+  if (bytes[end] === ALL) return Float64Array.from(new Int16Array(blob, 0, end / 2), (unit) => unit / RESOLUTION);
+  const features = new Float64Array(new DataView(blob).getUint16(0, true));
+  const head = headLength(features.length);
+  const values = new Int16Array(blob, head, (end - head) / 2);
+  for (let i = 0, next = 0; i < features.length; i++) {
+    if (bytes[2 + (i >> 3)] & (1 << (i & 7))) features[i] = values[next++] / RESOLUTION;
+  }
+  return features;
+}
+
+function withTag(tag: number, bytes: Uint8Array): ArrayBuffer {
+  const tagged = new Uint8Array(bytes.length + 1);
+  tagged.set(bytes);
+  tagged[bytes.length] = tag;
+  return tagged.buffer;
+}
+
+/** Bytes before the components that are not 0: the number of all components, and a bitmap of an even length. */
+function headLength(components: number): number {
+  return 2 + 2 * Math.ceil(components / 16);
 }

@@ -122,6 +122,18 @@ export class LearnerStore {
     return this.database.model.horizon;
   }
 
+  /** Whether configuration or catalogue have changed after a version. */
+  hasChangedAfter(version: number): boolean {
+    const changes = "SELECT 1 FROM marks WHERE seq > ? AND type IN ('configuration', 'actions') LIMIT 1";
+    return this.database.query(changes, version).length > 0;
+  }
+
+  /** Version that isolates may take from the learner, in KV or not yet; -1 before the first. */
+  get offered(): number {
+    const newer = "SELECT coalesce(max(seq), ?1) AS seq FROM snapshots WHERE seq > ?1 AND kept = 1";
+    return this.database.query<{ seq: number }>(newer, this.published.version)[0].seq;
+  }
+
   /** Version and time of the newest publication in KV; version -1 before the first. */
   get published(): { readonly version: number; readonly at: number | null } {
     const { published, published_at } = this.database.model;
@@ -136,6 +148,11 @@ export class LearnerStore {
   /** When the last conversion arrived, by the learner's clock; null before the first. */
   get lastArrivalAt(): number | null {
     return this.database.model.heard;
+  }
+
+  /** When conversions arrived in the last four weeks. @see Database.arrivals */
+  arrivals(): number[] {
+    return this.database.arrivals();
   }
 
   setLag(ms: number): void {

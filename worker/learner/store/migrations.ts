@@ -36,6 +36,7 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX impressions_deferred ON impressions (id) WHERE state = 'deferred';
   ALTER TABLE model ADD COLUMN sampled INTEGER;
   CREATE TABLE erased (digest TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;`,
+  "CREATE TABLE arrivals (slot INTEGER PRIMARY KEY);",
 ];
 
 /** All tables that hold data of a model. */
@@ -48,6 +49,7 @@ export const TABLES = [
   "keys",
   "conversions",
   "erased",
+  "arrivals",
   "closed",
   "snapshots",
   "marks",

@@ -18,6 +18,11 @@ export class SnapshotStore {
     return Array.from(rows, ({ seq }) => seq);
   }
 
+  /** Version of the newest snapshot, kept or not; -1 if there is none. */
+  newestVersion(): number {
+    return this.#sql.exec<{ seq: number }>("SELECT coalesce(max(seq), -1) AS seq FROM snapshots").one().seq;
+  }
+
   newest(): StoredSnapshot | undefined {
     return this.#read("(SELECT max(seq) FROM snapshots)");
   }

@@ -1,8 +1,8 @@
 /** Components are multiples of 2^-12. Sums of their products are exact in float64, so they do not depend on order. */
 const RESOLUTION = 4096;
 
-/** A sparse sum of terms, each at a place from signed feature hashing. */
-export class HashedSum {
+/** A sparse sum of terms. */
+export class TermSum {
   readonly dimension: number;
   readonly #components: Float64Array;
   /** One bit per component, set once a term was added to it. */
@@ -17,12 +17,9 @@ export class HashedSum {
     this.#list = new Int32Array(dimension);
   }
 
-  /** Adds at a place, or subtracts at ~place. A branch would be unpredictable, because signs are random. */
   add(place: number, value: number): void {
-    const sign = place >> 31;
-    const component = place ^ sign;
-    this.#components[component] += (sign | 1) * value;
-    this.#touched[component >> 5] |= 1 << component;
+    this.#components[place] += value;
+    this.#touched[place >> 5] |= 1 << place;
   }
 
   /** Adds each value at its place. */
@@ -36,10 +33,8 @@ export class HashedSum {
     const touched = this.#touched;
     for (let i = from; i < to; i++) {
       const place = places[picks[i]];
-      const sign = place >> 31;
-      const component = place ^ sign;
-      components[component] += (sign | 1) * (weight * values[i]);
-      touched[component >> 5] |= 1 << component;
+      components[place] += weight * values[i];
+      touched[place >> 5] |= 1 << place;
     }
   }
 

@@ -1,22 +1,34 @@
-import { nonEmptyString, onlyKeys, type Range, range, record, wholeNumber, wrongType } from "./argument.ts";
+import { nonEmptyString, onlyKeys, outOfRange, type Range, range, record, wholeNumber, wrongType } from "../argument.ts";
 import { Catalogue } from "./catalogue.ts";
-import { checkBudget, checkVector, PAIR_STEPS, productSteps } from "./encoding-cost.ts";
-import { HashedSum } from "./hashed-sum.ts";
+import { Components, type Entry } from "./components.ts";
+import { checkBudget, checkVector, PAIR_STEPS, productSteps } from "./cost.ts";
+import { CONSTANT, PRODUCT } from "./scale.ts";
+import { TermSum } from "./term-sum.ts";
 import { type NamedFeatures, productPlace, type Term, type Terms, termsOf } from "./terms.ts";
+import { textOf } from "./vocabulary.ts";
 
 /** Two encoders with the same options give the same vectors. */
 export interface EncoderOptions {
-  /** Components of the vector (d). */
+  /** Version of the encoding. It changes with the vectors of any options. */
+  readonly version?: typeof VERSION;
+  /** Components of the vector (d), at least 2. */
   readonly dimension: number;
-  /** Range of each numeric feature. It is scaled to -1 .. 1, and a number outside it counts as the nearer end. */
+  /** Range of each numeric feature. A number outside it counts as the nearer end. */
   readonly numeric?: Readonly<Record<string, { readonly min: number; readonly max: number }>>;
   /** Pairs of features to multiply, such as ["country", "brand"]. "all": every context feature with every action feature. */
   readonly interactions?: Interactions;
+  /** Categories of actions with a component of their own, as far as there is room, see `vocabularyOf`. */
+  readonly vocabulary?: readonly Entry[];
 }
 
 /** Turns named features into vectors. */
 export interface Encoder {
-  readonly options: EncoderOptions;
+  /** The given options, and the version. */
+  readonly options: EncoderOptions & { readonly version: typeof VERSION };
+  /** Components of one term each, the constant among them. The others are shared by hashing. */
+  readonly exact: number;
+  /** Entries of the vocabulary that share a component, because there was no room for one of their own. */
+  readonly unplaced: number;
   /**
    * Turns the features of a context and of an action into one vector inside the unit ball. Its components are multiples of 2^-12.
    *
@@ -39,23 +51,34 @@ export interface Encoder {
 
 type Interactions = "all" | readonly (readonly [string, string])[];
 
+/** 1 hashed with random signs, and had neither a constant nor components of one term. */
+const VERSION = 2;
+/** Most entries of a vocabulary. */
+const MOST_ENTRIES = 65_536;
+
 /**
- * An encoder of named features by signed feature hashing (Weinberger et al., ICML 2009).
+ * An encoder of named features. It adds a constant, each feature, and each interaction.
+ *
+ * The constant, declared numbers and the categories of `vocabulary` have components of their own. All other terms share components
+ * by feature hashing (Weinberger et al., ICML 2009). Shared components get no negative numbers, so no two terms cancel.
  *
  * @example
  * const { encode } = encoder({ dimension: 64, numeric: { price: { min: 0, max: 500 } }, interactions: [["country", "brand"]] });
  * encode({ context: { country: "PT" }, action: { brand: "Acme", price: 120 } });
  */
 export function encoder(options: EncoderOptions): Encoder {
-  onlyKeys("options", record("options", options), ["dimension", "numeric", "interactions"]);
-  const dimension = wholeNumber("dimension", options.dimension, 1, 4096);
+  onlyKeys("options", record("options", options), ["version", "dimension", "numeric", "interactions", "vocabulary"]);
+  if ((options.version ?? VERSION) !== VERSION) {
+    throw outOfRange("version", `${VERSION}, as vectors of another version cannot be compared; learn again from the log`, options.version);
+  }
+  const dimension = wholeNumber("dimension", options.dimension, 2, 4096);
   const ranges = new Map<string, Range>();
   for (const [name, value] of Object.entries(record("numeric", options.numeric ?? {}))) {
     onlyKeys(`numeric.${name}`, record(`numeric.${name}`, value), ["min", "max"]);
     ranges.set(name, range(`numeric.${name}`, value));
   }
   const interactions = parseInteractions(options.interactions ?? []);
-  const hashing = { dimension, ranges };
+  const components = new Components(dimension, ranges, parseVocabulary(options.vocabulary ?? []));
 
   const encode = (context: Terms, actions: readonly Terms[], budget: number): Float64Array => {
     let steps = 0;
@@ -64,25 +87,28 @@ export function encoder(options: EncoderOptions): Encoder {
       checkBudget(steps, budget);
     }
     const vectors = new Float64Array(actions.length * dimension);
-    const sum = new HashedSum(dimension);
+    const sum = new TermSum(dimension);
     for (let i = 0; i < actions.length; i++) {
-      addTogether(sum, context, actions[i], interactions);
+      addTogether(sum, components, context, actions[i], interactions);
       sum.moveInto(vectors, i * dimension);
     }
     return vectors;
   };
 
   return {
-    options: structuredClone(options),
+    options: { ...structuredClone(options), version: VERSION },
+    exact: components.exactCount,
+    unplaced: components.unplaced,
     encode({ context = {}, action = {} }) {
-      return encode(termsOf("context", context, hashing), [termsOf("action", action, hashing)], Number.POSITIVE_INFINITY);
+      const [left, right] = [termsOf("context", context, ranges, components), termsOf("action", action, ranges, components)];
+      return encode(left, [right], Number.POSITIVE_INFINITY);
     },
     among(actions, budget = Number.POSITIVE_INFINITY) {
       if (!Array.isArray(actions)) throw wrongType("actions", "an array", actions);
-      const terms = actions.map((action) => termsOf("action", action, hashing));
-      const catalogue = interactions === "all" ? new Catalogue(terms, dimension) : null;
+      const terms = actions.map((action) => termsOf("action", action, ranges, components));
+      const catalogue = interactions === "all" ? new Catalogue(terms, components) : null;
       return (context = {}) => {
-        const contextTerms = termsOf("context", context, hashing);
+        const contextTerms = termsOf("context", context, ranges, components);
         return catalogue ? catalogue.vectorsIn(contextTerms, budget) : encode(contextTerms, terms, budget);
       };
     },
@@ -95,6 +121,21 @@ function parseInteractions(value: unknown): Interactions {
   return value.map((pair, i) => {
     if (!Array.isArray(pair) || pair.length !== 2) throw wrongType(`interactions[${i}]`, "a pair of names", pair);
     return [nonEmptyString(`interactions[${i}][0]`, pair[0]), nonEmptyString(`interactions[${i}][1]`, pair[1])];
+  });
+}
+
+function parseVocabulary(value: unknown): readonly Entry[] {
+  if (!Array.isArray(value)) throw wrongType("vocabulary", "an array", value);
+  if (value.length > MOST_ENTRIES) throw outOfRange("vocabulary", `at most ${MOST_ENTRIES} entries`, value);
+  const known = new Set<string>();
+  return value.map((entry, i): Entry => {
+    if (!Array.isArray(entry) || entry.length !== 2 || entry.some((text) => typeof text !== "string")) {
+      throw wrongType(`vocabulary[${i}]`, "a feature and a category, both strings", entry);
+    }
+    const own: Entry = [entry[0], entry[1]];
+    if (known.has(textOf(own))) throw outOfRange(`vocabulary[${i}]`, "each entry once", own.join(" "));
+    known.add(textOf(own));
+    return own;
   });
 }
 
@@ -116,11 +157,12 @@ function countOf(terms: Terms): number {
   return count;
 }
 
-/** Adds the terms of a context, of an action, and of their interactions. */
-function addTogether(sum: HashedSum, context: Terms, action: Terms, interactions: Interactions): void {
+/** Adds the constant, the terms of a context and of an action, and their interactions. */
+function addTogether(sum: TermSum, components: Components, context: Terms, action: Terms, interactions: Interactions): void {
+  sum.add(0, CONSTANT);
   for (const terms of [...context.values(), ...action.values()]) for (const { place, value } of terms) sum.add(place, value);
   for (const [left, right] of pairs(context, action, interactions)) {
-    for (const a of left) for (const b of right) sum.add(productPlace(a, b, sum.dimension), a.value * b.value);
+    for (const a of left) for (const b of right) sum.add(productPlace(a, b, components), PRODUCT * a.factor * b.factor);
   }
 }
 

@@ -1,21 +1,18 @@
-import { finiteNumber, outOfRange, record, wrongType } from "./argument.ts";
+import { finiteNumber, outOfRange, type Range, record, wrongType } from "../argument.ts";
+import { type Components, restOf, type Side, stemOf } from "./components.ts";
 
 /** Features by name: numbers, categories, flags or lists of categories. */
 export type NamedFeatures = Readonly<Record<string, number | string | boolean | readonly string[]>>;
 
-export interface Hashing {
-  /** Components of the vector (d). */
-  readonly dimension: number;
-  /** The range of each numeric feature, which is scaled to -1 .. 1. */
-  readonly ranges: ReadonlyMap<string, { readonly min: number; readonly max: number }>;
-}
-
-/** A summand of the vector. Its name is hashed: `stem` names the feature, `rest` the category. */
+/** A summand of the vector. `stem` names the feature, `rest` the category. */
 export interface Term {
   readonly stem: string;
   readonly rest: string;
+  /** The amount that is added to the term's component. */
   readonly value: number;
-  /** The component to add to, or ~ of the component to subtract from. */
+  /** The term's factor in products, between 0 and 1: hashed components get no negative numbers, so nothing cancels there. */
+  readonly factor: number;
+  /** The component. */
   readonly place: number;
   /** The hash state after the name and a separator. The hash of a product's name continues from it. */
   readonly prefix: number;
@@ -28,13 +25,16 @@ export type Terms = ReadonlyMap<string, readonly Term[]>;
 const RESERVED = ["constructor", "prototype", "__proto__"];
 
 /**
- * Hashes the features of one side.
+ * The terms of one side. `ranges`: the range of each numeric feature.
  * @throws {TypeError | RangeError} naming the feature.
  */
-export function termsOf(side: "context" | "action", named: NamedFeatures, { dimension, ranges }: Hashing): Terms {
-  const term = (stem: string, rest: string, value: number): Term => {
+export function termsOf(side: Side, named: NamedFeatures, ranges: ReadonlyMap<string, Range>, components: Components): Terms {
+  const term = (stem: string, rest: string, share = 1): Term => {
     const state = hashText(hashText(FNV_OFFSET, stem), rest);
-    return { stem, rest, value, place: placeOf(state, dimension), prefix: step(state, SEPARATOR) };
+    const exact = components.exact(stem, rest);
+    // A number is centred where it has a component of its own.
+    const value = exact === undefined ? share : rest === "" ? 2 * share - 1 : share;
+    return { stem, rest, value, factor: share, place: exact ?? components.hashed(mixed(state)), prefix: step(state, SEPARATOR) };
   };
   const terms = new Map<string, Term[]>();
   // In order of name, so that the order of an object's keys does not change the bits.
@@ -42,16 +42,18 @@ export function termsOf(side: "context" | "action", named: NamedFeatures, { dime
     const value: unknown = named[feature];
     if (RESERVED.includes(feature)) throw outOfRange(`${side}.${feature}`, `a name other than ${RESERVED.join(", ")}`, value);
     const categories = Array.isArray(value) ? value : [value];
-    const stem = `${side}\u0000${feature}`;
     if (typeof value === "number") {
       const range = ranges.get(feature);
       if (!range) throw new RangeError(`${side}.${feature}: expected its range under numeric, or a string for a category`);
-      const scaled = (2 * (finiteNumber(`${side}.${feature}`, value) - range.min)) / (range.max - range.min) - 1;
-      terms.set(feature, [term(stem, "", Math.min(1, Math.max(-1, scaled)))]);
+      const share = (finiteNumber(`${side}.${feature}`, value) - range.min) / (range.max - range.min);
+      terms.set(feature, [term(stemOf(side, feature), "", Math.min(1, Math.max(0, share)))]);
     } else if (categories.every((category) => typeof category === "string" || typeof category === "boolean")) {
       const distinct = categories.length > 1 ? [...new Set(categories)] : categories;
-      const hashed = distinct.map((category) => term(`${stem}\u0000`, String(category), 1));
-      terms.set(feature, hashed);
+      const stem = stemOf(side, feature);
+      terms.set(
+        feature,
+        distinct.map((category) => term(stem, restOf(String(category)))),
+      );
     } else {
       throw wrongType(`${side}.${feature}`, "a number, a string, a boolean or an array of strings", value);
     }
@@ -60,8 +62,8 @@ export function termsOf(side: "context" | "action", named: NamedFeatures, { dime
 }
 
 /** The place of the product of two terms. The name of the product is the first name, U+0001, and the second name. */
-export function productPlace({ prefix }: Term, { stem, rest }: Term, dimension: number): number {
-  return placeOf(hashText(hashText(prefix, stem), rest), dimension);
+export function productPlace({ prefix }: Term, { stem, rest }: Term, components: Components): number {
+  return components.hashed(mixed(hashText(hashText(prefix, stem), rest)));
 }
 
 // FNV-1a over UTF-8, so that a common prefix is hashed once. The finaliser of MurmurHash3 makes every bit depend on every byte.
@@ -100,11 +102,9 @@ function hashWide(state: number, point: number): number {
   return step(step(state, 0x80 | ((point >> 6) & 0x3f)), 0x80 | (point & 0x3f));
 }
 
-/** The top bit is the sign, the others the component. Collisions then cancel on average instead of adding up. */
-export function placeOf(state: number, dimension: number): number {
+/** The hash of a finished text. */
+export function mixed(state: number): number {
   let hash = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  hash ^= hash >>> 16;
-  const component = (hash & 0x7fffffff) % dimension;
-  return hash < 0 ? ~component : component;
+  return (hash ^ (hash >>> 16)) >>> 0;
 }

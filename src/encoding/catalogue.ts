@@ -1,6 +1,8 @@
-import { ADD_STEPS, checkBudget, checkVector, placeSteps, productSteps } from "./encoding-cost.ts";
-import { HashedSum } from "./hashed-sum.ts";
-import { hashBytes, placeOf, type Term, type Terms } from "./terms.ts";
+import type { Components } from "./components.ts";
+import { ADD_STEPS, checkBudget, checkVector, placeSteps, productSteps } from "./cost.ts";
+import { CONSTANT, PRODUCT } from "./scale.ts";
+import { TermSum } from "./term-sum.ts";
+import { hashBytes, mixed, type Term, type Terms } from "./terms.ts";
 
 /** Most places to remember, 4 bytes each: enough for 256 context terms and 1,000 actions with a distinct name each. */
 const MOST_PLACES = 262_144;
@@ -9,6 +11,7 @@ const MOST_PLACES = 262_144;
 interface Columns {
   readonly list: readonly Term[];
   readonly values: readonly number[];
+  readonly factors: readonly number[];
   readonly places: readonly number[];
   /** The end of each feature's terms. */
   readonly ends: readonly number[];
@@ -26,8 +29,8 @@ export class Catalogue {
   /** For each distinct name the index of its stem. */
   readonly #stemOf: Int32Array;
   readonly #stems: readonly Uint8Array[];
-  readonly #dimension: number;
-  readonly #sum: HashedSum;
+  readonly #components: Components;
+  readonly #sum: TermSum;
   /** The greatest number of terms of an action. */
   readonly #most: number;
   /** For one term of a context: the most steps of an action, and the steps of all actions together. */
@@ -36,7 +39,7 @@ export class Catalogue {
   /** The places of the products of a context term with all distinct names. The key is the hash state after the context term. */
   readonly #places = new Map<number, Int32Array>();
 
-  constructor(actions: readonly Terms[], dimension: number) {
+  constructor(actions: readonly Terms[], components: Components) {
     this.#actions = actions.map(columnsOf);
     const terms: Term[] = [];
     const stems = new Map<string, Map<string, number>>();
@@ -55,8 +58,8 @@ export class Catalogue {
     const places = new Map(Array.from(stems.keys(), (stem, place) => [stem, place]));
     this.#stemOf = Int32Array.from(terms, ({ stem }) => places.get(stem) as number);
     this.#stems = Array.from(stems.keys(), (stem) => utf8.encode(stem));
-    this.#dimension = dimension;
-    this.#sum = new HashedSum(dimension);
+    this.#components = components;
+    this.#sum = new TermSum(components.dimension);
     this.#most = this.#actions.reduce((most, { list }) => Math.max(most, list.length), 0);
     this.#mostSteps = this.#actions.reduce((most, { list }) => Math.max(most, productSteps(list)), 0);
     this.#steps = this.#actions.reduce((sum, { list }) => sum + ADD_STEPS * list.length, placeSteps(terms));
@@ -69,27 +72,29 @@ export class Catalogue {
     checkVector(length + this.#most + length * this.#most, length * this.#mostSteps);
     checkBudget(length * this.#steps, budget);
     const products = left.list.map(({ prefix }) => this.#productPlaces(prefix));
-    const vectors = new Float64Array(this.#actions.length * this.#dimension);
+    const { dimension } = this.#components;
+    const vectors = new Float64Array(this.#actions.length * dimension);
     const sum = this.#sum;
     for (let i = 0; i < this.#actions.length; i++) {
       const right = this.#actions[i];
+      sum.add(0, CONSTANT);
       sum.addAll(left.places, left.values);
       sum.addAll(right.places, right.values);
       this.#addProducts(sum, left, right, products, this.#names[i]);
-      sum.moveInto(vectors, i * this.#dimension);
+      sum.moveInto(vectors, i * dimension);
     }
     return vectors;
   }
 
   /** Adds feature by feature, as `encode` does: in another order, sums of a component would differ by rounding. */
-  #addProducts(sum: HashedSum, left: Columns, right: Columns, products: readonly Int32Array[], names: Int32Array): void {
-    const { values, ends } = right;
+  #addProducts(sum: TermSum, left: Columns, right: Columns, products: readonly Int32Array[], names: Int32Array): void {
+    const { factors, ends } = right;
     for (let l = 0, first = 0; l < left.ends.length; first = left.ends[l++]) {
       // A feature with one term needs no loop over the features of the action.
-      if (left.ends[l] === first + 1) sum.addPicked(products[first], names, values, left.values[first], 0, values.length);
+      if (left.ends[l] === first + 1) sum.addPicked(products[first], names, factors, PRODUCT * left.factors[first], 0, factors.length);
       else {
         for (let r = 0, from = 0; r < ends.length; from = ends[r++]) {
-          for (let a = first; a < left.ends[l]; a++) sum.addPicked(products[a], names, values, left.values[a], from, ends[r]);
+          for (let a = first; a < left.ends[l]; a++) sum.addPicked(products[a], names, factors, PRODUCT * left.factors[a], from, ends[r]);
         }
       }
     }
@@ -103,7 +108,7 @@ export class Catalogue {
     const places = new Int32Array(ends.length);
     const states = this.#stems.map((stem) => hashBytes(prefix, stem));
     for (let i = 0, from = 0; i < ends.length; from = ends[i++]) {
-      places[i] = placeOf(hashBytes(states[stemOf[i]], rests, from, ends[i]), this.#dimension);
+      places[i] = this.#components.hashed(mixed(hashBytes(states[stemOf[i]], rests, from, ends[i])));
     }
     if ((this.#places.size + 1) * places.length > MOST_PLACES) this.#places.clear();
     this.#places.set(prefix, places);
@@ -112,14 +117,15 @@ export class Catalogue {
 }
 
 function columnsOf(terms: Terms): Columns {
-  const [list, values, places, ends]: [Term[], number[], number[], number[]] = [[], [], [], []];
+  const [list, values, factors, places, ends]: [Term[], number[], number[], number[], number[]] = [[], [], [], [], []];
   for (const feature of terms.values()) {
     for (const term of feature) {
       list.push(term);
       values.push(term.value);
+      factors.push(term.factor);
       places.push(term.place);
     }
     ends.push(list.length);
   }
-  return { list, values, places, ends };
+  return { list, values, factors, places, ends };
 }

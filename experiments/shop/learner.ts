@@ -1,0 +1,9 @@
+/** An algorithm that chooses products. Every impression counts as a failure until its conversion. */
+export interface Learner {
+  /** @param points products x dimension, row-major. Returns the index of the chosen product. */
+  choose(points: Float64Array, now: number, round: number): number;
+  /** Learns that a product was shown. `id`: the impression's. */
+  show(id: string, shown: { readonly index: number; readonly features: Float64Array; readonly now: number }): void;
+  /** Learns that an impression converted at a time. */
+  convert(id: string, at: number): void;
+}

@@ -1,0 +1,71 @@
+import { encoder, type NamedFeatures, vocabularyOf } from "afterclick";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+const text = fc.constantFrom("a", "b", "c", "d", "e", "f", "g", "h");
+const product: fc.Arbitrary<NamedFeatures> = fc.record({ brand: text, category: text, tags: fc.array(text, { maxLength: 3 }) });
+const catalogue = fc
+  .array(product, { minLength: 1, maxLength: 12 })
+  .map((products): NamedFeatures[] => products.map((features, i) => ({ ...features, id: `sku-${i}` })));
+const context: fc.Arbitrary<NamedFeatures> = fc.record({ country: text, hour: fc.integer({ min: 0, max: 24 }) });
+const numeric = { hour: { min: 0, max: 24 } };
+
+describe("the vocabulary of a catalogue", () => {
+  it("gives each product of a catalogue that fits a vector of its own, in every context", () => {
+    fc.assert(
+      fc.property(catalogue, context, (products, shown) => {
+        const { among, unplaced } = encoder({ dimension: 128, numeric, interactions: "all", vocabulary: vocabularyOf(products) });
+        const rows = among(products)(shown);
+        const distinct = new Set(products.map((_, i) => rows.subarray(i * 128, (i + 1) * 128).join()));
+        expect(unplaced).toBe(0);
+        expect(distinct.size).toBe(products.length);
+      }),
+      { numRuns: 200, seed: 3 },
+    );
+  });
+
+  it("never lets the terms of a vector cancel: a vector has no negative component but those of declared numbers", () => {
+    fc.assert(
+      fc.property(catalogue, context, fc.integer({ min: 2, max: 64 }), (products, shown, dimension) => {
+        const options = { dimension, numeric, interactions: "all" as const, vocabulary: vocabularyOf(products) };
+        const rows = encoder(options).among(products)(shown);
+        // Numbers come first: hour as a feature of actions, then of contexts.
+        expect(rows.every((value, i) => value >= 0 || i % dimension === 2)).toBe(true);
+        expect(rows.every((value, i) => i % dimension !== 0 || value > 0)).toBe(true);
+      }),
+      { numRuns: 200, seed: 4 },
+    );
+  });
+
+  it("keeps the places of its entries when the catalogue is replaced", () => {
+    fc.assert(
+      fc.property(catalogue, catalogue, (before, after) => {
+        const old = vocabularyOf(before);
+        const grown = vocabularyOf(after, old);
+        expect(grown.slice(0, old.length)).toEqual(old);
+        expect(new Set(grown.map((entry) => entry.join("\u0000"))).size).toBe(grown.length);
+        expect(vocabularyOf(before, grown)).toEqual(grown);
+        expect(vocabularyOf([...before].reverse())).toEqual(old);
+      }),
+      { numRuns: 200, seed: 5 },
+    );
+  });
+
+  it("places the entries of most products first, and counts those without a place", () => {
+    const products = Array.from({ length: 20 }, (_, i) => ({ id: `sku-${i}`, brand: i < 5 ? "Acme" : "Apex" }));
+    const vocabulary = vocabularyOf(products);
+    expect(vocabulary.slice(0, 2)).toEqual([
+      ["brand", "Apex"],
+      ["brand", "Acme"],
+    ]);
+    // 17 components: the constant, 12 exact ones, and 4 that the other 10 entries share.
+    expect(encoder({ dimension: 17, vocabulary })).toMatchObject({ exact: 13, unplaced: 10 });
+  });
+
+  it("leaves numbers to their declaration, and takes flags as text", () => {
+    expect(vocabularyOf([{ price: 3, sale: true, tags: ["new", "new"] }])).toEqual([
+      ["sale", "true"],
+      ["tags", "new"],
+    ]);
+  });
+});

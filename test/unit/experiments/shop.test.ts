@@ -1,0 +1,180 @@
+import { vocabularyOf } from "afterclick";
+import { describe, expect, it } from "vitest";
+import { algorithms, playIn } from "../../../experiments/shop/algorithms.ts";
+import { catalogueShop } from "../../../experiments/shop/catalogue-shop.ts";
+import { classificationShop } from "../../../experiments/shop/classification-shop.ts";
+import { defaultModel } from "../../../experiments/shop/default-model.ts";
+import type { Learner } from "../../../experiments/shop/learner.ts";
+import { curvesOf, type Feedback, play } from "../../../experiments/shop/play.ts";
+import { productShop, tenRates } from "../../../experiments/shop/product-shop.ts";
+import { randomShop } from "../../../experiments/shop/random-shop.ts";
+import { DAY_MS, HOUR_MS, type Shop, type Visit } from "../../../experiments/shop/shop.ts";
+import { atOnce, geometricMs } from "../../../experiments/shop/timing.ts";
+import { featurizer } from "../../../publication/featurizer.ts";
+import { configureModel } from "../../../worker/domain/model.ts";
+
+const prompt = { laws: [atOnce], windowMs: HOUR_MS };
+
+/** One visitor an hour, and two products. The first converts after an hour and a half; the second, which is slow, after a day. */
+const tiny = (rest: Partial<Shop> = {}): Shop => ({
+  horizon: 40,
+  stepMs: HOUR_MS,
+  windowMs: 5 * HOUR_MS,
+  products: [{ id: "a" }, { id: "b" }],
+  groups: [0, 1],
+  visit: () => ({ rates: [1, 0.5], luck: 0.4, delaysMs: [1.5 * HOUR_MS, DAY_MS] }),
+  ...rest,
+});
+
+/** Shows one product always. Notes what it is told, and in which round, in hours from the first impression. */
+function recorder(index: number): Learner & { readonly told: [number, string, number][] } {
+  const told: [number, string, number][] = [];
+  let round = 0;
+  const hour = (now: number): number => (now - DAY_MS) / HOUR_MS;
+  return {
+    told,
+    choose(_points, _now, next) {
+      round = next;
+      return index;
+    },
+    show: (id, { now }) => void (id === "1" && told.push([round, "show", hour(now)])),
+    convert: (id, at) => void (id === "1" && told.push([round, "convert", hour(at)])),
+  };
+}
+
+const told = (feedback: Feedback, index = 0, shop = tiny()): [number, string, number][] => {
+  const learner = recorder(index);
+  play(learner, shop, () => new Float64Array(2), feedback);
+  return learner.told;
+};
+
+// The round of a note is that of the latest choice before it. The first impression is that of round 1, at hour 1.
+describe("what a learner is told, and when", () => {
+  it("hears of a conversion in the first round after it, with its time", () => {
+    expect(told("delivered")).toEqual([
+      [1, "show", 1],
+      [2, "convert", 2.5],
+    ]);
+  });
+
+  it("hears with pending as zero in the same round that it came at once", () => {
+    expect(told("as zero")).toEqual([
+      [1, "show", 1],
+      [2, "convert", 1],
+    ]);
+  });
+
+  it("hears of both when the window has closed if it waits", () => {
+    expect(told("waiting")).toEqual([
+      [5, "show", 6],
+      [5, "convert", 6],
+    ]);
+  });
+
+  it("hears of both at once without delay", () => {
+    expect(told("no delay")).toEqual([
+      [1, "show", 1],
+      [1, "convert", 1],
+    ]);
+  });
+
+  it.each(["delivered", "waiting", "no delay"] as const)("hears of no conversion after the window: %s", (feedback) => {
+    expect(told(feedback, 1).map(([, what]) => what)).toEqual(["show"]);
+  });
+
+  it("hears of conversions with the next batch, and waits for the batch after the window", () => {
+    // Deliveries at hours 0, 24 and 48 from the first impression's day on.
+    const daily = tiny({ batchMs: DAY_MS });
+    expect(told("delivered", 0, daily)).toEqual([
+      [1, "show", 1],
+      [23, "convert", 2.5],
+    ]);
+    expect(told("waiting", 0, daily)).toEqual([
+      [23, "show", 24],
+      [23, "convert", 24],
+    ]);
+  });
+});
+
+it("measures regret, mistakes, and the traffic of slow products", () => {
+  const shop = tiny({ horizon: 400, stepMs: DAY_MS / 10, oneBest: true });
+  const [regret, mistakes, stuck, , slow] = curvesOf(
+    play(recorder(1), shop, () => new Float64Array(2), "no delay"),
+    shop,
+  );
+  expect(Array.from(regret.values).at(-1)).toBeCloseTo(200);
+  expect(Array.from(mistakes.values).at(-1)).toBe(1);
+  expect(stuck.values).toEqual([1]);
+  expect(slow).toEqual({ metric: "share of slow products, from the second week on", at: [400], values: [1] });
+});
+
+const shops: Record<string, (run: number) => Shop> = {
+  catalogue: (run) =>
+    catalogueShop(
+      {
+        ...{ horizon: 100, stepMs: HOUR_MS, products: 12, categories: 3, brands: 4, attributes: [2, 0, 5] },
+        ...{ rate: 0.05, spread: 1, own: 0.3, attributed: 0.3, interacting: 0.4, drift: true },
+      },
+      { laws: [geometricMs(DAY_MS)], windowMs: DAY_MS },
+      ["test", run],
+    ),
+  products: (run) => productShop({ horizon: 100, stepMs: HOUR_MS, rates: tenRates, drift: true }, prompt, ["test", run]),
+  classification: (run) => classificationShop({ horizon: 100, stepMs: HOUR_MS, disjoint: false }, prompt, ["test", run]),
+  disjoint: (run) => classificationShop({ horizon: 100, stepMs: HOUR_MS, disjoint: true }, prompt, ["test", run]),
+  random: (run) => randomShop("long", ["test", run]),
+};
+
+const visits = (shop: Shop, count: number): Visit[] => Array.from({ length: count }, (_, i) => shop.visit(i + 1));
+
+describe.each(Object.entries(shops))("the shop %s", (_, made) => {
+  it("has the same visits whenever it is made, and others in another run", () => {
+    expect(visits(made(0), 100)).toEqual(visits(made(0), 100));
+    expect(visits(made(0), 100)).not.toEqual(visits(made(1), 100));
+  });
+
+  it("has a rate for each product, and can be encoded by the default model", async () => {
+    const shop = made(3);
+    const { featurize, recommender } = await defaultModel(shop, 0);
+    for (const visit of visits(shop, 20)) {
+      expect(visit.rates.length).toBe(shop.products.length);
+      for (const rate of Array.from(visit.rates)) expect(rate >= 0 && rate <= 1).toBe(true);
+      expect(featurize(visit).length).toBe(shop.products.length * recommender.policy.dimension);
+    }
+  });
+});
+
+it("changes the best product of ten at half time, and keeps the rates", () => {
+  const all = visits(shops.products(0), 100).map(({ rates }) => Array.from(rates));
+  expect(all[0].indexOf(0.1)).not.toBe(all[99].indexOf(0.1));
+  expect(all[49]).toEqual(all[0]);
+  for (const rates of [all[0], all[99]]) expect(rates.toSorted((a, b) => a - b)).toEqual(tenRates);
+});
+
+it("tries what a worker makes of a PUT with a window", async () => {
+  const shop = shops.catalogue(0);
+  const { recommender, featurize } = await defaultModel(shop, 5);
+  const config = await configureModel({ window: { ms: shop.windowMs } });
+  expect(recommender.policy.id).toBe(config.policy);
+  expect(recommender.policy.dimension).toBe(config.encoder?.dimension);
+  const visit = shop.visit(1);
+  const vocabulary = vocabularyOf(shop.products.map(({ id, features }) => ({ ...features, id })));
+  const { matrix } = featurizer({ ...config.encoder, numeric: shop.numeric, vocabulary } as NonNullable<typeof config.encoder>);
+  expect(featurize(visit)).toEqual(matrix(visit.context, shop.products));
+});
+
+it.each(Object.keys(algorithms))("%s plays, the same way each time", async (name) => {
+  const [{ choices }, again] = [await playIn(shops.catalogue(0), name, 0), await playIn(shops.catalogue(0), name, 0)];
+  expect(choices).toEqual(again.choices);
+  expect(new Set(choices).size).toBeGreaterThan(1);
+});
+
+it.each(["default", "Beta, waiting", "SquareCB, waiting", "LinTS, waiting"])(
+  "%s loses less than half of what uniform loses",
+  async (name) => {
+    const lost = async (algorithm: string): Promise<number> => {
+      const shop = productShop({ horizon: 2000, stepMs: HOUR_MS, rates: [0.1, 0.2, 0.7] }, prompt, ["test"]);
+      return (await playIn(shop, algorithm, 0)).regret.reduce((sum, each) => sum + each, 0);
+    };
+    expect(await lost(name)).toBeLessThan((await lost("uniform")) / 2);
+  },
+);
