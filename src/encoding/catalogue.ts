@@ -1,8 +1,9 @@
 import type { Components } from "./components.ts";
 import { ADD_STEPS, checkBudget, checkVector, placeSteps, productSteps } from "./cost.ts";
+import { hashBytes, mixed } from "./hash.ts";
 import { CONSTANT, PRODUCT } from "./scale.ts";
 import { TermSum } from "./term-sum.ts";
-import { hashBytes, mixed, type Term, type Terms } from "./terms.ts";
+import { isNumber, productValue, type Term, type Terms } from "./terms.ts";
 
 /** Most places to remember, 4 bytes each: enough for 256 context terms and 1,000 actions with a distinct name each. */
 const MOST_PLACES = 262_144;
@@ -29,6 +30,8 @@ export class Catalogue {
   /** For each distinct name the index of its stem. */
   readonly #stemOf: Int32Array;
   readonly #stems: readonly Uint8Array[];
+  /** A term of each distinct name. */
+  readonly #terms: readonly Term[];
   readonly #components: Components;
   readonly #sum: TermSum;
   /** The greatest number of terms of an action. */
@@ -38,6 +41,8 @@ export class Catalogue {
   readonly #steps: number;
   /** The places of the products of a context term with all distinct names. The key is the hash state after the context term. */
   readonly #places = new Map<number, Int32Array>();
+  /** The same for the products of a number that have a component of their own, and -1 for the others. The key is the number's stem. */
+  readonly #ownPlaces = new Map<string, Int32Array>();
 
   constructor(actions: readonly Terms[], components: Components) {
     this.#actions = actions.map(columnsOf);
@@ -58,6 +63,7 @@ export class Catalogue {
     const places = new Map(Array.from(stems.keys(), (stem, place) => [stem, place]));
     this.#stemOf = Int32Array.from(terms, ({ stem }) => places.get(stem) as number);
     this.#stems = Array.from(stems.keys(), (stem) => utf8.encode(stem));
+    this.#terms = terms;
     this.#components = components;
     this.#sum = new TermSum(components.dimension);
     this.#most = this.#actions.reduce((most, { list }) => Math.max(most, list.length), 0);
@@ -90,14 +96,32 @@ export class Catalogue {
   #addProducts(sum: TermSum, left: Columns, right: Columns, products: readonly Int32Array[], names: Int32Array): void {
     const { factors, ends } = right;
     for (let l = 0, first = 0; l < left.ends.length; first = left.ends[l++]) {
+      const single = left.ends[l] === first + 1;
       // A feature with one term needs no loop over the features of the action.
-      if (left.ends[l] === first + 1) sum.addPicked(products[first], names, factors, PRODUCT * left.factors[first], 0, factors.length);
+      if (single && isNumber(left.list[first])) this.#addNumber(sum, left.list[first], right, products[first], names);
+      else if (single) sum.addPicked(products[first], names, factors, PRODUCT * left.factors[first], 0, factors.length);
       else {
         for (let r = 0, from = 0; r < ends.length; from = ends[r++]) {
           for (let a = first; a < left.ends[l]; a++) sum.addPicked(products[a], names, factors, PRODUCT * left.factors[a], from, ends[r]);
         }
       }
     }
+  }
+
+  #addNumber(sum: TermSum, number: Term, right: Columns, products: Int32Array, names: Int32Array): void {
+    const own = this.#ownPlacesOf(number);
+    for (let i = 0; i < names.length; i++) {
+      const place = own[names[i]];
+      sum.add(place < 0 ? products[names[i]] : place, productValue(number, right.list[i], place >= 0));
+    }
+  }
+
+  #ownPlacesOf({ stem }: Term): Int32Array {
+    const known = this.#ownPlaces.get(stem);
+    if (known) return known;
+    const places = Int32Array.from(this.#terms, (term) => this.#components.product(stem, term) ?? -1);
+    this.#ownPlaces.set(stem, places);
+    return places;
   }
 
   /** The places of the products of a context term with each distinct name. Contexts share many terms, so results are kept. */

@@ -1,10 +1,10 @@
 import { nonEmptyString, onlyKeys, outOfRange, type Range, range, record, wholeNumber, wrongType } from "../argument.ts";
 import { Catalogue } from "./catalogue.ts";
-import { Components, type Entry } from "./components.ts";
+import { Components, type Entry, type Interactions } from "./components.ts";
 import { checkBudget, checkVector, PAIR_STEPS, productSteps } from "./cost.ts";
-import { CONSTANT, PRODUCT } from "./scale.ts";
+import { CONSTANT } from "./scale.ts";
 import { TermSum } from "./term-sum.ts";
-import { type NamedFeatures, productPlace, type Term, type Terms, termsOf } from "./terms.ts";
+import { type NamedFeatures, productOf, type Term, type Terms, termsOf } from "./terms.ts";
 import { textOf } from "./vocabulary.ts";
 
 /** Two encoders with the same options give the same vectors. */
@@ -17,7 +17,10 @@ export interface EncoderOptions {
   readonly numeric?: Readonly<Record<string, { readonly min: number; readonly max: number }>>;
   /** Pairs of features to multiply, such as ["country", "brand"]. "all": every context feature with every action feature. */
   readonly interactions?: Interactions;
-  /** Categories of actions with a component of their own, as far as there is room, see `vocabularyOf`. */
+  /**
+   * Categories and numbers of actions, see `vocabularyOf`. As far as there is room, each category has a component of its own, and so has
+   * its product with each other number.
+   */
   readonly vocabulary?: readonly Entry[];
 }
 
@@ -49,8 +52,6 @@ export interface Encoder {
   among(actions: readonly NamedFeatures[], budget?: number): (context?: NamedFeatures) => Float64Array;
 }
 
-type Interactions = "all" | readonly (readonly [string, string])[];
-
 /** 1 hashed with random signs, and had neither a constant nor components of one term. */
 const VERSION = 2;
 /** Most entries of a vocabulary. */
@@ -59,8 +60,9 @@ const MOST_ENTRIES = 65_536;
 /**
  * An encoder of named features. It adds a constant, each feature, and each interaction.
  *
- * The constant, declared numbers and the categories of `vocabulary` have components of their own. All other terms share components
- * by feature hashing (Weinberger et al., ICML 2009). Shared components get no negative numbers, so no two terms cancel.
+ * The constant, declared numbers and the categories of `vocabulary` have components of their own, and so have the products of these
+ * categories with a visitor's numbers. All other terms share components by feature hashing (Weinberger et al., ICML 2009). Shared
+ * components get no negative numbers, so no two terms cancel.
  *
  * @example
  * const { encode } = encoder({ dimension: 64, numeric: { price: { min: 0, max: 500 } }, interactions: [["country", "brand"]] });
@@ -78,7 +80,8 @@ export function encoder(options: EncoderOptions): Encoder {
     ranges.set(name, range(`numeric.${name}`, value));
   }
   const interactions = parseInteractions(options.interactions ?? []);
-  const components = new Components(dimension, ranges, parseVocabulary(options.vocabulary ?? []));
+  const vocabulary = parseVocabulary(options.vocabulary ?? []);
+  const components = new Components({ dimension, ranges, vocabulary, interactions });
 
   const encode = (context: Terms, actions: readonly Terms[], budget: number): Float64Array => {
     let steps = 0;
@@ -129,10 +132,10 @@ function parseVocabulary(value: unknown): readonly Entry[] {
   if (value.length > MOST_ENTRIES) throw outOfRange("vocabulary", `at most ${MOST_ENTRIES} entries`, value);
   const known = new Set<string>();
   return value.map((entry, i): Entry => {
-    if (!Array.isArray(entry) || entry.length !== 2 || entry.some((text) => typeof text !== "string")) {
-      throw wrongType(`vocabulary[${i}]`, "a feature and a category, both strings", entry);
+    if (!Array.isArray(entry) || entry.length < 1 || entry.length > 2 || entry.some((text) => typeof text !== "string")) {
+      throw wrongType(`vocabulary[${i}]`, "a feature, or a feature and a category, all strings", entry);
     }
-    const own: Entry = [entry[0], entry[1]];
+    const own: Entry = entry.length === 1 ? [entry[0]] : [entry[0], entry[1]];
     if (known.has(textOf(own))) throw outOfRange(`vocabulary[${i}]`, "each entry once", own.join(" "));
     known.add(textOf(own));
     return own;
@@ -162,7 +165,12 @@ function addTogether(sum: TermSum, components: Components, context: Terms, actio
   sum.add(0, CONSTANT);
   for (const terms of [...context.values(), ...action.values()]) for (const { place, value } of terms) sum.add(place, value);
   for (const [left, right] of pairs(context, action, interactions)) {
-    for (const a of left) for (const b of right) sum.add(productPlace(a, b, components), PRODUCT * a.factor * b.factor);
+    for (const a of left) {
+      for (const b of right) {
+        const { place, value } = productOf(a, b, components);
+        sum.add(place, value);
+      }
+    }
   }
 }
 

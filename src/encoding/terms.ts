@@ -1,5 +1,7 @@
 import { finiteNumber, outOfRange, type Range, record, wrongType } from "../argument.ts";
 import { type Components, restOf, type Side, stemOf } from "./components.ts";
+import { FNV_OFFSET, hashText, mixed, SEPARATOR, step } from "./hash.ts";
+import { PRODUCT } from "./scale.ts";
 
 /** Features by name: numbers, categories, flags or lists of categories. */
 export type NamedFeatures = Readonly<Record<string, number | string | boolean | readonly string[]>>;
@@ -61,50 +63,26 @@ export function termsOf(side: Side, named: NamedFeatures, ranges: ReadonlyMap<st
   return terms;
 }
 
-/** The place of the product of two terms. The name of the product is the first name, U+0001, and the second name. */
-export function productPlace({ prefix }: Term, { stem, rest }: Term, components: Components): number {
-  return components.hashed(mixed(hashText(hashText(prefix, stem), rest)));
+/** The product of two terms: its component, and the amount that is added to it. */
+export function productOf(first: Term, second: Term, components: Components): { readonly place: number; readonly value: number } {
+  const own = isNumber(first)
+    ? components.product(first.stem, second)
+    : isNumber(second)
+      ? components.product(second.stem, first)
+      : undefined;
+  const place = own ?? components.hashed(mixed(hashText(hashText(first.prefix, second.stem), second.rest)));
+  return { place, value: productValue(first, second, own !== undefined) };
 }
 
-// FNV-1a over UTF-8, so that a common prefix is hashed once. The finaliser of MurmurHash3 makes every bit depend on every byte.
-
-const FNV_OFFSET = 0x811c9dc5;
-const SEPARATOR = 1;
-
-function step(state: number, byte: number): number {
-  return Math.imul(state ^ byte, 0x01000193);
+/** The amount that a product adds. A number is centred where the product has a component of its own. */
+export function productValue(first: Term, second: Term, own: boolean): number {
+  return PRODUCT * (own ? centred(first) * centred(second) : first.factor * second.factor);
 }
 
-export function hashBytes(state: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
-  for (let i = from; i < to; i++) state = step(state, bytes[i]);
-  return state;
+function centred(term: Term): number {
+  return isNumber(term) ? 2 * term.factor - 1 : term.factor;
 }
 
-/** Hashes the UTF-8 of a text without an array of bytes. A lone surrogate counts as U+FFFD, as in `TextEncoder`. */
-function hashText(state: number, text: string): number {
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit < 0x80) state = step(state, unit);
-    else if (unit < 0x800) state = step(step(state, 0xc0 | (unit >> 6)), 0x80 | (unit & 0x3f));
-    else {
-      const point = text.codePointAt(i) as number;
-      if (point > 0xffff) i++;
-      state = hashWide(state, point >> 11 === 0x1b ? 0xfffd : point);
-    }
-  }
-  return state;
-}
-
-/** Hashes a code point of three or four bytes. */
-function hashWide(state: number, point: number): number {
-  if (point > 0xffff) state = step(step(state, 0xf0 | (point >> 18)), 0x80 | ((point >> 12) & 0x3f));
-  else state = step(state, 0xe0 | (point >> 12));
-  return step(step(state, 0x80 | ((point >> 6) & 0x3f)), 0x80 | (point & 0x3f));
-}
-
-/** The hash of a finished text. */
-export function mixed(state: number): number {
-  let hash = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
+export function isNumber({ rest }: Pick<Term, "rest">): boolean {
+  return rest === "";
 }

@@ -3,14 +3,20 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 // Compares the encoder with a second implementation, with BigInt and a map. Component 0 is the constant. Declared numbers and the
-// vocabulary follow, each term in a component of its own, up to three quarters of the others. The rest is shared by hashing: FNV-1a over
-// the UTF-8 of a term's name, then the finaliser of MurmurHash3.
+// vocabulary follow, each term in a component of its own, up to three quarters of the others. What is left of these goes to products of a
+// visitor's number with an entry of the vocabulary, from the last component on. The rest is shared by hashing: FNV-1a over the UTF-8 of a
+// term's name, then the finaliser of MurmurHash3, again and again until the component is a shared one.
 
 const WORD = 2n ** 32n;
 
 function hash(name: string): number {
   let state = 0x811c9dc5n;
   for (const byte of new TextEncoder().encode(name)) state = ((state ^ BigInt(byte)) * 0x01000193n) % WORD;
+  return finalised(state);
+}
+
+function finalised(value: bigint): number {
+  let state = value % WORD;
   state = ((state ^ (state >> 16n)) * 0x85ebca6bn) % WORD;
   state = ((state ^ (state >> 13n)) * 0xc2b2ae35n) % WORD;
   return Number(state ^ (state >> 16n));
@@ -31,13 +37,24 @@ function termsOf(side: string, named: NamedFeatures, numeric: EncoderOptions["nu
 }
 
 /** The exact components by the name of their term. */
-function exactOf({ dimension, numeric = {}, vocabulary = [] }: EncoderOptions): Map<string, number> {
+function exactOf({ dimension, numeric = {}, vocabulary = [], interactions = [] }: EncoderOptions): Map<string, number> {
+  const room = Math.floor((3 * (dimension - 1)) / 4);
   const numbers = Object.keys(numeric).sort();
-  const names = [
-    ...numbers.flatMap((feature) => [`action\u0000${feature}`, `context\u0000${feature}`]),
-    ...vocabulary.map(([feature, category]) => `action\u0000${feature}\u0000${category}`),
-  ];
-  return new Map(names.slice(0, Math.floor((3 * (dimension - 1)) / 4)).map((name, i) => [name, i + 1]));
+  const nameOf = ([feature, category]: (typeof vocabulary)[number]) => `action\u0000${feature}\u0000${category}`;
+  const categories = vocabulary.filter((entry) => entry.length === 2);
+  const names = [...numbers.flatMap((feature) => [`action\u0000${feature}`, `context\u0000${feature}`]), ...categories.map(nameOf)];
+  const exact = new Map(names.slice(0, room).map((name, i) => [name, i + 1]));
+  const leading = vocabulary.slice(
+    0,
+    vocabulary.findIndex((entry) => entry.length === 2),
+  );
+  const known = new Set(leading.map(([feature]) => feature));
+  const meets = (a: string, b: string) => interactions === "all" || interactions.some((pair) => pair.includes(a) && pair.includes(b));
+  const products = categories.flatMap((entry) =>
+    numbers.filter((number) => !known.has(number) && meets(number, entry[0])).map((number) => `${number}*${nameOf(entry)}`),
+  );
+  for (const [i, name] of products.slice(0, room - exact.size).entries()) exact.set(name, dimension - 1 - i);
+  return exact;
 }
 
 /** The vector before scaling. */
@@ -50,14 +67,26 @@ function summed(options: EncoderOptions, context: NamedFeatures, action: NamedFe
   const pairs = interactions === "all" ? [[left, right]] : interactions.map(([a, b]) => [first(a), second(b)]);
   const exact = exactOf(options);
   const vector = new Array<number>(dimension).fill(0);
-  const hashed = (name: string): number => 1 + exact.size + (hash(name) % (dimension - 1 - exact.size));
+  const taken = new Set([0, ...exact.values()]);
+  const hashed = (name: string): number => {
+    let state = hash(name);
+    while (taken.has(state % dimension)) state = finalised(BigInt(state) + 0x9e3779b9n);
+    return state % dimension;
+  };
   vector[0] = 0.25;
   for (const { name, share, isNumber } of [...left, ...right]) {
     const own = exact.get(name);
     vector[own ?? hashed(name)] += own !== undefined && isNumber ? 2 * share - 1 : share;
   }
   for (const [ones, others] of pairs) {
-    for (const a of ones) for (const b of others) vector[hashed(`${a.name}\u0001${b.name}`)] += 0.5 * a.share * b.share;
+    for (const a of ones) {
+      for (const b of others) {
+        const [number, category] = b.isNumber ? [b, a] : [a, b];
+        const own = number.name.startsWith("context") ? exact.get(`${number.feature}*${category.name}`) : undefined;
+        if (own !== undefined) vector[own] += 0.5 * (2 * number.share - 1);
+        else vector[hashed(`${a.name}\u0001${b.name}`)] += 0.5 * a.share * b.share;
+      }
+    }
   }
   return vector;
 }

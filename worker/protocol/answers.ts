@@ -68,8 +68,10 @@ export const model = v.strictObject({
         version: v.literal(2),
         dimension: count,
         numeric: v.optional(v.record(v.string(), v.strictObject({ min: number, max: number }))),
-        interactions: v.optional(v.union([v.literal("all"), v.array(v.strictTuple([v.string(), v.string()]))])),
-        vocabulary: v.optional(v.array(v.strictTuple([v.string(), v.string()]))),
+        interactions: v.optional(
+          v.union([v.literal("all"), v.array(v.union([v.strictTuple([v.string()]), v.strictTuple([v.string(), v.string()])]))]),
+        ),
+        vocabulary: v.optional(v.array(v.union([v.strictTuple([v.string()]), v.strictTuple([v.string(), v.string()])]))),
       }),
     ),
     v.description("Null if features are arrays of numbers."),

@@ -82,7 +82,7 @@ describe("encoder", () => {
     ["a dimension without room for a term", () => encoder({ dimension: 1 }), /dimension/],
     ["another version", () => encoder({ dimension: 4, version: 1 as never }), /version: expected 2.* learn again/],
     ["a vocabulary that is none", () => encoder({ dimension: 4, vocabulary: "brand" as never }), /vocabulary: expected an array/],
-    ["an entry without a category", () => encoder({ dimension: 4, vocabulary: [["brand"]] as never }), /vocabulary\[0\]/],
+    ["an entry of three texts", () => encoder({ dimension: 4, vocabulary: [["a", "b", "c"]] as never }), /vocabulary\[0\]/],
     [
       "an entry twice",
       () =>
