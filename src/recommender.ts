@@ -93,7 +93,7 @@ export class Recommender {
     }
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
-    this.policy = new Policy(options.policy, { core, window: this.#window, seed: this.#seed });
+    this.policy = new Policy(options.policy, { core, window: this.#window, reward: this.#reward, seed: this.#seed });
     this.#pending = new Pending(this.#window, this.policy.delayOffset);
   }
 

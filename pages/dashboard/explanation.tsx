@@ -11,7 +11,7 @@ const LISTED = 12;
 
 const legend = [
   { mark: "mean", name: "mean" },
-  { mark: "band", name: "width" },
+  { mark: "band", name: "interval of 95 %" },
   { mark: "score", name: "score, which sets the rank" },
 ];
 
@@ -36,13 +36,11 @@ function listOf({ candidates, action }: Explanation): readonly Candidate[] {
 
 function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (value: number) => string; write: (value: number) => string }) {
   const { candidate, shown, place, write } = props;
-  const { id, mean, width, score } = candidate;
+  const { id, belief, score } = candidate;
   const places = {
     "--zero": place(0),
-    "--low": place(mean - width),
-    "--high": place(mean + width),
-    "--mean": place(mean),
     "--score": place(score),
+    ...(belief && { "--low": place(belief.low), "--high": place(belief.high), "--mean": place(belief.mean) }),
   };
   return (
     <tr>
@@ -50,10 +48,10 @@ function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (val
         {id} {shown && <span class="tag">shown</span>}
       </th>
       <td class="plot" aria-hidden="true">
-        <Marks places={places} marks={["zero", "band", "mean", "score"]} />
+        <Marks places={places} marks={["zero", ...(belief ? ["band", "mean"] : []), "score"]} />
       </td>
       <td class="number">
-        {write(mean)} <small>± {write(width)}</small>
+        {belief && write(belief.mean)} <small>{belief && `${write(belief.low)} to ${write(belief.high)}`}</small>
       </td>
       <td class="number">{write(score)}</td>
     </tr>
@@ -62,7 +60,7 @@ function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (val
 
 function Candidates({ explanation }: { explanation: Explanation }) {
   const listed = listOf(explanation);
-  const values = listed.flatMap(({ mean, width, score }) => [mean - width, mean + width, score]);
+  const values = listed.flatMap(({ belief, score }) => (belief ? [belief.low, belief.mean, belief.high, score] : [score]));
   const { most, place } = scaleOf([0, ...values]);
   const write = column(values);
   const left = (explanation.candidates?.length ?? 0) - listed.length;
@@ -77,7 +75,7 @@ function Candidates({ explanation }: { explanation: Explanation }) {
               <span class="unseen">Chart</span>
             </th>
             <th scope="col" class="number">
-              Mean <small>± width</small>
+              Mean <small>interval of 95 %</small>
             </th>
             <th scope="col" class="number score-number">
               Score

@@ -7,10 +7,10 @@ export interface Recommended {
   readonly id: string;
 }
 
+/** The chance that a product is bought, as the model believes, and the interval that holds it with a probability of 95 %. */
 export interface Estimate {
   readonly id: string;
-  readonly mean: number;
-  readonly width: number;
+  readonly belief: { readonly mean: number; readonly low: number; readonly high: number };
 }
 
 /** The model's counts and estimates now. */

@@ -7,7 +7,7 @@ import { productOf, profileOf } from "./story.ts";
 
 const legend = [
   { mark: "mean", name: "mean" },
-  { mark: "band", name: "width" },
+  { mark: "band", name: "the true rate is here, at odds of 19 to 1" },
   { mark: "before", name: "mean before your last action" },
 ];
 
@@ -21,13 +21,12 @@ function percent(value: number): number {
 }
 
 function Row({ session, product, revealed }: { session: Session; product: string; revealed: boolean }) {
-  const estimate = session.estimates.find(({ id }) => id === product) ?? { mean: 0, width: 0 };
-  const { mean, width } = estimate;
+  const { mean, low, high } = session.estimates.find(({ id }) => id === product)?.belief ?? { mean: 0, low: 0, high: 1 };
   const before = session.before.get(product) ?? mean;
   const change = percent(mean) - percent(before);
   const places = {
-    "--low": place(mean - width),
-    "--high": place(mean + width),
+    "--low": place(low),
+    "--high": place(high),
     "--mean": place(mean),
     "--before": place(before),
     "--taste": place(profileOf(session.profile).tastes[product]),
@@ -39,7 +38,10 @@ function Row({ session, product, revealed }: { session: Session; product: string
         <Marks places={places} marks={["band", "before", ...(revealed ? ["taste"] : []), "mean"]} />
       </td>
       <td class="number">
-        {percent(mean)} % <small>± {percent(width)}</small>
+        {percent(mean)} %{" "}
+        <small>
+          {percent(low)} to {percent(high)}
+        </small>
       </td>
       <td class="change" data-sign={Math.sign(change)}>
         {change === 0 ? "" : `${change > 0 ? "+" : "−"}${Math.abs(change)}`}
@@ -56,7 +58,7 @@ export function Estimates({ session }: { session: Session }) {
       <h2 id="estimates">Expected purchase rates for {profileOf(session.profile).name}</h2>
       <p class="quiet">Probability that a shown product is bought</p>
       <table aria-labelledby="estimates">
-        <Head class="unseen" columns={["Product", "Chart", "Mean and width", "Change since your last action"]} />
+        <Head class="unseen" columns={["Product", "Chart", "Mean and interval", "Change since your last action"]} />
         <tbody>
           {products.map(({ id }) => (
             <Row key={id} session={session} product={id} revealed={revealed} />

@@ -192,7 +192,7 @@ export class Session {
   }
 
   #remember(): void {
-    this.before = new Map(this.estimates.map(({ id, mean }) => [id, mean]));
+    this.before = new Map(this.estimates.map(({ id, belief }) => [id, belief.mean]));
   }
 
   /** The impressions whose status changed last, newest first. */

@@ -4,7 +4,7 @@ import { mixed } from "./hash.ts";
 export type Side = "context" | "action";
 
 /** A categorical feature of actions and one of its categories, such as ["brand", "Acme"], or a number of actions, such as ["price"]. */
-export type Entry = readonly [feature: string, category?: string];
+export type Entry = readonly [feature: string] | readonly [feature: string, category: string];
 
 /** Pairs of features to multiply. "all": every context feature with every action feature. */
 export type Interactions = "all" | readonly (readonly [string, string])[];
@@ -54,27 +54,27 @@ export class Components {
     this.dimension = dimension;
     const room = dimension - 1 - Math.ceil((dimension - 1) * HASHED);
     const numbers = Array.from(ranges.keys()).sort();
-    const entries = vocabulary.filter(([, category]) => category !== undefined);
+    const categories = vocabulary.filter((entry) => entry.length === 2);
     const names = [
       ...numbers.flatMap((feature) => [stemOf("action", feature), stemOf("context", feature)]),
-      ...entries.map(([feature, category]) => stemOf("action", feature) + restOf(category as string)),
+      ...categories.map(([feature, category]) => stemOf("action", feature) + restOf(category)),
     ];
     const placed = names.slice(0, room);
     for (const [i, name] of placed.entries()) this.#exact.set(name, 1 + i);
     const known = numbersOf(vocabulary);
     const visitors = numbers.filter((feature) => !known.includes(feature));
     const products: string[] = [];
-    for (const [feature, category] of entries.slice(0, room - placed.length)) {
+    for (const [feature, category] of categories.slice(0, room - placed.length)) {
       for (const number of visitors) {
         if (!multiplied(number, feature, interactions) || products.length === room - placed.length) continue;
-        products.push(productName(stemOf("context", number), stemOf("action", feature), restOf(category as string)));
+        products.push(productName(stemOf("context", number), stemOf("action", feature), restOf(category)));
       }
     }
     for (const [i, name] of products.entries()) this.#exact.set(name, dimension - 1 - i);
     this.#shared = 1 + placed.length;
     this.#products = dimension - products.length;
     this.exactCount = this.#shared + products.length;
-    this.unplaced = Math.min(names.length - placed.length, entries.length);
+    this.unplaced = Math.min(names.length - placed.length, categories.length);
   }
 
   /** The component of its own that a term has. */
@@ -97,7 +97,7 @@ export class Components {
 
 /** The numbers of actions that a vocabulary starts with. Later ones were unknown when components were given to products. */
 function numbersOf(vocabulary: readonly Entry[]): readonly string[] {
-  const end = vocabulary.findIndex(([, category]) => category !== undefined);
+  const end = vocabulary.findIndex((entry) => entry.length === 2);
   return vocabulary.slice(0, end < 0 ? vocabulary.length : end).map(([feature]) => feature);
 }
 

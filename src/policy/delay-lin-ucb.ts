@@ -21,8 +21,8 @@ export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ de
   parse: parseMaturingRidge,
   leastNumbers: ridgeNumbers,
 
-  start({ core, window }, { exploration, ...settings }) {
-    const state = new MaturingRidge(core, window, settings);
+  start({ core, window, reward }, { exploration, ...settings }) {
+    const state = new MaturingRidge(core, window, { ...settings, reward });
     return {
       dimension: settings.dimension,
       orderInvariant: state.orderInvariant,

@@ -1,6 +1,7 @@
 import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
+import { type Interval, QUANTILE } from "../model/linear/interval.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
 import { counted, SnapshotReader, SnapshotWriter } from "../snapshot.ts";
@@ -297,9 +298,28 @@ export class Policy {
   predict(points: readonly ArrayLike<number>[]): { mean: Float64Array; variance: Float64Array } {
     const { state } = this.#rule;
     if (!state.predict) throw new UnsupportedError("no-posterior", `${this.id} has no posterior to predict from`);
-    if (!Array.isArray(points)) throw wrongType("points", "an array of feature vectors", points);
-    const { mean, deviation } = state.predict(this.#flatten(points.map((features) => ({ features }))));
+    const { mean, deviation } = state.predict(this.#pointsOf(points));
     return { mean: mean.slice(), variance: deviation.map((each) => each * each) };
+  }
+
+  /**
+   * The expected reward at each point, and an interval that holds it with a probability of 95 %. Delay-aware linear policies count only
+   * what has matured, and their intervals include the error of the estimated delays. Rewards of 0 and 1 have means between 0 and 1.
+   * @throws {UnsupportedError} code `no-posterior`, or `only-decides` for a publication.
+   */
+  interval(points: readonly ArrayLike<number>[]): Interval[] {
+    const state = this.#learning();
+    if (state.interval) return state.interval(this.#pointsOf(points));
+    const { mean, variance } = this.predict(points);
+    return Array.from(mean, (each, i) => {
+      const half = QUANTILE * Math.sqrt(variance[i]);
+      return { mean: each, low: each - half, high: each + half };
+    });
+  }
+
+  #pointsOf(points: readonly ArrayLike<number>[]): Float64Array {
+    if (!Array.isArray(points)) throw wrongType("points", "an array of feature vectors", points);
+    return this.#flatten(points.map((features) => ({ features })));
   }
 
   /** Checks and copies the features of one impression. In a fixed domain they must be a point of the domain. */

@@ -2,6 +2,7 @@ import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import type { Moment, Window } from "../model/delay/window.ts";
 import type { Domain } from "../model/domain.ts";
+import type { Interval } from "../model/linear/interval.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
 import type { SampleRequest, Scores } from "../model/ranking.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
@@ -38,6 +39,8 @@ export interface State {
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void;
   /** Absent for a rule without a posterior. */
   predict?(points: Float64Array): Moments;
+  /** As `Policy.interval`. Absent: the interval follows from `predict`. */
+  interval?(points: Float64Array): Interval[];
   /** Computes derived state again from the sums, in a canonical order. Absent if there is none. */
   refactor?(): void;
   /** As `Policy.forget`, for a policy without a domain. Absent if the state has no features of impressions. */
@@ -89,6 +92,8 @@ export function leading(state: Leading): Rule {
 export interface PolicyContext {
   readonly core: Core;
   readonly window: Window;
+  /** Range of the reward of one conversion. */
+  readonly reward: { readonly min: number; readonly max: number };
   /** Safe integer from which every random draw derives. */
   readonly seed: number;
 }

@@ -51,7 +51,7 @@ it.each(["otf-lin-ucb", "otf-lin-ts", "delay-lin-ts", "gp-ucb-sdf", "gp-ts-sdf"]
         if (evict) await evictDurableObject(learner);
         estimates.push(await value(learner.estimates({ country: "PT" })));
       }
-      return { estimates: estimates.map((each) => each.map(({ id, mean }) => ({ id, mean }))), ...(await stateOf(model)) };
+      return { estimates: estimates.map((each) => each.map(({ id, belief }) => ({ id, mean: belief?.mean }))), ...(await stateOf(model)) };
     };
     const expected = await run(steady, false);
     expect(expected.counts).toMatchObject({ impressions: 6, converted: 6 });
@@ -181,8 +181,12 @@ it("estimates every product in a context, in the order of the catalogue, and not
   await convert({ impressionId: mug, reward: 1 });
   const estimates = await value(learnerOf(model).estimates({ country: "PT" }));
   expect(estimates.map(({ id }) => id)).toEqual(["tent", "mug", "lamp"]);
-  expect(estimates[1].mean).toBeGreaterThan(Math.max(estimates[0].mean, estimates[2].mean));
-  expect(estimates.every(({ width }) => width > 0)).toBe(true);
+  const means = estimates.map(({ belief }) => belief?.mean as number);
+  expect(means[1]).toBeGreaterThan(Math.max(means[0], means[2]));
+  for (const { belief } of estimates) {
+    expect(belief?.low).toBeLessThan(belief?.mean as number);
+    expect(belief?.high).toBeGreaterThan(belief?.mean as number);
+  }
   await call("PUT", `/v1/models/${model}/actions`, []);
   expect(await value(learnerOf(model).estimates({ country: "PT" }))).toEqual([]);
 });

@@ -237,7 +237,7 @@ describe("an impression", () => {
     });
     expect(second.now.mean).toBeGreaterThan(first.now.mean);
     const own = second.candidates.find(({ id }: { id: string }) => id === action);
-    expect({ mean: own.mean, width: own.width }).toEqual(second.now);
+    expect(own.belief).toEqual(second.now);
     const scored = second.candidates.map(({ score }: { score: number }) => score);
     expect(scored).toEqual(scored.toSorted((a: number, b: number) => b - a));
     tick(HOUR_MS + 1);

@@ -1,4 +1,5 @@
 import type { Choice } from "afterclick";
+import { beliefsOf } from "../domain/belief.ts";
 import { among, type Offer, offerOf, type Served } from "../domain/decision.ts";
 import type { StoredImpression } from "../domain/impression.ts";
 import { shownAtOf } from "../domain/token.ts";
@@ -7,7 +8,7 @@ import type { Features } from "../protocol/schema.ts";
 import type { Explanation } from "../rpc/message.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
-/** An impression, its decision, and the current estimates of its action and of the catalogue; null if it is unknown. */
+/** An impression, its decision, and what is believed now of its action and of the catalogue; null if it is unknown. */
 export function explain(store: LearnerStore, served: Served, id: string, at: number): Explanation | null {
   const impression = store.impressions.find(id);
   if (!impression || impression.erased) return null;
@@ -17,10 +18,10 @@ export function explain(store: LearnerStore, served: Served, id: string, at: num
   const now = Math.max(at, shownAt);
   const windowEndsAt = shownAt + config.window.ms;
   const { action, arm, version, decision, context, features, reward } = impression;
-  const estimates = (offer: Offer): Choice[] =>
+  const ranked = (offer: Offer): Choice[] =>
     policy.choose({ ...among(policy, offer), round: policy.impressions + 1, now, decision: id, limit: offer.actions.length });
-  const own = policy.hasDomain ? null : estimates({ actions: [{ id: action }], points: features })[0];
   const offer = policy.hasDomain || catalogue.size === 0 ? null : offerBeside(served, context);
+  const beliefs = offer ? beliefsOf(policy, offer) : [];
   return {
     model: store.name,
     status: statusOf(impression, now > windowEndsAt),
@@ -33,8 +34,8 @@ export function explain(store: LearnerStore, served: Served, id: string, at: num
     context,
     conversions: store.conversions.of(id).map(({ goal, reward, at, status }) => ({ goal, reward, at, status })),
     reward,
-    now: own && { mean: own.mean, width: own.width },
-    candidates: offer && estimates(offer).map(({ index, mean, width, score }) => ({ id: offer.actions[index].id, mean, width, score })),
+    now: beliefsOf(policy, { actions: [{ id: action }], points: features })[0],
+    candidates: offer && ranked(offer).map(({ index, score }) => ({ id: offer.actions[index].id, belief: beliefs[index], score })),
   };
 }
 

@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
+import { beliefsOf } from "../domain/belief.ts";
 import { bucketAt } from "../domain/bucket.ts";
 import { Catalogue } from "../domain/catalogue.ts";
 import { decide, type Served } from "../domain/decision.ts";
@@ -8,7 +9,7 @@ import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
-import { acceptable, configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
+import { configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import type { Edition } from "../domain/publication.ts";
 import { sampled } from "../domain/sampling.ts";
@@ -380,8 +381,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const { actions, size } = this.#store.catalogue;
       if (size === 0 || policy.hasDomain) return [];
       const points = featurize.matrix(context, actions);
-      const choices = acceptable(() => policy.choose({ points, round: policy.impressions + 1, now: Date.now(), limit: size }));
-      return choices.sort((a, b) => a.index - b.index).map(({ index, mean, width }) => ({ id: actions[index].id, mean, width }));
+      return beliefsOf(policy, { actions, points }).map((belief, i) => ({ id: actions[i].id, belief }));
     });
   }
 

@@ -136,6 +136,12 @@ export const imported = v.strictObject({
 });
 
 const estimate = { mean: number, width: number };
+const belief = v.pipe(
+  v.nullable(v.strictObject({ mean: number, low: number, high: number })),
+  v.description(
+    "The expected reward now, and the interval that holds it with a probability of 95 %. Null for a policy without a posterior, or with its own domain.",
+  ),
+);
 const probability = v.optional(
   v.pipe(share, v.description("Propensity: the chance of this action at this place. Absent if the policy does not know it.")),
 );
@@ -208,10 +214,10 @@ export const impression = v.strictObject({
     }),
   ),
   reward: v.pipe(v.nullable(number), v.description("Reward of all counted conversions. Null before the first.")),
-  now: v.pipe(v.nullable(v.strictObject(estimate)), v.description("The policy's current estimate. Null for a policy with its own domain.")),
+  now: belief,
   candidates: v.pipe(
-    v.nullable(v.array(v.strictObject({ id: v.string(), ...estimate, score: number }))),
-    v.description("Current estimates of all catalogue actions in the same context, best first."),
+    v.nullable(v.array(v.strictObject({ id: v.string(), belief, score: number }))),
+    v.description("All catalogue actions in the same context now, by score."),
   ),
 });
 
@@ -315,6 +321,8 @@ export type Encoding = NonNullable<ModelBody["encoding"]>;
 export type Imported = Body<typeof imported>;
 export type Rollback = Body<typeof rollback>;
 export type Explanation = Body<typeof impression>;
+/** An expected reward, and the interval that holds it with a probability of 95 %. */
+export type Belief = NonNullable<Explanation["now"]>;
 export type Candidate = NonNullable<Explanation["candidates"]>[number];
 export type Metrics = Body<typeof metrics>;
 export type Bucket = Metrics["buckets"][number];

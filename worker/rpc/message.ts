@@ -134,9 +134,8 @@ export interface LogHead {
 
 export type Explanation = Omit<Answers.Explanation, "impressionId">;
 
-/** Current estimate of an action. */
+/** What the model believes of an action now. Null for a policy without a posterior. */
 export interface Estimate {
   readonly id: string;
-  readonly mean: number;
-  readonly width: number;
+  readonly belief: Answers.Belief | null;
 }

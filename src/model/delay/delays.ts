@@ -89,6 +89,12 @@ export class Delays {
     return curve.below(Math.max(this.cohorts.age(cohort, time), 0) + this.#resolution);
   }
 
+  /** Standard error of `matured`. */
+  error(cohort: Cohort, curve: DelayCurve, time: number): number {
+    const steps = Math.max(this.cohorts.age(cohort, time), 0) / this.#resolution + 1;
+    return curve.error[Math.min(binOf(steps), this.bins - 1)];
+  }
+
   /** Conversions counted. */
   get conversions(): number {
     let sum = 0;

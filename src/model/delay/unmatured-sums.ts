@@ -77,6 +77,20 @@ export class UnmaturedSums {
     return sums;
   }
 
+  /**
+   * Standard error of the matured share of `count` impressions, relative to that share. Errors at different ages have the same cause, a few
+   * conversions, so they add up.
+   */
+  maturityError(count: number): number {
+    const curve = this.#delays.curve(this.#now);
+    let [error, missing] = [0, 0];
+    for (const cohort of this.#delays.cohorts.list) {
+      error += cohort.count * this.#delays.error(cohort, curve, this.#now);
+      missing += cohort.count * (1 - this.#delays.matured(cohort, curve, this.#now));
+    }
+    return error === 0 ? 0 : error / Math.max(count - missing, error);
+  }
+
   /** Halves the sums. The counts of delays stay. */
   halve(): void {
     for (const { sums } of this.#cohorts.list) for (let i = 0; i < sums.length; i++) sums[i] /= 2;

@@ -94,6 +94,11 @@ export class DelayCorrection {
     };
   }
 
+  /** Standard error of the matured share of impressions, relative to that share. */
+  maturityError(): number {
+    return this.#unmatured.maturityError(this.#totals[0]);
+  }
+
   /** Sum of the offsets of all impressions, matured or not: d, or empty. */
   get offsets(): Float64Array {
     return this.#totals.subarray(1 + this.#dimension);

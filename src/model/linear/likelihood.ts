@@ -2,6 +2,7 @@ import type { Core } from "../../core/core.ts";
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
 import type { Moments } from "../posterior.ts";
 import type { MaturedSums, Terms } from "./delay-correction.ts";
+import { type Interval, intervalOf, QUANTILE } from "./interval.ts";
 import { logistic } from "./logistic.ts";
 import { product } from "./vector.ts";
 
@@ -27,6 +28,8 @@ export interface Likelihood {
   moments(latent: Moments): Moments;
   /** The expected reward at the latent mean, and how much higher it is one deviation up. May overwrite the means of `latent`. */
   upper(latent: Moments): { readonly mean: Float64Array; readonly width: Float64Array };
+  /** The interval of the expected reward. */
+  interval(latent: LatentEvidence, sums: MaturedSums): Interval;
   /** Absent for a likelihood without state. */
   save?(writer: SnapshotWriter): void;
   load?(reader: SnapshotReader): void;
@@ -39,12 +42,21 @@ export interface LatentMean {
   readonly coefficients: Float64Array;
 }
 
+/** What has matured says about the latent value at a point. */
+export interface LatentEvidence {
+  readonly mean: number;
+  /** Deviation in units of the spread. */
+  readonly deviation: number;
+  /** Standard error of the matured share of impressions, relative to that share. */
+  readonly maturityError: number;
+}
+
 /** Weight of the prior variance of a reward, in impressions. */
 const GUESSED = 10;
 const NO_OFFSETS = /* @__PURE__ */ new Float64Array(0);
 
 /** The expected reward is the latent value. */
-export function gaussianLikelihood(rewardVariance: number): Likelihood {
+export function gaussianLikelihood(rewardVariance: number, reward: { readonly min: number; readonly max: number }): Likelihood {
   return {
     rewardVariance,
     offsets: 0,
@@ -56,6 +68,12 @@ export function gaussianLikelihood(rewardVariance: number): Likelihood {
     },
     moments: (latent) => latent,
     upper: ({ mean, deviation }) => ({ mean, width: deviation }),
+    interval({ mean, deviation, maturityError }, sums) {
+      const size = sums.rewards > 0 ? sums.squares / sums.rewards : 2 * Math.sqrt(rewardVariance);
+      const spread = this.spread(sums);
+      const impressions = 1 / (deviation * deviation);
+      return intervalOf({ mean, impressions, maturityError }, { ...reward, size, variance: spread * spread });
+    },
   };
 }
 
@@ -153,6 +171,13 @@ export class BernoulliLikelihood implements Likelihood {
     const highest = this.#toRates(mean.map((each, i) => each + deviation[i]));
     this.#toRates(mean);
     return { mean, width: highest.map((each, i) => each - mean[i]) };
+  }
+
+  /** A share of the rewards that is missing shifts the log-odds of small rates by as much. */
+  interval({ mean, deviation, maturityError }: LatentEvidence): Interval {
+    const half = QUANTILE * Math.sqrt(deviation * deviation + maturityError * maturityError);
+    const [low, at, high] = this.#toRates(Float64Array.of(mean - half, mean, mean + half));
+    return { mean: at, low, high };
   }
 
   /** In place. */

@@ -7,7 +7,10 @@ export interface MaturingRidgeSettings {
   readonly dimension: number;
   /** Ridge of the variance, and the least ridge of the mean, default 0.1. */
   readonly ridge?: number;
-  /** Multiplier on the standard deviation of the samples, or on the bonus. Default 0.35; with "bernoulli" rewards 0.5. */
+  /**
+   * Factor on the standard deviation of the samples, or on the bonus. It is multiplied by the root of log(2 + n / d) after n impressions.
+   * Default 0.2; with "bernoulli" rewards 0.25.
+   */
   readonly exploration?: number;
   /**
    * "evidence": the data choose the ridge of the mean, again whenever impressions have grown by a fifth. "fixed": `ridge`. Default
@@ -41,7 +44,7 @@ export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturi
   return {
     dimension: wholeNumber("dimension", options.dimension, 1, 4096),
     ridge: positiveNumber("ridge", options.ridge ?? 0.1),
-    exploration: finiteNumber("exploration", options.exploration ?? (rewards === "bernoulli" ? 0.5 : 0.35), 0),
+    exploration: finiteNumber("exploration", options.exploration ?? (rewards === "bernoulli" ? 0.25 : 0.2), 0),
     shrinkage: oneOf("shrinkage", options.shrinkage ?? (rewards === "bernoulli" ? "fixed" : "evidence"), ["evidence", "fixed"]),
     rewardVariance: positiveNumber("rewardVariance", options.rewardVariance ?? 0.25),
     forgetting: parseForgetting(options.forgetting),

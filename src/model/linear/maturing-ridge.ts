@@ -6,6 +6,7 @@ import type { SampleRequest, Scores } from "../ranking.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
 import { DelayCorrection, type MaturedSums } from "./delay-correction.ts";
 import { Halving } from "./halving.ts";
+import type { Interval } from "./interval.ts";
 import { BernoulliLikelihood, gaussianLikelihood, type Likelihood } from "./likelihood.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import { Ridge } from "./ridge.ts";
@@ -14,6 +15,11 @@ import { triangle } from "./vector.ts";
 
 /** With up to this many features the mean is solved after every change, with twice as many after every second impression. */
 const SOLVED_AT_ONCE = 128;
+
+interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "exploration"> {
+  /** Range of the reward of one conversion. */
+  readonly reward: { readonly min: number; readonly max: number };
+}
 
 /**
  * Ridge regression in which an impression counts wholly in the variance at once, and in the mean as far as it has matured.
@@ -31,12 +37,14 @@ export class MaturingRidge {
   readonly #likelihood: Likelihood;
   readonly #halving: Halving;
   readonly #mean: CorrectedMean;
+  readonly #core: Core;
   #impressions = 0;
 
-  constructor(core: Core, window: Window, options: Omit<ParsedMaturingRidge, "exploration">) {
+  constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
     const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards } = options;
+    this.#core = core;
     this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
-    this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d) : gaussianLikelihood(rewardVariance);
+    this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d) : gaussianLikelihood(rewardVariance, options.reward);
     this.#posterior = new Ridge(core, { dimension: d, ridge });
     this.#correction = new DelayCorrection(window, d, this.#likelihood.offsets);
     this.#halving = new Halving(forgetting);
@@ -90,6 +98,16 @@ export class MaturingRidge {
     return { ...sums, moment: this.#likelihood.moment(sums) };
   }
 
+  /**
+   * Factor on deviations: `exploration` times the root of log(2 + n / d), after n impressions of d features. Confidence grows with the
+   * impressions per feature, so a few thousand visitors are not spent on exploring, and in a million no run stays with the second best.
+   *
+   * **Source:** Abbasi-Yadkori, Pal, Szepesvari 2011, theorem 2: the radius of the confidence ellipsoid, per feature.
+   */
+  #widening(exploration: number): number {
+    return exploration * Math.sqrt(this.#core.log(2 + this.#impressions / this.#posterior.dimension));
+  }
+
   /** Mean and deviation of <x, theta> at `points`, the deviation times `multiplier`. */
   #latent(points: Float64Array, multiplier: number): Moments {
     const { mean, deviation } = this.#posterior.moments(points);
@@ -98,12 +116,12 @@ export class MaturingRidge {
   }
 
   /**
-   * Samples <x, theta> about its mean with `multiplier` deviations, see `Ridge.drawScores` and `Ridge.sampleScores`. Log-odds are
+   * Samples <x, theta> about its mean with deviations that `exploration` scales, see `Ridge.drawScores` and `Ridge.sampleScores`. Log-odds are
    * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
    */
-  sampleScores(request: SampleRequest, multiplier: number): Scores {
+  sampleScores(request: SampleRequest, exploration: number): Scores {
     const { points, draws, normals } = request;
-    const scale = multiplier * this.#mean.spread;
+    const scale = this.#widening(exploration) * this.#mean.spread;
     if (draws > 0) {
       const { score, probability } = this.#posterior.drawScores(request, scale, this.#mean.coefficients);
       const { level } = this.#mean;
@@ -113,9 +131,18 @@ export class MaturingRidge {
     return { score: this.#mean.correct(this.#posterior.sampleScores(points, normal, scale), points) };
   }
 
-  /** Expected rewards at `points`, and how much higher they are `multiplier` deviations up. */
-  upper(points: Float64Array, multiplier: number): { readonly mean: Float64Array; readonly width: Float64Array } {
-    return this.#likelihood.upper(this.#latent(points, multiplier));
+  /** Expected rewards at `points`, and how much higher they are by as many deviations as `exploration` stands for. */
+  upper(points: Float64Array, exploration: number): { readonly mean: Float64Array; readonly width: Float64Array } {
+    return this.#likelihood.upper(this.#latent(points, this.#widening(exploration)));
+  }
+
+  /** See `Policy.interval`. */
+  interval(points: Float64Array): Interval[] {
+    const sums = this.#matured();
+    const { mean } = this.#latent(points, 1);
+    const deviation = this.#mean.deviation(points);
+    const maturityError = this.#correction.maturityError();
+    return Array.from(mean, (each, i) => this.#likelihood.interval({ mean: each, deviation: deviation[i], maturityError }, sums));
   }
 
   predict(points: Float64Array): Moments {
@@ -161,11 +188,14 @@ export class MaturingRidge {
   publish(writer: SnapshotWriter): void {
     // The mean first: solving it calls the core, which would invalidate views of the posterior.
     this.#mean.publish(writer);
+    writer.numbers([this.#impressions]);
     this.#posterior.publish(writer);
   }
 
   loadPublished(reader: SnapshotReader): void {
     this.#mean.loadPublished(reader);
+    [this.#impressions] = reader.numbers(1);
+    counted("count", this.#impressions);
     this.#posterior.loadPublished(reader);
   }
 }

@@ -103,7 +103,7 @@ describe("an explanation", () => {
   });
 
   it("lists the twelve best candidates and the one that was shown, and counts the others", () => {
-    const candidates = Array.from({ length: 20 }, (_, i) => ({ id: `c${i}`, mean: i / 10, width: 0.1, score: i / 10 }));
+    const candidates = Array.from({ length: 20 }, (_, i) => ({ id: `c${i}`, belief: { mean: i / 10, low: 0, high: 2 }, score: i / 10 }));
     const { elements, text } = drawn(ExplanationOf, { explanation: { ...explained, action: "c1", candidates }, now });
     const rows = elements.filter(({ props, tag }) => tag === "th" && props.scope === "row");
     expect(rows.slice(0, 13).map(({ props }) => (props.children as unknown[])[0])).toEqual([
@@ -118,14 +118,14 @@ describe("an explanation", () => {
 
   it("places a candidate on a scale that holds all that is drawn", () => {
     const candidates = [
-      { id: "boots", mean: 0.5, width: 0.25, score: 1 },
-      { id: "hat", mean: 0.25, width: 0.25, score: 0.125 },
+      { id: "boots", belief: { mean: 0.5, low: 0.25, high: 0.75 }, score: 1 },
+      { id: "hat", belief: null, score: 0 },
     ];
     const { elements, text } = drawn(ExplanationOf, { explanation: { ...explained, candidates }, now });
     const [first] = elements.flatMap(({ props }) => (props.style ? [shares(props.style)] : []));
     const at = (value: number) => expect.closeTo((100 * (value + 0.04)) / 1.08, 9);
     expect(first).toEqual({ "--zero": at(0), "--low": at(0.25), "--high": at(0.75), "--mean": at(0.5), "--score": at(1) });
-    expect(text).toContain("boots shown 0.50 ± 0.25 1.00");
+    expect(text).toContain("boots shown 0.50 0.25 to 0.75 1.00");
   });
 });
 

@@ -31,7 +31,7 @@ beforeEach(() => {
     if (fails === 0) throw new TypeError("Failed to fetch");
     if (fails !== undefined) return Response.json({ detail: "too many requests" }, { status: fails });
     if (path.startsWith("/demo/knowledge")) {
-      const estimates = Object.entries(worker.means).map(([id, mean]) => ({ id, mean, width: 0.1 }));
+      const estimates = Object.entries(worker.means).map(([id, mean]) => ({ id, belief: { mean, low: 0, high: 1 } }));
       return Response.json({ counts: { impressions: 3 }, estimates, impressions: worker.known });
     }
     if (path === "/demo/purchases")
@@ -69,7 +69,11 @@ describe("a visit", () => {
     const list = ["mug", "tent", "lamp"].map((product, i) => ({ impressionId: `i-${i + 1}`, product, ...common }));
     expect(session.shelf).toEqual(list);
     expect(session.shown).toEqual(list);
-    expect(session).toMatchObject({ counts: { impressions: 3 }, estimates: [{ id: "mug", mean: 0.2 }, { id: "tent" }], problem: "" });
+    expect(session).toMatchObject({
+      counts: { impressions: 3 },
+      estimates: [{ id: "mug", belief: { mean: 0.2 } }, { id: "tent" }],
+      problem: "",
+    });
     expect(changes).toBeGreaterThan(0);
   });
 
@@ -128,7 +132,7 @@ describe("a visit", () => {
     release();
     await pass(250);
     expect(asks("/demo/knowledge").slice(before)[0].path).toContain("profile=aiko");
-    expect(session.estimates[0].mean).toBe(0.4);
+    expect(session.estimates[0].belief.mean).toBe(0.4);
   });
 });
 
