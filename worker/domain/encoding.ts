@@ -25,7 +25,16 @@ export function withVocabulary(config: ModelConfig, actions: readonly Action[]):
   const { vocabulary: before = [], dimension } = config.encoder;
   // Features as numbers belong to an earlier configuration.
   const named = actions.filter(({ features }) => !Array.isArray(features)).map(namedAction);
-  const vocabulary = vocabularyOf(named, before).slice(0, Math.max(dimension, before.length));
+  // The first category of an action tells whose delays it has. That is its id if all categories have room.
+  const byId = vocabularyOf(
+    named,
+    vocabularyOf(
+      named.map(({ id }) => ({ id })),
+      before,
+    ),
+  );
+  const hasRoom = byId.length < dimension && encoder({ ...config.encoder, vocabulary: byId }).unplaced === 0;
+  const vocabulary = (hasRoom ? byId : vocabularyOf(named, before)).slice(0, Math.max(dimension, before.length));
   return vocabulary.length === before.length ? config : { ...config, encoder: { ...config.encoder, vocabulary } };
 }
 

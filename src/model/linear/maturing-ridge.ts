@@ -1,5 +1,6 @@
 import type { Core } from "../../core/core.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { SampleRequest, Scores } from "../ranking.ts";
@@ -31,14 +32,18 @@ export class MaturingRidge {
   readonly #likelihood: Likelihood;
   readonly #halving: Halving;
   readonly #mean: CorrectedMean;
+  /** Absent if the latent value is no reward: its corrections multiply. */
+  readonly #laws: OwnLaws | undefined;
   #impressions = 0;
 
   constructor(core: Core, window: Window, options: Omit<ParsedMaturingRidge, "exploration">) {
-    const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards } = options;
+    const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards, delayComponents } = options;
     this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
     this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d) : gaussianLikelihood(rewardVariance);
     this.#posterior = new Ridge(core, { dimension: d, ridge });
     this.#correction = new DelayCorrection(window, d, this.#likelihood.offsets);
+    this.#laws =
+      rewards === "linear" ? new OwnLaws(window, { dimension: d, from: delayComponents }, () => this.#correction.curve()) : undefined;
     this.#halving = new Halving(forgetting);
     this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
@@ -58,6 +63,7 @@ export class MaturingRidge {
     const terms = this.#likelihood.terms(features, this.#impressions, () => this.#mean);
     this.#posterior.append(terms.weighted);
     this.#correction.add(terms, moment);
+    this.#laws?.append(features, moment);
     this.#impressions++;
     this.#ridge.choose(this.#impressions, () => this.#matured());
     const slot = this.#halving.times;
@@ -71,6 +77,7 @@ export class MaturingRidge {
     const [sums, moment] = [this.#posterior.statistics().map((each) => each / 2), triangle(this.#posterior.dimension)];
     this.#posterior.replace(sums.subarray(0, moment), sums.subarray(moment));
     this.#correction.halve();
+    this.#laws?.halve();
     this.#halving.times++;
   }
 
@@ -83,6 +90,7 @@ export class MaturingRidge {
     this.#posterior.reward(impression, now, before);
     this.#mean.reward(impression, now, before);
     this.#correction.observe(impression, weight, own, earlier, delay);
+    this.#laws?.observe(impression, earlier, delay);
   }
 
   #matured(): MaturedSums {
@@ -91,7 +99,8 @@ export class MaturingRidge {
   }
 
   /** Mean and deviation of <x, theta> at `points`, the deviation times `multiplier`. */
-  #latent(points: Float64Array, multiplier: number): Moments {
+  #latent(all: Float64Array, multiplier: number): Moments {
+    const points = this.#laws?.corrected(all) ?? all;
     const { mean, deviation } = this.#posterior.moments(points);
     const scale = multiplier * this.#mean.spread;
     return { mean: this.#mean.correct(mean, points), deviation: deviation.map((each) => scale * each) };
@@ -101,7 +110,8 @@ export class MaturingRidge {
    * Samples <x, theta> about its mean with `multiplier` deviations, see `Ridge.drawScores` and `Ridge.sampleScores`. Log-odds are
    * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
    */
-  sampleScores(request: SampleRequest, multiplier: number): Scores {
+  sampleScores(given: SampleRequest, multiplier: number): Scores {
+    const request = this.#laws ? { ...given, points: this.#laws.corrected(given.points) } : given;
     const { points, draws, normals } = request;
     const scale = multiplier * this.#mean.spread;
     if (draws > 0) {
@@ -142,6 +152,7 @@ export class MaturingRidge {
     this.#posterior.save(writer);
     writer.numbers([rewards, squares, this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
     this.#correction.save(writer);
+    this.#laws?.save(writer);
     this.#likelihood.save?.(writer);
     this.#mean.save(writer);
   }
@@ -153,6 +164,7 @@ export class MaturingRidge {
     if (ridge.value < ridge.least) throw malformed();
     for (const count of [this.#impressions, halving.times]) counted("count", count);
     correction.load(reader);
+    this.#laws?.load(reader);
     this.#likelihood.load?.(reader);
     this.#mean.load(reader);
   }
@@ -161,11 +173,13 @@ export class MaturingRidge {
   publish(writer: SnapshotWriter): void {
     // The mean first: solving it calls the core, which would invalidate views of the posterior.
     this.#mean.publish(writer);
+    this.#laws?.publish(writer);
     this.#posterior.publish(writer);
   }
 
   loadPublished(reader: SnapshotReader): void {
     this.#mean.loadPublished(reader);
+    this.#laws?.loadPublished(reader);
     this.#posterior.loadPublished(reader);
   }
 }
