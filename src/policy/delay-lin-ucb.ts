@@ -1,6 +1,7 @@
 // Paper: none. Regression on censored labels as in Vernade et al. (ICML 2020), corrected by the delays so far.
-// Assumes: linear expected reward, or linear log-odds of it; a conversion comes after a random delay, whatever the action, or never.
+// Assumes: linear expected reward, or linear log-odds of it; a conversion comes after a random delay or never.
 // Model: ridge regression in which an impression of age s counts F(s) in the mean and wholly in the variance (`MaturingRidge`).
+//   Laws of delays may differ by the first nonzero feature (`OwnLaws`).
 // Expired means: a reward of 0.
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, with c cohorts of age; O(d^2) per impression, O(d) per conversion.
 import { MaturingRidge } from "../model/linear/maturing-ridge.ts";

@@ -29,13 +29,14 @@ it("keeps the components of a catalogue that is replaced, until a reset", async 
   const after = (await describeModel(model)).encoder?.vocabulary ?? [];
   expect(after.slice(0, before.length)).toEqual(before);
   expect(after.slice(before.length)).toEqual([
-    ["brand", "Acme"],
     ["id", "hat"],
+    ["brand", "Acme"],
   ]);
   const { body } = await call("POST", `/v1/models/${model}/reset`, {});
+  // All categories have room, so ids come first: delays may differ by the first category of an action.
   expect(body.encoder.vocabulary).toEqual([
-    ["brand", "Acme"],
     ["id", "hat"],
+    ["brand", "Acme"],
   ]);
 });
 

@@ -18,7 +18,8 @@ export function learningDefaults({ policy = "delay-lin-ts", options = {}, local 
   return { policy, options, encoder: { dimension, interactions: "all" } };
 }
 
-const DELAY_AWARE = ["delay-lin-ts", "delay-lin-ucb"];
+/** Policies that learn the distribution of delays. */
+export const DELAY_AWARE = ["delay-lin-ts", "delay-lin-ucb"];
 
 /** All other defaults. A model that was made before one of these options existed has its default too. */
 export const DEFAULTS = {

@@ -19,13 +19,18 @@ const MOST_IDS = 20;
 /**
  * The configuration with the categories of a catalogue in the encoder's vocabulary. Categories of earlier catalogues keep their
  * components. Entries beyond the dimension are left out, since they could never have one.
+ *
+ * Ids come before other categories while all have room. The first component of an action tells whose delays it has (`OwnLaws`).
  */
 export function withVocabulary(config: ModelConfig, actions: readonly Action[]): ModelConfig {
   if (!config.encoder) return config;
   const { vocabulary: before = [], dimension } = config.encoder;
   // Features as numbers belong to an earlier configuration.
   const named = actions.filter(({ features }) => !Array.isArray(features)).map(namedAction);
-  const vocabulary = vocabularyOf(named, before).slice(0, Math.max(dimension, before.length));
+  const ids = named.map(({ id }) => ({ id }));
+  const byId = vocabularyOf(named, vocabularyOf(ids, before));
+  const hasRoom = byId.length < dimension && encoder({ ...config.encoder, vocabulary: byId }).unplaced === 0;
+  const vocabulary = (hasRoom ? byId : vocabularyOf(named, before)).slice(0, Math.max(dimension, before.length));
   return vocabulary.length === before.length ? config : { ...config, encoder: { ...config.encoder, vocabulary } };
 }
 

@@ -3,7 +3,7 @@ import { type Featurizer, featurizer as featurizerOf } from "../../publication/f
 import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
-import { DEFAULTS, DEFAULTS_VERSION, learningDefaults } from "./defaults.ts";
+import { DEFAULTS, DEFAULTS_VERSION, DELAY_AWARE, learningDefaults } from "./defaults.ts";
 import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
 import { withStored } from "./reconfiguration.ts";
@@ -146,7 +146,7 @@ function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
   return acceptable(() => {
     const encoderOptions = encoding && encoder(encoding as unknown as EncoderOptions).options;
     const count = 1 + shadows.length;
-    const descriptor = describe(factory, options, encoderOptions?.dimension, count);
+    const descriptor = describe(factory, { ...delayOptions(factory, encoderOptions), ...options }, encoderOptions?.dimension, count);
     const dimension = "dimension" in descriptor.options ? (descriptor.options.dimension as number) : undefined;
     if (encoderOptions && dimension !== undefined && dimension !== encoderOptions.dimension) {
       throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
@@ -157,9 +157,14 @@ function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
       policy: factory.id,
       options: descriptor.options,
       encoder: encoderOptions,
-      shadows: shadows.map((shadow) => shadowOf(shadow, encoderOptions?.dimension ?? dimension, count)),
+      shadows: shadows.map((shadow) => shadowOf(shadow, encoderOptions, encoderOptions?.dimension ?? dimension, count)),
     });
   });
+}
+
+/** Delays may differ by the categories of actions, whose components follow the constant and two for each declared number. */
+function delayOptions({ id }: PolicyFactory<object>, encoderOptions: EncoderOptions | null): object {
+  return encoderOptions && DELAY_AWARE.includes(id) ? { delayComponents: 1 + 2 * Object.keys(encoderOptions.numeric ?? {}).length } : {};
 }
 
 function factoryOf(id: string): PolicyFactory<object> {
@@ -168,10 +173,16 @@ function factoryOf(id: string): PolicyFactory<object> {
   return factory;
 }
 
-function shadowOf(shadow: NonNullable<ModelBody["shadows"]>[number], dimension: number | undefined, count: number): Shadow {
+function shadowOf(
+  shadow: NonNullable<ModelBody["shadows"]>[number],
+  encoderOptions: EncoderOptions | null,
+  dimension: number | undefined,
+  count: number,
+): Shadow {
   const { name, policy, options = {} } = shadow;
   if (dimension === undefined) throw new RangeError(`shadows: ${name} has nothing to choose among, as the policy has its own domain`);
-  return { name, policy, options: describe(factoryOf(policy), options, dimension, count).options };
+  const factory = factoryOf(policy);
+  return { name, policy, options: describe(factory, { ...delayOptions(factory, encoderOptions), ...options }, dimension, count).options };
 }
 
 /**

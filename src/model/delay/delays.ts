@@ -1,7 +1,7 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { type Cohort, Cohorts } from "./cohorts.ts";
 
-interface DelaySettings {
+export interface DelaySettings {
   /** Width of the bins of short delays, in the unit of times. */
   readonly resolution: number;
   /** Length of the youngest cohorts, and the age at which an impression leaves its cohort. Both in the unit of times. */
@@ -22,10 +22,10 @@ export interface DelayCurve {
 /** Equal bins per doubling of the delay. */
 const EIGHTH = 8;
 /** Longest delay, in resolutions. */
-const LONGEST = 1073741823;
+export const LONGEST = 1073741823;
 
 /** The bin of a delay of `steps` resolutions: one bin per step up to EIGHTH, then EIGHTH bins per doubling. */
-function binOf(steps: number): number {
+export function binOf(steps: number): number {
   const whole = Math.min(Math.max(Math.floor(steps), 0), LONGEST);
   if (whole < EIGHTH) return whole;
   const octave = 28 - Math.clz32(whole);
@@ -33,7 +33,7 @@ function binOf(steps: number): number {
 }
 
 /** The end of a bin, in resolutions. */
-function binEnd(bin: number): number {
+export function binEnd(bin: number): number {
   const next = bin + 1;
   if (next <= EIGHTH) return next;
   const octave = Math.floor(next / EIGHTH) - 1;

@@ -1,7 +1,7 @@
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
 import type { ReportedDelay } from "../posterior.ts";
 import { Cohorts } from "./cohorts.ts";
-import { Delays } from "./delays.ts";
+import { type DelayCurve, type DelaySettings, Delays } from "./delays.ts";
 import { type Moment, timeOf, type Window } from "./window.ts";
 
 /** Youngest cohorts of delays in a window, and resolutions of delays in it. */
@@ -44,6 +44,11 @@ export class UnmaturedSums {
     return this.#cohorts.add(time)?.sums;
   }
 
+  /** The distribution of delays, with ages at the time of the latest impression. */
+  curve(): DelayCurve {
+    return this.#delays.curve(this.#now);
+  }
+
   /** The sums of each cohort. */
   get parts(): readonly Float64Array[] {
     return this.#cohorts.list.map(({ sums }) => sums);
@@ -62,7 +67,7 @@ export class UnmaturedSums {
 
   /** The unmatured part of all sums. **Cost:** O(size) for each cohort. */
   missing(): Float64Array {
-    const curve = this.#delays.curve(this.#now);
+    const curve = this.curve();
     const shares = new Map(this.#cohorts.list.map((cohort) => [cohort, 0]));
     for (const fine of this.#delays.cohorts.list) {
       const cohort = this.#cohorts.at(Math.floor(fine.start / COARSE));
@@ -109,7 +114,8 @@ export class UnmaturedSums {
   }
 }
 
-function scales(window: Window): { resolution: number; cohort: number; span: number } {
+/** Resolution of delays, length of the youngest cohorts, and longest age, in the unit of the window. */
+export function scales(window: Window): DelaySettings {
   if (window === "none") return { resolution: 1, cohort: 1, span: Number.MAX_VALUE };
   if ("ms" in window) return { resolution: window.ms / STEPS, cohort: window.ms / COHORTS, span: window.ms };
   return { resolution: 1, cohort: Math.max(1, Math.floor(window.rounds / COHORTS)), span: window.rounds };

@@ -1,4 +1,5 @@
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import type { DelayCurve } from "../delay/delays.ts";
 import { UnmaturedSums } from "../delay/unmatured-sums.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, ReportedDelay } from "../posterior.ts";
@@ -97,6 +98,11 @@ export class DelayCorrection {
   /** Standard error of the matured share of impressions, relative to that share. */
   maturityError(): number {
     return this.#unmatured.maturityError(this.#totals[0]);
+  }
+
+  /** The distribution of delays so far. */
+  curve(): DelayCurve {
+    return this.#unmatured.curve();
   }
 
   /** Sum of the offsets of all impressions, matured or not: d, or empty. */

@@ -33,6 +33,11 @@ export interface MaturingRidgeSettings {
    * `forgetting` where rates change.
    */
   readonly rewards?: "linear" | "bernoulli";
+  /**
+   * The first component that tells whose delays differ, default 0. Impressions whose first nonzero feature from it on is the same
+   * share a distribution of delays. With "bernoulli" rewards, delays have one distribution for all.
+   */
+  readonly delayComponents?: number;
 }
 
 export type ParsedMaturingRidge = Required<MaturingRidgeSettings>;
@@ -40,7 +45,16 @@ export type ParsedMaturingRidge = Required<MaturingRidgeSettings>;
 /** Checks the options, refuses unknown ones, and fills in defaults. */
 export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturingRidge {
   const rewards = oneOf("rewards", options.rewards ?? "linear", ["linear", "bernoulli"]);
-  onlyKeys("options", options, ["dimension", "ridge", "exploration", "shrinkage", "rewardVariance", "forgetting", "rewards"]);
+  onlyKeys("options", options, [
+    "dimension",
+    "ridge",
+    "exploration",
+    "shrinkage",
+    "rewardVariance",
+    "forgetting",
+    "rewards",
+    "delayComponents",
+  ]);
   return {
     dimension: wholeNumber("dimension", options.dimension, 1, 4096),
     ridge: positiveNumber("ridge", options.ridge ?? 0.1),
@@ -49,5 +63,6 @@ export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturi
     rewardVariance: positiveNumber("rewardVariance", options.rewardVariance ?? 0.25),
     forgetting: parseForgetting(options.forgetting),
     rewards,
+    delayComponents: wholeNumber("delayComponents", options.delayComponents ?? 0, 0, 4096),
   };
 }

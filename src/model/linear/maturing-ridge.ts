@@ -1,5 +1,6 @@
 import type { Core } from "../../core/core.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { SampleRequest, Scores } from "../ranking.ts";
@@ -38,15 +39,19 @@ export class MaturingRidge {
   readonly #halving: Halving;
   readonly #mean: CorrectedMean;
   readonly #core: Core;
+  /** Absent if the latent value is no reward: its corrections multiply. */
+  readonly #laws: OwnLaws | undefined;
   #impressions = 0;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
-    const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards } = options;
+    const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards, delayComponents } = options;
     this.#core = core;
     this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
     this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d) : gaussianLikelihood(rewardVariance, options.reward);
     this.#posterior = new Ridge(core, { dimension: d, ridge });
     this.#correction = new DelayCorrection(window, d, this.#likelihood.offsets);
+    this.#laws =
+      rewards === "linear" ? new OwnLaws(window, { dimension: d, from: delayComponents }, () => this.#correction.curve()) : undefined;
     this.#halving = new Halving(forgetting);
     this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
@@ -66,6 +71,7 @@ export class MaturingRidge {
     const terms = this.#likelihood.terms(features, this.#impressions, () => this.#mean);
     this.#posterior.append(terms.weighted);
     this.#correction.add(terms, moment);
+    this.#laws?.append(features, moment);
     this.#impressions++;
     this.#ridge.choose(this.#impressions, () => this.#matured());
     const slot = this.#halving.times;
@@ -79,6 +85,7 @@ export class MaturingRidge {
     const [sums, moment] = [this.#posterior.statistics().map((each) => each / 2), triangle(this.#posterior.dimension)];
     this.#posterior.replace(sums.subarray(0, moment), sums.subarray(moment));
     this.#correction.halve();
+    this.#laws?.halve();
     this.#halving.times++;
   }
 
@@ -91,6 +98,7 @@ export class MaturingRidge {
     this.#posterior.reward(impression, now, before);
     this.#mean.reward(impression, now, before);
     this.#correction.observe(impression, weight, own, earlier, delay);
+    this.#laws?.observe(impression, earlier, delay);
   }
 
   #matured(): MaturedSums {
@@ -109,7 +117,8 @@ export class MaturingRidge {
   }
 
   /** Mean and deviation of <x, theta> at `points`, the deviation times `multiplier`. */
-  #latent(points: Float64Array, multiplier: number): Moments {
+  #latent(all: Float64Array, multiplier: number): Moments {
+    const points = this.#laws?.corrected(all) ?? all;
     const { mean, deviation } = this.#posterior.moments(points);
     const scale = multiplier * this.#mean.spread;
     return { mean: this.#mean.correct(mean, points), deviation: deviation.map((each) => scale * each) };
@@ -119,7 +128,8 @@ export class MaturingRidge {
    * Samples <x, theta> about its mean with deviations that `exploration` scales, see `Ridge.drawScores` and `Ridge.sampleScores`. Log-odds are
    * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
    */
-  sampleScores(request: SampleRequest, exploration: number): Scores {
+  sampleScores(given: SampleRequest, exploration: number): Scores {
+    const request = this.#laws ? { ...given, points: this.#laws.corrected(given.points) } : given;
     const { points, draws, normals } = request;
     const scale = this.#widening(exploration) * this.#mean.spread;
     if (draws > 0) {
@@ -140,7 +150,7 @@ export class MaturingRidge {
   interval(points: Float64Array): Interval[] {
     const sums = this.#matured();
     const { mean } = this.#latent(points, 1);
-    const deviation = this.#mean.deviation(points);
+    const deviation = this.#mean.deviation(this.#laws?.corrected(points) ?? points);
     const maturityError = this.#correction.maturityError();
     return Array.from(mean, (each, i) => this.#likelihood.interval({ mean: each, deviation: deviation[i], maturityError }, sums));
   }
@@ -169,6 +179,7 @@ export class MaturingRidge {
     this.#posterior.save(writer);
     writer.numbers([rewards, squares, this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
     this.#correction.save(writer);
+    this.#laws?.save(writer);
     this.#likelihood.save?.(writer);
     this.#mean.save(writer);
   }
@@ -180,6 +191,7 @@ export class MaturingRidge {
     if (ridge.value < ridge.least) throw malformed();
     for (const count of [this.#impressions, halving.times]) counted("count", count);
     correction.load(reader);
+    this.#laws?.load(reader);
     this.#likelihood.load?.(reader);
     this.#mean.load(reader);
   }
@@ -189,6 +201,7 @@ export class MaturingRidge {
     // The mean first: solving it calls the core, which would invalidate views of the posterior.
     this.#mean.publish(writer);
     writer.numbers([this.#impressions]);
+    this.#laws?.publish(writer);
     this.#posterior.publish(writer);
   }
 
@@ -196,6 +209,7 @@ export class MaturingRidge {
     this.#mean.loadPublished(reader);
     [this.#impressions] = reader.numbers(1);
     counted("count", this.#impressions);
+    this.#laws?.loadPublished(reader);
     this.#posterior.loadPublished(reader);
   }
 }

@@ -37,6 +37,7 @@ const matured = {
   rewardVariance: 0.25,
   forgetting: null,
   rewards: "linear",
+  delayComponents: 0,
 };
 const learnt = { dimension: 2, contextDimension: 0, capacity: 600, domain: null, rewards: "gaussian", forgetting: null };
 const lengthscale = [0.1 * Math.sqrt(2), 0.1 * Math.sqrt(2)];
@@ -141,6 +142,7 @@ const bounds: Bounds[] = [
   [["delay-gp-ucb", "delay-gp-ts"], "contextDimension", [0, 2], [-1, 3, 0.5]],
   [["delay-gp-ucb", "delay-gp-ts"], "lengthscale", [0.1, [0.1, 2]], [0, [0.1], [1, 0]]],
   [["delay-lin-ucb", "delay-lin-ts"], "rewardVariance", [1e-9], [0]],
+  [["delay-lin-ucb", "delay-lin-ts"], "delayComponents", [0, 4096], [-1, 4097, 0.5]],
   [all("forgetting"), "forgetting", [null, { halfLife: 1 }], [{ halfLife: 0 }, { halfLife: 1.5 }, {}, { halfLife: 2, every: 3 }, 7]],
   [["otf-lin-ucb", "otf-lin-ts", "bpe-delay", "mini-gp-ucb", "mini-gp-ei", "gp-ei"], "delta", [Number.MIN_VALUE, 1], [0, 1.001]],
   [["delayed-zooming", "dlpp"], "delta", [Number.MIN_VALUE, 0.999], [0, 1, -1]],

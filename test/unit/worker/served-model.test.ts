@@ -160,3 +160,14 @@ describe("features", () => {
     expect(() => vector(context, { id: "a", features: { id: 1 } })).toThrow("the name id is taken by the action's id");
   });
 });
+
+it.each([
+  ["the constant", {}, 1],
+  ["the constant and two components of a declared number", { encoder: { dimension: 64, numeric: { price: { min: 0, max: 9 } } } }, 3],
+  ["no component of features that are numbers", { options: { dimension: 8 } }, 0],
+] as const)("takes delays to differ by the components after %s", async (_, body, delayComponents) => {
+  const shadow = { name: "other", policy: "delay-lin-ucb" };
+  const { options, shadows } = await configOf({ ...body, shadows: [shadow] });
+  expect([options, shadows[0].options]).toMatchObject([{ delayComponents }, { delayComponents }]);
+  expect((await configOf({ ...body, policy: "otf-lin-ts", options: { dimension: 64 } })).options).not.toHaveProperty("delayComponents");
+});

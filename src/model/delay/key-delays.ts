@@ -1,0 +1,138 @@
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { Cohorts } from "./cohorts.ts";
+import { binEnd, binOf, type DelayCurve, type DelaySettings, LONGEST } from "./delays.ts";
+
+/** Bins of `Delays` in one bin of a key: two bins for each doubling of the delay. */
+const MERGED = 4;
+/** Cohorts of one length before the length doubles. At 4 a cohort is at most half as long as old. */
+const SAME = 4;
+/** Sums before those of the bins. */
+const HEAD = 2;
+
+/** The bin of a delay in resolutions, and the end of a bin. */
+const keyBin = (steps: number): number => Math.floor(binOf(steps) / MERGED);
+const keyBinEnd = (bin: number): number => binEnd(MERGED * bin + MERGED - 1);
+
+/** Conversions of one key in each bin: the events, and the conversions at risk. See `Delays` for the reverse hazard. */
+export interface Events {
+  readonly events: Float64Array;
+  readonly risk: Float64Array;
+}
+
+/** The common law at the ends of the bins of a key. */
+export interface CommonBins {
+  readonly curve: DelayCurve;
+  readonly ends: Float64Array;
+  /** P(delay < end). */
+  readonly below: Float64Array;
+  /** Reverse hazard: P(delay in the bin | delay < end). */
+  readonly hazard: Float64Array;
+}
+
+/** The impressions of one key by age, and their conversions by delay. */
+export class KeyDelays {
+  readonly #resolution: number;
+  readonly #bins: number;
+  /** Sums: weight of the impressions, number of conversions, then conversions by delay. */
+  readonly #cohorts: Cohorts;
+  /** The same sums over impressions older than the window. */
+  #settled: Float64Array;
+  /** Events at a time. Undefined after a change. */
+  #events: (Events & { readonly start: number }) | undefined;
+
+  constructor({ resolution, cohort, span }: DelaySettings) {
+    this.#resolution = resolution;
+    this.#bins = keyBin(Math.min(span / resolution, LONGEST)) + 1;
+    this.#cohorts = new Cohorts(cohort, span, HEAD + this.#bins, SAME);
+    this.#settled = new Float64Array(HEAD + this.#bins);
+  }
+
+  /** Counts an impression shown at `time`. */
+  add(time: number): void {
+    (this.#cohorts.add(time)?.sums ?? this.#settled)[0]++;
+    this.#events = undefined;
+  }
+
+  /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
+  convert(time: number, delay: number, sign: 1 | -1): void {
+    const sums = this.#cohorts.find(time)?.sums ?? this.#settled;
+    sums[1] += sign;
+    this.#events = undefined;
+    sums[HEAD + Math.min(keyBin(delay / this.#resolution), this.#bins - 1)] += sign;
+  }
+
+  /** Moves on to `time`. */
+  advance(time: number): void {
+    for (const { sums } of this.#cohorts.advance(time)) for (let i = 0; i < sums.length; i++) this.#settled[i] += sums[i];
+  }
+
+  /** Halves the weight of all impressions. Conversions stay: a law of delays is never forgotten. */
+  halve(): void {
+    for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums)]) sums[0] /= 2;
+  }
+
+  /** Bins of the common law that fit those of a key. */
+  common(curve: DelayCurve): CommonBins {
+    const ends = new Float64Array(this.#bins);
+    for (let b = 0; b < ends.length; b++) ends[b] = keyBinEnd(b) * this.#resolution;
+    const below = ends.map((end) => curve.below(end));
+    return { curve, ends, below, hazard: below.map((each, b) => (b > 0 && each > 0 ? 1 - below[b - 1] / each : 1)) };
+  }
+
+  /**
+   * The events of each bin, from impressions that are old enough for its delays. Ages are those at the start of the youngest cohort,
+   * so events change with conversions and with that cohort alone. **Cost:** O(cohorts x bins) after a change.
+   */
+  events(time: number, { ends }: CommonBins): Events {
+    const start = Math.floor(time / this.#cohorts.unit) * this.#cohorts.unit;
+    if (this.#events?.start === start) return this.#events;
+    const events = new Float64Array(this.#bins);
+    const risk = new Float64Array(this.#bins);
+    const count = (sums: Float64Array, age: number): void => {
+      for (let b = 0, seen = 0; b < ends.length && age >= ends[b]; b++) {
+        const own = sums[HEAD + b];
+        seen += own;
+        events[b] += own;
+        risk[b] += seen;
+      }
+    };
+    count(this.#settled, Number.POSITIVE_INFINITY);
+    for (const cohort of this.#cohorts.list) {
+      if (cohort.sums[1] > 0) count(cohort.sums, this.#cohorts.age(cohort, start) + this.#resolution);
+    }
+    this.#events = { start, events, risk };
+    return this.#events;
+  }
+
+  /** The weight of the matured impressions at `time`, by the common law over that by the key's own. `own`: P(delay < end). */
+  ratio(time: number, { curve, below }: CommonBins, own: Float64Array): number {
+    let [byCommon, byOwn] = [this.#settled[0], this.#settled[0]];
+    for (const cohort of this.#cohorts.list) {
+      const age = Math.max(this.#cohorts.age(cohort, time), 0) + this.#resolution;
+      const common = curve.below(age);
+      const bin = keyBin(age / this.#resolution);
+      byCommon += cohort.sums[0] * common;
+      byOwn += cohort.sums[0] * (bin < this.#bins ? within(common, below, own, bin) : 1);
+    }
+    return byCommon > 0 && byOwn > 0 ? byCommon / byOwn : 1;
+  }
+
+  save(writer: Pick<SnapshotWriter, "numbers">): void {
+    writer.numbers(this.#settled);
+    this.#cohorts.save(writer);
+  }
+
+  load(reader: Pick<SnapshotReader, "numbers">): void {
+    this.#settled = reader.numbers(HEAD + this.#bins);
+    this.#cohorts.load(reader);
+    this.#events = undefined;
+    for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums)])
+      if (sums.some((each) => !(each >= 0))) throw malformed();
+  }
+}
+
+/** A key's law where the common law is `common`. Within a bin the key's law goes as the common law goes. */
+function within(common: number, below: Float64Array, own: Float64Array, bin: number): number {
+  const [start, ownStart] = bin === 0 ? [0, 0] : [below[bin - 1], own[bin - 1]];
+  return below[bin] > start ? ownStart + ((own[bin] - ownStart) * (common - start)) / (below[bin] - start) : own[bin];
+}

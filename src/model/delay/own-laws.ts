@@ -1,0 +1,238 @@
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { AppendedImpression, ReportedDelay } from "../posterior.ts";
+import type { DelayCurve } from "./delays.ts";
+import { type CommonBins, type Events, KeyDelays } from "./key-delays.ts";
+import { packed, unpacked } from "./packed.ts";
+import { scales } from "./unmatured-sums.ts";
+import { type Moment, timeOf, type Window } from "./window.ts";
+
+/** Least weight of the common law in a key's own, in conversions. */
+const LEAST_WEIGHT = 2;
+/** The weight is this over the variance between keys. */
+const WEIGHT = 0.1;
+/** The variance between keys before there are conversions, and its weight in squared conversions. */
+const GUESSED = 0.1;
+const GUESSED_WEIGHT = 100;
+/** Keys for which ratios are solved anew after each change. Of as many times more keys, after as many changes. */
+const SOLVED_AT_ONCE = 16;
+/** Below this variance laws are equal. */
+const LEAST_VARIANCE = 1e-6;
+
+/**
+ * Laws of delays that differ by product.
+ *
+ * The key of an impression is its first nonzero feature, counted from the component `from` on. Each key has a law F_k of its own. The
+ * reverse hazard of a bin is (events + w f) / (risk + w F). F is the common law at the end of the bin, and f its share in the bin.
+ * The common law hence weighs as much as w conversions, and a key without conversions has exactly the common law.
+ *
+ * The keys tell how much laws differ: `weightOf`. With equal laws w grows, and the laws of all keys approach the common one.
+ *
+ * The ratio of a key is sum n F(age) / sum n F_k(age) over all its impressions. An estimate that takes F for granted, times this
+ * ratio, is an estimate by F_k. For one-hot features that is exact.
+ * **Source:** the reverse product limit of `Delays`, with the prior of a beta process (Hjort 1990) about the common law.
+ */
+export class OwnLaws {
+  readonly #window: Window;
+  readonly #dimension: number;
+  readonly #from: number;
+  /** By key. */
+  #laws: (KeyDelays | undefined)[] = [];
+  #count = 0;
+  /** Time of the latest impression. */
+  #now = 0;
+  /** The ratio of each key, and the changes since it was solved. */
+  #ratios: ReadonlyMap<number, number> = new Map();
+  #changes = 0;
+  readonly #curve: () => DelayCurve;
+
+  /** `curve`: the common law, with the ages of impressions at the time of the latest. */
+  constructor(window: Window, options: { readonly dimension: number; readonly from: number }, curve: () => DelayCurve) {
+    this.#window = window;
+    this.#dimension = options.dimension;
+    this.#from = options.from;
+    this.#curve = curve;
+  }
+
+  /** The key of the features from `start` on. -1 if they are all zero. */
+  #keyOf(features: ArrayLike<number>, start = 0): number {
+    for (let i = this.#from; i < this.#dimension; i++) if (features[start + i] !== 0) return i;
+    return -1;
+  }
+
+  /** Counts an impression. **Cost:** O(bins) now and then. */
+  append(features: Float64Array, moment: Moment): void {
+    const time = timeOf(this.#window, moment);
+    this.#now = Math.max(this.#now, time);
+    const key = this.#keyOf(features);
+    if (key >= 0) {
+      const law = this.#laws[key] ?? this.#start(key);
+      law.advance(this.#now);
+      law.add(time);
+    }
+    this.#changed();
+  }
+
+  #start(key: number): KeyDelays {
+    const law = new KeyDelays(scales(this.#window));
+    this.#laws[key] = law;
+    this.#count++;
+    return law;
+  }
+
+  /** Counts how late an impression converted, as `UnmaturedSums.observe`. */
+  observe(impression: AppendedImpression, previous: number | undefined, delay?: ReportedDelay): void {
+    const law = this.#laws[this.#keyOf(impression.features)];
+    if (!law) return;
+    const time = timeOf(this.#window, impression);
+    if (delay?.before !== undefined) law.convert(time, delay.before, -1);
+    const after = delay ? delay.after : previous === undefined ? Math.max(this.#now - time, 0) : undefined;
+    if (after !== undefined) law.convert(time, after, 1);
+    this.#changed();
+  }
+
+  halve(): void {
+    for (const law of this.#laws) law?.halve();
+    this.#changed();
+  }
+
+  /** Solves many keys after some changes, whoever reads them. Few keys are solved by their next reader. */
+  #changed(): void {
+    this.#changes++;
+    if (this.#count > SOLVED_AT_ONCE && this.#changes * SOLVED_AT_ONCE >= this.#count) this.#solve();
+  }
+
+  /** The ratio of each point: k, of `points` k x d. Undefined if all are 1. **Cost:** O(keys x cohorts x bins) now and then. */
+  corrections(points: Float64Array): Float64Array | undefined {
+    const known = this.#known();
+    if (known.size === 0) return undefined;
+    const ratios = new Float64Array(points.length / this.#dimension);
+    for (let row = 0; row < ratios.length; row++) ratios[row] = known.get(this.#keyOf(points, row * this.#dimension)) ?? 1;
+    return ratios;
+  }
+
+  /** The points times their corrections. Scales means and deviations alike. */
+  corrected(points: Float64Array): Float64Array {
+    const ratios = this.corrections(points);
+    if (!ratios) return points;
+    const [scaled, d] = [points.slice(), this.#dimension];
+    for (let row = 0; row < ratios.length; row++) {
+      if (ratios[row] !== 1) for (let i = row * d; i < (row + 1) * d; i++) scaled[i] *= ratios[row];
+    }
+    return scaled;
+  }
+
+  #known(): ReadonlyMap<number, number> {
+    if (this.#count <= SOLVED_AT_ONCE && this.#changes > 0) this.#solve();
+    return this.#ratios;
+  }
+
+  #solve(): void {
+    this.#ratios = this.#solved();
+    this.#changes = 0;
+  }
+
+  #solved(): ReadonlyMap<number, number> {
+    const ratios = new Map<number, number>();
+    // All impressions of a single key follow the common law.
+    if (this.#count < 2) return ratios;
+    const keys: { readonly key: number; readonly law: KeyDelays; readonly seen: Events }[] = [];
+    let common: CommonBins | undefined;
+    this.#laws.forEach((law, key) => {
+      if (!law) return;
+      law.advance(this.#now);
+      common ??= law.common(this.#curve());
+      const seen = law.events(this.#now, common);
+      if (seen.risk.some((each) => each > 0)) keys.push({ key, law, seen });
+    });
+    if (!common) return ratios;
+    const weight = weightOf(
+      keys.map(({ seen }) => seen),
+      common,
+    );
+    for (const { key, law, seen } of keys) {
+      const ratio = law.ratio(this.#now, common, ownLaw(seen, common, weight));
+      if (ratio !== 1) ratios.set(key, ratio);
+    }
+    return ratios;
+  }
+
+  save(writer: Pick<SnapshotWriter, "numbers">): void {
+    const laws = this.#laws.flatMap((law, key) => (law ? [{ law, key }] : []));
+    this.#known();
+    writer.numbers(
+      [this.#now, this.#changes],
+      laws.map(({ key }) => key),
+    );
+    this.publish(writer);
+    for (const { law } of laws) {
+      law.advance(this.#now);
+      writer.numbers(packed((into) => law.save(into)));
+    }
+  }
+
+  load(reader: Pick<SnapshotReader, "numbers">): void {
+    [this.#now, this.#changes] = reader.numbers(2);
+    if (!Number.isSafeInteger(this.#changes) || this.#changes < 0) throw malformed();
+    this.#laws = [];
+    this.#count = 0;
+    const keys = checkedKeys(reader.numbers(), this.#dimension);
+    this.loadPublished(reader);
+    for (const key of keys) this.#start(key).load(unpacked(reader.numbers()));
+  }
+
+  /** Writes the keys and their ratios, where these are not 1. */
+  publish(writer: Pick<SnapshotWriter, "numbers">): void {
+    const known = this.#known();
+    writer.numbers([...known.keys()], [...known.values()]);
+  }
+
+  loadPublished(reader: Pick<SnapshotReader, "numbers">): void {
+    const keys = checkedKeys(reader.numbers(), this.#dimension);
+    const ratios = reader.numbers(keys.length);
+    if (ratios.some((each) => each <= 0)) throw malformed();
+    this.#ratios = new Map(Array.from(keys, (key, i) => [key, ratios[i]]));
+  }
+}
+
+/** Keys in ascending order. */
+function checkedKeys(keys: Float64Array, dimension: number): Float64Array {
+  if (keys.some((key, i) => !Number.isInteger(key) || key < 0 || key >= dimension || (i > 0 && key <= keys[i - 1]))) throw malformed();
+  return keys;
+}
+
+/**
+ * The weight of the common law in a key's own, in conversions.
+ *
+ * The log-rank statistic of a key is the number of its conversions less the expected one, by the common hazard. Where laws differ,
+ * its square exceeds its variance. The excess over the squared expected number is the variance of a factor on the hazard.
+ */
+function weightOf(keys: readonly Events[], { hazard }: CommonBins): number {
+  let [excess, expected] = [GUESSED * GUESSED_WEIGHT, GUESSED_WEIGHT];
+  const total = new Float64Array(hazard.length);
+  for (const { risk } of keys) for (let b = 0; b < total.length; b++) total[b] += risk[b];
+  for (const { events, risk } of keys) {
+    let [difference, own, variance] = [0, 0, 0];
+    for (let b = 0; b < hazard.length; b++) {
+      const h = hazard[b];
+      if (h <= 0 || h >= 1 || total[b] <= 0) continue;
+      own += risk[b] * h;
+      difference += events[b] - risk[b] * h;
+      variance += risk[b] * h * (1 - h) * (1 - risk[b] / total[b]);
+    }
+    excess += difference * difference - variance;
+    expected += own * own;
+  }
+  return Math.max(LEAST_WEIGHT, WEIGHT / Math.max(excess / expected, LEAST_VARIANCE));
+}
+
+/** P(delay < end of bin) of a key. */
+function ownLaw({ events, risk }: Events, { below, hazard }: CommonBins, weight: number): Float64Array {
+  const own = new Float64Array(below.length);
+  let chance = 1;
+  for (let b = below.length - 1; b >= 0; b--) {
+    own[b] = chance;
+    const prior = weight * below[b];
+    chance *= 1 - (risk[b] + prior > 0 ? (events[b] + prior * hazard[b]) / (risk[b] + prior) : hazard[b]);
+  }
+  return own;
+}
