@@ -2,6 +2,7 @@ import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import type { Moment, Window } from "../model/delay/window.ts";
 import type { Domain } from "../model/domain.ts";
+import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
 import type { SampleRequest, Scores } from "../model/ranking.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
@@ -38,6 +39,8 @@ export interface State {
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void;
   /** Absent for a rule without a posterior. */
   predict?(points: Float64Array): Moments;
+  /** When rates have last changed. Undefined if they probably have not. Absent if changes are not looked for. */
+  readonly change?: RateChange | undefined;
   /** Computes derived state again from the sums, in a canonical order. Absent if there is none. */
   refactor?(): void;
   /** As `Policy.forget`, for a policy without a domain. Absent if the state has no features of impressions. */

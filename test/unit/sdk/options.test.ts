@@ -35,7 +35,7 @@ const matured = {
   exploration: 0.35,
   shrinkage: "evidence",
   rewardVariance: 0.25,
-  forgetting: null,
+  forgetting: "changes",
   rewards: "linear",
 };
 const learnt = { dimension: 2, contextDimension: 0, capacity: 600, domain: null, rewards: "gaussian", forgetting: null };
