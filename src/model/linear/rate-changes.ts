@@ -106,7 +106,9 @@ export class RateChanges {
     return places.map((place, i) => {
       const fit = before[i].fit + after[i].fit - whole.fit;
       const size = before[i].size + after[i].size - whole.size - prior;
-      return (fit / this.#noise(intervals, place) - size) / 2;
+      const factor = (fit / this.#noise(intervals, place) - size) / 2;
+      // An overflow is no evidence.
+      return Number.isFinite(factor) ? factor : 0;
     });
   }
 

@@ -2,6 +2,7 @@ import { type DelayLinTsOptions, delayLinTs, delayLinUcb, type Policy, policies,
 import { describe, expect, it } from "vitest";
 import { freshCore } from "../../property/core.ts";
 import { contentsOf, crafted } from "../../support/crafted.ts";
+import { intervalOf } from "../../support/plain-delays.ts";
 import { stream } from "../../support/scenario.ts";
 
 // What delay-aware linear policies make of a change of rates, without being told.
@@ -139,4 +140,89 @@ describe("a snapshot", () => {
       await expect(Recommender.restore(bytes, { policies })).rejects.toMatchObject({ code: "malformed" });
     }
   });
+});
+
+/** Impressions and conversions of two actions. */
+interface Part {
+  readonly shown: readonly [number, number];
+  readonly converted: readonly [number, number];
+}
+
+const RIDGE = 0.5;
+const total = ([first, second]: readonly [number, number]): number => first + second;
+const plus = (a: Part, b: Part): Part => ({
+  shown: [a.shown[0] + b.shown[0], a.shown[1] + b.shown[1]],
+  converted: [a.converted[0] + b.converted[0], a.converted[1] + b.converted[1]],
+});
+const NOTHING: Part = { shown: [0, 0], converted: [0, 0] };
+
+function variance({ shown, converted }: Part, guess: number): number {
+  const [count, rewards] = [total(shown), total(converted)];
+  return (rewards - rewards ** 2 / Math.max(count, 1) + 10 * guess) / (count + 10);
+}
+
+/** Log of the marginal likelihood of the rewards of a part, with a normal prior of each rate. */
+function logEvidence({ shown, converted }: Part, noise: number): number {
+  return [0, 1].reduce((sum, i) => {
+    const precision = shown[i] + RIDGE;
+    return sum - Math.log(precision / RIDGE) / 2 + converted[i] ** 2 / precision / noise / 2;
+  }, 0);
+}
+
+/** Weights of parts in time order, by definition. */
+function weightsOf(parts: readonly Part[]): number[] {
+  const all = parts.reduce(plus, NOTHING);
+  const rate = total(all.converted) / total(all.shown);
+  const common = variance(all, rate);
+  const odds = parts.map((_, place) => {
+    const sides = [parts.slice(0, place), parts.slice(place)].map((side) => side.reduce(plus, NOTHING));
+    if (sides.some(({ shown }) => !(total(shown) * rate >= 10))) return 0;
+    const noise = Math.max(common, ...sides.map((side) => variance(side, common)));
+    return Math.max(Math.exp(logEvidence(sides[0], noise) + logEvidence(sides[1], noise) - logEvidence(all, noise)) - 1, 0) / 20;
+  });
+  const whole = odds.reduce((sum, each) => sum + each, 1);
+  const weights = odds.map((_, i) => odds.slice(0, i + 1).reduce((sum, each) => sum + each, 1) / whole);
+  return weights.map((weight) => (weight < 0.001 ? 0 : weight > 0.999 ? 1 : weight));
+}
+
+it("forgets by the weights of its definition", async () => {
+  const options = { dimension: 2, shrinkage: "fixed", ridge: RIDGE, forgetting: "changes" } as const;
+  const { policy } = await Recommender.create({ policy: delayLinTs(options), window: "none" });
+  const random = stream(21);
+  const units: Part[] = [];
+  let [due, partial] = [32, 0];
+  for (let round = 1; round < 900; round++) {
+    const action = round % 2;
+    const impression = policy.append({ round, features: POINTS[action] });
+    const unit = Math.floor(round / 16);
+    const one = (yes: boolean): [number, number] => (action === 0 ? [Number(yes), 0] : [0, Number(yes)]);
+    units[unit] = plus(units[unit] ?? NOTHING, { shown: one(true), converted: [0, 0] });
+    if (round === due) {
+      due += Math.max(1, Math.ceil(round / 32));
+      const parts = new Map<string, Part>();
+      for (const [i, own] of units.entries()) {
+        const key = intervalOf(i, unit, 1).join();
+        parts.set(key, plus(parts.get(key) ?? NOTHING, own));
+      }
+      const weights = weightsOf([...parts.values()]);
+      const kept = [...parts.values()].map(({ shown }, i) => shown.map((count) => weights[i] * count));
+      const [first, , second] = policy.statistics();
+      expect(first).toBeCloseTo(
+        kept.reduce((sum, each) => sum + each[0], 0),
+        6,
+      );
+      expect(second).toBeCloseTo(
+        kept.reduce((sum, each) => sum + each[1], 0),
+        6,
+      );
+      if (weights[0] < 1) partial++;
+      // From here on, the boundary at the change is kept.
+      if (weights[0] < 0.5) break;
+    }
+    if (random() >= (round > 450 ? [0.2, 0.4] : [0.5, 0.3])[action]) continue;
+    policy.observe({ impression, reward: 1, delay: { after: 0 } });
+    units[unit] = plus(units[unit], { shown: [0, 0], converted: one(true) });
+  }
+  expect(partial).toBeGreaterThan(1);
+  expect(policy.change).toBeDefined();
 });
