@@ -233,6 +233,12 @@ export const metrics = v.strictObject({
   windowMs: count,
   counts,
   encoding,
+  change: v.pipe(
+    v.nullable(v.strictObject({ since: time, probability: share })),
+    v.description(
+      "When the policy says that rates have last changed, and its probability that they have changed at all. Null if they probably have not.",
+    ),
+  ),
   snapshot: v.nullable(v.strictObject({ version: whole, publishedAt: time, ageMs: count })),
   lagMs: v.pipe(v.nullable(count), v.description("Time from showing the newest impression to registering it.")),
   bucketMs: count,

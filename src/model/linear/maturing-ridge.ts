@@ -59,6 +59,7 @@ export class MaturingRidge {
 
   /** Returns the number of halvings before this impression. */
   append(features: Float64Array, moment: Moment): number {
+    this.#changes?.prepare();
     const weight = this.#correction.weightAt(moment);
     const terms = this.#likelihood.terms(features, this.#impressions, () => this.#mean);
     const own = weight < 1 ? weighed(terms, weight) : terms;

@@ -47,9 +47,10 @@ interface Evidence {
  */
 export class RateChanges {
   readonly #core: Core;
+  readonly #dimension: number;
   readonly #ridge: ChosenRidge;
   readonly #likelihood: Likelihood;
-  readonly #workspace: Ridge;
+  #workspace: Ridge | undefined;
   /** Impressions at the next search. */
   due = FIRST;
 
@@ -57,12 +58,17 @@ export class RateChanges {
     this.#core = core;
     this.#ridge = ridge;
     this.#likelihood = likelihood;
-    this.#workspace = new Ridge(core, { dimension, ridge: ridge.least });
+    this.#dimension = dimension;
+  }
+
+  /** Takes the memory of searches, which a policy that only decides does without. Call it before the first search. */
+  prepare(): void {
+    this.#workspace ??= new Ridge(this.#core, { dimension: this.#dimension, ridge: this.#ridge.least });
   }
 
   /** Puts off the next search until impressions have grown by a thirty-second, and by a quarter of the features. */
   postpone(impressions: number): void {
-    this.due = impressions + Math.max(1, Math.ceil(impressions * GROWTH), Math.ceil(this.#workspace.dimension / 4));
+    this.due = impressions + Math.max(1, Math.ceil(impressions * GROWTH), Math.ceil(this.#dimension / 4));
   }
 
   /** Weights of the intervals of a correction, oldest first. **Cost:** O(d^3) for each interval. */
@@ -116,8 +122,9 @@ export class RateChanges {
   #evidence(part: MaturedSums, all: MaturedSums): Evidence {
     const { count, rewards, level } = all;
     const moment = this.#likelihood.moment({ ...part, count, rewards });
-    this.#workspace.replace(this.#ridge.shrunk({ ...part, level }), moment);
-    return { fit: product(moment, this.#workspace.estimate()), size: this.#workspace.logDeterminant() };
+    const workspace = this.#workspace as Ridge;
+    workspace.replace(this.#ridge.shrunk({ ...part, level }), moment);
+    return { fit: product(moment, workspace.estimate()), size: workspace.logDeterminant() };
   }
 
   #priorSize({ level }: MaturedSums): number {
