@@ -36,6 +36,8 @@ export interface MaturedSums {
 export interface Interval extends Pick<MaturedSums, "count" | "rewards" | "squares"> {
   /** In the unit of the window. */
   readonly start: number;
+  /** Impressions, matured or not. */
+  readonly shown: number;
   /** Sum of the sizes of rewards. */
   readonly sizes: number;
   /** Adds the sums to those of other intervals, as `zero` begins and `sumsOf` reads them. */
@@ -169,6 +171,7 @@ export class DelayCorrection {
       const matured = 1 - missing;
       return {
         start: this.#unmatured.start(cohort),
+        shown: count,
         count: matured * count,
         rewards: sums[scalars],
         squares: sums[scalars + 1],

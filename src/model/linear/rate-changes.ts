@@ -17,6 +17,8 @@ export interface RateChange {
 const ODDS = 1 / 20;
 /** Rewards of average size that a part must have, if rewards were the same everywhere. The sums of fewer are far from normal. */
 const LEAST_REWARDS = 10;
+/** Share of the impressions since a change that must have matured. Of younger ones the distribution of delays says too little. */
+const LEAST_MATURED = 0.5;
 /** Weight of the common variance in that of a part, in impressions. */
 const GUESSED = 10;
 /** Probabilities as close as this to 0 or 1 count as certain. */
@@ -143,11 +145,12 @@ export class RateChanges {
   }
 }
 
-type Scalars = Pick<Interval, "count" | "rewards" | "squares" | "sizes">;
+type Scalars = Pick<Interval, "shown" | "count" | "rewards" | "squares" | "sizes">;
 
 function scalars(intervals: readonly Interval[]): Scalars {
-  const sum = { count: 0, rewards: 0, squares: 0, sizes: 0 };
+  const sum = { shown: 0, count: 0, rewards: 0, squares: 0, sizes: 0 };
   for (const each of intervals) {
+    sum.shown += each.shown;
     sum.count += each.count;
     sum.rewards += each.rewards;
     sum.squares += each.squares;
@@ -156,23 +159,25 @@ function scalars(intervals: readonly Interval[]): Scalars {
   return sum;
 }
 
-/** Variance of a reward. */
-function variance({ count, rewards, squares }: Scalars, guess: number): number {
-  const deviations = count > 0 ? Math.max(squares - (rewards * rewards) / count, 0) : 0;
+/** Variance of the rewards so far, for each matured impression. While conversions are still to come it is greater than afterwards. */
+function variance({ shown, count, rewards, squares }: Scalars, guess: number): number {
+  const deviations = shown > 0 ? Math.max(squares - (rewards * rewards) / shown, 0) : 0;
   return (deviations + GUESSED * guess) / (count + GUESSED);
 }
 
 /** The intervals at whose start rates may have changed: those with enough impressions before and after. */
 function searched(intervals: readonly Interval[]): number[] {
-  const { count, squares, sizes } = scalars(intervals);
-  // The impressions that bring one reward of average size.
+  const { shown, count, squares, sizes } = scalars(intervals);
+  // The impressions that bring as many rewards of average size.
   const least = (LEAST_REWARDS * (squares * count)) / (sizes * sizes);
   const places: number[] = [];
-  let before = 0;
+  const before = { shown: 0, count: 0 };
   for (const [i, each] of intervals.entries()) {
+    const after = count - before.count;
     // NaN, where there are no rewards, fails these comparisons.
-    if (before >= least && count - before >= least) places.push(i);
-    before += each.count;
+    if (before.count >= least && after >= least && after >= LEAST_MATURED * (shown - before.shown)) places.push(i);
+    before.shown += each.shown;
+    before.count += each.count;
   }
   return places;
 }
