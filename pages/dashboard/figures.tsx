@@ -1,5 +1,5 @@
 import type { Counts, Encoding, Metrics } from "../../worker/protocol/answers.ts";
-import { duration, whole } from "../ui/notation.ts";
+import { duration, percent, whole } from "../ui/notation.ts";
 
 const groups: readonly { readonly title: string; readonly names: readonly (keyof Counts)[] }[] = [
   { title: "Impressions", names: ["impressions", "pending", "converted", "retracted", "expired"] },
@@ -18,7 +18,7 @@ export function Figure({ name, value, title }: { name: string; value: string; ti
 
 /** A model's counts, the lag of its registrations, and the age of its snapshot. */
 export function Figures({ metrics }: { metrics: Metrics }) {
-  const { counts, snapshot, lagMs } = metrics;
+  const { counts, snapshot, lagMs, change, now } = metrics;
   const lag = lagMs === null ? "–" : duration(lagMs);
   const age = snapshot ? `${duration(snapshot.ageMs)} old` : "–";
   return (
@@ -42,6 +42,12 @@ export function Figures({ metrics }: { metrics: Metrics }) {
           <Figure name="lag" value={lag} title="Time between showing and registering the newest impression" />
           <Figure name="snapshot" value={age} title={snapshot ? `Version ${snapshot.version}` : "None published yet"} />
         </dl>
+        {change && (
+          <p role="note">
+            Rates have changed about {duration(Math.max(0, now - change.since))} ago, with a probability of {percent(change.probability)}.
+            Impressions from before count less.
+          </p>
+        )}
       </div>
       {metrics.encoding && <Encoder {...metrics.encoding} />}
     </section>

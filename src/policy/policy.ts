@@ -2,6 +2,7 @@ import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, o
 import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
 import { type Interval, QUANTILE } from "../model/linear/interval.ts";
+import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { best } from "../model/ranking.ts";
 import { counted, SnapshotReader, SnapshotWriter } from "../snapshot.ts";
@@ -127,6 +128,13 @@ export class Policy {
   /** Impressions appended so far (n). */
   get impressions(): number {
     return this.#impressions;
+  }
+  /**
+   * When rates have last changed, and how probably. Undefined if they probably have not, or if the policy does not look for changes:
+   * delay-aware linear policies do with `forgetting: "changes"`.
+   */
+  get change(): RateChange | undefined {
+    return this.#rule.state.change;
   }
 
   /**

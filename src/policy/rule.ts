@@ -2,7 +2,11 @@ import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import type { Moment, Window } from "../model/delay/window.ts";
 import type { Domain } from "../model/domain.ts";
+
 import type { Interval } from "../model/linear/interval.ts";
+
+import type { RateChange } from "../model/linear/rate-changes.ts";
+
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
 import type { SampleRequest, Scores } from "../model/ranking.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
@@ -41,6 +45,8 @@ export interface State {
   predict?(points: Float64Array): Moments;
   /** As `Policy.interval`. Absent: the interval follows from `predict`. */
   interval?(points: Float64Array): Interval[];
+  /** When rates have last changed. Undefined if they probably have not. Absent if changes are not looked for. */
+  readonly change?: RateChange | undefined;
   /** Computes derived state again from the sums, in a canonical order. Absent if there is none. */
   refactor?(): void;
   /** As `Policy.forget`, for a policy without a domain. Absent if the state has no features of impressions. */

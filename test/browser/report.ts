@@ -51,6 +51,7 @@ export const busy: Metrics = {
     orphan: 4,
     fromPages: 0,
   },
+  change: null,
   snapshot: { version: 29_100, publishedAt: NOW - 4200, ageMs: 4200 },
   lagMs: 380,
   encoding: { dimension: 256, exact: 34, shared: 2, alike: [["mug", "cup"]] },

@@ -37,9 +37,12 @@ async function meanRegret(options: object, later: readonly number[]): Promise<nu
   return runs.reduce((sum, each) => sum + each, 0) / runs.length;
 }
 
-it("forgets what has changed, and loses little where nothing has", async () => {
-  const forgetting = { forgetting: { halfLife: 500 } };
-  expect(await meanRegret(forgetting, AFTER)).toBeLessThan((await meanRegret({}, AFTER)) / 2);
-  // 0.01 conversions per round.
-  expect(await meanRegret(forgetting, BEFORE)).toBeLessThan((await meanRegret({}, BEFORE)) + (ROUNDS - CHANGE) / 100);
-});
+it.each([["by the rewards alone", {}] as const, ["by a half-life", { forgetting: { halfLife: 500 } }] as const])(
+  "forgets what has changed, and loses little where nothing has, %s",
+  async (_, options) => {
+    const never = { forgetting: null };
+    expect(await meanRegret(options, AFTER)).toBeLessThan((await meanRegret(never, AFTER)) / 2);
+    // 0.01 conversions per round.
+    expect(await meanRegret(options, BEFORE)).toBeLessThan((await meanRegret(never, BEFORE)) + (ROUNDS - CHANGE) / 100);
+  },
+);

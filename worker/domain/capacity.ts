@@ -5,6 +5,8 @@
 const MOST = 1024;
 /** Most features of a delay-aware linear policy, which keeps five more sums by age. */
 const MOST_BY_AGE = 512;
+/** Most features of one that looks for changes of rates, which keeps about 26 more sums for a year. */
+const MOST_BY_CHANGES = 256;
 /** Most unique points times features. */
 const MOST_NUMBERS = 2 ** 18;
 /** Most points of a Gaussian process's own domain. The process keeps up to twice as many rows, each with a value per point. */
@@ -18,8 +20,9 @@ interface Sizes {
   /** Options of a Gaussian process, which has one or both. */
   readonly kernel?: object;
   readonly capacity?: number;
-  /** Option of a delay-aware linear policy. */
+  /** Options of a delay-aware linear policy. */
   readonly shrinkage?: string;
+  readonly forgetting?: object | string | null;
   readonly dimension?: number;
   readonly domain?: { readonly points?: readonly unknown[]; readonly box?: readonly unknown[] } | null;
   readonly resolution?: number;
@@ -41,8 +44,9 @@ export function mostCapacity(dimension: number, policies: number): number {
  * @throws {RangeError} naming the option that asks for too much memory.
  */
 export function checkSize(options: Sizes, policies: number): void {
-  const { shrinkage, dimension = 0, capacity, domain, resolution } = options;
+  const { shrinkage, forgetting, dimension = 0, capacity, domain, resolution } = options;
   const beside = policies > 1 ? " beside another policy" : "";
+  if (forgetting === "changes") atMost("options.dimension", dimension, MOST_BY_CHANGES, ' with forgetting "changes"');
   if (!domain) atMost("options.dimension", dimension, (shrinkage ? MOST_BY_AGE : MOST) / share(policies), beside);
   if (isGaussianProcess(options)) {
     atMost("shadows", policies - 1, 1, ", as one of the policies is a Gaussian process");

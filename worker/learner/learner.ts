@@ -158,7 +158,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   metrics(): Promise<Message.Answer<Message.Measurement>> {
     return answer(async () => {
       const description = unwrapped(await this.describe());
-      return measure(this.#store, this.#known().config, description, Date.now());
+      const { config, live } = this.#known();
+      const [{ policy }] = await live.start();
+      return measure(this.#store, config, description, policy.change ?? null, Date.now());
     });
   }
 

@@ -17,6 +17,7 @@ export function measure(
   store: LearnerStore,
   config: ModelConfig,
   { counts, encoding }: Pick<Description, "counts" | "encoding">,
+  change: Measurement["change"],
   now: number,
 ): Measurement {
   const windowMs = config.window.ms;
@@ -30,6 +31,7 @@ export function measure(
     windowMs,
     counts,
     encoding,
+    change,
     snapshot: at === null ? null : { version, publishedAt: at, ageMs: Math.max(0, now - at) },
     lagMs: store.lagMs,
     bucketMs: bucketMs(windowMs),

@@ -68,9 +68,7 @@ export const model = v.strictObject({
         version: v.literal(2),
         dimension: count,
         numeric: v.optional(v.record(v.string(), v.strictObject({ min: number, max: number }))),
-        interactions: v.optional(
-          v.union([v.literal("all"), v.array(v.union([v.strictTuple([v.string()]), v.strictTuple([v.string(), v.string()])]))]),
-        ),
+        interactions: v.optional(v.union([v.literal("all"), v.array(v.strictTuple([v.string(), v.string()]))])),
         vocabulary: v.optional(v.array(v.union([v.strictTuple([v.string()]), v.strictTuple([v.string(), v.string()])]))),
       }),
     ),
@@ -241,6 +239,12 @@ export const metrics = v.strictObject({
   windowMs: count,
   counts,
   encoding,
+  change: v.pipe(
+    v.nullable(v.strictObject({ since: time, probability: share })),
+    v.description(
+      "When the policy says that rates have last changed, and its probability that they have changed at all. Null if they probably have not.",
+    ),
+  ),
   snapshot: v.nullable(v.strictObject({ version: whole, publishedAt: time, ageMs: count })),
   lagMs: v.pipe(v.nullable(count), v.description("Time from showing the newest impression to registering it.")),
   bucketMs: count,

@@ -2,7 +2,7 @@ import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snaps
 
 /** Sums over the impressions of one time interval. */
 export interface Cohort {
-  /** The interval, in units. `length` is a power of two, and `start` a multiple of it. */
+  /** The interval, in units. `length` is a power of two and `start` a multiple of it, unless it is cut at `Cohorts.kept`. */
   start: number;
   length: number;
   /** Impressions, and the sum of their times since `start`, in units. */
@@ -12,6 +12,8 @@ export interface Cohort {
   readonly sums: Float64Array;
 }
 
+/** No boundary, and no time yet. */
+const NEVER = Number.MIN_SAFE_INTEGER;
 /** Many more than there are after 2^53 units of time. */
 const MOST_COHORTS = 1024;
 
@@ -19,7 +21,8 @@ const MOST_COHORTS = 1024;
  * Impressions grouped by time into a few cohorts: short ones for young impressions, long ones for old. Each doubling of age has at
  * most same / 2 + 1 cohorts.
  *
- * Intervals are dyadic and follow from the latest time alone, so their sums do not depend on the order of arrival.
+ * Intervals are dyadic and follow from the latest time alone, so their sums do not depend on the order of arrival. One boundary may be
+ * kept: the interval that contains it is cut in two there.
  */
 export class Cohorts {
   readonly unit: number;
@@ -28,7 +31,8 @@ export class Cohorts {
   readonly #same: number;
   /** Oldest first. */
   #list: Cohort[] = [];
-  #newest = Number.MIN_SAFE_INTEGER;
+  #newest = NEVER;
+  #kept = NEVER;
   /** Whether the list has a new cohort since the last `advance`. */
   #untidy = false;
 
@@ -41,6 +45,17 @@ export class Cohorts {
     this.#span = span;
     this.#size = size;
     this.#same = same;
+  }
+
+  /** Boundary at which `advance` joins no cohorts, in units: the start of a cohort, or NEVER. */
+  get kept(): number {
+    return this.#kept;
+  }
+
+  set kept(start: number | undefined) {
+    const kept = start ?? NEVER;
+    if (kept !== this.#kept) this.#untidy = true;
+    this.#kept = kept;
   }
 
   get list(): readonly Cohort[] {
@@ -102,15 +117,19 @@ export class Cohorts {
 
   /** Doubles the length of a cohort until it fits the cohort's age. */
   #grow(cohort: Cohort): void {
+    let [start, length] = [cohort.start, 1];
     for (;;) {
-      const length = 2 * cohort.length;
-      const start = Math.floor(cohort.start / length) * length;
+      const next = Math.floor(cohort.start / (2 * length)) * (2 * length);
       // NaN fails this comparison, and ends the loop.
-      if (!(this.#newest - start - length >= this.#same * cohort.length)) return;
-      cohort.elapsed += (cohort.start - start) * cohort.count;
-      cohort.start = start;
-      cohort.length = length;
+      if (!(this.#newest - next - 2 * length >= this.#same * length)) break;
+      [start, length] = [next, 2 * length];
     }
+    const end = start + length;
+    const cut = start < this.#kept && this.#kept < end;
+    const first = cut && cohort.start >= this.#kept ? this.#kept : start;
+    cohort.elapsed += (cohort.start - first) * cohort.count;
+    cohort.start = first;
+    cohort.length = (cut && first < this.#kept ? this.#kept : end) - first;
   }
 
   save(writer: Pick<SnapshotWriter, "numbers">): void {

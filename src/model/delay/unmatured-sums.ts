@@ -1,6 +1,6 @@
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
 import type { ReportedDelay } from "../posterior.ts";
-import { Cohorts } from "./cohorts.ts";
+import { type Cohort, Cohorts } from "./cohorts.ts";
 import { type DelayCurve, type DelaySettings, Delays } from "./delays.ts";
 import { type Moment, timeOf, type Window } from "./window.ts";
 
@@ -17,6 +17,8 @@ const SAME = 1;
  *
  * Delays are counted in fine cohorts of age. Sums may be long, so they are kept in coarse cohorts, at most five in a window. A coarse
  * cohort has the mean maturity of its impressions, taken from the fine cohorts. Only differences within a coarse cohort are lost.
+ *
+ * Coarse cohorts leave with the window, or stay for ever: 1.5 for each doubling of age.
  */
 export class UnmaturedSums {
   readonly #delays: Delays;
@@ -26,10 +28,11 @@ export class UnmaturedSums {
   /** Time of the latest impression. Maturity is measured at this time. */
   #now = 0;
 
-  constructor(window: Window, size: number) {
+  /** `size`: length of the sums. `lasting`: whether cohorts stay when their window has passed. */
+  constructor(window: Window, size: number, lasting = false) {
     const { resolution, cohort, span } = scales(window);
     this.#delays = new Delays({ resolution, cohort, span });
-    this.#cohorts = new Cohorts(COARSE * cohort, span, size, SAME);
+    this.#cohorts = new Cohorts(COARSE * cohort, lasting ? Number.MAX_VALUE : span, size, SAME);
     this.#size = size;
     this.#window = window;
   }
@@ -54,6 +57,21 @@ export class UnmaturedSums {
     return this.#cohorts.list.map(({ sums }) => sums);
   }
 
+  /** Oldest first. */
+  get cohorts(): readonly Cohort[] {
+    return this.#cohorts.list;
+  }
+
+  /** The cohort of an impression. Undefined if it has none, or none any more. */
+  find(impression: Moment): Cohort | undefined {
+    return this.#cohorts.find(timeOf(this.#window, impression));
+  }
+
+  /** Start of a cohort, in the unit of the window. */
+  start(cohort: Cohort): number {
+    return cohort.start * this.#cohorts.unit;
+  }
+
   /**
    * Counts how late an impression converted: `delay`, if it is reported. Otherwise a first conversion (no `previous`) counts as made
    * at the time of the latest impression.
@@ -65,8 +83,17 @@ export class UnmaturedSums {
     if (after !== undefined) this.#delays.convert(time, after);
   }
 
-  /** The unmatured part of all sums. **Cost:** O(size) for each cohort. */
-  missing(): Float64Array {
+  /** Start of the cohort that is never joined with an older one, in units of cohorts. Undefined: there is none. */
+  get kept(): number {
+    return this.#cohorts.kept;
+  }
+
+  set kept(start: number | undefined) {
+    this.#cohorts.kept = start;
+  }
+
+  /** The unmatured share of each cohort's impressions. */
+  shares(): Map<Cohort, number> {
     const curve = this.curve();
     const shares = new Map(this.#cohorts.list.map((cohort) => [cohort, 0]));
     for (const fine of this.#delays.cohorts.list) {
@@ -75,8 +102,14 @@ export class UnmaturedSums {
       const missing = 1 - this.#delays.matured(fine, curve, this.#now);
       shares.set(cohort, (shares.get(cohort) as number) + (missing * fine.count) / cohort.count);
     }
+    return shares;
+  }
+
+  /** The unmatured part of all sums, in which a cohort has a weight. **Cost:** O(size) for each cohort. */
+  missing(weightOf: (cohort: Cohort) => number = () => 1): Float64Array {
     const sums = new Float64Array(this.#size);
-    for (const [cohort, share] of shares) {
+    for (const [cohort, missing] of this.shares()) {
+      const share = missing * weightOf(cohort);
       if (share > 0) for (let i = 0; i < sums.length; i++) sums[i] += share * cohort.sums[i];
     }
     return sums;

@@ -39,11 +39,11 @@ export class CorrectedMean {
     ({ spread: this.#spread, level: this.#level } = regression());
   }
 
-  /** Call it when the posterior has counted an impression. `halved`: whether all sums were halved as well. */
-  appended({ features, weighted, offsets }: Terms, impressions: number, halved: boolean): void {
+  /** Call it when the posterior has counted an impression. `replaced`: whether all sums were replaced as well. */
+  appended({ features, weighted, offsets }: Terms, impressions: number, replaced: boolean): void {
     this.#derived = undefined;
     if (this.#interval === 1) return;
-    if (halved || impressions >= this.#solvedAt + Math.max(this.#interval, this.#solvedAt * GROWTH)) {
+    if (replaced || impressions >= this.#solvedAt + Math.max(this.#interval, this.#solvedAt * GROWTH)) {
       this.#solve();
       this.#solvedAt = impressions;
       return;

@@ -1,4 +1,5 @@
-import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { Cohort } from "../delay/cohorts.ts";
 import type { DelayCurve } from "../delay/delays.ts";
 import { UnmaturedSums } from "../delay/unmatured-sums.ts";
 import type { Moment, Window } from "../delay/window.ts";
@@ -32,6 +33,27 @@ export interface MaturedSums {
   readonly squares: number;
 }
 
+/** The matured sums of the impressions of one time interval, whatever they weigh. */
+export interface Interval extends Pick<MaturedSums, "count" | "rewards" | "squares"> {
+  /** In the unit of the window. */
+  readonly start: number;
+  /** Impressions, matured or not. */
+  readonly shown: number;
+  /** Sum of the sizes of rewards. */
+  readonly sizes: number;
+  /** Adds the sums to those of other intervals, as `zero` begins and `sumsOf` reads them. */
+  addTo(total: Float64Array): void;
+}
+
+/** The first of several intervals after a change, by their weights, oldest first. Undefined if there probably was none. */
+export function changedAt(weights: readonly number[]): number | undefined {
+  const first = weights.findIndex((weight) => weight >= 0.5);
+  return first > 0 ? first : undefined;
+}
+
+/** Sums of a lasting cohort beside its moment: of rewards, of their squares, of their sizes, and the impressions forgotten. */
+const SCALARS = 4;
+
 /**
  * Corrects the sums of a ridge regression for conversions that have not come yet.
  *
@@ -40,33 +62,66 @@ export interface MaturedSums {
  * F(s) x in which an impression weighs 1 / F(s). The correction subtracts the unmatured part of V: sum (1 - F(s)) x x^T.
  *
  * Cohorts of age keep its sums (see `UnmaturedSums`), so memory is bounded: O(d^2) for each of at most five cohorts in a window.
+ *
+ * Lasting cohorts hold all sums of the regression, and stay when the window has passed. Each has a weight, which `weigh` replaces: the
+ * cohort's share of impressions that are not forgotten.
  */
 export class DelayCorrection {
   readonly #dimension: number;
   readonly #unmatured: UnmaturedSums;
-  /** Sums over all impressions, matured or not: their number, then their features (d), then their offsets (d, or none). */
+  readonly #lasting: boolean;
+  /** Sums over all impressions, matured or not, by weight: their number, then their features (d), then their offsets (d, or none). */
   #totals: Float64Array;
-  /** Sum of rewards, and of their squares. */
+  /** Sum of rewards, and of their squares, by weight. */
   rewards = 0;
   squares = 0;
 
-  /** `offsets`: how many each impression has. */
-  constructor(window: Window, dimension: number, offsets: number) {
+  /** `offsets`: how many each impression has. `lasting`: whether cohorts last, and have weights. */
+  constructor(window: Window, dimension: number, offsets: number, lasting: boolean) {
     this.#dimension = dimension;
+    this.#lasting = lasting;
     this.#totals = new Float64Array(1 + dimension + offsets);
-    this.#unmatured = new UnmaturedSums(window, triangle(dimension) + this.#totals.length);
+    const size = triangle(dimension) + this.#totals.length + (lasting ? dimension + SCALARS : 0);
+    this.#unmatured = new UnmaturedSums(window, size, lasting);
   }
 
-  add({ features, weighted, offsets }: Terms, moment: Moment): void {
+  /** Where the moment of a lasting cohort begins, after the sums that mature. */
+  get #moment(): number {
+    return triangle(this.#dimension) + this.#totals.length;
+  }
+
+  /** Where the scalars of a lasting cohort begin. */
+  get #scalars(): number {
+    return this.#moment + this.#dimension;
+  }
+
+  /** Impressions, by weight. */
+  get impressions(): number {
+    return this.#totals[0];
+  }
+
+  /** Weight of an impression shown at a moment: 1, unless rates have changed since. */
+  weightAt(impression: Moment): number {
+    const cohort = this.#lasting ? this.#unmatured.find(impression) : undefined;
+    return cohort ? this.#weightOf(cohort) : 1;
+  }
+
+  #weightOf({ sums, count }: Cohort): number {
+    return this.#lasting ? 1 - sums[this.#scalars + 3] / count : 1;
+  }
+
+  /** Counts an impression of this weight. */
+  add({ features, weighted, offsets }: Terms, moment: Moment, weight: number): void {
     const own = new Float64Array(this.#totals.length);
     own[0] = 1;
     own.set(features, 1);
     own.set(offsets, 1 + features.length);
     const sums = this.#unmatured.add(moment);
     if (sums) addSquare(sums, weighted);
+    if (sums && this.#lasting) sums[this.#scalars + 3] += 1 - weight;
     const start = triangle(this.#dimension);
     for (let i = 0; i < own.length; i++) {
-      this.#totals[i] += own[i];
+      this.#totals[i] += weight * own[i];
       if (sums) sums[start + i] += own[i];
     }
   }
@@ -74,15 +129,24 @@ export class DelayCorrection {
   /** Replaces the reward `previous` of an impression that weighs `weight`. */
   observe(impression: AppendedImpression, weight: number, reward: number, previous?: number, delay?: ReportedDelay): void {
     const before = previous ?? 0;
-    this.rewards += weight * (reward - before);
-    this.squares += weight * (reward * reward - before * before);
+    const [more, square] = [reward - before, reward * reward - before * before];
+    this.rewards += weight * more;
+    this.squares += weight * square;
+    const sums = this.#lasting ? this.#unmatured.find(impression)?.sums : undefined;
+    if (sums) {
+      const [moment, scalars] = [this.#moment, this.#scalars];
+      for (let i = 0; i < this.#dimension; i++) sums[moment + i] += more * impression.features[i];
+      sums[scalars] += more;
+      sums[scalars + 1] += square;
+      sums[scalars + 2] += Math.abs(reward) - Math.abs(before);
+    }
     this.#unmatured.observe(impression, previous, delay);
   }
 
   /** The matured sums. `statistics`: V without its ridge, then B, over all impressions. **Cost:** O(cohorts d^2). */
   corrected(statistics: Float64Array): MaturedSums {
     const end = triangle(this.#dimension);
-    const missing = this.#unmatured.missing();
+    const missing = this.#unmatured.missing((cohort) => this.#weightOf(cohort));
     const rest = this.#totals.map((each, i) => each - missing[end + i]);
     return {
       gram: statistics.subarray(0, end).map((each, i) => each - missing[i]),
@@ -110,6 +174,73 @@ export class DelayCorrection {
     return this.#totals.subarray(1 + this.#dimension);
   }
 
+  /** The intervals of lasting cohorts, oldest first. */
+  intervals(): Interval[] {
+    const [moment, scalars] = [this.#moment, this.#scalars];
+    return Array.from(this.#unmatured.shares(), ([cohort, missing]) => {
+      const { sums, count } = cohort;
+      const matured = 1 - missing;
+      return {
+        start: this.#unmatured.start(cohort),
+        shown: count,
+        count: matured * count,
+        rewards: sums[scalars],
+        squares: sums[scalars + 1],
+        sizes: sums[scalars + 2],
+        addTo(total) {
+          for (let i = 0; i < moment; i++) total[i] += matured * sums[i];
+          for (let i = moment; i < sums.length; i++) total[i] += sums[i];
+        },
+      };
+    });
+  }
+
+  /** Sums of no interval. */
+  zero(): Float64Array {
+    return new Float64Array(this.#scalars + SCALARS);
+  }
+
+  /** Sums of intervals, as views of `total`. */
+  sumsOf(total: Float64Array): MaturedSums {
+    const [d, moment, scalars] = [this.#dimension, this.#moment, this.#scalars];
+    const features = triangle(d) + 1;
+    return {
+      gram: total.subarray(0, features - 1),
+      moment: total.subarray(moment, scalars),
+      level: total.subarray(features, features + d),
+      offsets: total.subarray(features + d, moment),
+      count: total[features - 1],
+      rewards: total[scalars],
+      squares: total[scalars + 1],
+    };
+  }
+
+  /** Weights of the lasting cohorts, oldest first. */
+  get weights(): number[] {
+    return this.#unmatured.cohorts.map((cohort) => this.#weightOf(cohort));
+  }
+
+  /**
+   * Replaces the weights of lasting cohorts, oldest first. Returns V without its ridge and B, over all impressions, by weight.
+   * **Cost:** O(cohorts d^2).
+   */
+  weigh(weights: readonly number[]): { readonly gram: Float64Array; readonly moment: Float64Array } {
+    const total = this.zero();
+    for (const [i, { sums, count }] of this.#unmatured.cohorts.entries()) {
+      const weight = weights[i];
+      for (let j = 0; weight > 0 && j < total.length; j++) total[j] += weight * sums[j];
+      sums[this.#scalars + 3] = (1 - weight) * count;
+    }
+    const { gram, moment, rewards, squares } = this.sumsOf(total);
+    // Joined across a change, a cohort could no longer tell what came after.
+    const changed = changedAt(weights);
+    this.#unmatured.kept = changed === undefined ? undefined : this.#unmatured.cohorts[changed].start;
+    this.#totals = total.slice(gram.length, this.#moment);
+    this.rewards = rewards;
+    this.squares = squares;
+    return { gram, moment };
+  }
+
   halve(): void {
     this.#unmatured.halve();
     this.#totals = this.#totals.map((each) => each / 2);
@@ -121,10 +252,13 @@ export class DelayCorrection {
   save(writer: SnapshotWriter): void {
     writer.numbers(this.#totals);
     this.#unmatured.save(writer);
+    if (this.#lasting) writer.numbers([this.#unmatured.kept]);
   }
 
   load(reader: SnapshotReader): void {
     this.#totals = reader.numbers(this.#totals.length);
     this.#unmatured.load(reader);
+    if (this.#lasting) [this.#unmatured.kept] = reader.numbers(1);
+    if (!this.weights.every((weight) => weight >= 0 && weight <= 1)) throw malformed();
   }
 }

@@ -20,10 +20,14 @@ export interface MaturingRidgeSettings {
   /** Variance of a reward before there are any rewards, default 0.25: the variance of a fair coin. */
   readonly rewardVariance?: number;
   /**
-   * For changing worlds: after every `halfLife` impressions, everything learnt so far counts half. The distribution of delays is
-   * never forgotten. Default null: no forgetting.
+   * For changing worlds. "changes": impressions from before a change of rates lose their weight, as far as rewards show the change.
+   * With `halfLife`, everything learnt so far counts half after every `halfLife` impressions. Null: nothing is forgotten. The
+   * distribution of delays is never forgotten.
+   *
+   * "changes" keeps sums of O(d^2) for each of about 1.5 intervals of time per doubling of the age. It is the default for up to
+   * 256 features, unless `shrinkage` is "fixed" and `rewards` are "linear": the order of events then changes nothing.
    */
-  readonly forgetting?: ForgettingSettings | null;
+  readonly forgetting?: ForgettingSettings | "changes" | null;
   /**
    * "linear" (default): the expected reward is linear in the features. "bernoulli": rewards are between 0 and 1, and the log-odds of
    * the expected reward are linear in the features, about those of the mean rate.
@@ -42,6 +46,9 @@ export interface MaturingRidgeSettings {
 
 export type ParsedMaturingRidge = Required<MaturingRidgeSettings>;
 
+/** Most features with "changes" by default. With more, a year of intervals would take more than 10 MB. */
+const MOST_BY_CHANGES = 256;
+
 /** Checks the options, refuses unknown ones, and fills in defaults. */
 export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturingRidge {
   const rewards = oneOf("rewards", options.rewards ?? "linear", ["linear", "bernoulli"]);
@@ -55,13 +62,17 @@ export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturi
     "rewards",
     "delayComponents",
   ]);
+  const dimension = wholeNumber("dimension", options.dimension, 1, 4096);
+  const shrinkage = oneOf("shrinkage", options.shrinkage ?? (rewards === "bernoulli" ? "fixed" : "evidence"), ["evidence", "fixed"]);
+  const invariant = shrinkage === "fixed" && rewards === "linear";
+  const { forgetting = invariant || dimension > MOST_BY_CHANGES ? null : "changes" } = options;
   return {
-    dimension: wholeNumber("dimension", options.dimension, 1, 4096),
+    dimension,
     ridge: positiveNumber("ridge", options.ridge ?? 0.1),
     exploration: finiteNumber("exploration", options.exploration ?? (rewards === "bernoulli" ? 0.25 : 0.2), 0),
-    shrinkage: oneOf("shrinkage", options.shrinkage ?? (rewards === "bernoulli" ? "fixed" : "evidence"), ["evidence", "fixed"]),
+    shrinkage,
     rewardVariance: positiveNumber("rewardVariance", options.rewardVariance ?? 0.25),
-    forgetting: parseForgetting(options.forgetting),
+    forgetting: forgetting === "changes" ? forgetting : parseForgetting(forgetting),
     rewards,
     delayComponents: wholeNumber("delayComponents", options.delayComponents ?? 0, 0, 4096),
   };

@@ -5,11 +5,12 @@ import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { SampleRequest, Scores } from "../ranking.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
-import { DelayCorrection, type MaturedSums } from "./delay-correction.ts";
+import { changedAt, DelayCorrection, type MaturedSums, type Terms } from "./delay-correction.ts";
 import { Halving } from "./halving.ts";
 import type { Interval } from "./interval.ts";
 import { BernoulliLikelihood, gaussianLikelihood, type Likelihood } from "./likelihood.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
+import { type RateChange, RateChanges } from "./rate-changes.ts";
 import { Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
 import { triangle } from "./vector.ts";
@@ -26,10 +27,10 @@ interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "exploration"> 
  * Ridge regression in which an impression counts wholly in the variance at once, and in the mean as far as it has matured.
  *
  * Each of its ideas has a file: the correction of the mean for delays (`DelayCorrection`), the ridge of the mean (`ChosenRidge`),
- * the likelihood of a reward (`Likelihood`), forgetting (`Halving`), and when the mean is solved (`CorrectedMean`).
+ * the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), and when the mean is solved (`CorrectedMean`).
  */
 export class MaturingRidge {
-  /** False if the ridge or the anchor depends on history, or if repeated halving may exceed double precision. */
+  /** False if the ridge or the anchor depends on history, or if something is forgotten. */
   readonly orderInvariant: boolean;
   /** Over all impressions. Pending ones count as a reward of zero. */
   readonly #posterior: Ridge;
@@ -37,6 +38,7 @@ export class MaturingRidge {
   readonly #ridge: ChosenRidge;
   readonly #likelihood: Likelihood;
   readonly #halving: Halving;
+  readonly #changes: RateChanges | undefined;
   readonly #mean: CorrectedMean;
   readonly #core: Core;
   /** Absent if the latent value is no reward: its corrections multiply. */
@@ -49,11 +51,13 @@ export class MaturingRidge {
     this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
     this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d) : gaussianLikelihood(rewardVariance, options.reward);
     this.#posterior = new Ridge(core, { dimension: d, ridge });
-    this.#correction = new DelayCorrection(window, d, this.#likelihood.offsets);
+    const byChanges = forgetting === "changes";
+    this.#correction = new DelayCorrection(window, d, this.#likelihood.offsets, byChanges);
+    this.#halving = new Halving(byChanges ? null : forgetting);
     this.#laws =
       rewards === "linear" ? new OwnLaws(window, { dimension: d, from: delayComponents }, () => this.#correction.curve()) : undefined;
-    this.#halving = new Halving(forgetting);
     this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
+    this.#changes = byChanges ? new RateChanges(core, d, this.#ridge, this.#likelihood) : undefined;
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
     this.#mean = new CorrectedMean(this.#posterior, new Ridge(core, { dimension: d, ridge }), interval, () => {
       const sums = this.#matured();
@@ -68,17 +72,40 @@ export class MaturingRidge {
 
   /** Returns the number of halvings before this impression. */
   append(features: Float64Array, moment: Moment): number {
+    this.#changes?.prepare();
+    const weight = this.#correction.weightAt(moment);
     const terms = this.#likelihood.terms(features, this.#impressions, () => this.#mean);
-    this.#posterior.append(terms.weighted);
-    this.#correction.add(terms, moment);
+    const own = weight < 1 ? weighed(terms, weight) : terms;
+    this.#posterior.append(own.weighted);
+    this.#correction.add(terms, moment, weight);
     this.#laws?.append(features, moment);
     this.#impressions++;
+    const replaced = this.#forget();
     this.#ridge.choose(this.#impressions, () => this.#matured());
     const slot = this.#halving.times;
     const halved = this.#impressions >= this.#halving.next;
     if (halved) this.#halve();
-    this.#mean.appended(terms, this.#impressions, halved);
+    this.#mean.appended(own, this.#impressions, halved || replaced);
     return slot;
+  }
+
+  /** Looks for a change of rates, if that is due. Returns whether the sums were replaced. */
+  #forget(): boolean {
+    if (!this.#changes || this.#impressions < this.#changes.due) return false;
+    this.#changes.postpone(this.#impressions);
+    const weights = this.#changes.weights(this.#correction);
+    if (![...weights, ...this.#correction.weights].some((weight) => weight < 1)) return false;
+    const { gram, moment } = this.#correction.weigh(weights);
+    this.#posterior.replace(gram, moment);
+    this.#ridge.hasten(this.#impressions, this.#correction.impressions);
+    return true;
+  }
+
+  /** When rates have last changed. Undefined if they probably have not, or if changes are not looked for. */
+  get change(): RateChange | undefined {
+    const { weights } = this.#correction;
+    const first = changedAt(weights);
+    return first === undefined ? undefined : { since: this.#correction.intervals()[first].start, probability: 1 - weights[0] };
   }
 
   #halve(): void {
@@ -93,7 +120,7 @@ export class MaturingRidge {
     const counted = (each: number): number => this.#likelihood.counted?.(each) ?? each;
     const own = counted(reward);
     const earlier = previous === undefined ? undefined : counted(previous);
-    const weight = this.#halving.weight(impression.slot);
+    const weight = this.#halving.weight(impression.slot) * this.#correction.weightAt(impression);
     const [now, before] = [weight * own, weight * (earlier ?? 0)];
     this.#posterior.reward(impression, now, before);
     this.#mean.reward(impression, now, before);
@@ -180,6 +207,7 @@ export class MaturingRidge {
     writer.numbers([rewards, squares, this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
     this.#correction.save(writer);
     this.#laws?.save(writer);
+    if (this.#changes) writer.numbers([this.#changes.due]);
     this.#likelihood.save?.(writer);
     this.#mean.save(writer);
   }
@@ -192,6 +220,7 @@ export class MaturingRidge {
     for (const count of [this.#impressions, halving.times]) counted("count", count);
     correction.load(reader);
     this.#laws?.load(reader);
+    if (this.#changes) [this.#changes.due] = reader.numbers(1);
     this.#likelihood.load?.(reader);
     this.#mean.load(reader);
   }
@@ -212,4 +241,10 @@ export class MaturingRidge {
     this.#laws?.loadPublished(reader);
     this.#posterior.loadPublished(reader);
   }
+}
+
+/** Terms of an impression that counts in part. */
+function weighed({ features, weighted, offsets }: Terms, weight: number): Terms {
+  const [by, root] = [(each: number): number => weight * each, Math.sqrt(weight)];
+  return { features: features.map(by), weighted: weighted.map((each) => root * each), offsets: offsets.map(by) };
 }

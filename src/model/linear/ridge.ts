@@ -110,6 +110,13 @@ export class Ridge implements Posterior {
     this.#pairs = 0;
   }
 
+  /** log det V. **Cost:** O(d). */
+  logDeterminant(): number {
+    const { factor } = this.#core.ridgeState(this.#handle);
+    const diagonal = Float64Array.from({ length: this.dimension }, (_, i) => factor[triangle(i + 1) - 1]);
+    return diagonal.reduce((sum, each) => sum + 2 * this.#core.log(each), 0);
+  }
+
   /** Writes what means, deviations and samples need: B and the factor of V. */
   publish(writer: SnapshotWriter): void {
     const { moment, factor } = this.#core.ridgeState(this.#handle);

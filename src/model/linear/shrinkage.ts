@@ -45,6 +45,11 @@ export class ChosenRidge {
     return this.#settings.ridge;
   }
 
+  /** Most of the impressions have been forgotten, but for `kept`: the choice of the ridge is due as if there had never been more. */
+  hasten(impressions: number, kept: number): void {
+    this.due = Math.min(this.due, Math.ceil(impressions + (GROWTH - 1) * kept));
+  }
+
   /** Chooses the ridge again if that is due. */
   choose(impressions: number, matured: () => MaturedSums): void {
     const { shrinkage, halfLife } = this.#settings;

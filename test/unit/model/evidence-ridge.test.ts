@@ -15,7 +15,7 @@ async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["win
   const { forgetting, ...others } = options;
   const settings = { dimension: 3, ...options, exploration: WIDE };
   const { policy } = await Recommender.create({ policy: delayLinUcb(settings), window: window as Window });
-  const plain = new PlainRidge({ dimension: 3, ...others, ...(forgetting ? { halfLife: forgetting.halfLife } : {}), window } as Plain);
+  const plain = new PlainRidge({ dimension: 3, ...others, ...(typeof forgetting === "object" && forgetting), window } as Plain);
   const random = stream(rounds);
   const unit = window !== "none" && "ms" in window ? window.ms / 64 : 1;
   const due = new Map<number, (() => void)[]>();

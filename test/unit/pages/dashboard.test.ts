@@ -61,6 +61,14 @@ describe("the figures", () => {
     expect(drawn(Figures, { metrics: { ...busy, encoding: distinct } }).text).not.toContain("cannot tell");
     expect(drawn(Figures, { metrics: { ...busy, encoding: null } }).text).not.toContain("own components");
   });
+
+  it("say since when rates have changed", () => {
+    const change = { since: busy.now - 36 * HOUR_MS, probability: 0.934 };
+    expect(drawn(Figures, { metrics: busy }).text).not.toContain("changed");
+    expect(drawn(Figures, { metrics: { ...busy, change } }).text).toContain(
+      "Rates have changed about 1.5 d ago, with a probability of 93 %. Impressions from before count less.",
+    );
+  });
 });
 
 describe("an explanation", () => {

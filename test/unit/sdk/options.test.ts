@@ -35,7 +35,7 @@ const matured = {
   exploration: 0.35,
   shrinkage: "evidence",
   rewardVariance: 0.25,
-  forgetting: null,
+  forgetting: "changes",
   rewards: "linear",
   delayComponents: 0,
 };
