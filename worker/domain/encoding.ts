@@ -17,7 +17,7 @@ const MOST_GROUPS = 20;
 const MOST_IDS = 20;
 
 /**
- * The configuration with the categories of a catalogue in the encoder's vocabulary. Categories of earlier catalogues keep their
+ * The configuration with the numbers and categories of a catalogue in the encoder's vocabulary. Those of earlier catalogues keep their
  * components. Entries beyond the dimension are left out, since they could never have one.
  *
  * Ids come before other categories while all have room. The first component of an action tells whose delays it has (`OwnLaws`).
@@ -27,8 +27,9 @@ export function withVocabulary(config: ModelConfig, actions: readonly Action[]):
   const { vocabulary: before = [], dimension } = config.encoder;
   // Features as numbers belong to an earlier configuration.
   const named = actions.filter(({ features }) => !Array.isArray(features)).map(namedAction);
+  const numbers = named.map((each) => Object.fromEntries(Object.entries(each).filter(([, value]) => typeof value === "number")));
   const ids = named.map(({ id }) => ({ id }));
-  const byId = vocabularyOf(named, vocabularyOf(ids, before));
+  const byId = vocabularyOf(named, vocabularyOf(ids, vocabularyOf(numbers, before)));
   const hasRoom = byId.length < dimension && encoder({ ...config.encoder, vocabulary: byId }).unplaced === 0;
   const vocabulary = (hasRoom ? byId : vocabularyOf(named, before)).slice(0, Math.max(dimension, before.length));
   return vocabulary.length === before.length ? config : { ...config, encoder: { ...config.encoder, vocabulary } };

@@ -1,4 +1,3 @@
-import { vocabularyOf } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { algorithms, playIn } from "../../../experiments/shop/algorithms.ts";
 import { catalogueShop } from "../../../experiments/shop/catalogue-shop.ts";
@@ -11,6 +10,7 @@ import { randomShop } from "../../../experiments/shop/random-shop.ts";
 import { DAY_MS, HOUR_MS, type Shop, type Visit } from "../../../experiments/shop/shop.ts";
 import { atOnce, geometricMs } from "../../../experiments/shop/timing.ts";
 import { featurizer } from "../../../publication/featurizer.ts";
+import { withVocabulary } from "../../../worker/domain/encoding.ts";
 import { configureModel } from "../../../worker/domain/model.ts";
 
 const prompt = { laws: [atOnce], windowMs: HOUR_MS };
@@ -157,8 +157,8 @@ it("tries what a worker makes of a PUT with a window", async () => {
   expect(recommender.policy.id).toBe(config.policy);
   expect(recommender.policy.dimension).toBe(config.encoder?.dimension);
   const visit = shop.visit(1);
-  const vocabulary = vocabularyOf(shop.products.map(({ id, features }) => ({ ...features, id })));
-  const { matrix } = featurizer({ ...config.encoder, numeric: shop.numeric, vocabulary } as NonNullable<typeof config.encoder>);
+  const declared = { ...config, encoder: { ...config.encoder, numeric: shop.numeric } as NonNullable<typeof config.encoder> };
+  const { matrix } = featurizer(withVocabulary(declared, shop.products).encoder);
   expect(featurize(visit)).toEqual(matrix(visit.context, shop.products));
 });
 
