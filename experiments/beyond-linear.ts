@@ -31,8 +31,9 @@ const product = (a: readonly number[], b: readonly number[]): number => a.reduce
 const scaled = (values: readonly number[]): number[] => values.map((each) => each / Math.hypot(...values));
 
 const CHANGE = 4000;
-const forgetting: Record<string, PolicyDescriptor> = {
+export const forgetting: Record<string, PolicyDescriptor> = {
   "delay-lin-ts": delayLinTs({ dimension: 5 }),
+  "nothing forgotten": delayLinTs({ dimension: 5, forgetting: null }),
   "half-life 1,000": delayLinTs({ dimension: 5, forgetting: { halfLife: 1000 } }),
 };
 

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
 import { goalsTable, rhythmTable } from "./goals.ts";
-import { shopComparisons, shopRatios, shopTable, shopTraffic } from "./shop/tables.ts";
+import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "./shop/tables.ts";
 
 const results = JSON.parse(await readFile("experiments/results.json", "utf8"));
 const tables = {
@@ -13,6 +13,7 @@ const tables = {
   "shop-regret": shopTable(results),
   "shop-ratios": shopRatios(results),
   "shop-traffic": shopTraffic(results),
+  "shop-intervals": shopIntervals(results),
 };
 await writeFile("docs/research.md", withTables(await readFile("docs/research.md", "utf8"), tables));
 await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));

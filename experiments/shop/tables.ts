@@ -97,6 +97,22 @@ export function shopTraffic(results: readonly Result[]): string {
   return table(["world", "", ...names], rows);
 }
 
+/** How many intervals of 95 % hold, and how wide they are, after a number of impressions. */
+export function shopIntervals(results: readonly Result[]): string {
+  const own = results.filter(({ paper, experiment }) => paper === "shop" && experiment === "intervals");
+  const each = (field: "setting" | "algorithm") => [...new Set(own.map((row) => row[field]))];
+  const rows = each("setting").flatMap((setting) =>
+    each("algorithm").map((algorithm) => {
+      const values = (metric: string, digits: number): string[] =>
+        own
+          .filter((row) => row.setting === setting && row.algorithm === algorithm && row.metric === metric)
+          .map(({ mean }) => mean.toFixed(digits));
+      return [setting, algorithm, values("held, %", 0).join(" / "), values("width over exact binomial", 2).join(" / ")];
+    }),
+  );
+  return table(["shop", "traffic", "held (%)", "width over that of exact binomial intervals"], rows);
+}
+
 /** The figures by name: the regret of each algorithm in the worlds of an experiment. */
 export function shopComparisons(results: readonly Result[]): Readonly<Record<string, Comparison>> {
   const same = (names: readonly string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, name]));

@@ -257,7 +257,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     expect(text).toMatch(/place 1 among 6 candidates: score 0\.131, mean 0\.104, width 0\.0311/);
     expect(text).toMatch(/Its chance of place 1 was 41\.2 %/);
     expect(text).toMatch(/greedy would have shown boots, ucb would have shown hat/);
-    expect(await page.locator(".candidates tbody td.number").allInnerTexts()).toContain("0.112 0.082 to 0.142");
+    expect(await page.locator(".candidates tbody td.number").allInnerTexts()).toContain("0.104 0.073 to 0.135");
     expect(await page.locator(".candidates tbody th").allInnerTexts()).toEqual([
       ...["boots shown", "hat", "scarf", "umbrella-with-a-long-name", "gloves", "socks"],
     ]);

@@ -34,7 +34,7 @@ beforeEach(async () => {
 const counts = async () => (await shop.call("GET", `models/${model}`)).counts;
 
 /** Converts one impression and waits until the model is published. Returns the estimates of all products. */
-async function taught(): Promise<readonly Shown[]> {
+async function taught(): Promise<readonly Pick<Shown, "id" | "mean">[]> {
   const { actions } = await shop.call<{ actions: Shown[] }>("POST", `models/${model}/recommendations`, {
     context: { country: "PT" },
     limit: 2,
@@ -48,9 +48,10 @@ async function taught(): Promise<readonly Shown[]> {
       return modelVersion - published.version;
     }, soon)
     .toBe(0);
-  return (await shop.call<{ candidates: Shown[] }>("GET", `impressions/${impressionId}`)).candidates;
+  const explained = await shop.call<{ candidates: { id: string; belief: Pick<Shown, "mean"> }[] }>("GET", `impressions/${impressionId}`);
+  return explained.candidates.map(({ id, belief }) => ({ id, mean: belief.mean }));
 }
-const meansOf = (shown: readonly Shown[]) => Object.fromEntries(shown.map(({ id, mean }) => [id, mean]));
+const meansOf = (shown: readonly Pick<Shown, "id" | "mean">[]) => Object.fromEntries(shown.map(({ id, mean }) => [id, mean]));
 
 it("decides in Node by the worker's own estimates, and registers what it shows", async () => {
   const candidates = await taught();

@@ -3,6 +3,7 @@ import { algorithms, playIn } from "../../../experiments/shop/algorithms.ts";
 import { catalogueShop } from "../../../experiments/shop/catalogue-shop.ts";
 import { classificationShop } from "../../../experiments/shop/classification-shop.ts";
 import { defaultModel } from "../../../experiments/shop/default-model.ts";
+import { intervalCurves } from "../../../experiments/shop/intervals.ts";
 import type { Learner } from "../../../experiments/shop/learner.ts";
 import { curvesOf, type Feedback, play } from "../../../experiments/shop/play.ts";
 import { productShop, tenRates } from "../../../experiments/shop/product-shop.ts";
@@ -160,6 +161,17 @@ it("tries what a worker makes of a PUT with a window", async () => {
   const declared = { ...config, encoder: { ...config.encoder, numeric: shop.numeric } as NonNullable<typeof config.encoder> };
   const { matrix } = featurizer(withVocabulary(declared, shop.products).encoder);
   expect(featurize(visit)).toEqual(matrix(visit.context, shop.products));
+});
+
+it("looks at the intervals of the default, beside exact binomial ones", async () => {
+  const shop = productShop({ horizon: 5000, stepMs: HOUR_MS, rates: [0.1, 0.3], oneHot: true }, prompt, ["test"]);
+  const [held, width, outside] = await intervalCurves(shop, { traffic: "uniform", run: 0, matured: () => 1 });
+  expect([held.metric, width.metric, outside.metric]).toEqual(["held, %", "width over exact binomial", "means outside, %"]);
+  expect(Array.from(held.at)).toEqual([50, 200, 1000, 5000]);
+  expect(Array.from(held.values).every((each) => [0, 50, 100].includes(each))).toBe(true);
+  expect(Array.from(outside.values)).toEqual([0, 0, 0, 0]);
+  // Clopper and Pearson's intervals are a little wider than Wilson's.
+  for (const each of Array.from(width.values)) expect(Math.abs(each - 0.93)).toBeLessThan(0.07);
 });
 
 it.each(Object.keys(algorithms))("%s plays, the same way each time", async (name) => {
