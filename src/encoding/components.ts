@@ -9,7 +9,7 @@ export type Entry = readonly [feature: string] | readonly [feature: string, cate
 /** Pairs of features to multiply. "all": every context feature with every action feature. */
 export type Interactions = "all" | readonly (readonly [string, string])[];
 
-/** What the components of an encoded vector follow from. */
+/** Options of an encoder that decide which component a term has. */
 interface Layout {
   readonly dimension: number;
   readonly ranges: ReadonlyMap<string, Range>;

@@ -2,7 +2,7 @@ import { type Policy, UnsupportedError } from "afterclick";
 import type { Belief } from "../protocol/answers.ts";
 import type { Offer } from "./decision.ts";
 
-/** What the policy believes of each action. Null for a policy without a posterior, or with a domain of its own. */
+/** Belief of the policy about each action. Null for a policy without a posterior, or with a domain of its own. */
 export function beliefsOf(policy: Policy, { actions, points }: Offer): readonly (Belief | null)[] {
   const { dimension: d, hasDomain } = policy;
   if (d === 0 || hasDomain || !points) return actions.map(() => null);

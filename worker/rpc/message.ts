@@ -134,7 +134,7 @@ export interface LogHead {
 
 export type Explanation = Omit<Answers.Explanation, "impressionId">;
 
-/** What the model believes of an action now. Null for a policy without a posterior. */
+/** Belief of the model about an action now. Null for a policy without a posterior. */
 export interface Estimate {
   readonly id: string;
   readonly belief: Answers.Belief | null;

@@ -8,7 +8,7 @@ export interface Interval {
 /** Standard deviations of a normal distribution on either side that hold 95 %. */
 export const QUANTILE = 1.959963984540054;
 
-/** What is known about the expected reward at a point. */
+/** An estimate of the expected reward at a point, and what it rests on. */
 interface Evidence {
   readonly mean: number;
   /** As many matured impressions of the point alone would tell as much. */

@@ -42,7 +42,7 @@ export interface LatentMean {
   readonly coefficients: Float64Array;
 }
 
-/** What has matured says about the latent value at a point. */
+/** The latent value at a point, estimated from what has matured. */
 export interface LatentEvidence {
   readonly mean: number;
   /** Deviation in units of the spread. */
