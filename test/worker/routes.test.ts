@@ -17,7 +17,7 @@ it("creates a model once, with a Thompson policy that learns the delays by defau
   expect(created.body).toMatchObject({
     model: "created",
     policy: "delay-lin-ts",
-    options: { dimension: 256, exploration: 0.2, shrinkage: "evidence", delayComponents: 1 },
+    options: { dimension: 256, exploration: 0.22, shrinkage: "evidence", delayComponents: 1 },
     window: { ms: HOUR_MS },
     reward: { min: 0, max: 1 },
     serving: "edge",

@@ -8,8 +8,9 @@ export interface MaturingRidgeSettings {
   /** Ridge of the variance, and the least ridge of the mean, default 0.1. */
   readonly ridge?: number;
   /**
-   * Factor on the standard deviation of the samples, or on the bonus. It is multiplied by the root of log(2 + n / d) after n impressions.
-   * Default 0.2; with "bernoulli" rewards 0.25.
+   * Factor on the standard deviation of the samples, or on the bonus. It is multiplied by the root of log(2 + n / d) after n impressions
+   * that had d features, and by the fourth root of 16 / d if that is less than 1.
+   * Default 0.22.
    */
   readonly exploration?: number;
   /**
@@ -69,7 +70,7 @@ export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturi
   return {
     dimension,
     ridge: positiveNumber("ridge", options.ridge ?? 0.1),
-    exploration: finiteNumber("exploration", options.exploration ?? (rewards === "bernoulli" ? 0.25 : 0.2), 0),
+    exploration: finiteNumber("exploration", options.exploration ?? 0.22, 0),
     shrinkage,
     rewardVariance: positiveNumber("rewardVariance", options.rewardVariance ?? 0.25),
     forgetting: forgetting === "changes" ? forgetting : parseForgetting(forgetting),

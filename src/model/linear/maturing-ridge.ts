@@ -15,6 +15,8 @@ import { Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
 import { triangle } from "./vector.ts";
 
+/** Up to this many features are explored at full width. */
+const FEW = 16;
 /** With up to this many features the mean is solved after every change, with twice as many after every second impression. */
 const SOLVED_AT_ONCE = 128;
 
@@ -44,6 +46,8 @@ export class MaturingRidge {
   /** Absent if the latent value is no reward: its corrections multiply. */
   readonly #laws: OwnLaws | undefined;
   #impressions = 0;
+  /** `#growth` from a publication, which has no sums. */
+  #publishedGrowth: number | undefined;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
     const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards, delayComponents } = options;
@@ -134,13 +138,19 @@ export class MaturingRidge {
   }
 
   /**
-   * Factor on deviations: `exploration` times the root of log(2 + n / d), after n impressions of d features. Confidence grows with the
-   * impressions per feature, so a few thousand visitors are not spent on exploring, and in a million no run stays with the second best.
+   * Factor on deviations, beside `exploration`: the root of log(2 + n / d) after n impressions of d features, and for more than 16
+   * features the fourth root of 16 / d. It grows with the impressions per feature, so in a million no run stays with the second best.
    *
    * **Source:** Abbasi-Yadkori, Pal, Szepesvari 2011, theorem 2: the radius of the confidence ellipsoid, per feature.
+   * Deviation: the second factor. A draw deviates in all features at once, and few visitors cannot pay for exploring many features.
    */
+  #growth(): number {
+    const features = Math.max(this.#posterior.features(), 1);
+    return Math.sqrt(this.#core.log(2 + this.#impressions / features)) * Math.min(1, Math.sqrt(Math.sqrt(FEW / features)));
+  }
+
   #widening(exploration: number): number {
-    return exploration * Math.sqrt(this.#core.log(2 + this.#impressions / this.#posterior.dimension));
+    return exploration * (this.#publishedGrowth ?? this.#growth());
   }
 
   /** Mean and deviation of <x, theta> at `points`, the deviation times `multiplier`. */
@@ -229,15 +239,15 @@ export class MaturingRidge {
   publish(writer: SnapshotWriter): void {
     // The mean first: solving it calls the core, which would invalidate views of the posterior.
     this.#mean.publish(writer);
-    writer.numbers([this.#impressions]);
+    writer.numbers([this.#growth()]);
     this.#laws?.publish(writer);
     this.#posterior.publish(writer);
   }
 
   loadPublished(reader: SnapshotReader): void {
     this.#mean.loadPublished(reader);
-    [this.#impressions] = reader.numbers(1);
-    counted("count", this.#impressions);
+    [this.#publishedGrowth] = reader.numbers(1);
+    if (!(this.#publishedGrowth > 0)) throw malformed();
     this.#laws?.loadPublished(reader);
     this.#posterior.loadPublished(reader);
   }

@@ -17,6 +17,7 @@ export class Ridge implements Posterior {
   readonly dimension: number;
   readonly #core: Core;
   readonly #handle: RidgeHandle;
+  readonly #ridge: number;
   /** Moments of the last call. Calls with as many points reuse the arrays. */
   #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
   /** Pairs of draws that the core holds for the present V. */
@@ -25,6 +26,7 @@ export class Ridge implements Posterior {
   constructor(core: Core, options: { readonly dimension: number; readonly ridge: number }) {
     this.dimension = options.dimension;
     this.#core = core;
+    this.#ridge = options.ridge;
     this.#handle = core.ridgeCreate(options.dimension, options.ridge);
   }
 
@@ -84,6 +86,14 @@ export class Ridge implements Posterior {
       score: this.#core.ridgeDrawScores(this.#handle, points, scale, draws, taken(request), centre),
       probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
     };
+  }
+
+  /** Number of features that impressions have had: each counts by its share of V that is not the ridge. **Cost:** O(d). */
+  features(): number {
+    const { gram } = this.#core.ridgeState(this.#handle);
+    let sum = 0;
+    for (let i = 0, at = 0; i < this.dimension; at += ++i + 1) sum += gram[at] / (gram[at] + this.#ridge);
+    return sum;
   }
 
   /** Rebuilds L from V. **Cost:** O(d^3). */

@@ -32,7 +32,7 @@ const process = {
 const matured = {
   dimension: 2,
   ridge: 0.1,
-  exploration: 0.2,
+  exploration: 0.22,
   shrinkage: "evidence",
   rewardVariance: 0.25,
   forgetting: "changes",
@@ -111,7 +111,7 @@ describe.each(Object.entries(DEFAULTS))("%s", (id, [, options]) => {
 
 it("depend on other options", () => {
   expect(otfLinTs({ dimension: 2, width: "theory" }).options).toMatchObject({ ridge: 1 });
-  expect(describeBy("delay-lin-ts", { rewards: "bernoulli" }).options).toMatchObject({ exploration: 0.25, shrinkage: "fixed" });
+  expect(describeBy("delay-lin-ts", { rewards: "bernoulli" }).options).toMatchObject({ exploration: 0.22, shrinkage: "fixed" });
   expect(describeBy("delay-gp-ucb", { rewards: "bernoulli" }).options).toMatchObject({ capacity: 256, exploration: 2 });
   const spread = { points: [[0, 4, 1, 7], [10, -4, 1, 7], [2, 0, 3, 7]] }; // biome-ignore format: one line
   const { lengthscale: own } = delayGpTs({ domain: spread, contextDimension: 1 }).options as { lengthscale: number[] };

@@ -36,7 +36,7 @@ describe("a publication", () => {
     expect(own.subarray(4)).toEqual(snapshot.subarray(4));
   });
 
-  it("has the solved mean, the number of impressions, the moment and the factor", () => {
+  it("has the solved mean, the growth of exploration, the moment and the factor", () => {
     const [config, ...sections] = contentsOf(bytes).sections;
     expect(JSON.parse(config as string)).toMatchObject({ policy: { dimension: 3 }, round: 6 });
     expect(sections.map(({ length }) => length)).toEqual([2, 3, 1, 3, 6]);
