@@ -29,7 +29,8 @@ interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "exploration"> 
  * Ridge regression in which an impression counts wholly in the variance at once, and in the mean as far as it has matured.
  *
  * Each of its ideas has a file: the correction of the mean for delays (`DelayCorrection`), the ridge of the mean (`ChosenRidge`),
- * the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), and when the mean is solved (`CorrectedMean`).
+ * the delays of single products (`OwnLaws`), the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), when
+ * the mean is solved (`CorrectedMean`), and what it is worth (`intervalOf`).
  */
 export class MaturingRidge {
   /** False if the ridge or the anchor depends on history, or if something is forgotten. */
