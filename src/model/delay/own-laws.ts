@@ -3,7 +3,7 @@ import type { AppendedImpression, ReportedDelay } from "../posterior.ts";
 import type { DelayCurve } from "./delays.ts";
 import { type CommonBins, type Events, KeyDelays } from "./key-delays.ts";
 import { packed, unpacked } from "./packed.ts";
-import { scales } from "./unmatured-sums.ts";
+import { countDelay, scales } from "./unmatured-sums.ts";
 import { type Moment, timeOf, type Window } from "./window.ts";
 
 /** Least weight of the common law in a key's own, in conversions. */
@@ -83,10 +83,7 @@ export class OwnLaws {
   observe(impression: AppendedImpression, previous: number | undefined, delay?: ReportedDelay): void {
     const law = this.#laws[this.#keyOf(impression.features)];
     if (!law) return;
-    const time = timeOf(this.#window, impression);
-    if (delay?.before !== undefined) law.convert(time, delay.before, -1);
-    const after = delay ? delay.after : previous === undefined ? Math.max(this.#now - time, 0) : undefined;
-    if (after !== undefined) law.convert(time, after, 1);
+    countDelay(law, timeOf(this.#window, impression), this.#now, previous, delay);
     this.#changed();
   }
 

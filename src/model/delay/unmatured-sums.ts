@@ -77,10 +77,7 @@ export class UnmaturedSums {
    * at the time of the latest impression.
    */
   observe(impression: Moment, previous: number | undefined, delay?: ReportedDelay): void {
-    const time = timeOf(this.#window, impression);
-    if (delay?.before !== undefined) this.#delays.convert(time, delay.before, -1);
-    const after = delay ? delay.after : previous === undefined ? Math.max(this.#now - time, 0) : undefined;
-    if (after !== undefined) this.#delays.convert(time, after);
+    countDelay(this.#delays, timeOf(this.#window, impression), this.#now, previous, delay);
   }
 
   /** Start of the cohort that is never joined with an older one, in units of cohorts. Undefined: there is none. */
@@ -148,6 +145,19 @@ export class UnmaturedSums {
 }
 
 /** Resolution of delays, length of the youngest cohorts, and longest age, in the unit of the window. */
+/** Counts the delay of an impression shown at `time`, as `UnmaturedSums.observe` says. `now`: the time of the latest impression. */
+export function countDelay(
+  delays: { convert(time: number, delay: number, sign: 1 | -1): void },
+  time: number,
+  now: number,
+  previous: number | undefined,
+  delay: ReportedDelay | undefined,
+): void {
+  if (delay?.before !== undefined) delays.convert(time, delay.before, -1);
+  const after = delay ? delay.after : previous === undefined ? Math.max(now - time, 0) : undefined;
+  if (after !== undefined) delays.convert(time, after, 1);
+}
+
 export function scales(window: Window): DelaySettings {
   if (window === "none") return { resolution: 1, cohort: 1, span: Number.MAX_VALUE };
   if ("ms" in window) return { resolution: window.ms / STEPS, cohort: window.ms / COHORTS, span: window.ms };
