@@ -34,13 +34,13 @@ const nested = { a: { b: { c: { d: { e: { f: { g: 1 } } } } } } };
 
 it.each([
   ["no JSON", "{", 400, /not JSON/],
-  ["no object", 7, 400, /Object/],
-  ["no window", {}, 400, /window/],
-  ["a list for the body", [], 400, /Object/],
-  ["a list for options", { window, options: [] }, 400, /options: .*Object/],
-  ["a list for limits", { window, limits: [] }, 400, /limits: .*Object/],
+  ["no object", 7, 400, /^expected an object, got 7$/],
+  ["no window", {}, 400, /^window: required: expected an object with ms, got nothing$/],
+  ["a list for the body", [], 400, /^expected an object, got a list of 0$/],
+  ["a list for options", { window, options: [] }, 400, /options: expected an object/],
+  ["a list for limits", { window, limits: [] }, 400, /limits: expected an object/],
   ["a window without end", { window: { ms: -1 } }, 422, /window\.ms/],
-  ["an unknown key", { window, polcy: "uniform" }, 400, /polcy/],
+  ["an unknown key", { window, polcy: "uniform" }, 400, /^polcy: there is no such field; did you mean "policy"\?$/],
   ["an unknown policy", { window, policy: "best" }, 422, /policy: expected one of/],
   ["an unknown option", { window, options: { exploraton: 1 } }, 422, /exploraton/],
   ["an option out of range", { window, options: { exploration: -1 } }, 422, /exploration/],
@@ -64,7 +64,7 @@ it.each([
 it.each([
   ["no JSON", "[", 400, /not JSON/],
   ["an unknown key", { lmit: 2 }, 400, /lmit/],
-  ["a list for the body", [], 400, /Object/],
+  ["a list for the body", [], 400, /^expected an object, got a list of 0$/],
   ["a limit of none", { limit: 0 }, 422, /limit/],
   ["no candidates", { actions: [] }, 422, /actions/],
   ["all excluded", { exclude: ["tent", "mug", "lamp"] }, 422, /none to choose/],
@@ -98,7 +98,7 @@ it.each([
 });
 
 it.each([
-  ["nothing", [], 422, /length/i],
+  ["nothing", [], 422, /^expected at least 1 item, got a list of 0$/],
   ["an unknown action", [{ action: "mug" }, { action: "tnt" }], 422, /\[1\].*tnt/],
   ["a time to come", [{ action: "mug" }, { action: "mug", shownAt: Date.now() + 600_000 }], 422, /\[1\].*future/],
   ["a time long past", [{ action: "mug", shownAt: Date.now() - HOUR_MS - 600_000 }], 422, /\[0\].*passed/],
@@ -153,6 +153,63 @@ it("refuses a missing, malformed or wrong key alike", async () => {
     expect(reply.headers.get("www-authenticate")).toBe("Bearer");
     expect(reply.body).toEqual(replies[0].body);
   }
+});
+
+it.each(["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "application/octet-stream", "no type"])(
+  "reads a body as JSON although it says %s",
+  async (type) => {
+    const headers = { "content-type": type };
+    const shown = await call("POST", `/v1/models/${model}/recommendations`, { limit: 2 }, { headers });
+    expect([shown.status, shown.body.actions.length]).toEqual([201, 2]);
+    const refused = await call("POST", `/v1/models/${model}/recommendations`, "limit=2", { headers });
+    expect(refused).toMatchObject({ status: 400, body: { detail: expect.stringMatching(/^the body is not JSON: .*limit=2/) } });
+  },
+);
+
+it("takes an empty body for an empty object, with any content type", async () => {
+  for (const type of ["application/json", "text/plain"]) {
+    const shown = await call("POST", `/v1/models/${model}/recommendations`, "", { headers: { "content-type": type } });
+    expect(shown.status).toBe(201);
+  }
+});
+
+it("takes no purchases for the demonstration shop from pages of other origins, although it asks for no key", async () => {
+  const env = { AFTERCLICK_DEMO: "true" };
+  const buy = (origin: string, type: string) =>
+    call("POST", "/demo/purchases", { impressionIds: ["x"] }, { key: null, headers: { origin, "content-type": type }, env });
+  for (const type of ["text/plain", "application/json"]) {
+    const refused = await buy("https://evil.example", type);
+    expect(refused).toMatchObject({ status: 403, body: { detail: expect.stringContaining("https://evil.example") } });
+    expect((await buy("http://worker", type)).status).toBe(202);
+  }
+});
+
+it.each([
+  ["a number in seconds", Math.floor(Date.now() / 1000), /got \d{10}, which are seconds: multiply by 1000$/],
+  ["a number in microseconds", Date.now() * 1000, /got \d{16}, which is too large: are these microseconds\?$/],
+  ["a time without a zone", "2026-11-21T12:00:00", /got "2026-11-21T12:00:00", which has no zone: add Z for UTC$/],
+  ["a day", "2026-11-21", /^timestamp: expected milliseconds since 1970, or ISO 8601 with a zone such as .*, got "2026-11-21"$/],
+  ["a number as a text", String(Date.now()), /got "\d{13}"$/],
+  ["null", null, /got null$/],
+])("never guesses at a timestamp: %s", async (_, timestamp, detail) => {
+  await expectUnchanged(async () => {
+    const reply = await convert({ impressionId, reward: 1 }, { timestamp: timestamp as number });
+    expect(reply).toMatchObject({ status: timestamp === null ? 400 : 422, body: { detail: expect.stringMatching(detail) } });
+  });
+});
+
+it.each([
+  ["a misspelt field", { impressionId: "x", rewards: 1 }, 'data.rewards: there is no such field; did you mean "reward"?'],
+  ["another spelling", { impression_id: "x", reward: 1 }, 'data.impression_id: there is no such field; did you mean "impressionId"?'],
+  [
+    "a foreign field",
+    { impressionId: "x", reward: 1, amount: 3 },
+    "data.amount: there is no such field; expected one of goal, timestamp, impressionId, reward",
+  ],
+  ["a missing field", { impressionId: "x" }, "data.reward: required: expected a number, got nothing"],
+  ["a reward as a text", { impressionId: "x", reward: "1" }, 'data.reward: expected a number, got "1"'],
+])("says what is required, what arrived and what was meant: %s", async (_, data, detail) => {
+  expect(await convert(data)).toMatchObject({ status: 400, body: { detail: expect.stringContaining(detail) } });
 });
 
 it("refuses bodies over the limit before anything else is done with them", async () => {

@@ -24,8 +24,8 @@ import {
   recommendationsBody,
   resetBody,
   rollbackBody,
-  valid,
 } from "../protocol/schema.ts";
+import { valid } from "../protocol/validation.ts";
 import type { Description } from "../rpc/message.ts";
 import { apiKeys, isByPage, type Keyed } from "./api-keys.ts";
 import { takeConversions } from "./conversions.ts";

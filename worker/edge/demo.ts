@@ -5,9 +5,10 @@ import * as v from "valibot";
 import { contextOf, profiles, SHOP_MODEL } from "../../pages/shop/assortment.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
-import { valid } from "../protocol/schema.ts";
+import { valid } from "../protocol/validation.ts";
 import { plainKey } from "./api-keys.ts";
 import { learner } from "./learner-client.ts";
+import { allowsOrigin, foreignOrigin } from "./origin.ts";
 import { signingSecret } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 256 * 1024;
@@ -23,13 +24,15 @@ type Worker = Pick<Hono<{ Bindings: Environment }>, "fetch">;
 
 /**
  * The backend of the demonstration shop. It stands for a shop's own server, which has the secret key and the webhook secret.
- * Everybody who can reach it can report purchases, so it exists only if AFTERCLICK_DEMO is "true".
+ * Everybody who can reach it can report purchases, so it exists only if AFTERCLICK_DEMO is "true", and it needs no key, so pages of
+ * other origins may not call it.
  */
 export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
   const shop = new Hono<{ Bindings: Environment }>();
 
   shop.use(async (c, next) => {
     if (c.env.AFTERCLICK_DEMO !== "true") throw new Problem(404, "there is nothing at this address");
+    if (!allowsOrigin(c.req, c.env)) throw foreignOrigin(c.req);
     await next();
   });
   shop.use(

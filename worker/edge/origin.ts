@@ -7,6 +7,8 @@ import { Problem } from "../protocol/problem.ts";
 
 /** Chromium caches a preflight no longer than this, in seconds. */
 const PREFLIGHT_S = 7200;
+/** Most characters of an origin that a refusal repeats. */
+const MOST_SHOWN = 100;
 
 const originsOf = remembered((text: string): ReadonlySet<string> => {
   const origins = new Set(valuesOf(text));
@@ -33,6 +35,12 @@ function isListed(origin: string | undefined, env: Environment): boolean {
 export function allowsOrigin(request: HonoRequest, env: Environment): boolean {
   const origin = request.header("origin");
   return isListed(origin, env) || origin === undefined || origin === new URL(request.url).origin;
+}
+
+/** The refusal of a request whose origin is not allowed. */
+export function foreignOrigin(request: HonoRequest): Problem {
+  const origin = request.header("origin")?.slice(0, MOST_SHOWN);
+  return new Problem(403, `the origin ${origin} may not call this worker from a page: add it to AFTERCLICK_ALLOWED_ORIGINS`);
 }
 
 /** The request's origin if it is named in the list or is the worker's own. Callers without a browser may state any other one. */

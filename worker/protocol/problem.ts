@@ -4,6 +4,7 @@ import { HTTPException } from "hono/http-exception";
 const TITLES = {
   400: "Malformed request",
   401: "Not authorised",
+  403: "Not allowed",
   404: "Not found",
   409: "Conflict",
   413: "Too large",

@@ -1,17 +1,14 @@
-import type { MiddlewareHandler } from "hono";
-import { validator } from "hono/validator";
 import * as v from "valibot";
-import { Problem } from "./problem.ts";
+import { fieldSentence, got } from "./sentence.ts";
 
 // Request bodies. Unknown keys are refused, so that a misspelt option is never ignored in silence. Numbers are finite, counts and
 // lengths have limits. The learner checks whatever depends on its model.
 
 const MAX_NESTING = 6;
-/** Most errors that a refusal names, and most characters of each. */
-const MOST_ERRORS = 20;
-const MOST_SHOWN = 200;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 366 * DAY_MS;
+/** The last time that a token can state. */
+const LAST_MS = 2 ** 47;
 
 // Validation of a hostile body must take little memory. Lists and records check their counts before their items, and report their
 // first error only. Objects report one error for each field.
@@ -21,11 +18,16 @@ const FIRST = { abortEarly: true } as const;
 type Refusal = v.GenericSchema<never, never>;
 const anything = v.custom<never>(() => true);
 
-const noList: Refusal = v.custom<never>(() => false, "Invalid type: Expected Object but received Array");
+const noList: Refusal = v.custom<never>(
+  () => false,
+  ({ input }) => `expected an object, got ${got(input)}`,
+);
+
+const fields = <Entries extends v.ObjectEntries>(entries: Entries) => v.strictObject(entries, fieldSentence(entries));
 
 /** Valibot takes an empty list as an object without entries. */
 const strictObject = <Entries extends v.ObjectEntries>(entries: Entries) => {
-  const schema = v.strictObject(entries);
+  const schema = fields(entries);
   return v.lazy((input: unknown): typeof schema | Refusal => (Array.isArray(input) ? noList : schema));
 };
 
@@ -73,19 +75,42 @@ const keys = list(joinKey, 4);
 const listOr = <List extends v.GenericSchema, Other extends v.GenericSchema>(list: List, other: Other) =>
   v.lazy((input: unknown): List | Other => (Array.isArray(input) ? list : other));
 
-/** Milliseconds since 1970, or ISO 8601. */
+/** As milliseconds, these numbers are days of 1970 to 1973. As seconds, they are times since 2001. */
+const isSeconds = (value: number): boolean => value >= 1e9 && value < 1e11;
+const TIME = "expected milliseconds since 1970, or ISO 8601 with a zone such as 2026-11-21T12:00:00Z";
+const milliseconds = v.pipe(
+  finite,
+  v.check(
+    (value) => !isSeconds(value),
+    ({ input }) => `${TIME}, got ${input}, which are seconds: multiply by 1000`,
+  ),
+  v.check(
+    (value) => value <= LAST_MS,
+    ({ input }) => `${TIME}, got ${input}, which is too large: are these microseconds?`,
+  ),
+);
+const isoTime = v.pipe(
+  v.string(),
+  v.isoTimestamp(({ input }) => `${TIME}, got ${got(input)}${isLocalTime(input) ? ", which has no zone: add Z for UTC" : ""}`),
+);
+const isLocalTime = (text: string): boolean => /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text);
+
+/** Milliseconds since 1970, or ISO 8601. A time in seconds or without a zone is refused, never guessed. */
 export const timestamp = v.pipe(
-  v.union([finite, v.pipe(v.string(), v.isoTimestamp())]),
+  v.union([milliseconds, isoTime], ({ input }) => `${TIME}, got ${got(input)}`),
   v.transform((value) => (typeof value === "string" ? Date.parse(value) : value)),
   v.safeInteger(),
   v.minValue(0),
-  v.maxValue(2 ** 47),
+  v.maxValue(LAST_MS),
 );
 
 const category = v.pipe(v.string(), v.maxLength(256), wellFormed);
 const flag = v.boolean();
 const categories = list(category, 64);
-const noFeature: Refusal = v.custom<never>(() => false, "Invalid type: Expected a string, a number, a boolean or a list of strings");
+const noFeature: Refusal = v.custom<never>(
+  () => false,
+  ({ input }) => `expected a text, a number, true, false or a list of texts, got ${got(input)}`,
+);
 const featureSchemas = { string: category, number: finite, boolean: flag } as const;
 const feature = v.lazy((input: unknown) => {
   if (Array.isArray(input)) return categories;
@@ -183,8 +208,8 @@ const oneOrMany = <Item extends v.GenericSchema>(schema: Item) => listOr(v.pipe(
 export const rewarded = conversionItem({ reward: finite });
 export const retracted = conversionItem({});
 export const conversionsBody = v.variant("type", [
-  v.strictObject({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
-  v.strictObject({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
+  fields({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
+  fields({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
 ]);
 
 /** Without a version, the rollback restores the kept snapshot before the newest. */
@@ -253,37 +278,6 @@ export type ImpressionItem = v.InferOutput<typeof impression>;
 export type ConversionsBody = v.InferOutput<typeof conversionsBody>;
 export type PastItem = v.InferOutput<typeof pastLine>;
 export type ConversionItem = v.InferOutput<typeof rewarded> | v.InferOutput<typeof retracted>;
-
-interface Valid<Target extends string, Schema extends v.GenericSchema> {
-  readonly in: { [Part in Target]: v.InferInput<Schema> };
-  readonly out: { [Part in Target]: v.InferOutput<Schema> };
-}
-
-/** Validates a part of a request: 400 if its form is wrong, 422 if a value is out of range. */
-export function valid<Target extends "json" | "param" | "query", Schema extends v.GenericSchema>(
-  target: Target,
-  schema: Schema,
-): MiddlewareHandler<object, string, Valid<Target, Schema>> {
-  return validator(target, (value) => parsed(schema, value)) as MiddlewareHandler<object, string, Valid<Target, Schema>>;
-}
-
-/** @throws {Problem} 400 or 422, as `valid` does. */
-export function parsed<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
-  const result = v.safeParse(schema, value);
-  if (result.success) return result.output;
-  throw refused(result.issues);
-}
-
-function refused(issues: readonly v.BaseIssue<unknown>[]): Problem {
-  const errors = issues.slice(0, MOST_ERRORS).map((issue) => ({ path: brief(v.getDotPath(issue) ?? ""), message: brief(issue.message) }));
-  const status = issues.some(({ kind }) => kind === "schema") ? 400 : 422;
-  return new Problem(status, errors.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; "), errors);
-}
-
-/** Messages and paths repeat what the body holds, which may be long. */
-function brief(text: string): string {
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
-}
 
 function deeperThan(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== "object") return false;

@@ -6,7 +6,7 @@ import { pastLines } from "../../../worker/edge/log.ts";
 import { type Operation, operations } from "../../../worker/openapi/operations.ts";
 import { schemas } from "../../../worker/openapi/schemas.ts";
 import { Problem } from "../../../worker/protocol/problem.ts";
-import { parsed } from "../../../worker/protocol/schema.ts";
+import { parsed } from "../../../worker/protocol/validation.ts";
 
 // Reads hostile bodies as the worker does, and prints the heap that the worst took. Runs with `--expose-gc`, in a small heap.
 // Arguments: n and i. Of every n bodies, body i is read.

@@ -7,14 +7,8 @@ import { decide, type Served } from "../../../worker/domain/decision.ts";
 import { NO_KEYS } from "../../../worker/domain/join-key.ts";
 import { configureModel, featurizer, startModel } from "../../../worker/domain/model.ts";
 import { Problem } from "../../../worker/protocol/problem.ts";
-import {
-  type Action,
-  type Features,
-  impressionsBody,
-  type ModelBody,
-  parsed,
-  recommendationsBody,
-} from "../../../worker/protocol/schema.ts";
+import { type Action, type Features, impressionsBody, type ModelBody, recommendationsBody } from "../../../worker/protocol/schema.ts";
+import { parsed } from "../../../worker/protocol/validation.ts";
 
 // A stranger with a publishable key can make the worker read, encode and decide. A search over the extremes of the
 // schema asserts on counted work. Its CPU time has a wide margin, because other tests run beside it. With the variable ROUNDS the search

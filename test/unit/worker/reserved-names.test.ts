@@ -1,6 +1,7 @@
 import { encoder } from "afterclick";
 import { expect, it } from "vitest";
-import { actionsBody, impressionsBody, modelBody, parsed, recommendationsBody } from "../../../worker/protocol/schema.ts";
+import { actionsBody, impressionsBody, modelBody, recommendationsBody } from "../../../worker/protocol/schema.ts";
+import { parsed } from "../../../worker/protocol/validation.ts";
 
 // An object has these names already. A worker that dropped them would learn from other features than the SDK.
 const names = ["constructor", "prototype", "__proto__"];
