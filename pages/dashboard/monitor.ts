@@ -64,7 +64,7 @@ export class Monitor {
         this.problem = "";
       }
     } catch (error) {
-      this.refused = error instanceof Refusal && error.status === 401;
+      this.refused = error instanceof Refusal && (error.status === 401 || error.status === 403);
       if (!stale()) this.problem = `Not up to date: ${reasonOf(error)}. Retrying every ${REFRESH_MS / 1000} seconds.`;
     }
     this.#reading = false;

@@ -13,25 +13,28 @@ export const auth: Group = {
     const [id] = await target.recommend(model, { keys: ["visitor-7"] });
     const before = await target.stateOf(model);
     const description: Description = JSON.parse((await target.send("GET", "/openapi.json")).text);
-    let first: Answer | undefined;
-
-    const wrong = credentialsBeside(secretKey);
+    const nearly = keysBeside(secretKey);
     const attempts = routesOf(description).flatMap(({ method, path, keys, examples }): Attempt[] => {
       if (!keys.includes("secretKey")) return [];
       const to = filled(path, { model, id, key: "visitor-7" });
-      const pages = keys.includes("publishableKey");
-      const credentials = {
-        ...wrong,
-        ...(pages
-          ? { "a publishable key from another origin": { authorization: `Bearer ${publishableKey}`, origin: "https://evil.example" } }
-          : { "a publishable key": { authorization: `Bearer ${publishableKey}` } }),
-      };
-      return Object.entries(credentials).map(([what, headers]) => async () => {
-        const body = method === "GET" ? undefined : JSON.stringify(examples[0] ?? {});
-        const answer = await target.send(method, to, { headers, body });
-        first ??= answer;
-        stage.check(`${method} ${path} with ${what}`, refusal(answer, 401) ?? sameness(answer, first));
-      });
+      const body = method === "GET" ? undefined : JSON.stringify(examples[0] ?? {});
+      const send = (headers: Headers) => target.send(method, to, { headers, body });
+      const publishable = { authorization: `Bearer ${publishableKey}` };
+      const [what, forbidden] = keys.includes("publishableKey")
+        ? ["a publishable key from another origin", { ...publishable, origin: "https://evil.example" }]
+        : ["a publishable key", publishable];
+      let first: Answer | undefined;
+      return [
+        ...Object.entries(nearly).map(([what, key]) => async () => {
+          const answer = await send({ authorization: `Bearer ${key}` });
+          first ??= answer;
+          stage.check(`${method} ${path} with ${what}`, refusal(answer, 401) ?? sameness(answer, first));
+        }),
+        ...Object.entries(credentialsBeside(secretKey)).map(([what, headers]) => async () => {
+          stage.check(`${method} ${path} with ${what}`, refusal(await send(headers), 401));
+        }),
+        async () => stage.check(`${method} ${path} with ${what}`, refusal(await send(forbidden), 403)),
+      ];
     });
     return [
       ...attempts,
@@ -43,24 +46,31 @@ export const auth: Group = {
   },
 };
 
-/** Headers that are nearly the key's. */
-function credentialsBeside(key: string): Record<string, Record<string, string>> {
-  const sha256 = createHash("sha256").update(key).digest("hex");
+type Headers = Readonly<Record<string, string>>;
+
+/** Keys that are nearly the worker's. Their refusals must not differ. */
+function keysBeside(key: string): Readonly<Record<string, string>> {
+  return {
+    "another key": `sk_${randomBytes(24).toString("base64url")}`,
+    "the key without its end": key.slice(0, -1),
+    "the key and a character": `${key}a`,
+    "the key in capitals": key.toUpperCase(),
+    "the key's hash": createHash("sha256").update(key).digest("hex"),
+    "a name of every object": "constructor",
+    "8 kB of key": "k".repeat(8000),
+  };
+}
+
+/** Headers without a key. */
+function credentialsBeside(key: string): Readonly<Record<string, Headers>> {
   const texts: Record<string, string> = {
     "no key after the scheme": "Bearer",
     "an empty key": "Bearer ",
-    "another key": `Bearer sk_${randomBytes(24).toString("base64url")}`,
-    "the key without its end": `Bearer ${key.slice(0, -1)}`,
-    "the key and a character": `Bearer ${key}a`,
-    "the key in capitals": `Bearer ${key.toUpperCase()}`,
     "the key twice": `Bearer ${key} ${key}`,
     "two headers' values": `Bearer wrong, Bearer ${key}`,
-    "the key's hash": `Bearer ${sha256}`,
-    "the key's hash as it is configured": `Bearer sha256:${sha256}`,
+    "the key's hash as it is configured": `Bearer sha256:${createHash("sha256").update(key).digest("hex")}`,
     "the key without its scheme": key,
     "another scheme": `Basic ${Buffer.from(`${key}:`).toString("base64")}`,
-    "a name of every object": "Bearer constructor",
-    "8 kB of key": `Bearer ${"k".repeat(8000)}`,
     "characters that no key has": "Bearer \u00ff\u00fe\u00fd\u00fc",
   };
   return {

@@ -59,8 +59,8 @@ export const pageRights: Group = {
       refused("a page's restrictions of 5 kB", () => ask({ exclude: long }), 413),
       refused("half of a surrogate pair as a page's key", () => ask({ keys: ["\ud800"] }), 422),
       refused("a page's impression of two days ago", () => register([item({ shownAt: Date.now() - 48 * HOUR_MS })]), 422),
-      refused("a page's impression in a model that is not local", () => register([item()], plain), 401, 404),
-      refused("a published model that is not local", () => target.send("GET", `/v1/models/${plain}/published`, { key }), 401, 404),
+      refused("a page's impression in a model that is not local", () => register([item()], plain), 403, 404),
+      refused("a published model that is not local", () => target.send("GET", `/v1/models/${plain}/published`, { key }), 404),
       ...["no-such-model", "toString", "valueOf"].map((name) => refused(`a page and the model ${name}`, () => ask({}, name), 404)),
       state,
     ];

@@ -61,7 +61,7 @@ it("types a refusal by its status, with what is wrong", async () => {
   if (refused.ok) throw new Error("a publishable key may not read a model");
   const problem = await refused.json();
   expectTypeOf(problem.detail).toEqualTypeOf<string>();
-  expect([refused.status, problem.status, problem.title]).toEqual([401, 401, "Not authorised"]);
+  expect([refused.status, problem.status, problem.title]).toEqual([403, 403, "Not allowed"]);
 });
 
 it("does not compile what the worker would refuse", async () => {

@@ -60,7 +60,7 @@ it("is not given of a model that is not open to pages, nor are impressions taken
   expect((await published(model)).status).toBe(404);
   expect((await published("nobody")).status).toBe(404);
   const refused = await register(model, [{ id: "one", action: "mug", shownAt: Date.now() }]);
-  expect([refused.status, refused.body.title]).toEqual([401, "Not authorised"]);
+  expect([refused.status, refused.body.title]).toEqual([403, "Not allowed"]);
   expect((await call("GET", `/v1/models/${model}`)).body.counts.impressions).toBe(0);
 });
 

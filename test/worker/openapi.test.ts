@@ -119,6 +119,12 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
   async 401(route) {
     return ask(route, {}, undefined, { key: null, headers: { "webhook-signature": "v1,none" } });
   },
+  async 403(route, { key }) {
+    if (key === "secret") return ask(route, {}, undefined, { key: keys.publishable });
+    if (key === "publishable") return ask(route, {}, undefined, { key: keys.publishable, headers: { origin: "https://other.example" } });
+    const secrets = `${env.AFTERCLICK_WEBHOOK_SECRET} till=whsec_${btoa("another secret of the tests")}`;
+    return ask(route, {}, "{}", { headers: sign("till/1", "{}"), env: { AFTERCLICK_WEBHOOK_SECRET: secrets } });
+  },
   async 404(route, operation, story) {
     return ask(route, { model: "nobody" }, bodyOf(operation, story));
   },

@@ -168,7 +168,7 @@ it("lets the publishable key recommend, and nothing else", async () => {
     ["POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }]],
     ["GET", `/v1/impressions/${id}`],
   ] as const) {
-    expect((await call(method, path, body, publishable)).status).toBe(401);
+    expect((await call(method, path, body, publishable)).status).toBe(403);
   }
   expect(await describeModel(model)).toEqual(before);
 });

@@ -59,14 +59,14 @@ describe("keys", () => {
     expect(await (await post(SECRET)).text()).toBe("AFTERCLICK_SECRET_KEY");
     expect(await (await post(PUBLISHABLE)).text()).toBe("AFTERCLICK_PUBLISHABLE_KEY");
     expect(await (await getAdmin(SECRET)).text()).toBe("AFTERCLICK_SECRET_KEY");
-    expect((await getAdmin(PUBLISHABLE)).status).toBe(401);
+    expect((await getAdmin(PUBLISHABLE)).status).toBe(403);
   });
 
   it("all pass while they are rotated, and one that was dropped no longer does", async () => {
     const rotated = { AFTERCLICK_PUBLISHABLE_KEY: ` ${PUBLISHABLE}\n${OLD} `, AFTERCLICK_SECRET_KEY: `${SECRET} sk_second-of-the-tests` };
     for (const key of [PUBLISHABLE, OLD, SECRET, "sk_second-of-the-tests"]) expect((await post(key, rotated)).status).toBe(200);
     for (const key of [OLD, "sk_second-of-the-tests"]) expect((await post(key)).status).toBe(401);
-    expect((await getAdmin(OLD, rotated)).status).toBe(401);
+    expect((await getAdmin(OLD, rotated)).status).toBe(403);
     expect((await getAdmin("sk_second-of-the-tests", rotated)).status).toBe(200);
   });
 
@@ -80,23 +80,62 @@ describe("keys", () => {
     for (const key of [hash, `sha256:${hash}`, await sha256(hash)]) expect((await post(key, hashed)).status).toBe(401);
   });
 
-  it("refuse every cause with the same answer", async () => {
-    const refusals = [
-      await post(null),
-      await post(""),
-      await post(null, {}, { authorization: "Basic c2s6" }),
-      await post("a b"),
-      await post("wrong-key-of-the-tests"),
-      await post(SECRET.slice(0, -1)),
-      await post(`${SECRET}0`),
-      await post(SECRET.toUpperCase()),
-      await post(`${SECRET}%20${PUBLISHABLE}`),
-      await post(PUBLISHABLE, {}, { origin: "https://other.example" }),
-      await getAdmin(PUBLISHABLE),
+  const detailOf = async (response: Response) => (await response.json<{ detail: string }>()).detail;
+
+  it("refuse every unknown key with the same answer, however near it is", async () => {
+    const unknown = [
+      "wrong-key-of-the-tests",
+      SECRET.slice(0, -1),
+      `${SECRET}0`,
+      SECRET.toUpperCase(),
+      await sha256(SECRET),
+      "constructor",
     ];
-    const answers = await Promise.all(refusals.map(async (each) => [each.status, [...each.headers], await each.text()]));
-    for (const answer of answers) expect(answer).toEqual(answers[0]);
-    expect(answers[0][0]).toBe(401);
+    for (const ask of [post, getAdmin]) {
+      const refusals = await Promise.all(unknown.map((key) => ask(key)));
+      const answers = await Promise.all(refusals.map(async (each) => [each.status, [...each.headers], await each.text()]));
+      for (const answer of answers) expect(answer).toEqual(answers[0]);
+      expect(answers[0][0]).toBe(401);
+    }
+  });
+
+  it.each<[string, string | null, RegExp]>([
+    ["no header", null, /^expected the header Authorization: Bearer KEY, got none$/],
+    ["no key", "Bearer", /, got no key: is the variable empty that should hold it\?$/],
+    ["an empty key", "Bearer  ", /, got no key/],
+    ["another scheme", "Basic c2s6", /, got the scheme Basic$/],
+    ["the key alone", SECRET, /, got a value without the word Bearer$/],
+    ["a space", "Bearer a b", /a space, a quote or another character/],
+    ["quotes", `Bearer "${SECRET}"`, /a space, a quote or another character/],
+    ["two keys", `Bearer ${SECRET}%20${PUBLISHABLE}`, /a space, a quote or another character/],
+    ["the hash as it is configured", `Bearer sha256:${"0".repeat(64)}`, /^expected a key, got the hash of one/],
+    ["a webhook secret", "Bearer whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", /^expected the secret key, got a webhook secret/],
+    [
+      "a stranger's publishable key",
+      "Bearer pk_0000000000000000",
+      /got one that begins with pk_, as publishable keys do; it knows no such key/,
+    ],
+    [
+      "a stranger's key",
+      "Bearer wrong-key-of-the-tests",
+      /^expected the secret key of this worker; it knows no such key\. Compare AFTERCLICK_SECRET_KEY$/,
+    ],
+  ])("name what the caller can see, and repeat no key: %s", async (_, authorization, detail) => {
+    const refused = await app.request("https://worker.example/admin", { headers: authorization === null ? {} : { authorization } }, env);
+    expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    const text = await detailOf(refused);
+    expect(text).toMatch(detail);
+    expect(text).not.toMatch(/of-the-tests|MfKQ|0000/);
+  });
+
+  it("that are valid and of another kind, or from another origin, get 403 and the remedy", async () => {
+    const admin = await getAdmin(PUBLISHABLE);
+    expect([admin.status, await detailOf(admin)]).toEqual([403, expect.stringContaining("takes the secret key, got a publishable key")]);
+    const foreign = await post(PUBLISHABLE, {}, { origin: "https://other.example" });
+    expect([foreign.status, await detailOf(foreign)]).toEqual([
+      403,
+      expect.stringMatching(/https:\/\/other\.example .*AFTERCLICK_ALLOWED_ORIGINS/),
+    ]);
   });
 
   it("are all compared, in constant time, whichever fits", async () => {
@@ -210,18 +249,19 @@ describe("origins", () => {
     "null",
     "*",
     "",
-  ])("that are not listed get the same refusal and no header: %j", async (origin) => {
+  ])("that are not listed get 403 and no header: %j", async (origin) => {
     expect(corsHeaders(await preflight(origin))).toEqual([]);
     const response = await post(PUBLISHABLE, {}, { origin });
-    expect(response.status).toBe(401);
+    expect(response.status).toBe(403);
     expect(corsHeaders(response)).toEqual([]);
-    expect(await response.text()).toBe(await (await post("wrong-key-of-the-tests")).text());
+    const unknown = await post("wrong-key-of-the-tests", {}, { origin });
+    expect([unknown.status, await unknown.text()]).toEqual([401, await (await post("wrong-key-of-the-tests")).text()]);
   });
 
   it("do not matter to a secret key, nor does their absence to a publishable one", async () => {
     expect((await post(SECRET, {}, { origin: "https://other.example" })).status).toBe(200);
     expect((await post(PUBLISHABLE)).status).toBe(200);
-    expect((await post(PUBLISHABLE, { AFTERCLICK_ALLOWED_ORIGINS: undefined }, { origin: SHOP })).status).toBe(401);
+    expect((await post(PUBLISHABLE, { AFTERCLICK_ALLOWED_ORIGINS: undefined }, { origin: SHOP })).status).toBe(403);
   });
 
   it("include the worker's own, which needs no header", async () => {

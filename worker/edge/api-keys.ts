@@ -1,11 +1,12 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { bearerAuth } from "hono/bearer-auth";
+import { createMiddleware } from "hono/factory";
 import { remembered, valuesOf } from "../domain/secret.ts";
 import { type Environment, secret } from "../environment.ts";
-import { Problem } from "../protocol/problem.ts";
-import { allowsOrigin } from "./origin.ts";
+import { Problem, unauthorised } from "../protocol/problem.ts";
+import { allowsOrigin, foreignOrigin } from "./origin.ts";
 
-export type KeyName = "AFTERCLICK_SECRET_KEY" | "AFTERCLICK_PUBLISHABLE_KEY";
+const KEY_NAMES = ["AFTERCLICK_SECRET_KEY", "AFTERCLICK_PUBLISHABLE_KEY"] as const;
+export type KeyName = (typeof KEY_NAMES)[number];
 
 /** Context of a route behind `apiKeys`: the variable that holds the request's key. */
 export interface Keyed {
@@ -19,8 +20,10 @@ interface Keyring extends Readonly<Record<KeyName, readonly ArrayBuffer[]>> {
 }
 
 const HASHED = /^sha256:([0-9a-f]{64})$/i;
-/** At least 16 characters of a bearer token. */
-const PLAIN = /^(?=.{16})[\w.~+/-]+=*$/;
+/** A bearer token. */
+const TOKEN = /^[\w.~+/-]+=*$/;
+/** Fewer characters could be found by trying. */
+const LEAST_CHARACTERS = 16;
 
 const keyringOf = remembered(async (texts: string): Promise<Keyring> => {
   const [secrets, publishables] = texts.split("\0");
@@ -35,26 +38,50 @@ const keyringOf = remembered(async (texts: string): Promise<Keyring> => {
 /**
  * Accepts a request with a key of one of the named variables; with a publishable key only from an allowed origin.
  * All keys are compared, each in constant time.
+ *
+ * @throws {Problem} 401 if the header has no key of this worker, 403 if its key may not do this.
  */
 export function apiKeys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> {
-  return bearerAuth<Keyed>({
-    async verifyToken(token, c) {
-      for (const name of names) secret(c.env, name);
-      const { AFTERCLICK_SECRET_KEY = "", AFTERCLICK_PUBLISHABLE_KEY = "" } = c.env;
-      const keyring = await keyringOf(`${AFTERCLICK_SECRET_KEY}\0${AFTERCLICK_PUBLISHABLE_KEY}`);
-      const given = keyring.passed.get(token) ?? (await sha256(token));
-      let match: KeyName | undefined;
-      for (const name of names) {
-        for (const known of keyring[name]) {
-          if (crypto.subtle.timingSafeEqual(given, known)) match = name;
-        }
+  return createMiddleware<Keyed>(async (c, next) => {
+    const token = tokenOf(c.req.header("authorization"));
+    for (const name of names) secret(c.env, name);
+    const { AFTERCLICK_SECRET_KEY = "", AFTERCLICK_PUBLISHABLE_KEY = "" } = c.env;
+    const keyring = await keyringOf(`${AFTERCLICK_SECRET_KEY}\0${AFTERCLICK_PUBLISHABLE_KEY}`);
+    const given = keyring.passed.get(token) ?? (await sha256(token));
+    let match: KeyName | undefined;
+    for (const name of KEY_NAMES) {
+      for (const known of keyring[name]) {
+        if (crypto.subtle.timingSafeEqual(given, known)) match = name;
       }
-      if (!match || (match === "AFTERCLICK_PUBLISHABLE_KEY" && !allowsOrigin(c.req, c.env))) return false;
-      keyring.passed.set(token, given);
-      c.set("keyName", match);
-      return true;
-    },
+    }
+    if (!match) throw unauthorised(unknownKey(token, names));
+    keyring.passed.set(token, given);
+    if (!names.includes(match)) throw new Problem(403, "this call takes the secret key, got a publishable key: call it from your backend");
+    if (match === "AFTERCLICK_PUBLISHABLE_KEY" && !allowsOrigin(c.req, c.env)) throw foreignOrigin(c.req);
+    c.set("keyName", match);
+    await next();
   });
+}
+
+/** The key in the header. @throws {Problem} 401 with the form that was expected, and what is wrong with this one. */
+function tokenOf(header: string | undefined): string {
+  const expected = "expected the header Authorization: Bearer KEY";
+  if (header === undefined) throw unauthorised(`${expected}, got none`);
+  const bearer = /^bearer(?:\s+(.*))?$/i.exec(header);
+  if (!bearer) throw unauthorised(`${expected}, got ${/^basic\s/i.test(header) ? "the scheme Basic" : "a value without the word Bearer"}`);
+  const [, token] = bearer;
+  if (!token) throw unauthorised(`${expected}, got no key: is the variable empty that should hold it?`);
+  if (token.startsWith("sha256:")) throw unauthorised("expected a key, got the hash of one: send the key itself");
+  if (!TOKEN.test(token)) throw unauthorised("expected a key, got a text with a space, a quote or another character that no key has");
+  return token;
+}
+
+/** Why no key fits. It depends on the caller's own text alone, never on the stored keys. */
+function unknownKey(token: string, names: readonly KeyName[]): string {
+  const expected = names.length > 1 ? "a publishable or a secret key" : "the secret key";
+  if (token.startsWith("whsec_")) return `expected ${expected}, got a webhook secret, which signs webhooks and is never sent`;
+  const prefixed = names.length === 1 && token.startsWith("pk_") ? ", got one that begins with pk_, as publishable keys do" : "";
+  return `expected ${expected} of this worker${prefixed}; it knows no such key. Compare ${names.join(" and ")}`;
 }
 
 /** Whether the request came with a publishable key, as from a page. Follows `apiKeys`. */
@@ -73,7 +100,7 @@ async function digestsOf(name: KeyName, text: string): Promise<ArrayBuffer[]> {
   const digests = valuesOf(text).map((value) => {
     const hex = HASHED.exec(value)?.[1];
     if (hex) return Uint8Array.from({ length: 32 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16)).buffer;
-    if (PLAIN.test(value)) return sha256(value);
+    if (value.length >= LEAST_CHARACTERS && TOKEN.test(value)) return sha256(value);
     throw new Problem(500, `${name}: expected values of 16 or more letters, digits or -._~+/, or sha256: and 64 hex digits`);
   });
   return Promise.all(digests);

@@ -27,6 +27,10 @@ interface Delivery {
 /** A list of KV may be a minute old. An event that only KV has must be there this long before its bucket closes. */
 const LIST_LAG_MS = 120_000;
 
+const FORGED =
+  "data.impressionId: expected an id that this worker gave, unchanged; this one is cut, altered, of another worker, or older than a change " +
+  "of AFTERCLICK_TOKEN_KEY";
+
 /**
  * Takes the conversions of one verified webhook into KV and the learner. Returns one result for each.
  *
@@ -53,7 +57,7 @@ export async function takeConversions(env: Environment, name: string, body: Conv
       else if ("key" in item) deliveries.set(place, ofKey(env, item, outcome));
     }),
   );
-  if (!batch && results[0]?.status === "unknown") throw unauthorised();
+  if (!batch && results[0]?.status === "unknown") throw unauthorised(FORGED);
   await deliver(env, deliveries, results);
   const [first] = results;
   if (!batch && first.status === "refused") throw new Problem(422, first.detail ?? "the conversion was refused");

@@ -19,6 +19,12 @@ interface Sender {
   readonly key: CryptoKey;
 }
 
+const HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
+
+const UNVERIFIED =
+  "webhook-signature: no secret of this worker made it. The sender is unknown, or the id, the time or the raw body differs from what was " +
+  "signed: webhook-id.webhook-timestamp.body";
+
 const sendersOf = remembered((secret: string) => Promise.all(valuesOf(secret).map(importSender)));
 const encoder = new TextEncoder();
 
@@ -29,20 +35,18 @@ const encoder = new TextEncoder();
  * @param body reads the raw body. It is not called if the headers alone are wrong.
  * @returns the event's name, which a repeated message has too: `sender/webhook-id`, so that the ids of two senders cannot collide, or
  * the webhook-id alone if the secret has no sender.
- * @throws {Problem} 500 if a secret is malformed, 401 for every other cause.
+ * @throws {Problem} 500 if a secret is malformed, 403 if a sender uses the name of another, 401 for every other cause.
  */
 export async function verifyWebhook(secret: string, headers: Headers, body: () => Promise<ArrayBuffer>, now: number): Promise<string> {
   const senders = await sendersOf(secret);
   const id = headers.get("webhook-id") ?? "";
   const timestamp = headers.get("webhook-timestamp") ?? "";
-  // The id is printable ASCII, so that it fits the metadata in KV. Each second has one text.
-  if (!/^[!-~]{1,128}$/.test(id) || !/^[1-9]\d{0,11}$/.test(timestamp)) throw unauthorised();
-  if (Math.abs(now - Number(timestamp) * 1000) > TOLERANCE_MS) throw unauthorised();
+  checkHeaders(headers, id, timestamp, now);
 
   const texts = (headers.get("webhook-signature") ?? "").split(" ").slice(0, MAX_SIGNATURES);
   const signatures = texts.map((text) => encoder.encode(text)).filter(({ length }) => length === SIGNATURE_LENGTH);
   // Refused before the body is read.
-  if (signatures.length === 0) throw unauthorised();
+  if (signatures.length === 0) throw unauthorised("webhook-signature: expected v1, and the base64 of 32 bytes, got another form");
 
   const signed = concatenated(encoder.encode(`${id}.${timestamp}.`), new Uint8Array(await body()));
   let verified: Sender | undefined;
@@ -52,12 +56,39 @@ export async function verifyWebhook(secret: string, headers: Headers, body: () =
       if (crypto.subtle.timingSafeEqual(signature, expected)) verified ??= sender;
     }
   }
-  if (!verified) throw unauthorised();
+  if (!verified) throw unauthorised(UNVERIFIED);
   if (verified.name !== undefined) return `${verified.name}/${id}`;
   // A sender without a name must not use the prefix of a named one.
-  if (senders.some(({ name }) => name !== undefined && id.startsWith(`${name}/`))) throw unauthorised();
+  if (senders.some(({ name }) => name !== undefined && id.startsWith(`${name}/`))) {
+    throw new Problem(403, "webhook-id: begins with the name of another sender: choose an id without a slash");
+  }
   return id;
 }
+
+/** Checks what can be checked without the body. @throws {Problem} 401 naming the header. */
+function checkHeaders(headers: Headers, id: string, timestamp: string, now: number): void {
+  const missing = HEADERS.filter((name) => !headers.get(name));
+  if (missing.length > 0) {
+    const withKey = headers.has("authorization") ? "; this call takes a signature, not an API key" : "";
+    throw unauthorised(`expected a webhook signed with ${HEADERS.join(", ")}, got no ${missing.join(", no ")}${withKey}`);
+  }
+  // The id is printable ASCII, so that it fits the metadata in KV. Each second has one text.
+  if (!/^[!-~]{1,128}$/.test(id)) throw unauthorised("webhook-id: expected 1 to 128 printable ASCII characters without a space");
+  const at = Number(timestamp) * 1000;
+  if (!/^[1-9]\d{0,11}$/.test(timestamp)) {
+    throw unauthorised(
+      `webhook-timestamp: expected whole seconds since 1970, such as ${seconds(now)}${/^\d{13}$/.test(timestamp) ? ", got milliseconds" : ""}`,
+    );
+  }
+  if (Math.abs(now - at) <= TOLERANCE_MS) return;
+  throw unauthorised(
+    `webhook-timestamp: expected at most ${TOLERANCE_MS / 1000} seconds between both clocks, got ${timestamp} (${dateOf(at)}) while the ` +
+      `worker's clock says ${seconds(now)} (${dateOf(now)}): sign each attempt anew, and set the clock`,
+  );
+}
+
+const seconds = (ms: number): number => Math.floor(ms / 1000);
+const dateOf = (ms: number): string => new Date(ms).toISOString();
 
 /** The first secret, `whsec_` and base64, for signing. @throws {Problem} 500 if it is malformed. */
 export function signingSecret(env: Environment): string {

@@ -18,7 +18,7 @@ import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import type { Imported, Rollback } from "../protocol/answers.ts";
-import { Problem, unauthorised } from "../protocol/problem.ts";
+import { Problem } from "../protocol/problem.ts";
 import type { Action, Features, ModelBody } from "../protocol/schema.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
@@ -244,7 +244,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   ): Promise<Message.Answer<readonly Message.Registered[]>> {
     return answer(async () => {
       const { config, featurize, live, admission } = this.#known();
-      if (byPage && !config.local) throw unauthorised();
+      if (byPage && !config.local) {
+        throw new Problem(403, 'the model takes no impressions with a publishable key: put it with "local": true, or use the secret key');
+      }
       const policies = await live.start();
       const rows = rowsOf(items, { store: this.#store, config, featurize, policies, byPage }, this.#oldestOpen(Date.now()));
       if (byPage) this.#checkFree(items, rows);

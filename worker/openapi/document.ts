@@ -10,7 +10,8 @@ const story: Story = {
 
 const problems = {
   400: "The body is not JSON, or has another form.",
-  401: "The request needs a valid key or signature.",
+  401: "The key or the signature is missing, malformed, too old or unknown. The detail says which.",
+  403: "The key is valid and may not do this: it is of another kind, or its page has an origin that is not allowed.",
   404: "The model, impression or kept version does not exist.",
   409: "The model has learnt under another configuration, or has no kept snapshot.",
   413: "The body is too large.",

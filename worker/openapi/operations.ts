@@ -36,7 +36,7 @@ export interface Operation {
 
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * 24 * HOUR_MS;
-const ofModel = [401, 404, 422, 503] as const;
+const ofModel = [401, 403, 404, 422, 503] as const;
 const withBody = [400, 413] as const;
 const NDJSON = "application/x-ndjson";
 const model: Answer = { description: "The model.", schema: "Model" };
@@ -79,14 +79,14 @@ export const operations: Readonly<Record<string, Operation>> = {
       },
     }),
     answers: { 201: { description: "Created.", schema: "Model" }, 200: { description: "The model existed.", schema: "Model" } },
-    problems: [...withBody, 401, 409, 422, 503],
+    problems: [...withBody, 401, 403, 409, 422, 503],
   },
   "GET /v1/models": {
     id: "listModels",
     summary: "List the published models",
     key: "secret",
     answers: { 200: { description: "Models by name. A new one may be missing for a minute.", schema: "Models" } },
-    problems: [401],
+    problems: [401, 403],
   },
   "GET /v1/models/:model": {
     id: "describeModel",
@@ -162,21 +162,21 @@ export const operations: Readonly<Record<string, Operation>> = {
       returned: { type: "conversion.retracted", timestamp: now, data: { impressionId } },
     }),
     answers: { 202: { description: "Stored durably. One result for each conversion, in the same order.", schema: "Conversions" } },
-    problems: [...withBody, 401, 422, 503],
+    problems: [...withBody, 401, 403, 422, 503],
   },
   "GET /v1/impressions/:id": {
     id: "explainImpression",
     summary: "Explain an impression",
     key: "secret",
     answers: { 200: { description: "The impression.", schema: "Impression" } },
-    problems: [401, 404, 503],
+    problems: [401, 403, 404, 503],
   },
   "POST /v1/impressions/:id/activate": {
     id: "activateImpression",
     summary: "Mark a deferred impression as shown",
     key: "secret",
     answers: { 200: { description: "The impression counts from now on.", schema: "Activated" } },
-    problems: [401, 404, 503],
+    problems: [401, 403, 404, 503],
   },
   "DELETE /v1/impressions/:id": {
     id: "eraseImpression",
@@ -184,7 +184,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     description: "Deletes its stored data. Learnt sums keep its contribution.",
     key: "secret",
     answers: { 204: { description: "Erased." } },
-    problems: [401, 404, 503],
+    problems: [401, 403, 404, 503],
   },
   "DELETE /v1/models/:model/keys/:key": {
     id: "eraseKey",

@@ -1,5 +1,4 @@
 import type { Context } from "hono";
-import { HTTPException } from "hono/http-exception";
 
 const TITLES = {
   400: "Malformed request",
@@ -46,16 +45,11 @@ export function located(error: unknown, place: string): unknown {
   return error instanceof Problem ? new Problem(error.status, `${place}: ${error.message}`) : error;
 }
 
-// Every cause has the same refusal, so that the answer reveals nothing about keys.
-export const unauthorised = (): Problem => new Problem(401, "a valid key or signature is needed");
+/** @param detail what the caller can see itself. It never says how near a key or a signature was to a stored one. */
+export const unauthorised = (detail: string): Problem => new Problem(401, detail);
 
 function from(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof HTTPException) {
-    const { headers, status } = error.getResponse();
-    if (headers.has("WWW-Authenticate")) return unauthorised();
-    if (status === 400) return new Problem(400, "the body is not JSON");
-  }
   // Logs name and stack only, because a message may hold data of a caller.
   const [, ...frames] = error instanceof Error ? (error.stack ?? "").split("\n    at ") : [];
   console.error("unexpected", error instanceof Error ? error.name : typeof error, frames.slice(0, 5));

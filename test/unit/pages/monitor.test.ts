@@ -159,7 +159,7 @@ describe("a monitor", () => {
 
   it.each([
     [401, true],
-    [403, false],
+    [403, true],
     [500, false],
   ])("says by %d whether the key is refused: %s", async (status, refused) => {
     answer = () => Promise.reject(new Refusal(status, "in its own words"));

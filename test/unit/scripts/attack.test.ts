@@ -112,7 +112,8 @@ describe("a group", () => {
     const replyTo = (request: string, key: string) => {
       if (request === "GET /openapi.json") return reply(200, "json", description);
       if (key !== secrets.AFTERCLICK_SECRET_KEY && !leak(request, key)) {
-        return reply(401, "problem+json", JSON.stringify({ status: 401, title: "Not authorised", detail: "a valid key is needed" }));
+        const status = key === secrets.AFTERCLICK_PUBLISHABLE_KEY ? 403 : 401;
+        return reply(status, "problem+json", JSON.stringify({ status, title: "No", detail: "a valid key is needed" }));
       }
       return reply(200, "json", JSON.stringify({ actions: [{ impressionId: "id" }], digest: "d", counts: {}, incidents: {} }));
     };
@@ -138,7 +139,7 @@ describe("a group", () => {
   it("finds the one route that takes another key", async () => {
     const { board } = await attacked((request, key) => request === "GET /v1/models/auth/snapshot" && key.startsWith("pk_"));
     expect(board.breaches).toEqual([
-      expect.stringMatching(/^auth: GET \/v1\/models\/\{model\}\/snapshot with a publishable key: expected 401, got 200/),
+      expect.stringMatching(/^auth: GET \/v1\/models\/\{model\}\/snapshot with a publishable key: expected 403, got 200/),
     ]);
     expect(board.summary().ok).toBe(false);
   });
