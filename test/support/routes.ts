@@ -34,6 +34,15 @@ export const routes: Readonly<Record<string, Route>> = {
     parameters: ["model"],
     examples: { smallest: ["window"], shop: ["window", "encoder", "minimumShare", "defaultAction", "local"] },
   },
+  "PATCH /v1/models/:model": {
+    id: "changeModel",
+    key: secret,
+    body: "ModelPatch",
+    answers: { 200: "Model" },
+    problems: [400, 401, 403, 404, 409, 413, 422, 500, 503],
+    parameters: ["model"],
+    examples: { limits: ["limits", "minimumShare"] },
+  },
   "GET /v1/models": { id: "listModels", key: secret, answers: { 200: "Models" }, problems: [401, 403, 500], parameters: [] },
   "GET /v1/models/:model": {
     id: "describeModel",
@@ -50,6 +59,15 @@ export const routes: Readonly<Record<string, Route>> = {
     problems: [400, 401, 403, 404, 413, 422, 500, 503],
     parameters: ["model"],
     examples: { named: ["actions"] },
+  },
+  "PATCH /v1/models/:model/actions": {
+    id: "changeActions",
+    key: secret,
+    body: "ActionsBody",
+    answers: { 200: "Catalogue" },
+    problems: [400, 401, 403, 404, 413, 422, 500, 503],
+    parameters: ["model"],
+    examples: { cheaper: ["actions"] },
   },
   "POST /v1/models/:model/recommendations": {
     id: "recommend",

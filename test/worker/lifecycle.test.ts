@@ -5,7 +5,20 @@ import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import type { Learner } from "../../worker/learner/learner.ts";
 import type { Description } from "../../worker/rpc/message.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, stateOf, statusesOf } from "./client.ts";
+import {
+  call,
+  convert,
+  createModel,
+  describeModel,
+  HOUR_MS,
+  keep,
+  learnerOf,
+  type Reply,
+  recommend,
+  show,
+  stateOf,
+  statusesOf,
+} from "./client.ts";
 import { closing, DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { learners, lost } from "./fault.ts";
 import { expectConsistent, foldedDigest, logOf } from "./fold.ts";
@@ -64,6 +77,79 @@ it("goes by a changed configuration at once, at the edge as well", async () => {
   expect((await call("POST", `/v1/models/${model}/recommendations`, none)).status).toBe(201);
   await put({ defaultAction: null });
   expect((await call("POST", `/v1/models/${model}/recommendations`, none)).status).toBe(422);
+});
+
+describe("a change of some options", () => {
+  const patch = (model: string, body: object, options = {}) => call("PATCH", `/v1/models/${model}`, body, options);
+
+  it("keeps everything that it does not name, what was learnt too", async () => {
+    const model = await createModel({ holdout: 0.25, limits: { open: 7000, deferred: 3 } });
+    const [impressionId] = await show(model, {});
+    await convert({ impressionId, reward: 1 });
+    const { bytes: _, modelVersion: __, published: ___, kept: ____, ...before } = await describeModel(model);
+    const { status, body } = await patch(model, { limits: { open: 9000 }, defaultAction: "lamp" });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ ...before, limits: { ...before.limits, open: 9000 }, defaultAction: "lamp" });
+    expect(await logOf(model)).toContainEqual(expect.objectContaining({ type: "mark", mark: "configuration" }));
+  });
+
+  it("is the same as a PUT that names the same and the window", async () => {
+    const [one, other] = [await createModel(), await createModel()];
+    const change = { holdout: 0.1, serving: "edge", limits: { bytes: 5_000_000 } };
+    const described = ({ body: { model: _, generation: __, published: ___, bytes: ____, ...rest } }: Reply) => rest;
+    expect(described(await patch(one, change))).toEqual(
+      described(await call("PUT", `/v1/models/${other}`, { window: { ms: HOUR_MS }, ...change })),
+    );
+  });
+
+  it("changes nothing if it names nothing, or what is stored", async () => {
+    const model = await createModel();
+    const before = await describeModel(model);
+    for (const body of [{}, { window: before.window }, { policy: before.policy, seed: 0 }])
+      expect((await patch(model, body)).status).toBe(200);
+    expect(await describeModel(model)).toEqual(before);
+  });
+
+  it.each<[string, object, number, string]>([
+    ["another window", { window: { ms: 1 } }, 409, "window.ms: expected 3600000, got 1."],
+    ["an option of a new model", { seed: 7 }, 409, "seed: expected 0, got 7."],
+    ["a misspelt option", { hold_out: 0.1 }, 400, 'hold_out: there is no such field; did you mean "holdout"?'],
+    ["a value out of range", { holdout: 0.75 }, 422, "holdout: expected at most 0.5, got 0.75"],
+    ["no window", { window: null }, 400, "window: expected an object, got null"],
+  ])("refuses %s, and stays as it is", async (_, body, status, detail) => {
+    const model = await createModel();
+    const before = await describeModel(model);
+    expect(await patch(model, body)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } });
+    expect(await describeModel(model)).toEqual(before);
+  });
+
+  it("makes no model", async () => {
+    for (const body of [{}, { window: { ms: HOUR_MS } }]) expect((await patch("unmade", body)).status).toBe(404);
+    expect((await call("GET", "/v1/models/unmade")).status).toBe(404);
+  });
+});
+
+it("adds and replaces actions of a catalogue, and keeps the others at their places", async () => {
+  const model = await createModel();
+  const change = (actions: object[]) => call("PATCH", `/v1/models/${model}/actions`, { actions });
+  expect((await change([{ id: "mug", features: { colour: "red" } }, { id: "stove" }])).body).toEqual({ actions: 4 });
+  const stored = await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) =>
+    sql.exec<{ content: string }>("SELECT content FROM actions ORDER BY place").toArray(),
+  );
+  expect(stored.map(({ content }) => JSON.parse(content))).toEqual([
+    { id: "tent" },
+    { id: "mug", features: { colour: "red" } },
+    { id: "lamp" },
+    { id: "stove" },
+  ]);
+  expect((await logOf(model)).filter(({ mark }) => mark === "actions")).toHaveLength(2);
+  expect(await change([{ id: "cup" }, { id: "cup" }])).toMatchObject({ status: 422, body: { detail: "actions: expected each id once" } });
+  const many = Array.from({ length: 997 }, (_, n) => ({ id: `more-${n}` }));
+  expect(await change(many)).toMatchObject({ status: 422, body: { detail: "actions: expected at most 1000 in the catalogue, got 1001" } });
+  expect((await describeModel(model)).actions).toBe(4);
+  expect((await call("PATCH", "/v1/models/nobody/actions", { actions: [] })).status).toBe(404);
+  const misspelt = await call("POST", `/v1/models/${model}/recommendations`, { actions: [{ id: "tnt" }] });
+  expect(misspelt.body.detail).toBe('action tnt: has no features and is not in the catalogue; did you mean "tent"?');
 });
 
 describe("a model that was made under other defaults", () => {
@@ -169,20 +255,20 @@ describe("a model that was made under other defaults", () => {
 });
 
 it.each([
-  ["policy", { policy: "otf-lin-ucb" }],
-  ["options", { options: { exploration: 2 } }],
-  ["dimension", { encoder: { dimension: 32 } }],
-  ["window", { window: { ms: 2 * HOUR_MS } }],
-  ["reward", { reward: { min: 0, max: 2 } }],
-  ["seed", { seed: 1 }],
-  ["goals", { goals: { conversion: { weight: 1 } } }],
-  ["shadows", { shadows: [{ name: "other", policy: "otf-lin-ucb" }] }],
-])("keeps the %s that it has learnt under, and what is pending", async (_, change) => {
+  ["policy", { policy: "otf-lin-ucb" }, 'policy: expected "delay-lin-ts", got "otf-lin-ucb".'],
+  ["options", { options: { exploration: 2 } }, "options.exploration: expected 0.22, got 2."],
+  ["dimension", { encoder: { dimension: 32 } }, "encoder.dimension: expected 256, got 32."],
+  ["window", { window: { ms: 2 * HOUR_MS } }, "window.ms: expected 3600000, got 7200000."],
+  ["reward", { reward: { min: 0, max: 2 } }, "reward.max: expected 1, got 2."],
+  ["seed", { seed: 1 }, "seed: expected 0, got 1."],
+  ["goals", { goals: { conversion: { weight: 1 } } }, 'goals: expected null, got {"conversion":{"weight":1}}.'],
+  ["shadows", { shadows: [{ name: "other", policy: "otf-lin-ucb" }] }, 'shadows.0: expected none, got {"name":"other",'],
+])("keeps the %s that it has learnt under, and what is pending", async (_, change, difference) => {
   const model = await createModel();
   const [impressionId] = await show(model, {});
   const before = await describeModel(model);
   const refused = await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner", ...change });
-  expect(refused).toMatchObject({ status: 409, body: { title: "Conflict" } });
+  expect(refused).toMatchObject({ status: 409, body: { title: "Conflict", detail: expect.stringContaining(difference) } });
   expect(await describeModel(model)).toEqual(before);
   expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
   expect((await describeModel(model)).counts).toMatchObject({ converted: 1, pending: 0 });

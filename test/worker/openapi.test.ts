@@ -130,7 +130,7 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
   },
   async 409(route) {
     const model = await createModel();
-    if (route === "PUT /v1/models/:model") return ask(route, { model }, { window: { ms: WEEK_MS } });
+    if (/^(PUT|PATCH) /.test(route)) return ask(route, { model }, { window: { ms: WEEK_MS } });
     await runInDurableObject(learnerOf(model), (_, { storage }) => void storage.sql.exec("DELETE FROM snapshots"));
     return ask(route, { model }, {});
   },
@@ -190,6 +190,7 @@ it("gives answers the types that the worker gives them", () => {
   type Model = Client["models"][":model"];
   expectTypeOf<Given<Client["models"]["$get"]>>().toEqualTypeOf<Described<"Models">>();
   expectTypeOf<Given<Model["$put"]>>().toEqualTypeOf<Described<"Model">>();
+  expectTypeOf<Given<Model["$patch"]>>().toEqualTypeOf<Described<"Model">>();
   expectTypeOf<Given<Model["$get"]>>().toEqualTypeOf<Described<"Model">>();
   expectTypeOf<Given<Model["reset"]["$post"]>>().toEqualTypeOf<Described<"Model">>();
   expectTypeOf<Given<Model["rollback"]["$post"]>>().toEqualTypeOf<Described<"Rollback">>();

@@ -262,3 +262,25 @@ it("states in a log what it told its policy, so that a log that is read by these
   await report(impressionId, [["review", 0.7, 9]], START);
   expect(await logOf(model)).toContainEqual(expect.objectContaining({ type: "conversion", reward: 2867 / 4096, status: "applied" }));
 });
+
+it("says how a reward was rounded, for every status that stores it", async () => {
+  const model = await createModel({ goals: { order: { weight: 1 } } });
+  const [impressionId] = await show(model, {});
+  const rounding = async (reward: number, id: string) =>
+    (await convert({ impressionId, goal: "order", reward }, { id, timestamp: START })).body.conversions;
+  const rounded = { from: 0.7, to: 2867 / 4096 };
+  expect(await rounding(0.7, "msg_rounding")).toEqual([{ impressionId, status: "applied", rounded }]);
+  expect(await rounding(0.7, "msg_rounding")).toEqual([{ impressionId, status: "duplicate", rounded }]);
+  expect(await rounding(0.0001, "msg_tiny")).toEqual([{ impressionId, status: "applied", rounded: { from: 0.0001, to: 0 } }]);
+  expect(await rounding(0.75, "msg_exact")).toEqual([{ impressionId, status: "applied" }]);
+  const items = [
+    { impressionId, goal: "order", reward: 1.1 },
+    { impressionId, goal: "ordr", reward: 0.5 },
+    { model, key: "k", goal: "order", reward: 0.1 },
+  ];
+  expect((await convert(items, { timestamp: START })).body.conversions).toEqual([
+    { impressionId, status: "refused", detail: "reward: expected a number between 0 and 1, got 1.1" },
+    { impressionId, status: "refused", detail: 'goal: expected one of order, got ordr; did you mean "order"?' },
+    { key: "k", status: "orphan", rounded: { from: 0.1, to: 409 / 4096 } },
+  ]);
+});

@@ -1,5 +1,6 @@
+import { didYouMean } from "../protocol/nearest.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Action } from "../protocol/schema.ts";
+import { type Action, MOST_ACTIONS } from "../protocol/schema.ts";
 
 /** The candidates of a request. */
 export interface Candidates {
@@ -32,7 +33,10 @@ export class Catalogue {
   find(action: Action): Action {
     if (action.features !== undefined || this.size === 0) return action;
     const place = this.#places.get(action.id);
-    if (place === undefined) throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue`);
+    if (place === undefined) {
+      const meant = didYouMean(action.id, this.#places.keys());
+      throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue${meant}`);
+    }
     return this.actions[place];
   }
 
@@ -44,6 +48,18 @@ export class Catalogue {
   named(id: string): Action {
     const place = this.#places.get(id);
     return place === undefined ? { id } : this.actions[place];
+  }
+
+  /**
+   * All actions with these added, each at the place of an earlier one with its id or at the end.
+   * @throws {Problem} 422 if an id comes twice, or there would be too many.
+   */
+  with(changed: readonly Action[]): Action[] {
+    placesOf(changed);
+    const actions = new Map([...this.actions, ...changed].map((action) => [action.id, action]));
+    if (actions.size > MOST_ACTIONS)
+      throw new Problem(422, `actions: expected at most ${MOST_ACTIONS} in the catalogue, got ${actions.size}`);
+    return Array.from(actions.values());
   }
 
   /** The given actions, or the whole catalogue, without the excluded ones. There may be none. */

@@ -1,12 +1,13 @@
 import { type Encoder, type EncoderOptions, encoder, type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
 import { type Featurizer, featurizer as featurizerOf } from "../../publication/featurizer.ts";
+import { didYouMean } from "../protocol/nearest.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import { DEFAULTS, DEFAULTS_VERSION, DELAY_AWARE, learningDefaults } from "./defaults.ts";
 import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
-import { withStored } from "./reconfiguration.ts";
+import { differences, differencesText, withStored } from "./reconfiguration.ts";
 
 /** The part of a configuration that learnt state depends on. Changing it needs a reset. */
 export interface LearntConfig {
@@ -80,22 +81,30 @@ export async function configureModel(body: ModelBody): Promise<ModelConfig> {
   return served({ ...modelConfig(body), defaults: DEFAULTS_VERSION }, body.serving);
 }
 
+/** The learnt state would not be valid under a configuration that was asked for. */
+export interface Conflict {
+  /** Which options differ, with both values. */
+  readonly conflict: string;
+}
+
 /**
- * The configuration of a model after a change. What the body leaves out keeps its stored value. Undefined if the learnt state would not
+ * The configuration of a model after a change. What the body leaves out keeps its stored value. A conflict if the learnt state would not
  * be valid under it.
  * @throws {Problem} as `configureModel`.
  */
-export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Promise<ModelConfig | undefined> {
-  const config = completed(body, stored);
+export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Promise<ModelConfig | Conflict> {
+  const [before, after] = [{ window: stored.window }, body].map((each) => withStored(each, stored));
+  const config = completed(after, body);
   // Both go through the same defaults, so that options which the SDK has added since are the same.
-  if (!config || !learnsAlike(config, modelConfig(withStored({ window: stored.window }, stored)))) return undefined;
+  const found = config ? differences(learnt(modelConfig(before)), learnt(config)) : differences(learnt(before), learnt(after));
+  if (!config || found.length > 0) return { conflict: differencesText(found) };
   return served({ ...config, ...learnt(stored), defaults: stored.defaults }, body.serving ?? stored.serving);
 }
 
 /** Undefined if the body is right by itself, and does not fit what is stored. */
-function completed(body: ModelBody, stored: ModelConfig): ModelConfig | undefined {
+function completed(withStored: ModelBody, body: ModelBody): ModelConfig | undefined {
   try {
-    return modelConfig(withStored(body, stored));
+    return modelConfig(withStored);
   } catch {
     modelConfig(body);
     return undefined;
@@ -167,9 +176,16 @@ function delayOptions({ id }: PolicyFactory<object>, encoderOptions: EncoderOpti
   return encoderOptions && DELAY_AWARE.includes(id) ? { delayComponents: 1 + 2 * Object.keys(encoderOptions.numeric ?? {}).length } : {};
 }
 
+const meantPolicy = (id: string): string =>
+  didYouMean(
+    id,
+    policies.map(({ id }) => id),
+  );
+
 function factoryOf(id: string): PolicyFactory<object> {
   const factory = policies.find((each) => each.id === id) as PolicyFactory<object> | undefined;
-  if (!factory) throw new Problem(422, `policy: expected one of ${policies.map(({ id }) => id).join(", ")}`);
+  if (!factory)
+    throw new Problem(422, `policy: expected one of ${policies.map(({ id }) => id).join(", ")}, got ${id.slice(0, 64)}${meantPolicy(id)}`);
   return factory;
 }
 
@@ -219,25 +235,17 @@ function takesFeatures(factory: PolicyFactory<object>, options: object): boolean
 
 /** Whether learnt state of one configuration is valid under the other. */
 export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
-  return canonical(learnt(a)) === canonical(learnt(b));
+  return differences(learnt(a), learnt(b)).length === 0;
 }
 
-function learnt({ policy, options, window, reward, encoder, seed, goals, shadows }: ModelConfig): LearntConfig {
+function learnt<Config extends Partial<Record<keyof LearntConfig, unknown>>>(config: Config): Pick<Config, keyof LearntConfig> {
+  const { policy, options, window, reward, encoder, seed, goals, shadows } = config;
   return { policy, options, window, reward, encoder, seed, goals, shadows };
 }
 
 /** Whether two configurations are equal, in whichever order their names come. */
 export function isSame(a: ModelConfig, b: ModelConfig): boolean {
-  return canonical(a) === canonical(b);
-}
-
-/** JSON with sorted keys, so that equal configurations have equal texts. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner) =>
-    inner !== null && typeof inner === "object" && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
+  return differences(a, b).length === 0;
 }
 
 /** Starts the policies of a model without any learnt state: the served one first, then its shadows. */

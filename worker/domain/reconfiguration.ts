@@ -40,6 +40,43 @@ function merged(stored: object = {}, sent: object = {}): Record<string, unknown>
   return fields;
 }
 
+/** A value that two configurations do not share. */
+export interface Difference {
+  /** Names of the fields that lead to it, with dots between. */
+  readonly path: string;
+  readonly stored: unknown;
+  readonly asked: unknown;
+}
+
+/** The innermost fields in which two values differ. The order of names has no meaning. */
+export function differences(stored: unknown, asked: unknown, path = ""): Difference[] {
+  if (isContainer(stored) && isContainer(asked) && Array.isArray(stored) === Array.isArray(asked)) {
+    const names = new Set([...Object.keys(stored), ...Object.keys(asked)]);
+    return Array.from(names).flatMap((name) => differences(stored[name], asked[name], path ? `${path}.${name}` : name));
+  }
+  return stored === asked ? [] : [{ path, stored, asked }];
+}
+
+/** Most differences that a refusal names, and most characters of each value. */
+const MOST_NAMED = 5;
+const MOST_SHOWN = 80;
+
+/** Says which options differ, with both values. Options of two policies mean different things, so another policy is named alone. */
+export function differencesText(found: readonly Difference[]): string {
+  const policy = found.filter(({ path }) => path === "policy");
+  const named = (policy.length > 0 ? policy : found).slice(0, MOST_NAMED);
+  return named.map(({ path, stored, asked }) => `${path}: expected ${shown(stored)}, got ${shown(asked)}`).join("; ");
+}
+
+function shown(value: unknown): string {
+  const text = value === undefined ? "none" : JSON.stringify(value);
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
+}
+
+function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

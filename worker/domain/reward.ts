@@ -11,6 +11,9 @@ export interface ResolvedReward {
   readonly converted: boolean;
 }
 
+/** A reward as it counts: rounded towards zero to a multiple of 2^-12, so that sums are exact. */
+export const roundedReward = (reward: number): number => toDyadic(reward);
+
 /** The conversions whose status makes them count. */
 export function counting<Conversion extends { readonly status: ConversionStatus }>(conversions: readonly Conversion[]): Conversion[] {
   return conversions.filter(({ status }) => status === "applied" || status === "conflict");

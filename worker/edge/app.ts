@@ -21,6 +21,7 @@ import {
   type ModelBody,
   modelBody,
   modelParameter,
+  modelPatch,
   recommendationsBody,
   resetBody,
   rollbackBody,
@@ -108,6 +109,13 @@ export function createApp() {
       await edge.renew(c.env, model);
       return c.json(await describe(c.env, model), created ? 201 : 200);
     })
+    .patch("/v1/models/:model", secretKey, model, valid("json", modelPatch), async (c) => {
+      const { model } = c.req.valid("param");
+      const body = c.req.valid("json");
+      await learner(c.env, model, (stub) => stub.reconfigure(body));
+      await edge.renew(c.env, model);
+      return c.json(await describe(c.env, model), 200);
+    })
     .get("/v1/models/:model", secretKey, model, async (c) => {
       return c.json(await describe(c.env, c.req.valid("param").model), 200);
     })
@@ -149,6 +157,12 @@ export function createApp() {
     .put("/v1/models/:model/actions", secretKey, model, valid("json", actionsBody), async (c) => {
       const { model } = c.req.valid("param");
       const counted = await learner(c.env, model, (stub) => stub.setActions(c.req.valid("json")));
+      await edge.renew(c.env, model);
+      return c.json(counted, 200);
+    })
+    .patch("/v1/models/:model/actions", secretKey, model, valid("json", actionsBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const counted = await learner(c.env, model, (stub) => stub.changeActions(c.req.valid("json")));
       await edge.renew(c.env, model);
       return c.json(counted, 200);
     })

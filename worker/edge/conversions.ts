@@ -1,6 +1,7 @@
 import { closesAt } from "../domain/bucket.ts";
 import type { ConversionEvent, KeyedEvent, Outcome } from "../domain/event.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
+import { roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf, type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, graceMs, secret } from "../environment.ts";
@@ -13,7 +14,12 @@ import { learner } from "./learner-client.ts";
 /** Result of a conversion: the learner's, or `accepted` if only KV took it. */
 type Result = Pick<Intake, "detail"> & { readonly status: Intake["status"] | "accepted" };
 
-export type ConversionResult = Result & ({ readonly impressionId: string } | { readonly key: string });
+/** The reward that was sent and the one that counts, if they differ. */
+interface Rounding {
+  readonly rounded?: { readonly from: number; readonly to: number };
+}
+
+export type ConversionResult = Result & Rounding & ({ readonly impressionId: string } | { readonly key: string });
 
 interface Delivery {
   readonly model: string;
@@ -61,11 +67,21 @@ export async function takeConversions(env: Environment, name: string, body: Conv
   await deliver(env, deliveries, results);
   const [first] = results;
   if (!batch && first.status === "refused") throw new Problem(422, first.detail ?? "the conversion was refused");
-  return items.map((item, place) => ({ ...("key" in item ? { key: item.key } : { impressionId: item.impressionId }), ...results[place] }));
+  return items.map((item, place) => {
+    const result = { ...results[place], ...roundingOf(item, results[place]) };
+    return "key" in item ? { key: item.key, ...result } : { impressionId: item.impressionId, ...result };
+  });
 }
 
 function outcomeOf(item: ConversionItem, at: number, event: string): Outcome {
   return { goal: item.goal, event, reward: "reward" in item ? item.reward : null, at };
+}
+
+/** How the learner rounds a reward that it stores. It never clips one: a reward outside the range is refused. */
+function roundingOf(item: ConversionItem, { status }: Result): Rounding {
+  if (!("reward" in item) || status === "refused" || status === "unknown") return {};
+  const to = roundedReward(item.reward);
+  return to === item.reward ? {} : { rounded: { from: item.reward, to } };
 }
 
 function untimely(token: TokenContent | null | undefined, at: number, now: number): string | undefined {

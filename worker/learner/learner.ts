@@ -19,7 +19,7 @@ import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import type { Imported, Rollback } from "../protocol/answers.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Action, Features, ModelBody } from "../protocol/schema.ts";
+import type { Action, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import type { LogRow } from "../rpc/log-row.ts";
@@ -69,10 +69,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const config = await (stored ? reconfigureModel(body, stored) : configureModel(body));
       // Another call has changed it meanwhile.
       if (this.#store.configuration !== configuration) return unwrapped(await this.configure(name, body));
-      if (!config) {
+      if ("conflict" in config) {
         throw new Problem(
           409,
-          `model ${name} has learnt under another configuration; POST it to /v1/models/${name}/reset to begin from scratch`,
+          `model ${name} has learnt under another configuration: ${config.conflict}. Send the old value, or POST the new configuration to ` +
+            `/v1/models/${name}/reset, which forgets what was learnt`,
         );
       }
       if (stored && isSame(stored, config)) return { created: false };
@@ -81,6 +82,14 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       else this.#store.create(name, config, now, bucketAt(now - config.window.ms - graceMs(this.env), config.window.ms));
       await this.#upkeep.publishNow();
       return { created: !stored };
+    });
+  }
+
+  reconfigure(body: ModelPatch): Promise<Message.Answer<null>> {
+    return answer(async () => {
+      if (!this.#store.exists) throw unknownModel();
+      unwrapped(await this.configure(this.#store.name, { window: this.#store.config.window, ...body }));
+      return null;
     });
   }
 
@@ -176,6 +185,13 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       });
       await this.#upkeep.publishNow();
       return { actions: catalogue.size };
+    });
+  }
+
+  changeActions(changed: readonly Action[]): Promise<Message.Answer<{ readonly actions: number }>> {
+    return answer(async () => {
+      if (!this.#store.exists) throw unknownModel();
+      return unwrapped(await this.setActions(this.#store.catalogue.with(changed)));
     });
   }
 

@@ -4,6 +4,7 @@ import type { ConversionEvent, Outcome } from "../domain/event.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { counting, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/token.ts";
+import { didYouMean } from "../protocol/nearest.ts";
 import type { Joining } from "./store/conversion-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
@@ -73,7 +74,10 @@ export function joinOrphans(store: LearnerStore, impression: Joining, rules: Rul
 
 /** Why the model refuses a conversion; undefined if it does not. */
 export function refusal({ reward, goal }: Outcome, { reward: range, goals }: Rules): string | undefined {
-  if (goals && !Object.hasOwn(goals, goal)) return `goal: expected one of ${Object.keys(goals).join(", ")}, got ${goal}`;
+  if (goals && !Object.hasOwn(goals, goal)) {
+    const names = Object.keys(goals);
+    return `goal: expected one of ${names.join(", ")}, got ${goal}${didYouMean(goal, names)}`;
+  }
   if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;
   return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}`;
 }

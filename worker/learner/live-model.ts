@@ -1,5 +1,4 @@
 import type { Policy } from "afterclick";
-import { toDyadic } from "../../publication/featurizer.ts";
 import { bucketAt } from "../domain/bucket.ts";
 import { isGaussianProcess } from "../domain/capacity.ts";
 import type { ConversionStatus, RewardChange } from "../domain/conversion.ts";
@@ -9,6 +8,7 @@ import { counted } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
+import { roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { Problem } from "../protocol/problem.ts";
@@ -301,9 +301,8 @@ export class LiveModel {
   }
 }
 
-/** Rounds the reward to a multiple of 2^-12, so that sums are exact. */
 function rounded<Event extends ConversionEvent | KeyedEvent>(event: Event): Event {
-  return { ...event, reward: event.reward === null ? null : toDyadic(event.reward) };
+  return { ...event, reward: event.reward === null ? null : roundedReward(event.reward) };
 }
 
 const OF_PAGES =

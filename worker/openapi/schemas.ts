@@ -9,6 +9,7 @@ import {
   impressionsBody,
   type ModelBody,
   modelBody,
+  modelPatch,
   pastLine,
   recommendationsBody,
   resetBody,
@@ -26,6 +27,7 @@ export const schemas = {
   Features: features,
   Action: action,
   ModelBody: modelBody,
+  ModelPatch: modelPatch,
   ResetBody: resetBody,
   RollbackBody: rollbackBody,
   ActionsBody: actionsBody,
@@ -98,8 +100,8 @@ function referenceOrSchema(schema: v.GenericSchema): JsonSchema {
 /** The description's schemas by name. */
 export function components(): Record<string, JsonSchema> {
   const converted = Object.entries(schemas).map(([name, schema]) => [name, jsonSchemaOf(schema)] as const);
-  const { Timestamp: _, ModelBody, ...others } = Object.fromEntries(converted) as Record<SchemaName, JsonSchema>;
-  return { Timestamp: timestamp, ModelBody: described(ModelBody), ...others };
+  const { Timestamp: _, ModelBody, ModelPatch, ...others } = Object.fromEntries(converted) as Record<SchemaName, JsonSchema>;
+  return { Timestamp: timestamp, ModelBody: described(ModelBody), ModelPatch: described(ModelPatch), ...others };
 }
 
 /** Stated by hand, because the converter stops at the transformation of the pipe. */

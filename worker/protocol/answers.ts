@@ -224,6 +224,14 @@ export const activated = v.strictObject({ impressionId, status: v.picklist(["act
 const became = {
   status: v.picklist(["applied", "accepted", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"]),
   detail: v.optional(v.string()),
+  rounded: v.optional(
+    v.pipe(
+      v.strictObject({ from: number, to: number }),
+      v.description(
+        "The reward that was sent, and the one that counts: rounded towards zero to a multiple of 1/4096. Absent if both are equal.",
+      ),
+    ),
+  ),
 };
 export const conversions = v.strictObject({
   conversions: v.array(v.union([v.strictObject({ impressionId: v.string(), ...became }), v.strictObject({ key: v.string(), ...became })])),

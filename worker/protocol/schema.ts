@@ -118,7 +118,9 @@ const feature = v.lazy((input: unknown) => {
 });
 export const features = listOr(list(finite, 4096), record(text(64), feature, 256));
 export const action = strictObject({ id: actionId, features: v.optional(features) });
-const actions = list(action, 1000);
+/** Most actions of a request, and of a catalogue. */
+export const MOST_ACTIONS = 1000;
+const actions = list(action, MOST_ACTIONS);
 /** An action by its id, or with features. */
 const anyAction = v.lazy((input: unknown): typeof actionId | typeof action => (typeof input === "string" ? actionId : action));
 /** The SDK checks the content. */
@@ -133,10 +135,10 @@ const share = (most: number) => v.pipe(v.number(), v.minValue(0), v.maxValue(mos
 const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(least), v.maxValue(most));
 const goal = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, "expected 1 to 64 letters, digits or . : - _"));
 
-export const modelBody = strictObject({
+const window = strictObject({ ms: wholeNumber(1, YEAR_MS) });
+const modelOptions = {
   policy: v.optional(text(64)),
   options: v.optional(options),
-  window: strictObject({ ms: wholeNumber(1, YEAR_MS) }),
   reward: v.optional(strictObject({ min: finite, max: finite })),
   serving: v.optional(v.picklist(["edge", "learner"])),
   encoder: v.optional(options),
@@ -164,7 +166,10 @@ export const modelBody = strictObject({
   pageLimit: v.optional(wholeNumber(1, 100)),
   pageShare: v.optional(share(1)),
   featureNorm: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(1e6))),
-});
+};
+export const modelBody = strictObject({ window, ...modelOptions });
+/** A change of a model that exists, so even the window may be left out. */
+export const modelPatch = strictObject({ window: v.optional(window), ...modelOptions });
 
 /** A list of actions, or an object with one. */
 export const actionsBody = v.pipe(
@@ -273,6 +278,7 @@ export const pastLine = v.variant("type", [
 export type Features = v.InferOutput<typeof features>;
 export type Action = v.InferOutput<typeof action>;
 export type ModelBody = v.InferOutput<typeof modelBody>;
+export type ModelPatch = v.InferOutput<typeof modelPatch>;
 export type RecommendationsBody = v.InferOutput<typeof recommendationsBody>;
 export type ImpressionItem = v.InferOutput<typeof impression>;
 export type ConversionsBody = v.InferOutput<typeof conversionsBody>;

@@ -2,7 +2,7 @@ import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { KeyHashes } from "../domain/join-key.ts";
 import type { Edition } from "../domain/publication.ts";
 import type { Imported, Rollback } from "../protocol/answers.ts";
-import type { Action, Features, ModelBody } from "../protocol/schema.ts";
+import type { Action, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type { LogRow } from "./log-row.ts";
 import type * as Message from "./message.ts";
 
@@ -12,6 +12,8 @@ type Answered<T> = Promise<Message.Answer<T>>;
 export interface LearnerRpc extends Rpc.DurableObjectBranded {
   /** Creates the model, or changes the part of its configuration that learnt state does not depend on. Else 409. */
   configure(name: string, body: ModelBody): Answered<{ readonly created: boolean }>;
+  /** Changes the part of the configuration of an existing model that the body names. Else 404 or 409. */
+  reconfigure(body: ModelPatch): Answered<null>;
   /** Starts a new generation without learnt state. Without a body the configuration stays. */
   reset(body: ModelBody | null): Answered<null>;
   /** Restores a kept snapshot; by default the one before the newest. */
@@ -24,6 +26,8 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   metrics(): Answered<Message.Measurement>;
   /** Replaces the catalogue. */
   setActions(actions: readonly Action[]): Answered<{ readonly actions: number }>;
+  /** Adds or replaces actions of the catalogue. */
+  changeActions(actions: readonly Action[]): Answered<{ readonly actions: number }>;
   /** Decides, and registers each shown action as an impression. */
   recommend(request: Message.RecommendRequest): Answered<Message.Recommendation>;
   /**

@@ -137,7 +137,7 @@ it("refuses an answer with something unknown in it", () => {
 
 it("is complete in docs/api.md: every route and every option of a model", async () => {
   const page = await readFile("docs/api.md", "utf8");
-  const routes = Array.from(page.matchAll(/^\| `((?:GET|PUT|POST|DELETE)[^`|]*)`/gm), ([, route]) => route);
+  const routes = Array.from(page.matchAll(/^\| `((?:GET|PUT|PATCH|POST|DELETE)[^`|]*)`/gm), ([, route]) => route);
   expect(new Set(routes.flatMap(expanded))).toEqual(new Set(Object.keys(operations)));
   const [, table] = /^\| option \|[^\n]*\n([\s\S]*?)\n\n/m.exec(page) ?? [];
   const options = Array.from(table.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm), ([, names]) => names.match(/\w+/g) ?? []);
