@@ -7,6 +7,8 @@ import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./w
 
 const DEFAULT_PORT = 8787;
 const STATE = ".wrangler/state";
+/** A worker that is not on this machine ignores these entries. */
+const LOCAL_ORIGINS = "http://localhost:* http://127.0.0.1:* http://[::1]:*";
 
 const USAGE = `Starts the worker on this machine with a demonstration shop, and prints the URLs of its pages. Ctrl-C stops it.
 
@@ -20,7 +22,7 @@ The worker keeps its state in ${STATE}. Remove this folder to start from nothing
 /** Takes secrets from the environment, then from the last run, and generates the rest. */
 async function prepareSecrets(): Promise<Record<string, string>> {
   const stored = await readDevVars();
-  const fresh: Record<string, string> = { ...freshSecrets(), AFTERCLICK_DEMO: "true" };
+  const fresh: Record<string, string> = { ...freshSecrets(), AFTERCLICK_DEMO: "true", AFTERCLICK_ALLOWED_ORIGINS: LOCAL_ORIGINS };
   const needed = Object.entries(fresh).map(([name, value]) => [name, process.env[name] || stored[name] || value]);
   const vars = { ...stored, ...Object.fromEntries(needed) };
   await writeDevVars(vars);

@@ -299,6 +299,54 @@ describe("origins", () => {
   });
 });
 
+describe("pages of the developer's own machine", () => {
+  const listed = { AFTERCLICK_ALLOWED_ORIGINS: "http://localhost:* http://127.0.0.1:* http://[::1]:*" };
+  const local = ["http://localhost:5173", "http://localhost", "http://127.0.0.1:3000", "http://[::1]:8080"];
+  const ask = (worker: string, origin: string, variables: object, method = "POST") =>
+    app.request(
+      `${worker}/models/shop`,
+      { method, headers: { origin, authorization: `Bearer ${PUBLISHABLE}`, "access-control-request-method": "POST" } },
+      { ...env, AFTERCLICK_ALLOWED_ORIGINS: undefined, ...variables },
+    );
+
+  it.each(["http://localhost:8787", "http://127.0.0.1:8787", "http://[::1]:8787"])(
+    "may call a local worker from any port: %s",
+    async (worker) => {
+      for (const origin of local) {
+        for (const response of [await ask(worker, origin, listed), await ask(worker, origin, listed, "OPTIONS")]) {
+          expect([response.ok, sharesWith(response)]).toEqual([true, origin]);
+        }
+      }
+    },
+  );
+
+  it.each(["https://worker.example", "https://afterclick.example.workers.dev", "http://localhost.example", "http://192.168.0.2:8787"])(
+    "may not call a worker elsewhere, even if its variables are those of a local one: %s",
+    async (worker) => {
+      for (const origin of local) {
+        const refused = await ask(worker, origin, listed);
+        expect([refused.status, corsHeaders(refused)]).toEqual([403, []]);
+        expect(corsHeaders(await ask(worker, origin, listed, "OPTIONS"))).toEqual([]);
+      }
+    },
+  );
+
+  it("may not call a local worker that does not list them", async () => {
+    for (const origin of local) expect((await ask("http://localhost:8787", origin, {})).status).toBe(403);
+  });
+
+  it.each([
+    "https://evil.example",
+    "http://localhost.evil.example:80",
+    "http://localhost:5173/",
+    "https://localhost:5173",
+    "http://127.0.0.2:80",
+    "null",
+  ])("are no others: %s", async (origin) => {
+    expect((await ask("http://localhost:8787", origin, listed)).status).toBe(403);
+  });
+});
+
 describe("the rate limit", () => {
   const from = (address: string) => ({ "cf-connecting-ip": address });
 

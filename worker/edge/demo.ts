@@ -8,7 +8,7 @@ import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";
 import { plainKey } from "./api-keys.ts";
 import { learner } from "./learner-client.ts";
-import { allowsOrigin, foreignOrigin } from "./origin.ts";
+import { foreignOrigin, isOwnOrNone } from "./origin.ts";
 import { signingSecret } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 256 * 1024;
@@ -32,7 +32,7 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
 
   shop.use(async (c, next) => {
     if (c.env.AFTERCLICK_DEMO !== "true") throw new Problem(404, "there is nothing at this address");
-    if (!allowsOrigin(c.req, c.env)) throw foreignOrigin(c.req);
+    if (!isOwnOrNone(c.req)) throw foreignOrigin(c.req, "only the demonstration shop's own pages may");
     await next();
   });
   shop.use(

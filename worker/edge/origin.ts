@@ -10,10 +10,15 @@ const PREFLIGHT_S = 7200;
 /** Most characters of an origin that a refusal repeats. */
 const MOST_SHOWN = 100;
 
+/** Pages of the developer's own machine, on any port. */
+const LOCAL_ORIGINS: readonly string[] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])$/;
+
 const originsOf = remembered((text: string): ReadonlySet<string> => {
   const origins = new Set(valuesOf(text));
   if (origins.size === 1 && origins.has("*")) return origins;
   for (const origin of origins) {
+    if (LOCAL_ORIGINS.includes(origin)) continue;
     // Browsers write origins in lower case, without path and default port. A star within an origin has no meaning.
     if (/^https?:[^*]+$/.test(origin) && URL.parse(origin)?.origin === origin) continue;
     throw new Problem(500, "AFTERCLICK_ALLOWED_ORIGINS: expected origins such as https://shop.example, or * alone");
@@ -21,9 +26,20 @@ const originsOf = remembered((text: string): ReadonlySet<string> => {
   return origins;
 });
 
-function isListed(origin: string | undefined, env: Environment): boolean {
+function isListed(request: HonoRequest, env: Environment): boolean {
   const origins = originsOf(env.AFTERCLICK_ALLOWED_ORIGINS ?? "");
-  return origin !== undefined && (origins.has(origin) || origins.has("*"));
+  const origin = request.header("origin");
+  if (origin === undefined) return false;
+  return origins.has(origin) || origins.has("*") || (isLocal(request) && origins.has(onAnyPort(origin)));
+}
+
+/** Whether the worker runs on the developer's own machine. A deployed one has another address, so its entries for any port do nothing. */
+const isLocal = (request: HonoRequest): boolean => LOOPBACK.test(new URL(request.url).hostname);
+
+/** The entry of `LOCAL_ORIGINS` for this origin, if it is one as a browser writes it. */
+function onAnyPort(origin: string): string {
+  const url = URL.parse(origin);
+  return url?.origin === origin ? `${url.protocol}//${url.hostname}:*` : "";
 }
 
 /**
@@ -33,14 +49,18 @@ function isListed(origin: string | undefined, env: Environment): boolean {
  * @throws {Problem} 500 naming the variable, if an entry is no origin.
  */
 export function allowsOrigin(request: HonoRequest, env: Environment): boolean {
+  return isListed(request, env) || isOwnOrNone(request);
+}
+
+/** Whether a request comes from the worker's own pages, or from no page. */
+export function isOwnOrNone(request: HonoRequest): boolean {
   const origin = request.header("origin");
-  return isListed(origin, env) || origin === undefined || origin === new URL(request.url).origin;
+  return origin === undefined || origin === new URL(request.url).origin;
 }
 
 /** The refusal of a request whose origin is not allowed. */
-export function foreignOrigin(request: HonoRequest): Problem {
-  const origin = request.header("origin")?.slice(0, MOST_SHOWN);
-  return new Problem(403, `the origin ${origin} may not call this worker from a page: add it to AFTERCLICK_ALLOWED_ORIGINS`);
+export function foreignOrigin(request: HonoRequest, remedy = "add it to AFTERCLICK_ALLOWED_ORIGINS"): Problem {
+  return new Problem(403, `pages of the origin ${request.header("origin")?.slice(0, MOST_SHOWN)} may not make this call: ${remedy}`);
 }
 
 /** The request's origin if it is named in the list or is the worker's own. Callers without a browser may state any other one. */
@@ -65,7 +85,7 @@ const crossOriginOf = ({ method, sends, reads }: Shared) => {
     exposeHeaders: [...reads, "Retry-After"],
     maxAge: PREFLIGHT_S,
   });
-  return createMiddleware<{ Bindings: Environment }>((c, next) => (isListed(c.req.header("origin"), c.env) ? share(c, next) : next()));
+  return createMiddleware<{ Bindings: Environment }>((c, next) => (isListed(c.req, c.env) ? share(c, next) : next()));
 };
 
 export const crossOrigin = crossOriginOf({ method: "POST", sends: "Content-Type", reads: [] });

@@ -70,7 +70,7 @@ function checkHeaders(headers: Headers, id: string, timestamp: string, now: numb
   const missing = HEADERS.filter((name) => !headers.get(name));
   if (missing.length > 0) {
     const withKey = headers.has("authorization") ? "; this call takes a signature, not an API key" : "";
-    throw unauthorised(`expected a webhook signed with ${HEADERS.join(", ")}, got no ${missing.join(", no ")}${withKey}`);
+    throw unauthorised(`expected the headers ${HEADERS.join(", ")} of a signed webhook, got no ${missing.join(", no ")}${withKey}`);
   }
   // The id is printable ASCII, so that it fits the metadata in KV. Each second has one text.
   if (!/^[!-~]{1,128}$/.test(id)) throw unauthorised("webhook-id: expected 1 to 128 printable ASCII characters without a space");

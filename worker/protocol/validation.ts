@@ -13,7 +13,10 @@ interface Valid<Target extends string, Schema extends v.GenericSchema> {
   readonly out: { [Part in Target]: v.InferOutput<Schema> };
 }
 
-/** Validates a part of a request: 400 if its form is wrong, 422 if a value is out of range. */
+/**
+ * Validates a part of a request: 400 if its form is wrong, 422 if a value is out of range.
+ * @internal It names Hono's types, which the declarations of the typed client do without.
+ */
 export function valid<Target extends "json" | "param" | "query", Schema extends v.GenericSchema>(
   target: Target,
   schema: Schema,

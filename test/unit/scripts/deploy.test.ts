@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { experimental_readRawConfig } from "wrangler";
 import {
   type Cloudflare,
   DeployError,
@@ -101,6 +102,14 @@ it("changes nothing but the code when it is run again", async () => {
   expect(cloudflare.secrets).toEqual(before);
   expect(cloudflare.deployments[1]).toEqual(cloudflare.deployments[0]);
   for (const value of before.values()) expect(printed).not.toContain(value);
+});
+
+it("uploads no variable of a local worker", async () => {
+  const { rawConfig } = experimental_readRawConfig({ config: "wrangler.jsonc" });
+  await deployed({ config: rawConfig as unknown as WranglerConfig });
+  expect(JSON.stringify(cloudflare.deployments)).toContain("ORIGIN_RATE_LIMIT");
+  expect(JSON.stringify(cloudflare.deployments)).not.toMatch(/localhost|127\.0\.0\.1|\[::1\]/);
+  expect(Array.from(cloudflare.secrets.keys()).sort()).toEqual(SECRETS);
 });
 
 it("generates only the secrets that are missing", async () => {
