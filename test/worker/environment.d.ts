@@ -8,3 +8,8 @@ declare global {
     }
   }
 }
+
+declare module "*?raw" {
+  const text: string;
+  export default text;
+}

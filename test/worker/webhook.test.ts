@@ -62,7 +62,7 @@ it.each<[string, object, RegExp]>([
   [
     "an API key instead",
     { "webhook-id": "", "webhook-signature": "", authorization: "Bearer x" },
-    /got no webhook-id, no webhook-signature; this call takes a signature, not an API key$/,
+    /got no webhook-id and no webhook-signature; this call takes a signature, not an API key$/,
   ],
   ["a space in the id", { "webhook-id": "order 1" }, /^webhook-id: expected 1 to 128 printable ASCII characters/],
   [

@@ -1,6 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import { PublicationStore } from "../kv/publication-store.ts";
-import { Problem } from "../protocol/problem.ts";
+import { unknownModel } from "../protocol/problem.ts";
 import { isByPage, type Keyed } from "./api-keys.ts";
 
 /** Models that an isolate remembers to exist. */
@@ -17,7 +17,7 @@ export function knownModel() {
   return createMiddleware<Keyed>(async (c, next) => {
     const model = c.req.param("model") as string;
     if (isByPage(c) && !known.has(model)) {
-      if (!(await new PublicationStore(c.env.EVENTS).has(model).catch(() => true))) throw new Problem(404, "there is no such model");
+      if (!(await new PublicationStore(c.env.EVENTS).has(model).catch(() => true))) throw unknownModel();
       if (known.size === MOST_MODELS) known.clear();
       known.add(model);
     }

@@ -69,8 +69,9 @@ export async function verifyWebhook(secret: string, headers: Headers, body: () =
 function checkHeaders(headers: Headers, id: string, timestamp: string, now: number): void {
   const missing = HEADERS.filter((name) => !headers.get(name));
   if (missing.length > 0) {
+    const none = missing.length === HEADERS.length ? "none of them" : `no ${missing.join(" and no ")}`;
     const withKey = headers.has("authorization") ? "; this call takes a signature, not an API key" : "";
-    throw unauthorised(`expected the headers ${HEADERS.join(", ")} of a signed webhook, got no ${missing.join(", no ")}${withKey}`);
+    throw unauthorised(`expected the headers ${HEADERS.join(", ")} of a signed webhook, got ${none}${withKey}`);
   }
   // The id is printable ASCII, so that it fits the metadata in KV. Each second has one text.
   if (!/^[!-~]{1,128}$/.test(id)) throw unauthorised("webhook-id: expected 1 to 128 printable ASCII characters without a space");

@@ -18,7 +18,7 @@ import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import type { Imported, Rollback } from "../protocol/answers.ts";
-import { Problem } from "../protocol/problem.ts";
+import { Problem, unknownModel } from "../protocol/problem.ts";
 import type { Action, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
@@ -460,8 +460,6 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return this.#model;
   }
 }
-
-const unknownModel = (): Problem => new Problem(404, "there is no such model");
 
 async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
   try {

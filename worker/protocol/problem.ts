@@ -48,6 +48,8 @@ export function located(error: unknown, place: string): unknown {
 /** @param detail what the caller can see itself. It never says how near a key or a signature was to a stored one. */
 export const unauthorised = (detail: string): Problem => new Problem(401, detail);
 
+export const unknownModel = (): Problem => new Problem(404, "there is no such model: PUT /v1/models/NAME creates it");
+
 function from(error: unknown): Problem {
   if (error instanceof Problem) return error;
   // Logs name and stack only, because a message may hold data of a caller.

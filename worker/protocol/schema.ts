@@ -77,7 +77,7 @@ const listOr = <List extends v.GenericSchema, Other extends v.GenericSchema>(lis
 
 /** As milliseconds, these numbers are days of 1970 to 1973. As seconds, they are times since 2001. */
 const isSeconds = (value: number): boolean => value >= 1e9 && value < 1e11;
-const TIME = "expected milliseconds since 1970, or ISO 8601 with a zone such as 2026-11-21T12:00:00Z";
+const TIME = "expected milliseconds since 1970, or ISO 8601 with a zone such as 2026-01-31T12:00:00Z";
 const milliseconds = v.pipe(
   finite,
   v.check(
