@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -65,6 +65,58 @@ describe("documents", { shuffle: false }, () => {
       });
     },
   );
+});
+
+describe("the relay of docs/browser.md", () => {
+  const call = async <Answer>(method: string, path: string, key: string, json?: unknown): Promise<Answer> => {
+    const body = json === undefined ? undefined : JSON.stringify(json);
+    return (await (await fetch(new URL(path, worker.url), { method, headers: { authorization: `Bearer ${key}` }, body })).json()) as Answer;
+  };
+  const countsOf = async () => (await call<{ counts: object }>("GET", "/v1/models/relayed", secrets.AFTERCLICK_SECRET_KEY)).counts;
+
+  it("forwards what the shop's records confirm, once, and passes the worker's refusal on", async () => {
+    const [{ code }] = blocksOf(all.find(({ path }) => path === "docs/browser.md") as Document).filter(({ code }) =>
+      code.includes("new Webhook("),
+    );
+    await mkdir("build", { recursive: true });
+    const place = resolve(await mkdtemp("build/relay-"));
+    await writeFile(
+      join(place, "orders.ts"),
+      "export const isTrue = async (_: Request, data: { key: string }) => data.key !== 'invented';\n",
+    );
+    for (const name of ["relay.ts", "stranger.ts"]) await writeFile(join(place, name), code);
+    const relayWith = async (
+      name: string,
+      secret: string,
+    ): Promise<{ request: (path: string, init: RequestInit) => Promise<Response> }> => {
+      Object.assign(process.env, { AFTERCLICK_URL: worker.url.origin, AFTERCLICK_WEBHOOK_SECRET: secret });
+      return (await import(join(place, name))).app;
+    };
+    await call("PUT", "/v1/models/relayed", secrets.AFTERCLICK_SECRET_KEY, { window: { ms: 3_600_000 }, local: true, serving: "edge" });
+    await call("PUT", "/v1/models/relayed/actions", secrets.AFTERCLICK_SECRET_KEY, { actions: [{ id: "hat" }] });
+    const shown = [{ id: "page-1", action: "hat", shownAt: Date.now(), keys: ["page-1"], probability: 1 }];
+    const registered = await call<{ impressions: object[] }>(
+      "POST",
+      "/v1/models/relayed/impressions",
+      secrets.AFTERCLICK_PUBLISHABLE_KEY,
+      shown,
+    );
+    expect(registered.impressions).toMatchObject([{ status: "registered" }]);
+    // As a page sends them.
+    const letters = ["page-1", "invented"].map((key) => {
+      const data = { model: "relayed", key, byPage: true, goal: "purchase", reward: 1 };
+      return { id: `event-of-${key}`, body: { type: "conversion", timestamp: Date.now(), data } };
+    });
+    const request = { method: "POST", body: JSON.stringify(letters) };
+    const relay = await relayWith("relay.ts", secrets.AFTERCLICK_WEBHOOK_SECRET);
+    for (const time of [1, 2]) {
+      expect((await relay.request("/conversions", request)).status).toBe(204);
+      expect(await countsOf()).toMatchObject({ converted: 1, applied: 1, orphan: 0, duplicate: time - 1 });
+    }
+    const stranger = await relayWith("stranger.ts", `whsec_${btoa("a secret of another worker")}`);
+    expect((await stranger.request("/conversions", request)).status).toBe(401);
+    await rm(place, { recursive: true });
+  });
 });
 
 it("finds the documents with commands", () => {

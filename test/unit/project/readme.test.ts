@@ -1,8 +1,10 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join, normalize } from "node:path";
+import { basename, dirname, join, normalize } from "node:path";
 import { policies } from "afterclick";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { modelBody } from "../../../worker/protocol/schema.ts";
+import { parsed } from "../../../worker/protocol/validation.ts";
 import { blocksOf, type Document, documents } from "../../support/documents.ts";
 
 const REPOSITORY = /^https:\/\/github\.com\/afterclick\/afterclick\/(?:blob|tree)\/main\/(.*)$/;
@@ -28,6 +30,56 @@ it.each(snippets)("%s prints what its comments say", async (place, code) => {
   const printed = execFileSync(process.execPath, [file], { encoding: "utf8", stdio: "pipe" }).trim().split("\n");
   expect(printed).toEqual(Array.from(code.matchAll(/console\.log\(.*\); \/\/ (.*)/g), ([, expected]) => expected));
   expect(printed.length).toBeGreaterThan(0);
+});
+
+const unrun = all.flatMap((document) => blocksOf(document).map((block) => ({ ...block, place: `${document.path}:${block.line}` })));
+const inLanguage = (language: string) => unrun.filter((block) => block.language === language);
+
+it("type-checks the snippets that need a worker, a page or a server", { timeout: 120_000 }, async () => {
+  const checked = join(folder, "checked");
+  await mkdir(checked);
+  const snippets = inLanguage("typescript").map(({ place, code }) => [`${place.replaceAll(/\W/g, "-")}.ts`, code] as const);
+  const given = {
+    "orders.ts": "export declare function isTrue(request: Request, data: { key: string }): Promise<boolean>;",
+    "assets.d.ts": 'declare module "*.wasm" { const url: string; export default url; }',
+    "tsconfig.json": JSON.stringify({
+      extends: "../../../tsconfig.json",
+      compilerOptions: {
+        types: ["node", "@cloudflare/workers-types"],
+        paths: { "afterclick/worker": ["../../../worker/library.ts"], "afterclick/client": ["../../../worker/client.ts"] },
+        noUnusedLocals: false,
+      },
+      include: ["*.ts"],
+      exclude: [],
+    }),
+  };
+  for (const [name, text] of [...snippets, ...Object.entries(given)]) await writeFile(join(checked, name), text);
+  const found = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", checked], { encoding: "utf8" });
+  // The worker's own sources have a configuration of their own, with the platform's types alone.
+  expect(found.stdout.split("\n").filter((line) => line.startsWith(checked) || line.startsWith("error"))).toEqual([]);
+  expect(snippets.length).toBeGreaterThan(3);
+});
+
+it("maps names in HTML to files of the package", async () => {
+  for (const { code } of inLanguage("html")) {
+    const { imports } = JSON.parse(/<script type="importmap">(.*?)<\/script>/s.exec(code)?.[1] as string) as {
+      imports: Record<string, string>;
+    };
+    for (const file of Object.values(imports)) await access(join("dist", basename(file)));
+  }
+});
+
+it("shows JSON that a worker takes or has printed", () => {
+  for (const { code, place } of inLanguage("json")) {
+    if (place.startsWith("docs/choosing.md")) parsed(modelBody, JSON.parse(code));
+    else expect(() => JSON.parse(code), place).not.toThrow();
+  }
+});
+
+it("knows what to do with every block", () => {
+  expect(new Set(unrun.map(({ language }) => language))).toEqual(
+    new Set(["ts", "typescript", "sh", "json", "http", "html", "console", "text"]),
+  );
 });
 
 it("is short: the README has fewer than 200 lines", () => {
