@@ -26,6 +26,10 @@ it("creates a model, recommends, reports and explains, each with the types of it
   expectTypeOf(options).toExtend<Readonly<Record<string, unknown>>>();
   expect([created.status, model, counts.pending, options.dimension]).toEqual([201, "typed", 0, 256]);
 
+  const changed = await shop.models[":model"].$patch({ param, json: { holdout: 0.2 } });
+  if (!changed.ok) throw new Error(`${changed.status}`);
+  expect((await changed.json()).holdout).toBe(0.2);
+
   const counted = await shop.models[":model"].actions.$put({ param, json: { actions: [{ id: "boots" }, { id: "hat" }] } });
   expect(await counted.json()).toEqual({ actions: 2 });
 
@@ -69,5 +73,7 @@ it("does not compile what the worker would refuse", async () => {
   const missing = await shop.models[":model"].$put({ param, json: {} });
   // @ts-expect-error: there is no such option.
   const misspelt = await shop.models[":model"].$put({ param, json: { window: { ms: HOUR_MS }, holdOut: 0.1 } });
-  expect([missing.status, misspelt.status]).toEqual([400, 400]);
+  // @ts-expect-error: a change names options of a model.
+  const unknown = await shop.models[":model"].$patch({ param, json: { holdOut: 0.1 } });
+  expect([missing.status, misspelt.status, unknown.status]).toEqual([400, 400, 400]);
 });

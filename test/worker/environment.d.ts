@@ -8,8 +8,3 @@ declare global {
     }
   }
 }
-
-declare module "*?raw" {
-  const text: string;
-  export default text;
-}
