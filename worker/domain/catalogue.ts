@@ -33,11 +33,14 @@ export class Catalogue {
   find(action: Action): Action {
     if (action.features !== undefined || this.size === 0) return action;
     const place = this.#places.get(action.id);
-    if (place === undefined) {
-      const meant = didYouMean(action.id, this.#places.keys());
-      throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue${meant}`);
-    }
+    if (place === undefined)
+      throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue${this.meant(action.id)}`);
     return this.actions[place];
+  }
+
+  /** The end of a refusal that names the action that was probably meant, or nothing. */
+  meant(id: string): string {
+    return didYouMean(id, this.#places.keys());
   }
 
   has(id: string): boolean {

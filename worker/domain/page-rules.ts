@@ -20,11 +20,10 @@ const LEAST_PROBABILITY = 1e-6;
 export function checkPageActions(actions: readonly Action[], catalogue: Catalogue, { pageActions }: ModelConfig): void {
   const foreign = actions.find(({ id, features }) => features !== undefined || !catalogue.has(id));
   if (!foreign || pageActions) return;
-  const what = foreign.features === undefined ? "is not in the catalogue" : "has features";
-  throw new Problem(
-    422,
-    `action ${foreign.id}: ${what}. With a publishable key, name actions of the catalogue by id, or set the model's pageActions`,
-  );
+  const { id, features } = foreign;
+  const [what, meant] = features === undefined ? ["is not in the catalogue", catalogue.meant(id)] : ["has features", ""];
+  const remedy = "With a publishable key, name actions of the catalogue by id, or set the model's pageActions";
+  throw new Problem(422, `action ${id}: ${what}. ${remedy}${meant}`);
 }
 
 /**

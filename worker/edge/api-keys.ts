@@ -66,7 +66,7 @@ export function apiKeys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> 
 /** The key in the header. @throws {Problem} 401 with the form that was expected, and what is wrong with this one. */
 function tokenOf(header: string | undefined): string {
   const expected = "expected the header Authorization: Bearer KEY";
-  if (header === undefined) throw unauthorised(`${expected}, got none`);
+  if (!header) throw unauthorised(`${expected}, got none`);
   const bearer = /^bearer(?:\s+(.*))?$/i.exec(header);
   if (!bearer) throw unauthorised(`${expected}, got ${/^basic\s/i.test(header) ? "the scheme Basic" : "a value without the word Bearer"}`);
   const [, token] = bearer;

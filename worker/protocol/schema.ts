@@ -60,11 +60,14 @@ const isObject = (input: unknown): input is object => input !== null && typeof i
 const finite = v.pipe(v.number(), v.finite());
 /** UTF-8 has no lone surrogates: all of them would become the same character, and different texts the same key. */
 const wellFormed = v.check((value: string) => !/\p{Surrogate}/u.test(value), "expected well-formed Unicode, got half of a surrogate pair");
+/** A text of a form that `expected` describes. */
+const formed = (form: RegExp, expected: string) =>
+  v.pipe(
+    v.string(),
+    v.regex(form, ({ input }) => `expected ${expected}, got ${got(input)}`),
+  );
 const text = (maxLength: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxLength), wellFormed);
-const model = v.pipe(
-  v.string(),
-  v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "expected 1 to 64 letters, digits, dots, dashes or underscores"),
-);
+const model = formed(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "1 to 64 letters, digits, dots, dashes or underscores");
 const actionId = text(128);
 
 /** A join key such as an order number or a visitor id. Only its hash is stored. */
@@ -133,7 +136,7 @@ export const modelParameter = v.object({ model });
 
 const share = (most: number) => v.pipe(v.number(), v.minValue(0), v.maxValue(most));
 const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(least), v.maxValue(most));
-const goal = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, "expected 1 to 64 letters, digits or . : - _"));
+const goal = formed(/^[\w.:-]{1,64}$/, "1 to 64 letters, digits or . : - _");
 
 const window = strictObject({ ms: wholeNumber(1, YEAR_MS) });
 const modelOptions = {
@@ -229,15 +232,14 @@ export const resetBody = v.lazy((input: unknown): typeof nothing | typeof modelB
 export const logQuery = v.object({
   after: v.optional(
     v.pipe(
-      v.string(),
-      v.regex(/^\d{1,15}$/, "expected a whole number"),
+      formed(/^\d{1,15}$/, "a whole number"),
       v.transform((digits) => Number(digits)),
     ),
     "0",
   ),
 });
 
-const keyHash = v.pipe(v.string(), v.regex(/^[\w-]{22}$/, "expected a hash as an export has it"));
+const keyHash = formed(/^[\w-]{22}$/, "a hash as an export has it");
 /** Fields that only an export has. */
 const exportedOnly = {
   state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
