@@ -38,6 +38,7 @@ export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.t
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";
 export { type BpeOptions, bpe } from "./policy/bpe.ts";
 export { type BpeDelayOptions, bpeDelay } from "./policy/bpe-delay.ts";
+export type { Candidate, Choice, ChooseRequest } from "./policy/chooser.ts";
 export { type DelayGpTsOptions, delayGpTs } from "./policy/delay-gp-ts.ts";
 export { type DelayGpUcbOptions, delayGpUcb } from "./policy/delay-gp-ucb.ts";
 export { type DelayLinTsOptions, delayLinTs } from "./policy/delay-lin-ts.ts";
@@ -55,7 +56,7 @@ export { type MiniGpEiOptions, miniGpEi } from "./policy/mini-gp-ei.ts";
 export { type MiniGpUcbOptions, miniGpUcb } from "./policy/mini-gp-ucb.ts";
 export { type OtfLinTsOptions, otfLinTs } from "./policy/otf-lin-ts.ts";
 export { type OtfLinUcbOptions, otfLinUcb } from "./policy/otf-lin-ucb.ts";
-export type { Candidate, Choice, ChooseRequest, Outcome, Policy } from "./policy/policy.ts";
+export type { Outcome, Policy } from "./policy/policy.ts";
 export type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 export { policies } from "./policy/table.ts";
 export { type UniformOptions, uniform } from "./policy/uniform.ts";

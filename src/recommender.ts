@@ -4,7 +4,8 @@ import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
-import { type Candidate, type Choice, onlyDecides, Policy } from "./policy/policy.ts";
+import type { Candidate, Choice } from "./policy/chooser.ts";
+import { onlyDecides, Policy } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 import { counted, malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
 

@@ -2,17 +2,14 @@ import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import type { Moment, Window } from "../model/delay/window.ts";
 import type { Domain } from "../model/domain.ts";
-
 import type { Interval } from "../model/linear/interval.ts";
-
 import type { RateChange } from "../model/linear/rate-changes.ts";
-
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
 import type { SampleRequest, Scores } from "../model/ranking.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 
-// The contract of an algorithm: how it scores candidates, and how impressions and rewards change its state. The part that all
-// algorithms share is in policy.ts.
+// The contract of an algorithm: how it scores candidates, and how impressions and rewards change its state. The parts that all
+// algorithms share are in chooser.ts (decisions) and policy.ts (learning).
 
 /** Request to a rule that scores candidates. */
 export interface ScoreRequest extends SampleRequest, Moment {

@@ -28,7 +28,7 @@ const LEAST_VARIANCE = 1e-6;
  * The keys tell how much laws differ: `weightOf`. With equal laws w grows, and the laws of all keys approach the common one.
  *
  * The ratio of a key is sum n F(age) / sum n F_k(age) over all its impressions. An estimate that takes F for granted, times this
- * ratio, is an estimate by F_k. For one-hot features that is exact.
+ * ratio, is an estimate by F_k. So the rewards of the key are multiplied by it.
  * **Source:** the reverse product limit of `Delays`, with the prior of a beta process (Hjort 1990) about the common law.
  */
 export class OwnLaws {
@@ -98,24 +98,26 @@ export class OwnLaws {
     if (this.#count > SOLVED_AT_ONCE && this.#changes * SOLVED_AT_ONCE >= this.#count) this.#solve();
   }
 
-  /** The ratio of each point: k, of `points` k x d. Undefined if all are 1. **Cost:** O(keys x cohorts x bins) now and then. */
-  corrections(points: Float64Array): Float64Array | undefined {
-    const known = this.#known();
-    if (known.size === 0) return undefined;
-    const ratios = new Float64Array(points.length / this.#dimension);
-    for (let row = 0; row < ratios.length; row++) ratios[row] = known.get(this.#keyOf(points, row * this.#dimension)) ?? 1;
-    return ratios;
+  /**
+   * The moment of a regression, as if the conversions of each key had come by the common law: d.
+   *
+   * The rewards of a key are its share of the moment at its own component. They are multiplied by its ratio, at the mean features of
+   * its impressions. `gram`: packed lower triangle of d x d. **Cost:** O(d) for each key.
+   */
+  corrected({ gram, moment }: { readonly gram: Float64Array; readonly moment: Float64Array }): Float64Array {
+    const own = moment.slice();
+    for (const [key, ratio] of this.#known()) {
+      const square = gram[entry(key, key)];
+      if (square <= 0) continue;
+      const rewards = ((ratio - 1) * moment[key]) / square;
+      for (let i = 0; i < own.length; i++) own[i] += rewards * gram[entry(key, i)];
+    }
+    return own;
   }
 
-  /** The points times their corrections. Scales means and deviations alike. */
-  corrected(points: Float64Array): Float64Array {
-    const ratios = this.corrections(points);
-    if (!ratios) return points;
-    const [scaled, d] = [points.slice(), this.#dimension];
-    for (let row = 0; row < ratios.length; row++) {
-      if (ratios[row] !== 1) for (let i = row * d; i < (row + 1) * d; i++) scaled[i] *= ratios[row];
-    }
-    return scaled;
+  /** The ratio of the key of the features from `start` on. */
+  ratio(features: ArrayLike<number>, start: number): number {
+    return this.#known().get(this.#keyOf(features, start)) ?? 1;
   }
 
   #known(): ReadonlyMap<number, number> {
@@ -155,12 +157,13 @@ export class OwnLaws {
 
   save(writer: Pick<SnapshotWriter, "numbers">): void {
     const laws = this.#laws.flatMap((law, key) => (law ? [{ law, key }] : []));
-    this.#known();
+    const known = this.#known();
     writer.numbers(
       [this.#now, this.#changes],
       laws.map(({ key }) => key),
+      [...known.keys()],
+      [...known.values()],
     );
-    this.publish(writer);
     for (const { law } of laws) {
       law.advance(this.#now);
       writer.numbers(packed((into) => law.save(into)));
@@ -173,22 +176,17 @@ export class OwnLaws {
     this.#laws = [];
     this.#count = 0;
     const keys = checkedKeys(reader.numbers(), this.#dimension);
-    this.loadPublished(reader);
+    const solved = checkedKeys(reader.numbers(), this.#dimension);
+    const ratios = reader.numbers(solved.length);
+    if (ratios.some((each) => each <= 0)) throw malformed();
+    this.#ratios = new Map(Array.from(solved, (key, i) => [key, ratios[i]]));
     for (const key of keys) this.#start(key).load(unpacked(reader.numbers()));
   }
+}
 
-  /** Writes the keys and their ratios, where these are not 1. */
-  publish(writer: Pick<SnapshotWriter, "numbers">): void {
-    const known = this.#known();
-    writer.numbers([...known.keys()], [...known.values()]);
-  }
-
-  loadPublished(reader: Pick<SnapshotReader, "numbers">): void {
-    const keys = checkedKeys(reader.numbers(), this.#dimension);
-    const ratios = reader.numbers(keys.length);
-    if (ratios.some((each) => each <= 0)) throw malformed();
-    this.#ratios = new Map(Array.from(keys, (key, i) => [key, ratios[i]]));
-  }
+/** Place of an entry in a packed lower triangle. */
+function entry(i: number, j: number): number {
+  return i < j ? (j * (j + 1)) / 2 + i : (i * (i + 1)) / 2 + j;
 }
 
 /** Keys in ascending order. */

@@ -144,7 +144,6 @@ export class UnmaturedSums {
   }
 }
 
-/** Resolution of delays, length of the youngest cohorts, and longest age, in the unit of the window. */
 /** Counts the delay of an impression shown at `time`, as `UnmaturedSums.observe` says. `now`: the time of the latest impression. */
 export function countDelay(
   delays: { convert(time: number, delay: number, sign: 1 | -1): void },
@@ -158,6 +157,7 @@ export function countDelay(
   if (after !== undefined) delays.convert(time, after, 1);
 }
 
+/** Resolution of delays, length of the youngest cohorts, and longest age, in the unit of the window. */
 export function scales(window: Window): DelaySettings {
   if (window === "none") return { resolution: 1, cohort: 1, span: Number.MAX_VALUE };
   if ("ms" in window) return { resolution: window.ms / STEPS, cohort: window.ms / COHORTS, span: window.ms };

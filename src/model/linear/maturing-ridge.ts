@@ -135,7 +135,8 @@ export class MaturingRidge {
 
   #matured(): MaturedSums {
     const sums = this.#correction.corrected(this.#posterior.statistics());
-    return { ...sums, moment: this.#likelihood.moment(sums) };
+    const moment = this.#likelihood.moment(sums);
+    return { ...sums, moment: this.#laws?.corrected({ gram: sums.gram, moment }) ?? moment };
   }
 
   /**
@@ -155,8 +156,7 @@ export class MaturingRidge {
   }
 
   /** Mean and deviation of <x, theta> at `points`, the deviation times `multiplier`. */
-  #latent(all: Float64Array, multiplier: number): Moments {
-    const points = this.#laws?.corrected(all) ?? all;
+  #latent(points: Float64Array, multiplier: number): Moments {
     const { mean, deviation } = this.#posterior.moments(points);
     const scale = multiplier * this.#mean.spread;
     return { mean: this.#mean.correct(mean, points), deviation: deviation.map((each) => scale * each) };
@@ -166,8 +166,7 @@ export class MaturingRidge {
    * Samples <x, theta> about its mean with deviations that `exploration` scales, see `Ridge.drawScores` and `Ridge.sampleScores`. Log-odds are
    * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
    */
-  sampleScores(given: SampleRequest, exploration: number): Scores {
-    const request = this.#laws ? { ...given, points: this.#laws.corrected(given.points) } : given;
+  sampleScores(request: SampleRequest, exploration: number): Scores {
     const { points, draws, normals } = request;
     const scale = this.#widening(exploration) * this.#mean.spread;
     if (draws > 0) {
@@ -184,11 +183,12 @@ export class MaturingRidge {
     return this.#likelihood.upper(this.#latent(points, this.#widening(exploration)));
   }
 
-  /** See `Policy.interval`. */
+  /** See `Policy.interval`. Of a slow product less has matured than the common law says, by its ratio. */
   interval(points: Float64Array): Interval[] {
     const sums = this.#matured();
     const { mean } = this.#latent(points, 1);
-    const deviation = this.#mean.deviation(this.#laws?.corrected(points) ?? points);
+    const d = this.#posterior.dimension;
+    const deviation = this.#mean.deviation(points).map((each, i) => each * Math.sqrt(this.#laws?.ratio(points, i * d) ?? 1));
     const maturityError = this.#correction.maturityError();
     return Array.from(mean, (each, i) => this.#likelihood.interval({ mean: each, deviation: deviation[i], maturityError }, sums));
   }
@@ -241,7 +241,6 @@ export class MaturingRidge {
     // The mean first: solving it calls the core, which would invalidate views of the posterior.
     this.#mean.publish(writer);
     writer.numbers([this.#growth()]);
-    this.#laws?.publish(writer);
     this.#posterior.publish(writer);
   }
 
@@ -249,7 +248,6 @@ export class MaturingRidge {
     this.#mean.loadPublished(reader);
     [this.#publishedGrowth] = reader.numbers(1);
     if (!(this.#publishedGrowth > 0)) throw malformed();
-    this.#laws?.loadPublished(reader);
     this.#posterior.loadPublished(reader);
   }
 }

@@ -17,7 +17,11 @@ interface Event {
 }
 
 const oneHot = (key: number): Float64Array => Float64Array.from({ length: PRODUCTS }, (_, i) => Number(i === key));
-const points = Float64Array.from({ length: PRODUCTS ** 2 }, (_, i) => Number(i % (PRODUCTS + 1) === 0));
+/** A regression in which each product has one impression and a reward of 1. */
+const equal = { gram: Float64Array.of(1, 0, 1, 0, 0, 1, 0, 0, 0, 1), moment: new Float64Array(PRODUCTS).fill(1) };
+/** The ratio of each product. */
+const ratiosOf = (laws: OwnLaws): Float64Array => laws.corrected(equal);
+const ONES = Float64Array.of(1, 1, 1, 1);
 
 /** Impressions of the products in turn. A conversion has a delay of about `means[key]`, whether it has come or not. */
 function history(rounds: number, means: readonly number[], seed: number, rate = 0.5): Event[] {
@@ -60,28 +64,26 @@ const reading = (sections: readonly (readonly number[])[]) => {
   return { numbers: () => left.shift() ?? new Float64Array(0) };
 };
 
-const average = (values: readonly number[]): number => values.reduce((sum, each) => sum + each, 0) / values.length;
+const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0);
+const average = (values: readonly number[]): number => sum(values) / values.length;
 
 describe("delays that differ by product", () => {
   it("correct nothing without conversions, nor with a single product", () => {
-    expect(learnt(history(500, [1, 1, 1, 1], 1, 0)).laws.corrections(points)).toBeUndefined();
+    expect(ratiosOf(learnt(history(500, [1, 1, 1, 1], 1, 0)).laws)).toEqual(ONES);
     const single = history(500, [5, 5, 5, 5], 1).map((each) => ({ ...each, key: 0 }));
-    expect(learnt(single).laws.corrections(points)).toBeUndefined();
-    expect(learnt(single).laws.corrected(points)).toBe(points);
+    expect(ratiosOf(learnt(single).laws)).toEqual(ONES);
   });
 
   it("leave a product without conversions as it is, and one of which nothing is known", () => {
     const events = history(900, [200, 20, 20, 20], 3).filter(({ key }) => key !== 2);
     const { laws } = learnt(events.map((each, i) => ({ ...each, round: i + 1, ...(each.key === 3 && { delay: undefined }) })));
-    const [slow, , unknown, silent] = laws.corrections(points) as Float64Array;
+    const [slow, , unknown, silent] = ratiosOf(laws);
     expect(slow).toBeGreaterThan(1);
     expect([unknown, silent]).toEqual([1, 1]);
   });
 
   it("correct little if delays do not differ", () => {
-    const all = Array.from({ length: 10 }, (_, seed) =>
-      Array.from(learnt(history(3000, [150, 150, 150, 150], seed)).laws.corrections(points) ?? []),
-    );
+    const all = Array.from({ length: 10 }, (_, seed) => Array.from(ratiosOf(learnt(history(3000, [150, 150, 150, 150], seed)).laws)));
     for (let key = 0; key < PRODUCTS; key++) expect(Math.abs(average(all.map((each) => each[key])) - 1)).toBeLessThan(0.02);
     for (const ratio of all.flat()) expect(Math.abs(ratio - 1)).toBeLessThan(0.1);
   });
@@ -93,7 +95,7 @@ describe("delays that differ by product", () => {
       const events = history(rounds, means, seed);
       const { laws, common } = learnt(events);
       const curve = common.curve(rounds);
-      const own = laws.corrections(points) as Float64Array;
+      const own = ratiosOf(laws);
       // The naive reference: each impression by itself, with the law that its conversions were drawn from.
       const truth = means.map((mean, key) => {
         const ages = events.filter((each) => each.key === key).map(({ round }) => rounds - round + 1);
@@ -105,37 +107,48 @@ describe("delays that differ by product", () => {
     for (let key = 0; key < PRODUCTS; key++) expect(Math.abs(average(found.map((each) => each[key])) - 1)).toBeLessThan(0.04);
   });
 
+  it("correct the features that products share as well as their own", () => {
+    const { laws } = learnt(history(1500, [300, 300, 10, 10], 2));
+    const ratios = ratiosOf(laws);
+    // Own features, then two that products share. The second differs between the impressions of a product.
+    const impressions = [3, 5, 2, 4].flatMap((count, key) => Array.from({ length: count }, (_, i) => [...oneHot(key), 1, i]));
+    const d = PRODUCTS + 2;
+    const gram = Array.from({ length: d }, (_, i) =>
+      Array.from({ length: i + 1 }, (_, j) => sum(impressions.map((x) => x[i] * x[j]))),
+    ).flat();
+    const moment = Array.from({ length: d }, (_, i) => sum(impressions.map((x) => x[i])));
+    const reference = Array.from({ length: d }, (_, i) => sum(impressions.map((x) => ratios[x.indexOf(1)] * x[i])));
+    const corrected = laws.corrected({ gram: Float64Array.from(gram), moment: Float64Array.from(moment) });
+    for (let i = 0; i < d; i++) expect(corrected[i]).toBeCloseTo(reference[i], 10);
+    expect(reference[PRODUCTS]).not.toBeCloseTo(moment[PRODUCTS], 1);
+  });
+
   it("do not depend on the order of conversions, and a retraction restores them", () => {
     const events = history(1200, [200, 100, 20, 20], 5);
     const { laws } = learnt(events);
     const before = saved(laws);
-    const ratios = laws.corrections(points);
+    const ratios = ratiosOf(laws);
     const reversed = learnt(events, events.map((_, i) => i).reverse());
-    expect(reversed.laws.corrections(points)).toEqual(ratios);
+    expect(ratiosOf(reversed.laws)).toEqual(ratios);
     expect(saved(reversed.laws)).toEqual(before);
     const late = { features: oneHot(1), slot: 0, round: 900 };
     laws.observe(late, undefined, { after: 200 });
-    expect(laws.corrections(points)).not.toEqual(ratios);
+    expect(ratiosOf(laws)).not.toEqual(ratios);
     laws.observe(late, 1, { before: 200, after: 90 });
     laws.observe(late, 1, { before: 90 });
-    expect(laws.corrections(points)).toEqual(ratios);
+    expect(ratiosOf(laws)).toEqual(ratios);
     expect(saved(laws)).toEqual(before);
   });
 
-  it("are the same from a snapshot and from a publication, which is refused if malformed", () => {
+  it("are the same from a snapshot, which is refused if malformed", () => {
     const { laws, common } = learnt(history(1200, [200, 100, 20, 20], 7));
-    const ratios = laws.corrections(points);
+    const ratios = ratiosOf(laws);
     const fresh = () => new OwnLaws(WINDOW, { dimension: PRODUCTS, from: 0 }, () => common.curve(1200));
     const sections = saved(laws);
     const restored = fresh();
     restored.load(reading(sections));
     expect(saved(restored)).toEqual(sections);
-    expect(restored.corrections(points)).toEqual(ratios);
-    const published: number[][] = [];
-    laws.publish({ numbers: (...arrays) => void published.push(...arrays.map((each) => Array.from(each))) });
-    const edge = fresh();
-    edge.loadPublished(reading(published));
-    expect(edge.corrections(points)).toEqual(ratios);
+    expect(ratiosOf(restored)).toEqual(ratios);
     const [now, keys, ratioKeys, solved, first, ...rest] = sections;
     for (const wrong of [
       [0, 0, 1, 2],
@@ -144,12 +157,12 @@ describe("delays that differ by product", () => {
       [0, 1, 2, 2.5],
     ]) {
       expect(() => fresh().load(reading([now, wrong, ratioKeys, solved, first, ...rest]))).toThrow("do not fit together");
-      expect(() => fresh().loadPublished(reading([wrong, published[1]]))).toThrow("do not fit together");
+      expect(() => fresh().load(reading([now, keys, wrong, solved, first, ...rest]))).toThrow("do not fit together");
     }
     for (const wrong of [[], first.slice(1), [...first, 0], [0, 1e9], [0, -1], [0, 0.5], first.map((each) => -each)]) {
       expect(() => fresh().load(reading([now, keys, ratioKeys, solved, wrong, ...rest]))).toThrow("do not fit together");
     }
-    expect(() => fresh().loadPublished(reading([published[0], published[1].with(0, 0)]))).toThrow("do not fit together");
+    expect(() => fresh().load(reading([now, keys, ratioKeys, solved.with(0, 0), first, ...rest]))).toThrow("do not fit together");
   });
 
   it("take half a megabyte at most for 200 products", () => {

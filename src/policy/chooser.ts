@@ -1,0 +1,221 @@
+import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { UnsupportedError } from "../errors.ts";
+import { best } from "../model/ranking.ts";
+import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";
+
+/** Samples per decision, at most. More would fill the memory for a precision that nothing needs. */
+const DRAWS_LIMIT = 10_000;
+
+/** An action to choose among. */
+export interface Candidate {
+  readonly id?: string;
+  /** `dimension` numbers. */
+  readonly features?: ArrayLike<number>;
+}
+
+/** A request to choose. It changes no state. */
+export interface ChooseRequest {
+  /** Absent for a policy with its own domain. */
+  readonly candidates?: readonly Candidate[];
+  /** The features alone, instead of candidates: k x `dimension`, row-major, not copied. Ids are then the indices of rows. */
+  readonly points?: Float64Array;
+  readonly round: number;
+  readonly now?: number;
+  /** Places to rank, default 1. */
+  readonly limit?: number;
+  /**
+   * For a Thompson policy: number of samples, of which the decision takes one at random. All decisions until the next impression
+   * share them, and `probability` is exact. Default 0: the decision draws a sample of its own. Other policies ignore this.
+   */
+  readonly draws?: number;
+  /**
+   * Ranks by posterior mean, without exploring. The score is then the mean. Policies that have no means ("uniform"), or that choose
+   * one point at a time, ignore this.
+   */
+  readonly greedy?: boolean;
+  /**
+   * Least probability of each candidate at each place, default 0. With `count` times this probability, the decision ranks uniformly
+   * at random. `probability` is then known if the policy is deterministic or knows its own.
+   */
+  readonly minimumShare?: number;
+  /** Replace the generator's draws. With `draws` the normals belong to the trial and cannot be replaced. */
+  readonly normals?: ArrayLike<number>;
+  readonly uniforms?: ArrayLike<number>;
+  /** Name of the decision, which seeds its random draws. Default: its round. */
+  readonly decision?: string;
+}
+
+/** The choice for one place of the ranking. */
+export interface Choice {
+  /** Index in the list of candidates, or in the policy's own domain. */
+  readonly index: number;
+  readonly id: string;
+  readonly score: number;
+  /** Posterior mean of the reward. */
+  readonly mean: number;
+  /** The bonus: a multiplier times the posterior standard deviation. */
+  readonly width: number;
+  /** Probability of this action at this place. Absent if the policy does not know it. */
+  readonly probability?: number;
+  /** The chosen point, if the policy has its own domain. */
+  readonly features?: Float64Array;
+}
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Probability that a decision ranks at random, and the random order if this decision does. */
+interface Shares {
+  readonly uniform: number;
+  readonly order?: readonly number[];
+}
+
+const NO_SHARES: Shares = { uniform: 0 };
+const NO_POINTS = /* @__PURE__ */ new Float64Array(0);
+
+/** Chooses by the scores of a rule: the part of a decision that all algorithms share. It changes no state. */
+export class Chooser {
+  /** Of the policy, for errors. */
+  readonly #id: string;
+  readonly #rule: Rule;
+  readonly #context: PolicyContext;
+  readonly #impressions: () => number;
+
+  /** `impressions`: those that the policy has counted so far. */
+  constructor(id: string, rule: Rule, context: PolicyContext, impressions: () => number) {
+    this.#id = id;
+    this.#rule = rule;
+    this.#context = context;
+    this.#impressions = impressions;
+  }
+
+  /** As `Policy.choose`. */
+  choose(request: ChooseRequest): Choice[] {
+    const limit = wholeNumber("limit", request.limit ?? 1, 1);
+    checkDraws(request);
+    return this.#rule.propose ? this.#propose(request, limit) : this.#rank(request, limit);
+  }
+
+  /** As `Policy.chances`. */
+  chances(request: ChooseRequest): Float64Array {
+    if (this.#rule.propose) throw new UnsupportedError("no-probability", `${this.#id} does not choose among candidates`);
+    checkDraws(request);
+    const { count, own, shares, known } = this.#scored(request, 1);
+    const chance = known ?? (this.#rule.deterministic ? (index: number) => Number(own[0] === index) : undefined);
+    if (!chance && shares.uniform < 1) {
+      throw new UnsupportedError("no-probability", `${this.#id} does not know its probabilities without draws`);
+    }
+    return Float64Array.from({ length: count }, (_, index) => mixed(shares.uniform, count, chance?.(index, 0)));
+  }
+
+  /** The request to the rule. It is built as one object: copies of it would take as long as a decision among few candidates. */
+  #asked(request: ChooseRequest, points: Float64Array, count: number): ScoreRequest {
+    const { round, now, draws = 0, normals, uniforms } = request;
+    const { core, seed } = this.#context;
+    const trial = this.#impressions() + 1;
+    const decision = () => request.decision ?? `round ${round}`;
+    return {
+      points,
+      count,
+      trial,
+      round,
+      now,
+      draws,
+      normals(count) {
+        if (normals) return finiteVector("normals", normals, count);
+        return core.normals(seed, draws > 0 ? `trial ${trial}` : decision(), count);
+      },
+      uniforms: (count) => (uniforms ? finiteVector("uniforms", uniforms, count) : core.uniforms(seed, decision(), count)),
+    };
+  }
+
+  #propose(request: ChooseRequest, limit: number): Choice[] {
+    this.#refuseCandidates(request);
+    if (request.minimumShare) throw outOfRange("minimumShare", `0, as ${this.#id} chooses in its own domain`, request.minimumShare);
+    if (limit > 1) throw outOfRange("limit", `1, as ${this.#id} chooses one point at a time`, limit);
+    const proposal = (this.#rule as Required<Rule>).propose(this.#asked(request, NO_POINTS, 0));
+    return [{ ...proposal, id: String(proposal.index) }];
+  }
+
+  #refuseCandidates({ candidates, points }: ChooseRequest): void {
+    if (candidates !== undefined) throw wrongType("candidates", `none, as this ${this.#id} has its own domain`, candidates);
+    if (points !== undefined) throw wrongType("points", `none, as this ${this.#id} has its own domain`, points);
+  }
+
+  #rank(request: ChooseRequest, limit: number): Choice[] {
+    const { domain, count, score, own, shares, known, momentsOf } = this.#scored(request, limit);
+    const { candidates } = request;
+    const ranked = shares.order ?? own;
+    const moments = momentsOf?.(ranked);
+    return ranked.map((index, place) => {
+      const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
+      const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: score[index], mean, width };
+      if (domain) choice.features = domain.at(index);
+      if (known || shares.uniform === 1) choice.probability = mixed(shares.uniform, count, known?.(index, place));
+      return choice;
+    });
+  }
+
+  /** The candidates' scores, the ranking by them, and its probabilities as far as they are known. */
+  #scored(request: ChooseRequest, limit: number) {
+    const { domain, score: rule } = this.#rule as Required<Rule>;
+    if (domain) this.#refuseCandidates(request);
+    const points = domain?.points ?? this.#points(request);
+    const count = domain?.count ?? request.candidates?.length ?? points.length / this.#rule.dimension;
+    const scores = rule(this.#asked(request, points, count));
+    const greedy = request.greedy === true && scores.moments !== undefined;
+    // Copied, because the next call for moments may overwrite the means.
+    const score = greedy ? Float64Array.from(scores.moments(Array.from({ length: count }, (_, index) => index)).mean) : scores.score;
+    const own = best(score, limit);
+    const shares = this.#shares(request, count, own.length);
+    const certain = greedy || (shares.uniform > 0 && this.#rule.deterministic);
+    const known = certain ? (index: number, place: number) => Number(own[place] === index) : scores.probability;
+    return { domain, count, score, own, shares, known, momentsOf: scores.moments };
+  }
+
+  #shares({ minimumShare = 0, round, decision }: ChooseRequest, count: number, places: number): Shares {
+    const uniform = Math.min(1, count * finiteNumber("minimumShare", minimumShare, 0, 1));
+    if (uniform === 0) return NO_SHARES;
+    const { core, seed } = this.#context;
+    const [chance, ...picks] = core.uniforms(seed, `share ${decision ?? `round ${round}`}`, 1 + places);
+    if (chance >= uniform) return { uniform };
+    const order = Array.from({ length: count }, (_, index) => index);
+    picks.forEach((pick, place) => {
+      const from = place + Math.min(Math.floor(pick * (count - place)), count - place - 1);
+      [order[place], order[from]] = [order[from], order[place]];
+    });
+    return { uniform, order: order.slice(0, places) };
+  }
+
+  #points({ candidates, points }: ChooseRequest): Float64Array {
+    if (points === undefined) return this.flatten(candidates);
+    if (candidates !== undefined) throw outOfRange("points", "none beside candidates", points);
+    if (this.#rule.dimension === 0) throw wrongType("points", `candidates instead, as ${this.#id} looks at no features`, points);
+    return boundedNumbers("points", matrix("points", points, this.#rule.dimension));
+  }
+
+  /** The features of candidates: k x dimension, row-major. */
+  flatten(candidates: readonly Candidate[] | undefined): Float64Array {
+    if (!Array.isArray(candidates)) throw wrongType("candidates", "an array", candidates);
+    if (candidates.length === 0) throw new RangeError("candidates: expected at least one, got none");
+    const d = this.#rule.dimension;
+    const points = new Float64Array(candidates.length * d);
+    for (let i = 0; i < candidates.length; i++) {
+      if (candidates[i] === null || typeof candidates[i] !== "object") throw wrongType(`candidates[${i}]`, "an object", candidates[i]);
+      if (d > 0) copyVector(`candidates[${i}].features`, candidates[i].features, d, points, i * d);
+    }
+    return points;
+  }
+}
+
+/** Checks the options that govern random draws. @throws {TypeError | RangeError} naming the option. */
+function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest): void {
+  flag("greedy", greedy);
+  wholeNumber("draws", draws, 0, DRAWS_LIMIT);
+  if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
+  wholeNumber("round", round, 1);
+}
+
+/** Probability of a candidate, if with probability `uniform` all `count` candidates are equally likely and `chance` holds otherwise. */
+function mixed(uniform: number, count: number, chance = 0): number {
+  return uniform / count + (1 - uniform) * chance;
+}
