@@ -1,5 +1,5 @@
 /** Longer names are not compared, because the cost grows with the product of both lengths. */
-const MOST_CHARACTERS = 40;
+const MOST_CHARACTERS = 32;
 
 /** The name that was probably meant: one within a third of its letters, whatever the case and the separators. */
 export function nearest(name: string, names: Iterable<string>): string | undefined {
