@@ -7,6 +7,7 @@ import { SHOP_MODEL } from "./shop/assortment.ts";
 import { Session } from "./shop/session.ts";
 import { Shop } from "./shop/shop.tsx";
 import { type Route, routeOf } from "./ui/route.ts";
+import { readTab, writeTab } from "./ui/tab-storage.ts";
 
 /** The session storage entry that holds the secret key until the tab is closed. */
 const KEY = "afterclick.secret-key";
@@ -24,23 +25,24 @@ function useRoute(home: Route["view"]): Route {
   const route = routeOf(hash, home);
   useLayoutEffect(() => {
     for (const link of document.querySelectorAll("header nav a")) {
-      if (link.getAttribute("href") === `#${route.view}`) link.setAttribute("aria-current", "page");
+      if (link.getAttribute("href") === `/#${route.view}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
   }, [route.view]);
   return route;
 }
 
-/** The demonstration: the shop, and the dashboard of its model. */
+/** The demonstration: the shop, and the dashboard of its model and of the developer's own. */
 function Demonstration({ publishableKey }: { publishableKey: string }) {
   const route = useRoute("shop");
   const [now, setNow] = useState(Date.now());
   const [session] = useState(() => new Session(publishableKey, () => setNow(Date.now())));
   useLayoutEffect(() => session.start(), []);
   if (route.view === "shop") return <Shop session={session} now={now} />;
+  const model = route.model ?? SHOP_MODEL;
   return (
-    <Dashboard source={demoSource} route={{ ...route, model: SHOP_MODEL }}>
-      <Regret session={session} />
+    <Dashboard source={demoSource} route={{ ...route, model }} simulated={model === SHOP_MODEL}>
+      {model === SHOP_MODEL && <Regret session={session} />}
     </Dashboard>
   );
 }
@@ -48,14 +50,15 @@ function Demonstration({ publishableKey }: { publishableKey: string }) {
 /** The dashboard of a deployed worker. It asks for the secret key first. */
 function Console() {
   const route = useRoute("dashboard");
-  const [key, setKey] = useState(sessionStorage.getItem(KEY) ?? "");
+  const [key, setKey] = useState(readTab(KEY));
+  const [kept, setKept] = useState(true);
   const [problem, setProblem] = useState("");
   const enter = (entered: string) => {
-    sessionStorage.setItem(KEY, entered);
+    setKept(writeTab(KEY, entered));
     setKey(entered);
   };
   const leave = (reason: string) => {
-    sessionStorage.removeItem(KEY);
+    writeTab(KEY, "");
     setProblem(reason);
     setKey("");
   };
@@ -63,7 +66,11 @@ function Console() {
   return (
     <>
       <p class="bar key">
-        <span class="quiet">This tab keeps the key until you close it.</span>
+        <span class="quiet">
+          {kept
+            ? "This tab keeps the key until you close it."
+            : "This browser refuses storage, so the page asks for the key again after a reload."}
+        </span>
         <button type="button" onClick={() => leave("")}>
           Forget the key
         </button>

@@ -1,9 +1,11 @@
 import type { Child } from "hono/jsx";
 import { useEffect, useLayoutEffect, useState } from "hono/jsx/dom";
 import type { Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
+import { clockSkew } from "../ui/clock-skew.ts";
 import { duration, moment } from "../ui/notation.ts";
 import { linkTo, type Route } from "../ui/route.ts";
-import { Alarm, DelayOf } from "./delay.tsx";
+import { Alarm, Calm } from "./alarm.tsx";
+import { DelayOf } from "./delay.tsx";
 import { Empty } from "./empty.tsx";
 import { ExplanationOf } from "./explanation.tsx";
 import { Figures } from "./figures.tsx";
@@ -48,10 +50,26 @@ function Unknown() {
   );
 }
 
-type Shown = { metrics: Metrics; explanation: Explanation | null | undefined; impression: string | undefined; children?: Child };
+function NoModel({ model }: { model: string | undefined }) {
+  return (
+    <section>
+      <Empty title={`No model ${model}`}>
+        This worker has no model of this name. Choose one of the list, or create it with PUT /v1/models/{model}.
+      </Empty>
+    </section>
+  );
+}
+
+interface Shown {
+  readonly metrics: Metrics;
+  readonly explanation: Explanation | null | undefined;
+  readonly impression: string | undefined;
+  readonly simulated: boolean;
+  readonly children?: Child;
+}
 
 /** One model's counts, rates, delays and newest impressions. */
-function Model({ metrics, explanation, impression, children }: Shown) {
+function Model({ metrics, explanation, impression, simulated, children }: Shown) {
   const { model, policy, serving, windowMs, now } = metrics;
   return (
     <div class="columns">
@@ -59,7 +77,7 @@ function Model({ metrics, explanation, impression, children }: Shown) {
         <b>{model}</b>: policy {policy}, served {serving === "edge" ? "at the edge" : "by its learner"}, window {duration(windowMs)}. As of{" "}
         {moment(now, true)}.
       </p>
-      <Alarm metrics={metrics} />
+      {simulated ? <Calm metrics={metrics} /> : <Alarm metrics={metrics} />}
       <Figures metrics={metrics} />
       {children}
       <section class="wide">
@@ -90,10 +108,11 @@ function Model({ metrics, explanation, impression, children }: Shown) {
 /**
  * The dashboard of the model that the route names. Without a name it shows the first model.
  * @param props.refused is called when the worker refuses the source's key.
+ * @param props.simulated says that the model's visitors are simulated. They stop buying when nobody sends them, so that is no alarm.
  * @param props.children appear below the model's counts.
  */
-export function Dashboard(props: { source: Source; route: Route; refused?: () => void; children?: Child }) {
-  const { source, route, refused, children } = props;
+export function Dashboard(props: { source: Source; route: Route; simulated?: boolean; refused?: () => void; children?: Child }) {
+  const { source, route, simulated = false, refused, children } = props;
   const [, redraw] = useState({});
   const [monitor] = useState(() => new Monitor(source, () => redraw({})));
   useLayoutEffect(() => monitor.show(route.model, route.impression), [route.model, route.impression]);
@@ -105,11 +124,12 @@ export function Dashboard(props: { source: Source; route: Route; refused?: () =>
   return (
     <>
       <p class="problem" role="status">
-        {problem}
+        {problem || (metrics && clockSkew(Date.now() - metrics.now))}
       </p>
       {models && <Models models={models} chosen={metrics?.model ?? route.model} />}
+      {metrics === null && <NoModel model={route.model} />}
       {metrics && (
-        <Model metrics={metrics} explanation={explanation} impression={route.impression}>
+        <Model metrics={metrics} explanation={explanation} impression={route.impression} simulated={simulated}>
           {children}
         </Model>
       )}

@@ -130,33 +130,3 @@ export function DelayOf({ metrics: { delay, windowMs, now } }: { metrics: Metric
     </>
   );
 }
-
-/** Alerts that expected conversions have stopped, and lists what to check. */
-export function Alarm({ metrics: { delay, model, now } }: { metrics: Metrics }) {
-  if (!delay?.silence.alarm) return null;
-  const { since, expected, chance } = delay.silence;
-  return (
-    <section class="wide alarm">
-      {/* Changing numbers stay outside the alert: a screen reader would repeat them at every refresh. */}
-      <h2 role="alert">Conversions of {model} have stopped</h2>
-      <p>
-        None has arrived for {duration(now - since)}, though about {whole(expected)} were expected. By chance alone this happens once in{" "}
-        {whole(Number((1 / Math.max(chance, 1e-9)).toPrecision(1)))} times. Either visitors can no longer buy, or the shop's webhooks do not
-        arrive. Check:
-      </p>
-      <ul>
-        <li>Can a visitor still buy? Place a test order.</li>
-        <li>
-          Does the shop still send to POST /v1/conversions? Look at its webhook queue or log, and at the answers it got. The alarm knows the
-          shop's nights, daily batches and weekends, but no public holidays.
-        </li>
-        <li>
-          Does the worker answer 401? Then the shop's secret is not in AFTERCLICK_WEBHOOK_SECRET, its clock is more than five minutes off,
-          or the impression id was not signed by this worker.
-        </li>
-        <li>Does it answer 202? Then look at the status of each item: refused and unknown items do not count.</li>
-        <li>Does the shop still pass the impression id or the join key from the page that shows the recommendation to the webhook?</li>
-      </ul>
-    </section>
-  );
-}

@@ -9,13 +9,15 @@ export class Monitor {
   readonly #source: Source;
   readonly #changed: () => void;
   #reading = false;
+  /** Whether the list of models is up to date. */
+  #listed = false;
   #stopped = false;
   #model: string | undefined;
   #impression: string | undefined;
 
-  /** Undefined if the source has only one model. */
   models?: readonly ModelSummary[];
-  metrics?: Metrics;
+  /** Null if the worker does not know the model. */
+  metrics?: Metrics | null;
   /** Null if the worker does not know the impression. */
   explanation?: Explanation | null;
   /** The reason why the data are out of date; empty if they are not. */
@@ -32,13 +34,20 @@ export class Monitor {
   /** Reads now, and again every two seconds while the page is visible. Returns a function that stops this. */
   start(): () => void {
     const read = () => void this.#read();
+    // A model may have been created meanwhile, in a terminal or an editor.
+    const returned = () => {
+      this.#listed = false;
+      read();
+    };
     const timer = setInterval(read, REFRESH_MS);
     document.addEventListener("visibilitychange", read);
+    addEventListener("focus", returned);
     read();
     return () => {
       this.#stopped = true;
       clearInterval(timer);
       document.removeEventListener("visibilitychange", read);
+      removeEventListener("focus", returned);
     };
   }
 
@@ -73,21 +82,27 @@ export class Monitor {
     if (stale()) void this.#read();
   }
 
-  async #readMetrics(model: string | undefined): Promise<Metrics | undefined> {
-    const { models } = this.#source;
+  async #readMetrics(model: string | undefined): Promise<Metrics | null | undefined> {
     const known = this.models?.some((each) => model === undefined || each.model === model);
-    if (models && !known) this.models = await models();
+    if (!known || !this.#listed) {
+      this.models = await this.#source.models();
+      this.#listed = true;
+    }
     const name = model ?? this.models?.[0]?.model;
-    return name === undefined ? undefined : this.#source.metrics(name);
+    return name === undefined ? undefined : orNull(this.#source.metrics(name));
   }
 
   async #explain(impression: string | undefined): Promise<Explanation | null | undefined> {
-    if (impression === undefined) return undefined;
-    try {
-      return await this.#source.explain(impression);
-    } catch (error) {
-      if (error instanceof Refusal && error.status === 404) return null;
-      throw error;
-    }
+    return impression === undefined ? undefined : orNull(this.#source.explain(impression));
+  }
+}
+
+/** An answer of the worker; null if it answers 404. */
+async function orNull<Result>(answer: Promise<Result>): Promise<Result | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 404) return null;
+    throw error;
   }
 }

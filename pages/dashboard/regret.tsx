@@ -1,7 +1,7 @@
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
+import { SendVisitors } from "../shop/guide.tsx";
 import type { Session } from "../shop/session.ts";
-import { VISITORS } from "../shop/shelf.tsx";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { decimal, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
@@ -22,26 +22,26 @@ function plot(): ReturnType<ChartProps["plot"]> {
 
 /** Expected purchases lost because the first product shown was not the visitor's favourite. */
 export function Regret({ session }: { session: Session }) {
-  const { regrets } = session;
-  const visits = regrets.length;
+  const { visits } = session;
+  const count = visits.length;
   // The list only grows, so its length is enough to detect a change.
   const data = useMemo(
     () =>
       [
-        [0, ...regrets.map((_, i) => i + 1)],
-        [0, ...regrets.map(({ model }) => model)],
-        [0, ...regrets.map(({ uniform }) => uniform)],
+        [0, ...visits.map((_, i) => i + 1)],
+        [0, ...visits.map(({ model }) => model)],
+        [0, ...visits.map(({ uniform }) => uniform)],
       ] as uPlot.AlignedData,
-    [visits],
+    [count],
   );
-  const last = regrets.at(-1);
+  const last = visits.at(-1);
   return (
     <section class="wide regret">
       {last ? (
         <Chart
           id="regret"
           title="Purchases missed"
-          summary={`After ${whole(visits)} simulated visits the model has missed ${decimal(last.model)} purchases; a random product would have missed ${decimal(last.uniform)}. A purchase is missed when the first product is not the visitor's favourite.`}
+          summary={`After ${whole(count)} simulated visits the model has missed ${decimal(last.model)} purchases; a random product would have missed ${decimal(last.uniform)}. A purchase is missed when the first product is not the visitor's favourite.`}
           legend={[
             { mark: "policy", name: "this model" },
             { mark: "uniform", name: "a random product" },
@@ -53,19 +53,17 @@ export function Regret({ session }: { session: Session }) {
           }
           table={() => ({
             columns: ["Visits", "This model", "A random product"],
-            rows: regrets.flatMap(({ model, uniform }, i) =>
-              (i + 1) % 10 === 0 || i + 1 === visits ? [[whole(i + 1), decimal(model), decimal(uniform)]] : [],
+            rows: visits.flatMap(({ model, uniform }, i) =>
+              (i + 1) % 10 === 0 || i + 1 === count ? [[whole(i + 1), decimal(model), decimal(uniform)]] : [],
             ),
           })}
         />
       ) : (
         <Empty title="Purchases missed">
-          Purchases lost because the first product shown is not the visitor's favourite. Simulate visitors to fill this chart.
+          Purchases lost because the first product shown is not the visitor's favourite. Send visitors to fill this chart.
         </Empty>
       )}
-      <button type="button" class="primary" disabled={session.visitorsLeft > 0} onClick={() => void session.simulate(VISITORS)}>
-        {session.visitorsLeft > 0 ? `${session.visitorsLeft} visitors left` : `Simulate ${VISITORS} visitors`}
-      </button>
+      <SendVisitors session={session} />
     </section>
   );
 }

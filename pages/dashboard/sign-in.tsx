@@ -17,7 +17,7 @@ export function SignIn({ enter, problem }: { enter: (key: string) => void; probl
     event.preventDefault();
     setAsking(true);
     try {
-      await keyedSource(key.trim()).models?.();
+      await keyedSource(key.trim()).models();
       enter(key.trim());
     } catch (error) {
       refuse(isWrong(key, error) ? WRONG_KEY : `The key could not be checked: ${reasonOf(error)}.`);

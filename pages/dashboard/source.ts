@@ -3,16 +3,15 @@ import { call } from "../ui/call.ts";
 
 /** The API that a dashboard reads. */
 export interface Source {
-  /** Null if the only model is known beforehand. */
-  readonly models: (() => Promise<readonly ModelSummary[]>) | null;
+  models(): Promise<readonly ModelSummary[]>;
   metrics(model: string): Promise<Metrics>;
   explain(impression: string): Promise<Explanation>;
 }
 
-/** The demonstration's backend, which holds the secret key. */
+/** The demonstration's backend, which holds the secret key. It shows the developer's own models on the developer's machine alone. */
 export const demoSource: Source = {
-  models: null,
-  metrics: () => call("/demo/metrics"),
+  models: async () => (await call<{ models: readonly ModelSummary[] }>("/demo/models")).models,
+  metrics: (model) => call(`/demo/models/${encodeURIComponent(model)}/metrics`),
   explain: (impression) => call(`/demo/impressions/${encodeURIComponent(impression)}`),
 };
 

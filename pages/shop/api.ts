@@ -7,10 +7,13 @@ export interface Recommended {
   readonly id: string;
 }
 
-/** The chance that a product is bought, as the model believes, and the interval that holds it with a probability of 95 %. */
+/** What is known of a product for a visitor. */
 export interface Estimate {
   readonly id: string;
+  /** The chance that the product is bought, as the model believes, and the interval that holds it with a probability of 95 %. */
   readonly belief: { readonly mean: number; readonly low: number; readonly high: number };
+  /** Impressions whose window has closed, and how many of them were bought. */
+  readonly closed: { readonly impressions: number; readonly converted: number };
 }
 
 /** The model's counts and estimates now. */
@@ -40,4 +43,9 @@ export function purchase(impressionIds: readonly string[]) {
 export function readKnowledge(profile: string, impressionIds: readonly string[]) {
   const query = new URLSearchParams([["profile", profile], ...impressionIds.map((id) => ["impression", id])]);
   return call<Knowledge>(`/demo/knowledge?${query}`);
+}
+
+/** Deletes what the model has learnt. */
+export function forget() {
+  return post<unknown>("/demo/reset", {});
 }

@@ -1,15 +1,20 @@
-import { useState } from "hono/jsx/dom";
 import { Legend, Marks } from "../ui/marks.tsx";
+import { whole } from "../ui/notation.ts";
 import { Head } from "../ui/table.tsx";
+import type { Estimate } from "./api.ts";
 import { products } from "./assortment.ts";
+import { errorOf, waitingBand } from "./belief.ts";
 import type { Session } from "./session.ts";
 import { productOf, profileOf } from "./story.ts";
 
 const legend = [
-  { mark: "mean", name: "mean" },
-  { mark: "band", name: "the true rate is here, at odds of 19 to 1" },
-  { mark: "before", name: "mean before your last action" },
+  { mark: "band", name: "this recommender: the truth is in the band, 19 times in 20" },
+  { mark: "waits", name: "one that waits" },
+  { mark: "taste", name: "truth, hidden from both" },
+  { mark: "before", name: "before your last action" },
 ];
+
+const UNKNOWN: Omit<Estimate, "id"> = { belief: { mean: 0, low: 0, high: 1 }, closed: { impressions: 0, converted: 0 } };
 
 /** Position on the chart, which shows 0 to 100 %. */
 function place(value: number): string {
@@ -20,22 +25,27 @@ function percent(value: number): number {
   return Math.round(100 * value);
 }
 
-function Row({ session, product, revealed }: { session: Session; product: string; revealed: boolean }) {
-  const { mean, low, high } = session.estimates.find(({ id }) => id === product)?.belief ?? { mean: 0, low: 0, high: 1 };
+function Row({ session, product }: { session: Session; product: string }) {
+  const { belief, closed } = session.estimates.find(({ id }) => id === product) ?? UNKNOWN;
+  const { mean, low, high } = belief;
+  const waiting = waitingBand(closed);
   const before = session.before.get(product) ?? mean;
+  const taste = profileOf(session.profile).tastes[product];
   const change = percent(mean) - percent(before);
   const places = {
     "--low": place(low),
     "--high": place(high),
     "--mean": place(mean),
     "--before": place(before),
-    "--taste": place(profileOf(session.profile).tastes[product]),
+    "--taste": place(taste),
+    "--waits-low": place(waiting?.low ?? 0),
+    "--waits-high": place(waiting?.high ?? 1),
   };
   return (
     <tr data-product={product}>
       <th scope="row">{productOf(product).name}</th>
       <td class="plot" aria-hidden="true">
-        <Marks places={places} marks={["band", "before", ...(revealed ? ["taste"] : []), "mean"]} />
+        <Marks places={places} marks={["waits", "band", "before", "taste", "mean"]} />
       </td>
       <td class="number">
         {percent(mean)} %{" "}
@@ -46,22 +56,46 @@ function Row({ session, product, revealed }: { session: Session; product: string
       <td class="change" data-sign={Math.sign(change)}>
         {change === 0 ? "" : `${change > 0 ? "+" : "−"}${Math.abs(change)}`}
       </td>
+      <td class="unseen waiting">{waiting ? `${percent(waiting.low)} to ${percent(waiting.high)}` : "nothing known"}</td>
+      <td class="unseen truth">{percent(taste)} %</td>
     </tr>
   );
 }
 
-/** The model's estimate of each product's rate for the visitor, now and before the last action. */
-export function Estimates({ session }: { session: Session }) {
-  const [revealed, reveal] = useState(false);
+/** How near the estimates are to the truth, and what a recommender that waits has learnt from. */
+function Nearness({ session: { estimates, profile } }: { session: Session }) {
+  const error = errorOf(estimates, profile);
+  const closed = estimates.reduce((sum, each) => sum + each.closed.impressions, 0);
   return (
-    <section aria-labelledby="estimates">
-      <h2 id="estimates">Expected purchase rates for {profileOf(session.profile).name}</h2>
-      <p class="quiet">Probability that a shown product is bought</p>
+    <p class="quiet">
+      {error !== null && (
+        <>
+          On average <b class="error">{percent(error)} points</b> from the truth.{" "}
+        </>
+      )}
+      {closed === 0
+        ? "One that waits: no window has closed yet."
+        : `One that waits: ${whole(closed)} closed ${closed === 1 ? "window" : "windows"}.`}
+    </p>
+  );
+}
+
+/** What the model and a recommender that waits believe of each product for the visitor, beside the truth. */
+export function Estimates({ session }: { session: Session }) {
+  return (
+    <section aria-labelledby="estimates" class="estimates">
+      <div>
+        <h2 id="estimates">How likely {profileOf(session.profile).name} buys each product</h2>
+        <Nearness session={session} />
+      </div>
       <table aria-labelledby="estimates">
-        <Head class="unseen" columns={["Product", "Chart", "Mean and interval", "Change since your last action"]} />
+        <Head
+          class="unseen"
+          columns={["Product", "Chart", "Estimate and band", "Change since your last action", "One that waits", "Truth"]}
+        />
         <tbody>
           {products.map(({ id }) => (
-            <Row key={id} session={session} product={id} revealed={revealed} />
+            <Row key={id} session={session} product={id} />
           ))}
         </tbody>
         <tfoot aria-hidden="true">
@@ -74,16 +108,10 @@ export function Estimates({ session }: { session: Session }) {
                 <span class="tick">100 %</span>
               </div>
             </td>
-            <td />
-            <td />
           </tr>
         </tfoot>
       </table>
-      <Legend entries={revealed ? [...legend, { mark: "taste", name: "true taste" }] : legend} />
-      <label class="reveal">
-        <input type="checkbox" checked={revealed} onChange={() => reveal(!revealed)} />
-        Show the simulated visitors' true tastes, hidden from the model
-      </label>
+      <Legend entries={legend} />
     </section>
   );
 }

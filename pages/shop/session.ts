@@ -1,5 +1,6 @@
-import { type Estimate, type Knowledge, purchase, readKnowledge, recommend } from "./api.ts";
-import { type Profile, profiles } from "./assortment.ts";
+import { type Estimate, forget, type Knowledge, purchase, readKnowledge, recommend } from "./api.ts";
+import { profiles, SHOP_WINDOW_MS } from "./assortment.ts";
+import { drawDelay, drawVisitor, type Visit, visitAfter } from "./crowd.ts";
 
 export type ShownStatus = "pending" | "bought" | "converted" | "expired" | "late" | "refused";
 
@@ -17,15 +18,6 @@ export interface Shown {
   settledAt?: number;
 }
 
-/**
- * Expected purchases lost so far because the first product shown was not the visitor's favourite:
- * under the model, and under a uniform draw for the same visitors.
- */
-export interface Regret {
-  readonly model: number;
-  readonly uniform: number;
-}
-
 /** Impression status by the worker's answer to the purchase. Any other answer means refused. */
 const outcomes: Readonly<Record<string, ShownStatus>> = {
   applied: "converted",
@@ -39,9 +31,6 @@ const TICK_MS = 250;
 const REFRESH_MS = 1000;
 const RETRY_MS = 2000;
 const VISITORS_AT_ONCE = 5;
-/** Simulated visitors buy after an exponential delay. */
-const MEAN_DELAY_MS = 4000;
-const LONGEST_DELAY_MS = 20_000;
 const REMEMBERED = 300;
 const LISTED = 6;
 
@@ -53,6 +42,10 @@ export class Session {
   #refreshing = false;
   #sending = false;
   #visit = 0;
+  /** Visits that wait for the worker's answer. */
+  #visiting = 0;
+  /** Whether purchases of simulated visitors are still to be reported. */
+  #awaitsCrowd = false;
 
   profile = profiles[0].id;
   delayMs = 10_000;
@@ -65,8 +58,9 @@ export class Session {
   /** Means before the last action, by product id. */
   before: ReadonlyMap<string, number> = new Map();
   visitorsLeft = 0;
-  /** Regret after each simulated visit. */
-  regrets: readonly Regret[] = [];
+  visits: readonly Visit[] = [];
+  /** This device's time minus the worker's. */
+  aheadMs = 0;
   problem = "";
 
   /** @param changed is called whenever the page must be drawn again. */
@@ -94,7 +88,9 @@ export class Session {
   /** Starts a new visit with new recommendations. */
   async visit(): Promise<void> {
     const visit = ++this.#visit;
+    this.#visiting++;
     const shelf = await this.#recommend(this.profile);
+    this.#visiting--;
     // If two visits overlap, the later one wins.
     if (shelf && visit === this.#visit) this.shelf = shelf;
     await this.#refresh();
@@ -117,18 +113,27 @@ export class Session {
     this.visitorsLeft = visitors;
     this.#changed();
     await Promise.all(Array.from({ length: VISITORS_AT_ONCE }, () => this.#receive()));
+    this.#awaitsCrowd = true;
+    await this.visit();
+  }
+
+  /** Deletes what the model has learnt and what this page has shown. */
+  async startOver(): Promise<void> {
+    if ((await this.#attempt(forget())) === undefined) return;
+    [this.shown, this.visits] = [[], []];
+    await this.choose(this.profile);
   }
 
   async #receive(): Promise<void> {
     while (this.visitorsLeft > 0) {
       this.visitorsLeft--;
-      const { id, tastes } = profiles[Math.floor(Math.random() * profiles.length)];
+      const { id, tastes } = drawVisitor();
       const list = (await this.#recommend(id)) ?? [];
-      if (list.length > 0) this.regrets = [...this.regrets, regretAfter(this.regrets.at(-1), tastes, list[0].product)];
+      if (list.length > 0) this.visits = [...this.visits, visitAfter(this.visits.at(-1), tastes, list[0].product)];
       for (const shown of list) {
         if (Math.random() >= tastes[shown.product]) continue;
         shown.status = "bought";
-        shown.reportAt = Date.now() + Math.min(-Math.log(1 - Math.random()) * MEAN_DELAY_MS, LONGEST_DELAY_MS);
+        shown.reportAt = Date.now() + drawDelay();
       }
       this.#changed();
     }
@@ -137,8 +142,11 @@ export class Session {
   async #recommend(profile: string): Promise<Shown[] | undefined> {
     const answer = await this.#attempt(recommend(this.#key, profile, PLACES));
     if (!answer) return undefined;
-    const { windowEndsAt, actions } = answer;
+    const { actions } = answer;
     const shownAt = Date.now();
+    this.aheadMs = shownAt - (answer.windowEndsAt - SHOP_WINDOW_MS);
+    // By this device's clock, which may differ from the worker's.
+    const windowEndsAt = shownAt + SHOP_WINDOW_MS;
     const shown = actions.map(
       ({ impressionId, id }): Shown => ({ impressionId, product: id, profile, shownAt, windowEndsAt, status: "pending" }),
     );
@@ -152,7 +160,9 @@ export class Session {
     const now = Date.now();
     for (const shown of this.shown) if (shown.status === "pending" && now > shown.windowEndsAt) settle(shown, "expired");
     this.#changed();
-    if (!document.hidden && now - this.#lastRefresh >= REFRESH_MS) void this.#refresh();
+    // The first visit may have failed.
+    const empty = this.shelf.length === 0 && this.#visiting === 0;
+    if (!document.hidden && now - this.#lastRefresh >= REFRESH_MS) void (empty ? this.visit() : this.#refresh());
     if (!this.#sending) await this.#report(now);
   }
 
@@ -167,7 +177,12 @@ export class Session {
       if (answer) settle(shown, outcomes[answer.conversions[i].status] ?? "refused");
       else shown.reportAt = Date.now() + RETRY_MS;
     });
-    if (answer) await this.#refresh();
+    if (!answer) return;
+    await this.#refresh();
+    if (!this.#awaitsCrowd || this.shown.some(({ status }) => status === "bought")) return;
+    this.#awaitsCrowd = false;
+    // A shelf from which somebody has bought stays.
+    if (this.shelf.every(({ status }) => status === "pending")) await this.visit();
   }
 
   async #refresh(): Promise<void> {
@@ -211,14 +226,6 @@ export class Session {
       return undefined;
     }
   }
-}
-
-function regretAfter(before: Regret | undefined, tastes: Profile["tastes"], first: string): Regret {
-  const { model, uniform } = before ?? { model: 0, uniform: 0 };
-  const chances = Object.values(tastes);
-  const best = Math.max(...chances);
-  const mean = chances.reduce((sum, chance) => sum + chance, 0) / chances.length;
-  return { model: model + best - tastes[first], uniform: uniform + best - mean };
 }
 
 function settle(shown: Shown, status: ShownStatus): void {

@@ -3,8 +3,6 @@ import { profiles } from "./assortment.ts";
 import type { Session, Shown } from "./session.ts";
 import { productOf, profileOf, story } from "./story.ts";
 
-/** Visitors of one simulation. */
-export const VISITORS = 50;
 const delays = [
   { label: "at once", value: 0 },
   { label: "in 10 s", value: 10_000 },
@@ -55,19 +53,23 @@ function Card({ session, shown, now }: { session: Session; shown: Shown; now: nu
   );
 }
 
-/** Choice of the visitor, the recommended products, and the buttons. */
+/** Choice of the visitor, the recommended products, and when a purchase is reported. */
 export function Shelf({ session, now }: { session: Session; now: number }) {
-  const { visitorsLeft } = session;
   return (
     <section aria-labelledby="shelf">
       <Choice
         name="profile"
-        legend="Visitor"
+        legend="You are"
         options={profiles.map(({ id, name }) => ({ label: name, value: id }))}
         chosen={session.profile}
         choose={(profile) => void session.choose(profile)}
       />
-      <h2 id="shelf">Recommended for {profileOf(session.profile).name}</h2>
+      <div class="bar">
+        <h2 id="shelf">Recommended for {profileOf(session.profile).name}</h2>
+        <button type="button" class="plain" onClick={() => void session.visit()}>
+          Next visit
+        </button>
+      </div>
       <ul class="shelf">
         {session.shelf.map((shown) => (
           <Card key={shown.impressionId} session={session} shown={shown} now={now} />
@@ -75,19 +77,11 @@ export function Shelf({ session, now }: { session: Session; now: number }) {
       </ul>
       <Choice
         name="delay"
-        legend="Purchase reported"
+        legend="Your purchases are reported"
         options={delays}
         chosen={session.delayMs}
         choose={(delayMs) => session.chooseDelay(delayMs)}
       />
-      <p class="buttons">
-        <button type="button" onClick={() => void session.visit()}>
-          Next visit
-        </button>
-        <button type="button" class="primary" disabled={visitorsLeft > 0} onClick={() => void session.simulate(VISITORS)}>
-          {visitorsLeft > 0 ? `${visitorsLeft} visitors left` : `Simulate ${VISITORS} visitors`}
-        </button>
-      </p>
     </section>
   );
 }

@@ -1,5 +1,5 @@
 import { type Product, type Profile, products, profiles } from "./assortment.ts";
-import type { Shown } from "./session.ts";
+import type { Session, Shown } from "./session.ts";
 
 export function productOf(id: string): Product {
   return products.find((product) => product.id === id) as Product;
@@ -22,4 +22,13 @@ export function story({ status, shownAt, windowEndsAt, reportAt = 0, settledAt =
   if (status === "late") return "bought too late to count";
   if (status === "expired") return "expired without a purchase";
   return `pending, ${clock(windowEndsAt - now)} left`;
+}
+
+/** Where the story of the visitors stands, as a sentence. It changes rarely, because screen readers announce it. */
+export function stage({ visitorsLeft, visits, shown, counts }: Pick<Session, "visitorsLeft" | "visits" | "shown" | "counts">): string {
+  if (visitorsLeft > 0) return "Visitors are coming.";
+  if (shown.some(({ status }) => status === "bought")) return "Purchases are on their way. Watch the bands move towards the truth.";
+  if (visits.length > 0) return "All purchases are reported. Send more visitors, and the bands become narrower.";
+  if (counts && counts.converted > 0) return "The recommender remembers earlier visitors. Start over to see it learn from nothing.";
+  return "Nothing is known yet, so the bands are wide. Send visitors.";
 }

@@ -19,8 +19,12 @@ const purchasesBody = v.strictObject({
   impressionIds: v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(2048))), v.minLength(1), v.maxLength(500)),
 });
 
+/** Hosts of a worker on the developer's own machine. A page of another site cannot have such a host, whatever its name resolves to. */
+const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])$/;
+
 /** A worker's own routes, called without a network. */
 type Worker = Pick<Hono<{ Bindings: Environment }>, "fetch">;
+type Call = Context<{ Bindings: Environment }>;
 
 /**
  * The backend of the demonstration shop. It stands for a shop's own server, which has the secret key and the webhook secret.
@@ -77,16 +81,32 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     return c.json({ counts, estimates, impressions: impressions.flat() });
   });
 
-  /** Metrics of the shop's model. */
-  shop.get("/metrics", (c) => ask(c, `/v1/models/${SHOP_MODEL}/metrics`));
+  /** The models that the dashboard may show: the shop's and, on the developer's own machine, all others. */
+  shop.get("/models", async (c) => {
+    const response = await ask(c, "/v1/models");
+    const { models } = await response.json<{ models: { model: string }[] }>();
+    return c.json({ models: models.filter(({ model }) => isShown(c, model)) });
+  });
+
+  shop.get("/models/:model/metrics", (c) => {
+    const { model } = c.req.param();
+    if (!isShown(c, model)) throw new Problem(404, "there is no such model");
+    return ask(c, `/v1/models/${encodeURIComponent(model)}/metrics`);
+  });
 
   /** Explanation of one impression. */
   shop.get("/impressions/:id", (c) => ask(c, `/v1/impressions/${encodeURIComponent(c.req.param("id"))}`));
 
+  /** Deletes what the shop's model has learnt. JSON is asked for so that no form of another site can do this. */
+  shop.post("/reset", valid("json", v.strictObject({})), (c) => ask(c, `/v1/models/${SHOP_MODEL}/reset`, "POST"));
+
+  const isShown = (c: Call, model: string): boolean => model === SHOP_MODEL || LOOPBACK.test(new URL(c.req.url).hostname);
+
   /** Calls the worker with the secret key, which the page does not have. */
-  function ask(c: Context<{ Bindings: Environment }>, path: string): Response | Promise<Response> {
-    const headers = { authorization: `Bearer ${plainKey(c.env, "AFTERCLICK_SECRET_KEY")}` };
-    return worker.fetch(new Request(new URL(path, c.req.url), { headers }), c.env, c.executionCtx);
+  function ask(c: Call, path: string, method = "GET"): Response | Promise<Response> {
+    const headers = { authorization: `Bearer ${plainKey(c.env, "AFTERCLICK_SECRET_KEY")}`, "content-type": "application/json" };
+    const body = method === "GET" ? undefined : "{}";
+    return worker.fetch(new Request(new URL(path, c.req.url), { method, headers, body }), c.env, c.executionCtx);
   }
 
   return shop;

@@ -52,29 +52,30 @@ ${content}
 </html>`;
 }
 
-const noscript = html`<noscript><p>This page needs JavaScript.</p></noscript>`;
+const noscript = html`<noscript><p>This page needs JavaScript; the worker's API works without it.</p></noscript>`;
 
-/** The shop and the dashboard of its model. */
+/** The header of every page. The playground's own is in its index.html. */
+function header(views: Readonly<Record<string, string>>) {
+  const links = Object.entries(views).map(([name, url]) => html`<a href="${url}">${name}</a>`);
+  return html`<header>
+<h1>afterclick</h1>
+<p>Recommendations that learn from late purchases.</p>
+<nav aria-label="Pages">${links}</nav>
+</header>`;
+}
+
+const views = { Dashboard: "/#dashboard", Playground: "/playground/" };
+
+/** The shop and the dashboard. */
 function demonstration(nonce: string, publishableKey: string) {
   return document(
     nonce,
-    html`<header>
-<h1>afterclick</h1>
-<p>A shop that learns from purchases, even when they are reported late.</p>
-<nav aria-label="Views"><a href="#shop">Shop</a><a href="#dashboard">Dashboard</a><a href="/playground/">Playground</a></nav>
-</header>
+    html`${header({ Shop: "/#shop", ...views })}
 <main data-publishable-key="${publishableKey}">${noscript}</main>`,
   );
 }
 
 /** The dashboard of all models, for an owner of the secret key. */
 function dashboard(nonce: string) {
-  return document(
-    nonce,
-    html`<header>
-<h1>afterclick</h1>
-<p>A contextual recommender whose policies know that conversions come late.</p>
-</header>
-<main>${noscript}</main>`,
-  );
+  return document(nonce, html`${header(views)}\n<main>${noscript}</main>`);
 }

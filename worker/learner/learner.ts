@@ -25,6 +25,7 @@ import type { LearnerRpc } from "../rpc/learner.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
+import { ClosedWindows } from "./closed-windows.ts";
 import { explain } from "./explanation.ts";
 import { isOfNamesake } from "./ledger.ts";
 import { LiveModel } from "./live-model.ts";
@@ -41,6 +42,7 @@ interface Model {
   readonly live: LiveModel;
   readonly admission: Admission;
   readonly report: EncodingReport;
+  readonly closed: ClosedWindows;
 }
 
 /**
@@ -396,12 +398,16 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   estimates(context?: Features): Promise<Message.Answer<readonly Message.Estimate[]>> {
     return answer(async () => {
-      const { featurize, live } = this.#known();
+      const { featurize, live, closed } = this.#known();
       const [{ policy }] = await live.start();
       const { actions, size } = this.#store.catalogue;
       if (size === 0 || policy.hasDomain) return [];
       const points = featurize.matrix(context, actions);
-      return beliefsOf(policy, { actions, points }).map((belief, i) => ({ id: actions[i].id, belief }));
+      const now = Date.now();
+      return beliefsOf(policy, { actions, points }).map((belief, i) => {
+        const { id } = actions[i];
+        return { id, belief, closed: closed.count(context, id, now) };
+      });
     });
   }
 
@@ -455,6 +461,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         live,
         admission: new Admission(this.#store, config),
         report: new EncodingReport(config),
+        closed: new ClosedWindows(this.#store.impressions, config.window.ms),
       };
     }
     return this.#model;

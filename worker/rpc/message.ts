@@ -134,8 +134,17 @@ export interface LogHead {
 
 export type Explanation = Omit<Answers.Explanation, "impressionId">;
 
-/** Belief of the model about an action now. Null for a policy without a posterior. */
+/** Impressions whose window has closed. */
+export interface ClosedCount {
+  readonly impressions: number;
+  readonly converted: number;
+}
+
+/** What is known of an action in a context now. */
 export interface Estimate {
   readonly id: string;
+  /** Null for a policy without a posterior. */
   readonly belief: Answers.Belief | null;
+  /** The evidence of a recommender that waits until windows close. */
+  readonly closed: ClosedCount;
 }

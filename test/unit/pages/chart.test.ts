@@ -1,6 +1,7 @@
 import type uPlot from "uplot";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { Alarm, DelayOf } from "../../../pages/dashboard/delay.tsx";
+import { Alarm, Calm } from "../../../pages/dashboard/alarm.tsx";
+import { DelayOf } from "../../../pages/dashboard/delay.tsx";
 import { Ages, Delays } from "../../../pages/dashboard/histogram.tsx";
 import { Rate } from "../../../pages/dashboard/rate.tsx";
 import { lineOf } from "../../../pages/playground/client/curves.tsx";
@@ -272,5 +273,9 @@ describe("the delays", () => {
     expect(drawn(Alarm, { metrics: withDelay({ silence: { ...silence, chance: 0 } }) }).text).toContain("once in 1,000,000,000 times");
     expect(drawn(Alarm, { metrics: busy }).text).toBe("");
     expect(drawn(Alarm, { metrics: idle }).text).toBe("");
+    expect(drawn(Calm, { metrics: withDelay({ silence }) }).text).toMatch(
+      /^Nobody has bought for .* simulated, and buy only when you send/,
+    );
+    expect(drawn(Calm, { metrics: busy }).text).toBe("");
   });
 });

@@ -24,6 +24,7 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   page = Object.assign(new EventTarget(), { hidden: false });
   vi.stubGlobal("document", page);
+  for (const name of ["addEventListener", "removeEventListener"] as const) vi.stubGlobal(name, page[name].bind(page));
   [asked, changes, answer] = [[], 0, usual];
 });
 afterEach(() => {
@@ -133,11 +134,27 @@ describe("a monitor", () => {
     expect(monitor).toMatchObject({ models: [], metrics: undefined, problem: "" });
   });
 
-  it("asks for no models where there is one alone", async () => {
-    const monitor = monitorOf({ ...source, models: null });
-    monitor.show("demo", undefined);
+  it("reads the models again when the reader comes back to the page, and no more after its end", async () => {
+    const end = monitorOf().start();
     await settled();
-    expect(asked).toEqual(["metrics demo"]);
+    page.dispatchEvent(new Event("focus"));
+    await settled();
+    expect(asked.slice(2)).toEqual(["models", "metrics shop"]);
+    end();
+    page.dispatchEvent(new Event("focus"));
+    await settled();
+    expect(asked).toHaveLength(4);
+  });
+
+  it("knows a model that the worker does not", async () => {
+    answer = async (question) => {
+      if (question === "metrics new") throw new Refusal(404, "there is no such model");
+      return usual(question);
+    };
+    const monitor = monitorOf();
+    monitor.show("new", undefined);
+    await settled();
+    expect(monitor).toMatchObject({ metrics: null, problem: "" });
   });
 
   it("keeps what it has and says why that is not fresh, until it is", async () => {
@@ -211,7 +228,7 @@ describe("a call", () => {
   it("goes to the worker's API with the secret key", async () => {
     responses(200, '{ "models": [1] }');
     const keyed = keyedSource("sk");
-    expect(await keyed.models?.()).toEqual([1]);
+    expect(await keyed.models()).toEqual([1]);
     await keyed.metrics("a/b");
     await keyed.explain("c d");
     const headers = { authorization: "Bearer sk" };
@@ -221,13 +238,12 @@ describe("a call", () => {
   });
 
   it("goes to the demonstration's backend without a key", async () => {
-    responses(200, "{}");
-    await demoSource.metrics("demo");
-    await demoSource.explain("a/b");
-    expect(demoSource.models).toBeNull();
-    expect(vi.mocked(fetch).mock.calls).toEqual([
-      ["/demo/metrics", {}],
-      ["/demo/impressions/a%2Fb", {}],
-    ]);
+    responses(200, '{ "models": [1] }');
+    expect(await demoSource.models()).toEqual([1]);
+    await demoSource.metrics("a/b");
+    await demoSource.explain("c d");
+    expect(vi.mocked(fetch).mock.calls).toEqual(
+      ["/demo/models", "/demo/models/a%2Fb/metrics", "/demo/impressions/c%20d"].map((path) => [path, {}]),
+    );
   });
 });

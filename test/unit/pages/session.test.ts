@@ -12,6 +12,8 @@ let worker: {
   known: { impressionId: string; status: string }[];
   fails: number | undefined;
   hold: Promise<void> | undefined;
+  /** The worker's time minus the page's. */
+  ahead: number;
 };
 let page: { hidden: boolean };
 let changes: number;
@@ -21,7 +23,7 @@ beforeEach(() => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date", "setInterval", "clearInterval"] });
   page = { hidden: false };
   [changes, count] = [0, 0];
-  worker = { asked: [], status: () => "applied", means: { mug: 0.2, tent: 0.1 }, known: [], fails: undefined, hold: undefined };
+  worker = { asked: [], status: () => "applied", means: { mug: 0.2, tent: 0.1 }, known: [], fails: undefined, hold: undefined, ahead: 0 };
   vi.stubGlobal("document", page);
   vi.stubGlobal("fetch", async (path: string, { body, headers }: { body?: string; headers?: Record<string, string> } = {}) => {
     const json = body === undefined ? undefined : JSON.parse(body);
@@ -31,15 +33,17 @@ beforeEach(() => {
     if (fails === 0) throw new TypeError("Failed to fetch");
     if (fails !== undefined) return Response.json({ detail: "too many requests" }, { status: fails });
     if (path.startsWith("/demo/knowledge")) {
-      const estimates = Object.entries(worker.means).map(([id, mean]) => ({ id, belief: { mean, low: 0, high: 1 } }));
+      const closed = { impressions: 0, converted: 0 };
+      const estimates = Object.entries(worker.means).map(([id, mean]) => ({ id, belief: { mean, low: 0, high: 1 }, closed }));
       return Response.json({ counts: { impressions: 3 }, estimates, impressions: worker.known });
     }
+    if (path === "/demo/reset") return Response.json({});
     if (path === "/demo/purchases")
       return Response.json({
         conversions: json.impressionIds.map((impressionId: string) => ({ impressionId, status: worker.status(impressionId) })),
       });
     const actions = ["mug", "tent", "lamp"].map((id) => ({ impressionId: `i-${++count}`, id }));
-    return Response.json({ windowEndsAt: Date.now() + WINDOW_MS, actions });
+    return Response.json({ windowEndsAt: Date.now() + worker.ahead + WINDOW_MS, actions });
   });
 });
 afterEach(() => {
@@ -290,6 +294,42 @@ describe("what the model knows", () => {
   });
 });
 
+describe("a page that starts over", () => {
+  it("has the model forget, and forgets what it has shown", async () => {
+    const session = await begun();
+    await session.simulate(2);
+    await session.startOver();
+    expect(asks("/demo/reset")).toMatchObject([{ body: {} }]);
+    expect([session.visits, session.shown.length, session.shelf.length]).toEqual([[], 3, 3]);
+  });
+
+  it("keeps everything if the worker does not answer", async () => {
+    const session = await begun();
+    const { shown } = session;
+    worker.fails = 0;
+    await session.startOver();
+    expect(session.shown).toBe(shown);
+  });
+});
+
+it("a device with another clock has windows of the same length, and knows how far its clock is off", async () => {
+  worker.ahead = -3_600_000;
+  const session = await begun();
+  expect(session.aheadMs).toBe(3_600_000);
+  expect(session.shelf[0].windowEndsAt).toBe(NOW + WINDOW_MS);
+  await pass(1000);
+  expect(session.shelf[0].status).toBe("pending");
+});
+
+it("a page whose worker did not answer at first asks again until it does", async () => {
+  worker.fails = 0;
+  const session = await begun();
+  expect([session.shelf, session.problem]).toEqual([[], "The worker does not answer. Retrying."]);
+  worker.fails = undefined;
+  await pass(3000);
+  expect([session.shelf.length, session.problem]).toEqual([3, ""]);
+});
+
 describe("simulated visitors", () => {
   const uniformMiss = 0.7 - (0.55 + 0.7 + 0.05 + 0.2 + 0.04 + 0.03 + 0.06 + 0.05) / 8;
 
@@ -299,17 +339,20 @@ describe("simulated visitors", () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     await session.simulate(3);
     expect(session.visitorsLeft).toBe(0);
-    expect(session.shown).toHaveLength(12);
-    for (const shown of session.shown.slice(3)) expect(shown).toMatchObject({ profile: "mira", status: "bought", reportAt: NOW });
+    // The shelf is renewed after the last visit.
+    expect(session.shown).toHaveLength(15);
+    expect(session.shelf).toEqual(session.shown.slice(12));
+    for (const shown of session.shown.slice(3, 12)) expect(shown).toMatchObject({ profile: "mira", status: "bought", reportAt: NOW });
     // Mira likes the mug best.
-    expect(session.regrets).toEqual([1, 2, 3].map((visits) => ({ model: 0, uniform: expect.closeTo(visits * uniformMiss, 12) })));
+    const missed = (visits: number) => ({ favourite: true, model: 0, uniform: expect.closeTo(visits * uniformMiss, 12) });
+    expect(session.visits).toEqual([1, 2, 3].map(missed));
     vi.mocked(Math.random).mockReturnValue(0.999);
     await session.simulate(1);
-    expect(session.shown.slice(12)).toMatchObject(
+    expect(session.shown.slice(15, 18)).toMatchObject(
       ["mug", "tent", "lamp"].map((product) => ({ product, profile: "sam", status: "pending" })),
     );
     // Sam's rate is 0.7 for the plant and 0.3 for the mug.
-    expect(session.regrets[3].model).toBeCloseTo(0.4, 12);
+    expect(session.visits[3]).toMatchObject({ favourite: false, model: expect.closeTo(0.4, 12) });
   });
 
   it("buy by their tastes, after a delay of four seconds on average and twenty at most", async () => {
@@ -339,6 +382,26 @@ describe("simulated visitors", () => {
     const session = await begun();
     worker.fails = 429;
     await session.simulate(5);
-    expect([session.regrets, session.visitorsLeft]).toEqual([[], 0]);
+    expect([session.visits, session.visitorsLeft]).toEqual([[], 0]);
+  });
+
+  it("renew the shelf once more when all their purchases are reported, unless somebody has bought from it", async () => {
+    const session = await begun();
+    const random = vi.spyOn(Math, "random").mockReturnValue(0);
+    await session.simulate(1);
+    const { shelf } = session;
+    await pass(250);
+    expect(session.shelf).not.toBe(shelf);
+    expect(session.shelf).toHaveLength(3);
+    const renewed = session.shelf;
+    await pass(5000);
+    expect(session.shelf).toBe(renewed);
+    random.mockReturnValue(0);
+    await session.simulate(1);
+    const kept = session.shelf;
+    session.chooseDelay(0);
+    session.buy(kept[0]);
+    await pass(500);
+    expect(session.shelf).toBe(kept);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Shown } from "../../../pages/shop/session.ts";
-import { productOf, profileOf, story } from "../../../pages/shop/story.ts";
+import { productOf, profileOf, stage, story } from "../../../pages/shop/story.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const WINDOW_MS = 120_000;
@@ -28,6 +28,26 @@ describe("the story of an impression", () => {
     [{ status: "expired" }, 0, "expired without a purchase"],
   ] as const)("with %j after %d ms is %s", (more, ms, text) => {
     expect(story({ ...shown, ...more }, NOW + ms)).toBe(text);
+  });
+
+  it("of all visitors says what to do next, and changes rarely", () => {
+    const session = { visitorsLeft: 0, visits: [], shown: [shown], counts: undefined };
+    const counts = { impressions: 3, pending: 2, converted: 1, expired: 0 };
+    const visit = { favourite: true, model: 0, uniform: 0 };
+    const bought = { ...shown, status: "bought" as const };
+    expect([
+      stage(session),
+      stage({ ...session, counts }),
+      stage({ ...session, visitorsLeft: 7, visits: [visit] }),
+      stage({ ...session, shown: [bought], visits: [visit] }),
+      stage({ ...session, visits: [visit] }),
+    ]).toEqual([
+      "Nothing is known yet, so the bands are wide. Send visitors.",
+      "The recommender remembers earlier visitors. Start over to see it learn from nothing.",
+      "Visitors are coming.",
+      "Purchases are on their way. Watch the bands move towards the truth.",
+      "All purchases are reported. Send more visitors, and the bands become narrower.",
+    ]);
   });
 
   it("names its product and its visitor", () => {

@@ -11,6 +11,15 @@ export interface ShownImpression {
   readonly pending: boolean;
 }
 
+/** Impressions of one action in one context. */
+export interface ContextCount {
+  /** The request's context as JSON. Null if there was none. */
+  readonly context: string | null;
+  readonly action: string;
+  readonly impressions: number;
+  readonly converted: number;
+}
+
 /** Columns of an impression that do not follow from the decision. */
 interface Storing {
   readonly bucket: number;
@@ -182,6 +191,17 @@ export class ImpressionStore {
       firstIdAt(time),
     );
     return Array.from(rows, ({ id, pending }) => ({ shownAt: shownAtOf(id), pending: pending === 1 }));
+  }
+
+  /** Counts live impressions shown from one time to before another, by context and action. **Cost:** linear in their number. */
+  countsBetween(from: number, before: number): ContextCount[] {
+    return this.#database.query<ContextCount & Record<string, SqlStorageValue>>(
+      `SELECT coalesce(i.context, l.context) AS context, i.action, count(*) AS impressions, sum(i.converted) AS converted
+       FROM impressions i LEFT JOIN lists l ON l.first = i.list
+       WHERE i.id >= ? AND i.id < ? AND i.state = 'live' GROUP BY 1, 2`,
+      firstIdAt(from),
+      firstIdAt(before),
+    );
   }
 
   /** Number of impressions that wait to be shown. **Cost:** linear in it. */

@@ -1,0 +1,32 @@
+import type { Estimate } from "./api.ts";
+import { profileOf } from "./story.ts";
+
+/** Standard normal quantile of a two-sided interval of 95 %. */
+const Z = 1.96;
+
+/** A rate and the interval that holds it with a probability of 95 %. */
+export interface Band {
+  readonly mean: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * What a recommender that waits believes of a rate: it counts only impressions whose window has closed. Null without any.
+ * **Source:** Wilson 1927, the score interval of a binomial rate.
+ */
+export function waitingBand({ impressions, converted }: Estimate["closed"]): Band | null {
+  if (impressions === 0) return null;
+  const mean = converted / impressions;
+  const shrunk = 1 + Z ** 2 / impressions;
+  const centre = (mean + Z ** 2 / (2 * impressions)) / shrunk;
+  const half = (Z * Math.sqrt((mean * (1 - mean)) / impressions + Z ** 2 / (4 * impressions ** 2))) / shrunk;
+  return { mean, low: Math.max(0, centre - half), high: Math.min(1, centre + half) };
+}
+
+/** Mean distance between estimates and the visitor's tastes. Null without estimates. */
+export function errorOf(estimates: readonly Estimate[], profile: string): number | null {
+  if (estimates.length === 0) return null;
+  const { tastes } = profileOf(profile);
+  return estimates.reduce((sum, { id, belief }) => sum + Math.abs(belief.mean - tastes[id]), 0) / estimates.length;
+}
