@@ -51,9 +51,8 @@ async function setUpShop(base: URL, key: string): Promise<void> {
     await call(base, `/v1/models/${SHOP_MODEL}`, { method: "PUT", key, json: shopModel });
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    throw new StartError(
-      `The demonstration model in ${STATE} has another configuration: ${error.message}\nRemove ${STATE} to start from nothing.`,
-    );
+    // An earlier version of the shop had another configuration. Its model is for show, so it begins anew.
+    await call(base, `/v1/models/${SHOP_MODEL}/reset`, { method: "POST", key, json: shopModel });
   }
   await call(base, `/v1/models/${SHOP_MODEL}/actions`, { method: "PUT", key, json: { actions: shopActions } });
 }
@@ -61,7 +60,7 @@ async function setUpShop(base: URL, key: string): Promise<void> {
 async function main({ port: asked }: { readonly port?: string }): Promise<void> {
   const port = await choosePort(asked ?? process.env.PORT);
   const vars = await prepareSecrets();
-  const worker = new WorkerProcess({ port, state: STATE });
+  const worker = new WorkerProcess({ port, state: STATE, logLevel: "error" });
   const ended = Promise.race([askedToStop(), worker.died()]);
   const open = async () => {
     await worker.healthy();

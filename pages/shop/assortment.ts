@@ -32,7 +32,7 @@ export interface Profile {
   readonly tastes: Readonly<Record<string, number>>;
 }
 
-const indifferent = { tent: 0.04, mug: 0.08, lamp: 0.05, plant: 0.06, kettlebell: 0.04, skateboard: 0.03, headphones: 0.06, record: 0.05 };
+const indifferent = { tent: 0.1, mug: 0.14, lamp: 0.11, plant: 0.12, kettlebell: 0.1, skateboard: 0.09, headphones: 0.12, record: 0.11 };
 
 export const profiles: readonly Profile[] = [
   { id: "mira", name: "Mira", tastes: { ...indifferent, tent: 0.55, mug: 0.7, plant: 0.2 } },
@@ -48,7 +48,8 @@ export const shopModel = {
   // In a tenth of visits the products are drawn at random. The dashboard compares the policy with these.
   holdout: 0.1,
   encoder: {
-    dimension: 256,
+    // Up to 128, the estimates follow every impression.
+    dimension: 128,
     interactions: [
       ["profile", "id"],
       ["profile", "kind"],

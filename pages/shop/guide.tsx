@@ -33,11 +33,11 @@ export function Guide({ session }: { session: Session }) {
           <p>They buy by tastes that the recommender cannot see.</p>
         </li>
         <li>
-          <b>Buy something late</b>
+          <b>Buy a product</b>
           <p>Press Buy as {profileOf(session.profile).name}. The report comes later and moves the estimate.</p>
         </li>
         <li>
-          <a href="#dashboard">Open the dashboard</a>
+          <a href="/#dashboard">Open dashboard</a>
           <p>It shows the same counts, and why each product was shown.</p>
         </li>
       </ol>

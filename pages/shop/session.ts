@@ -30,7 +30,11 @@ const PLACES = 3;
 const TICK_MS = 250;
 const REFRESH_MS = 1000;
 const RETRY_MS = 2000;
+/** Simulated visitors come over several seconds, so that a reader can watch, and the first purchases are reported meanwhile. */
 const VISITORS_AT_ONCE = 5;
+const PAUSE_MS = 600;
+/** Time between two shelves while simulated purchases are being reported. */
+const RENEW_MS = 5000;
 const REMEMBERED = 300;
 const LISTED = 6;
 
@@ -44,6 +48,7 @@ export class Session {
   #visit = 0;
   /** Visits that wait for the worker's answer. */
   #visiting = 0;
+  #renewedAt = 0;
   /** Whether purchases of simulated visitors are still to be reported. */
   #awaitsCrowd = false;
 
@@ -89,6 +94,7 @@ export class Session {
   async visit(): Promise<void> {
     const visit = ++this.#visit;
     this.#visiting++;
+    this.#renewedAt = Date.now();
     const shelf = await this.#recommend(this.profile);
     this.#visiting--;
     // If two visits overlap, the later one wins.
@@ -136,6 +142,7 @@ export class Session {
         shown.reportAt = Date.now() + drawDelay();
       }
       this.#changed();
+      if (this.visitorsLeft > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }
 
@@ -179,10 +186,15 @@ export class Session {
     });
     if (!answer) return;
     await this.#refresh();
-    if (!this.#awaitsCrowd || this.shown.some(({ status }) => status === "bought")) return;
-    this.#awaitsCrowd = false;
+    if (this.#awaitsCrowd) await this.#renew(this.shown.every(({ status }) => status !== "bought"));
+  }
+
+  /** Renews the shelf after a simulation: every few seconds while purchases are reported, and after the last. */
+  async #renew(last: boolean): Promise<void> {
+    this.#awaitsCrowd = !last;
+    const due = last || Date.now() - this.#renewedAt >= RENEW_MS;
     // A shelf from which somebody has bought stays.
-    if (this.shelf.every(({ status }) => status === "pending")) await this.visit();
+    if (due && this.shelf.every(({ status }) => status === "pending")) await this.visit();
   }
 
   async #refresh(): Promise<void> {

@@ -66,6 +66,8 @@ describeInChromium("the dashboard of a deployed worker", () => {
     asked = [];
     page = await browser.newPage({ viewport: { width: 1200, height: 900 }, colorScheme: "light" });
     complaints = complaintsOf(page, worker.url);
+    // The reports are of this time, and the page compares clocks.
+    await page.clock.setFixedTime(busy.now);
     await page.route("**/v1/**", (route) => {
       const { pathname } = new URL(route.request().url());
       asked.push(pathname);
@@ -146,7 +148,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await expect.poll(() => page.getByRole("img", { name: /^Conversion rate\. .* can still rise\.$/ }).count(), soon).toBe(1);
     // Green is the policy's line, violet the holdout's, amber the pending part.
     expect(await paint(page, "rate")).toMatchObject({ "#0b7a5c": expect.any(Number), "#5a4fcf": expect.any(Number) });
-    expect((await paint(page, "ages"))["#b46a00"]).toBeGreaterThan(10_000);
+    expect((await paint(page, "ages"))["#985a00"]).toBeGreaterThan(10_000);
     expect((await paint(page, "delays"))["#0b7a5c"]).toBeGreaterThan(5000);
 
     await page.locator("figure[aria-labelledby=rate] summary").click();
@@ -195,7 +197,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     const silent = { since: busy.now - 8_640_000, expected: 14.3, chance: 6.2e-7, alarm: true };
     const alarmed = { ...busy, delay: { ...(busy.delay as Delay), silence: silent } };
     shop = alarmed;
-    await page.clock.install();
+    await page.clock.install({ time: busy.now });
     await enter(KEY);
     await page.getByRole("alert").waitFor();
     expect(await page.getByRole("alert").innerText()).toBe("Conversions of shop have stopped");
@@ -226,7 +228,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await title("Pending by age").waitFor();
     await page.emulateMedia({ colorScheme: "dark" });
     await expect.poll(async () => (await paint(page, "ages"))["#e5a53f"], soon).toBeGreaterThan(10_000);
-    expect((await paint(page, "ages"))["#b46a00"]).toBeUndefined();
+    expect((await paint(page, "ages"))["#985a00"]).toBeUndefined();
   });
 
   it("shows the model that the address names, and says what an idle one waits for", async () => {
@@ -283,7 +285,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
   });
 
   it("says that the worker does not answer, keeps what it has, and goes on when it does", async () => {
-    await page.clock.install();
+    await page.clock.install({ time: busy.now });
     await enter(KEY);
     await title("Conversion rate").waitFor();
     const problem = page.locator(".problem");
@@ -299,7 +301,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
   });
 
   it("asks nothing while nobody looks", async () => {
-    await page.clock.install();
+    await page.clock.install({ time: busy.now });
     await enter(KEY);
     await title("Conversion rate").waitFor();
     const see = (hidden: boolean) =>
@@ -366,8 +368,8 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
   const figure = async (name: string) => Number((await page.locator(`.figures .${name}`).innerText()).replace(",", ""));
 
   it("shows fifty simulated visits as they come, and the purchases missed", async () => {
-    await page.getByRole("button", { name: "Simulate 50 visitors" }).click();
-    await expect.poll(() => figure("impressions"), soon).toBe(153);
+    await page.getByRole("button", { name: "Send 50 visitors" }).click();
+    await expect.poll(() => figure("impressions"), soon).toBeGreaterThanOrEqual(156);
     await page.clock.fastForward(REPORTED_WITHIN_MS);
     await expect.poll(() => figure("converted"), soon).toBeGreaterThan(10);
     await expect.poll(() => page.locator("canvas").count(), soon).toBeGreaterThanOrEqual(5);
@@ -375,11 +377,11 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
     const missed = await page.locator("figure[aria-labelledby=regret] figcaption").innerText();
     const [, model, random] =
       /After 50 simulated visits the model has missed ([\d.]+) .* a random product would have missed ([\d.]+)\./.exec(missed) ?? [];
-    // A visit misses at most 0.72 purchases. A random product misses 0.48 on average, from 0.44 to 0.53 by the drawn visitors.
+    // A visit misses at most 0.66 purchases. A random product misses 0.44 on average, from 0.40 to 0.48 by the drawn visitors.
     expect(Number(model)).toBeGreaterThan(5);
     expect(Number(model)).toBeLessThan(33);
-    expect(Number(random)).toBeGreaterThan(0.44 * 50);
-    expect(Number(random)).toBeLessThan(0.54 * 50);
+    expect(Number(random)).toBeGreaterThan(0.39 * 50);
+    expect(Number(random)).toBeLessThan(0.49 * 50);
   });
 
   it("explains one of them", async () => {
@@ -396,13 +398,13 @@ describeInChromium("the dashboard beside the demonstration shop", () => {
       await page.locator(".card").nth(2).waitFor({ timeout: 10_000 });
     };
     await vi.waitFor(toShop, { timeout: 60_000 });
-    await expect.poll(() => page.locator(".strip i").count(), soon).toBe(153);
+    await expect.poll(() => page.locator(".strip i").count(), soon).toBeGreaterThanOrEqual(156);
     expect(await page.getByRole("link", { name: "Shop" }).getAttribute("aria-current")).toBe("page");
     await page.clock.fastForward(REPORTED_WITHIN_MS);
     await expect.poll(() => page.locator(".strip i[data-status=bought]").count(), soon).toBe(0);
     const bought = page.locator(".card[data-status=pending] button").first();
     await bought.press("Enter");
-    await page.getByRole("link", { name: "Dashboard" }).press("Enter");
+    await page.getByRole("link", { name: "Dashboard", exact: true }).press("Enter");
     await page.locator(".figures").waitFor();
     const before = await figure("converted");
     await page.clock.fastForward(10_000);

@@ -1,8 +1,19 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { json } from "node:stream/consumers";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { products } from "../../pages/shop/assortment.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";
+
+/** Asks under another host name. `fetch` cannot, and reads an answer of any host. */
+async function ask(url: URL, host = url.host): Promise<{ status: number; body: unknown }> {
+  const call = request(url, { headers: { host } });
+  call.end();
+  const [answer] = (await once(call, "response")) as [IncomingMessage];
+  return { status: answer.statusCode ?? 0, body: await json(answer) };
+}
 
 describe("the shop's backend", () => {
   let shop: TestWorker;
@@ -30,6 +41,30 @@ describe("the shop's backend", () => {
     const response = await post(body);
     expect(response.status).toBe(status);
     expect(response.headers.get("content-type")).toBe("application/problem+json");
+  });
+
+  it("shows all models on the developer's machine, and the shop's alone elsewhere", async () => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${secrets.AFTERCLICK_SECRET_KEY}` };
+    const made = await fetch(new URL("/v1/models/own", shop.url), { method: "PUT", headers, body: '{ "window": { "ms": 60000 } }' });
+    expect(made.status).toBe(201);
+    const read = async (path: string, host?: string) => {
+      const answer = await ask(new URL(path, shop.url), host);
+      return { status: answer.status, body: answer.body as { models?: { model: string }[]; model?: string } };
+    };
+    const names = async (host?: string) => (await read("/demo/models", host)).body.models?.map(({ model }) => model);
+    await expect.poll(() => names(), { timeout: 10_000 }).toEqual(["demo", "own"]);
+    expect((await read("/demo/models/own/metrics")).body.model).toBe("own");
+    expect((await read("/demo/models/absent/metrics")).status).toBe(404);
+    expect(await names("shop.example")).toEqual(["demo"]);
+    expect((await read("/demo/models/own/metrics", "shop.example")).status).toBe(404);
+    expect((await read("/demo/models/demo/metrics", "shop.example")).body.model).toBe("demo");
+  });
+
+  it("has its model forget everything, asked with JSON alone", async () => {
+    const reset = (type: string) =>
+      fetch(new URL("/demo/reset", shop.url), { method: "POST", headers: { "content-type": type }, body: '{ "model": "demo" }' });
+    expect((await reset("text/plain")).status).toBeGreaterThanOrEqual(400);
+    expect((await reset("application/json")).status).toBe(200);
   });
 
   it.each(["", "?profile=nobody", `?profile=mira${"&impression=x".repeat(21)}`])("refuses to tell of %j", async (query) => {
@@ -81,7 +116,7 @@ describeInChromium("the shop in Chromium", () => {
     await shop?.harness.close();
   });
 
-  const count = async (status: string) => Number(await page.locator(`.counts [data-status=${status}] dd`).innerText());
+  const count = async (status: string) => Number(await page.locator(`.counts [data-status=${status}] dd`).first().innerText());
   const mean = async (product: string) => Number.parseInt(await page.locator(`tr[data-product=${product}] .number`).innerText(), 10);
   const soon = { timeout: 20_000, interval: 50 };
 
@@ -123,12 +158,16 @@ describeInChromium("the shop in Chromium", () => {
   });
 
   it("lets fifty visitors come, and learns from what they buy", async () => {
-    await page.getByRole("button", { name: "Simulate 50 visitors" }).click();
-    await page.getByRole("button", { name: "Simulate 50 visitors" }).waitFor();
+    const shelf = await page.locator(".card").first().elementHandle();
+    await page.getByRole("button", { name: "Send 50 visitors" }).click();
+    await page.getByRole("button", { name: "Send 50 visitors" }).waitFor();
+    // The visitor gets new recommendations.
+    await expect.poll(() => shelf?.evaluate((element) => element.isConnected), soon).toBe(false);
     await page.clock.fastForward(20_000);
     await expect.poll(() => count("converted"), soon).toBeGreaterThan(10);
     await expect.poll(() => page.locator('.change:not([data-sign="0"])').count(), soon).toBeGreaterThan(3);
-    await expect.poll(async () => (await count("converted")) + (await count("pending")), soon).toBe(6 + 150);
+    await expect.poll(async () => (await count("converted")) + (await count("pending")), soon).toBeGreaterThanOrEqual(6 + 150 + 3);
+    expect(await page.locator(".favourites dd").first().innerText()).toMatch(/^\d+ %/);
   });
 
   it.each([320, 375])("needs no sideways scrolling at %i pixels", async (width) => {

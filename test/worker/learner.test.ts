@@ -175,6 +175,22 @@ it("makes a decision again from its seed and first impression", async () => {
   expect(await recommend(model, { actions })).toHaveLength(1);
 });
 
+it("counts the impressions whose window has closed, by action and context, each once", async () => {
+  const model = await createModel();
+  const learner = learnerOf(model);
+  const past = Date.now() - HOUR_MS - 5000;
+  const ids = [0, 1, 2].map((n) => idOf(n, past + n));
+  await value(learner.register(ids.map((id, n) => ({ ...shownAs(id, "mug"), ...(n === 2 && { context: { country: "ES" } }) }))));
+  await value(learner.ingest([event(0, { impression: ids[0], at: past + 1000 })]));
+  await recommend(model, { actions: [{ id: "mug" }], context: { country: "PT" } });
+  const closed = async (country: string) => (await value(learner.estimates({ country }))).map((estimate) => estimate.closed);
+  const none = { impressions: 0, converted: 0 };
+  for (let look = 0; look < 2; look++) expect(await closed("PT")).toEqual([none, { impressions: 2, converted: 1 }, none]);
+  expect((await closed("ES"))[1]).toEqual({ impressions: 1, converted: 0 });
+  await evictDurableObject(learner);
+  expect((await closed("PT"))[1]).toEqual({ impressions: 2, converted: 1 });
+});
+
 it("estimates every product in a context, in the order of the catalogue, and nothing without a catalogue", async () => {
   const model = await createModel();
   const [mug] = await recommend(model, { actions: [{ id: "mug" }], context: { country: "PT" } });

@@ -97,8 +97,10 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
   /** Explanation of one impression. */
   shop.get("/impressions/:id", (c) => ask(c, `/v1/impressions/${encodeURIComponent(c.req.param("id"))}`));
 
-  /** Deletes what the shop's model has learnt. JSON is asked for so that no form of another site can do this. */
-  shop.post("/reset", valid("json", v.strictObject({})), (c) => ask(c, `/v1/models/${SHOP_MODEL}/reset`, "POST"));
+  /** Deletes what the shop's model has learnt. The body names it in JSON, which no form of another site can send. */
+  shop.post("/reset", valid("json", v.strictObject({ model: v.literal(SHOP_MODEL) })), (c) =>
+    ask(c, `/v1/models/${SHOP_MODEL}/reset`, "POST"),
+  );
 
   const isShown = (c: Call, model: string): boolean => model === SHOP_MODEL || LOOPBACK.test(new URL(c.req.url).hostname);
 

@@ -20,7 +20,7 @@ let changes: number;
 let count: number;
 
 beforeEach(() => {
-  vi.useFakeTimers({ now: NOW, toFake: ["Date", "setInterval", "clearInterval"] });
+  vi.useFakeTimers({ now: NOW, toFake: ["Date", "setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
   page = { hidden: false };
   [changes, count] = [0, 0];
   worker = { asked: [], status: () => "applied", means: { mug: 0.2, tent: 0.1 }, known: [], fails: undefined, hold: undefined, ahead: 0 };
@@ -58,6 +58,11 @@ async function begun(): Promise<Session> {
   session.start();
   await pass(0);
   return session;
+}
+async function simulated(session: Session, visitors: number): Promise<void> {
+  const done = session.simulate(visitors);
+  for (let left = visitors; left > 5; left -= 5) await pass(600);
+  await done;
 }
 const asks = (start: string) => worker.asked.filter(({ path }) => path.startsWith(start));
 const purchases = () => asks("/demo/purchases").map(({ body }) => (body as { impressionIds: string[] }).impressionIds);
@@ -297,9 +302,9 @@ describe("what the model knows", () => {
 describe("a page that starts over", () => {
   it("has the model forget, and forgets what it has shown", async () => {
     const session = await begun();
-    await session.simulate(2);
+    await simulated(session, 2);
     await session.startOver();
-    expect(asks("/demo/reset")).toMatchObject([{ body: {} }]);
+    expect(asks("/demo/reset")).toMatchObject([{ body: { model: "demo" } }]);
     expect([session.visits, session.shown.length, session.shelf.length]).toEqual([[], 3, 3]);
   });
 
@@ -331,13 +336,13 @@ it("a page whose worker did not answer at first asks again until it does", async
 });
 
 describe("simulated visitors", () => {
-  const uniformMiss = 0.7 - (0.55 + 0.7 + 0.05 + 0.2 + 0.04 + 0.03 + 0.06 + 0.05) / 8;
+  const uniformMiss = 0.7 - (0.55 + 0.7 + 0.11 + 0.2 + 0.1 + 0.09 + 0.12 + 0.11) / 8;
 
   it("are of all kinds, buy what they like, and miss what the model does not show first", async () => {
     const session = await begun();
     // The first profile buys everything without a delay.
     vi.spyOn(Math, "random").mockReturnValue(0);
-    await session.simulate(3);
+    await simulated(session, 3);
     expect(session.visitorsLeft).toBe(0);
     // The shelf is renewed after the last visit.
     expect(session.shown).toHaveLength(15);
@@ -347,7 +352,7 @@ describe("simulated visitors", () => {
     const missed = (visits: number) => ({ favourite: true, model: 0, uniform: expect.closeTo(visits * uniformMiss, 12) });
     expect(session.visits).toEqual([1, 2, 3].map(missed));
     vi.mocked(Math.random).mockReturnValue(0.999);
-    await session.simulate(1);
+    await simulated(session, 1);
     expect(session.shown.slice(15, 18)).toMatchObject(
       ["mug", "tent", "lamp"].map((product) => ({ product, profile: "sam", status: "pending" })),
     );
@@ -358,9 +363,9 @@ describe("simulated visitors", () => {
   it("buy by their tastes, after a delay of four seconds on average and twenty at most", async () => {
     const session = await begun();
     const random = vi.spyOn(Math, "random");
-    // Mira's draws: the mug is below 0.7, with a delay of -ln(1/2) * 4 s. The tent is not below 0.55. The lamp is below 0.05, with the longest delay.
-    for (const draw of [0, 0.699, 0.5, 0.55, 0.049, 0.9999]) random.mockReturnValueOnce(draw);
-    await session.simulate(1);
+    // Mira's draws: the mug is below 0.7, with a delay of -ln(1/2) * 4 s. The tent is not below 0.55. The lamp is below 0.11, with the longest delay.
+    for (const draw of [0, 0.699, 0.5, 0.55, 0.109, 0.9999]) random.mockReturnValueOnce(draw);
+    await simulated(session, 1);
     const [mug, tent, lamp] = session.shown.slice(3);
     expect([mug.status, tent.status, lamp.status]).toEqual(["bought", "pending", "bought"]);
     expect(mug.reportAt).toBeCloseTo(NOW + 4000 * Math.LN2, 3);
@@ -381,14 +386,14 @@ describe("simulated visitors", () => {
   it("miss nothing where nothing could be shown", async () => {
     const session = await begun();
     worker.fails = 429;
-    await session.simulate(5);
+    await simulated(session, 5);
     expect([session.visits, session.visitorsLeft]).toEqual([[], 0]);
   });
 
   it("renew the shelf once more when all their purchases are reported, unless somebody has bought from it", async () => {
     const session = await begun();
     const random = vi.spyOn(Math, "random").mockReturnValue(0);
-    await session.simulate(1);
+    await simulated(session, 1);
     const { shelf } = session;
     await pass(250);
     expect(session.shelf).not.toBe(shelf);
@@ -397,7 +402,7 @@ describe("simulated visitors", () => {
     await pass(5000);
     expect(session.shelf).toBe(renewed);
     random.mockReturnValue(0);
-    await session.simulate(1);
+    await simulated(session, 1);
     const kept = session.shelf;
     session.chooseDelay(0);
     session.buy(kept[0]);
