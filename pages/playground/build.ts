@@ -17,6 +17,11 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
+/** Links to the worker's other pages. The worker may have no shop, so the page shows that link once it has found the shop. */
+const views = `<nav aria-label="Pages"><a href="/#shop" hidden>Shop</a><a href="/#dashboard">Dashboard</a><a href="./" aria-current="page">Playground</a></nav>`;
+/** Other hosts have no other page. */
+const website = `<nav aria-label="Pages"><a href="./" aria-current="page">Playground</a><a href="https://github.com/afterclick/afterclick">Source</a></nav>`;
+
 const { values } = parseArgs({ options: { out: { type: "string", default: served } } });
 const ours = values.out === served;
 // Deletes only the default folder: a folder named with --out may hold other files.
@@ -39,7 +44,8 @@ await build({
   jsxImportSource: "hono/jsx/dom",
   logLevel: "warning",
 });
-const page = (await readFile(join(here, "index.html"), "utf8")).replace("{{policy}}", policy);
+const source = await readFile(join(here, "index.html"), "utf8");
+const page = source.replace("{{policy}}", policy).replace("{{navigation}}", ours ? views : website);
 await writeFile(join(values.out, "index.html"), page);
 await copyFile(join(here, "icon.svg"), join(values.out, "icon.svg"));
 await copyFile("dist/core.wasm", join(values.out, "core.wasm"));

@@ -1,3 +1,4 @@
+import { useLayoutEffect, useState } from "hono/jsx/dom";
 import { contenders } from "../contender.ts";
 import { type DelayChoice, type DelayId, delays } from "../delay.ts";
 import type { ProblemId } from "../problem.ts";
@@ -13,6 +14,9 @@ const problems: Record<ProblemId, { readonly name: string; readonly text: string
     text: "Fifty-one settings of one dial. The success rates are drawn from a Gaussian process. Failures are reported too.",
   },
 };
+
+/** Screens on which settings and results are side by side, as in playground.css. */
+const wide = matchMedia("(min-width: 64rem)");
 
 interface FormProps {
   readonly settings: Settings;
@@ -132,10 +136,27 @@ function Delay({ settings, change }: FormProps) {
   );
 }
 
-/** The settings. Every change starts a new match. */
+/** The settings. Every change starts a new match. On a narrow screen they are folded, so that the results come first. */
 export function Form({ settings, change }: FormProps) {
+  const [open, setOpen] = useState(wide.matches);
+  useLayoutEffect(() => {
+    const widened = () => setOpen(wide.matches);
+    wide.addEventListener("change", widened);
+    return () => wide.removeEventListener("change", widened);
+  }, []);
   return (
-    <form class="card settings" aria-label="Settings" onSubmit={(event: Event) => event.preventDefault()}>
+    <details class="card" open={open} onToggle={(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
+      <summary>
+        Settings: {problems[settings.problem].name.toLowerCase()}, {settings.policies.length} policies
+      </summary>
+      <Fields settings={settings} change={change} />
+    </details>
+  );
+}
+
+function Fields({ settings, change }: FormProps) {
+  return (
+    <form class="settings" aria-label="Settings" onSubmit={(event: Event) => event.preventDefault()}>
       <Problem settings={settings} change={change} />
       <Policies settings={settings} change={change} />
       <Delay settings={settings} change={change} />

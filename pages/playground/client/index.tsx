@@ -10,6 +10,14 @@ import { Status } from "./status.tsx";
 
 const given = settingsOf(location.search);
 
+/** Shows the link to the shop if this worker has one: its first page then links to it too. */
+async function linkToShop(): Promise<void> {
+  const link = document.querySelector<HTMLAnchorElement>("header a[hidden]");
+  if (!link) return;
+  const home = await fetch("/");
+  link.hidden = !(await home.text()).includes('href="/#shop"');
+}
+
 /** The charts and tables of a match so far. */
 function Results({ settings, report }: { settings: Settings; report: MatchReport }) {
   const match = queryOf(settings);
@@ -62,4 +70,5 @@ function Playground() {
   );
 }
 
+linkToShop().catch(() => {});
 render(<Playground />, document.querySelector("main") as HTMLElement);
