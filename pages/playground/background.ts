@@ -3,7 +3,7 @@ import { Match, type MatchReport } from "./match.ts";
 import type { Settings } from "./settings.ts";
 
 /** A message to the page. */
-export type Progress = { readonly report: MatchReport; readonly ms: number } | { readonly problem: string };
+export type Progress = { readonly report: MatchReport; readonly ms: number } | { readonly problem: string; readonly forbidden: boolean };
 
 /** Time between two reports. Short enough to look live, long enough to cost little. */
 const REPORT_MS = 150;
@@ -30,5 +30,9 @@ async function play(settings: Settings): Promise<void> {
 }
 
 addEventListener("message", ({ data }: MessageEvent<Settings>) => {
-  play(data).catch((error: Error) => postMessage({ problem: error.message } satisfies Progress));
+  play(data).catch(({ message }: Error) => {
+    // Browsers word it differently, and all name the Content Security Policy.
+    const forbidden = /CSP|Content.Security.Policy/i.test(message);
+    postMessage({ problem: message, forbidden } satisfies Progress);
+  });
 });

@@ -79,12 +79,12 @@ function useDrawing({ plot, data }: Pick<ChartProps, "plot" | "data">) {
       else drawn.current = make();
     });
     sized.observe(element);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const schemes = ["(prefers-color-scheme: dark)", "(forced-colors: active)"].map((query) => matchMedia(query));
     const recolour = () => drawn.current?.redraw(false, true);
-    dark.addEventListener("change", recolour);
+    for (const scheme of schemes) scheme.addEventListener("change", recolour);
     return () => {
       sized.disconnect();
-      dark.removeEventListener("change", recolour);
+      for (const scheme of schemes) scheme.removeEventListener("change", recolour);
       drawn.current?.destroy();
     };
   }, []);

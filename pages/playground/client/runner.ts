@@ -3,6 +3,7 @@ import type { MatchReport } from "../match.ts";
 import type { Settings } from "../settings.ts";
 
 const NO_WEBASSEMBLY = "The playground needs WebAssembly, and this browser does not offer it. Turn WebAssembly on, or use another browser.";
+const FORBIDDEN = "The playground needs WebAssembly, and this browser or its policy forbids it. Allow WebAssembly, or use another browser.";
 const NOT_LOADED = "The simulation could not be loaded. Reload the page to try again.";
 
 /** The state of a match. */
@@ -33,7 +34,7 @@ export class Runner {
     this.#update({ state: "running", report: undefined });
     worker.addEventListener("message", ({ data }: MessageEvent<Progress>) => {
       if (worker !== this.#worker) return;
-      if ("problem" in data) this.#end({ state: "failed", problem: data.problem });
+      if ("problem" in data) this.#end({ state: "failed", problem: data.forbidden ? FORBIDDEN : data.problem });
       else if (data.report.round < data.report.rounds) this.#update({ state: "running", report: data.report });
       else this.#end({ state: "done", ...data });
     });
