@@ -78,6 +78,7 @@ async function main({ port: asked }: { readonly port?: string }): Promise<void> 
 function announce(base: URL): void {
   console.log(`
   Shop         ${base.origin}/
+  Dashboard    ${base.origin}/#dashboard
   Playground   ${base.origin}/playground/
   Keys         ${DEV_VARS}
   State        ${STATE}
