@@ -1,4 +1,4 @@
-import { percent, whole } from "../ui/notation.ts";
+import { whole } from "../ui/notation.ts";
 import { products } from "./assortment.ts";
 import type { Visit } from "./crowd.ts";
 import type { Session } from "./session.ts";
@@ -14,6 +14,10 @@ const counted = [
   { name: "converted", term: "converted", meaning: "bought and reported" },
   { name: "expired", term: "expired", meaning: "not bought in time" },
 ] as const;
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} %`;
+}
 
 function shareOf(visits: readonly Visit[]): number {
   return visits.filter(({ favourite }) => favourite).length / visits.length;

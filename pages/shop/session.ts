@@ -1,6 +1,6 @@
 import { type Estimate, forget, type Knowledge, purchase, readKnowledge, recommend } from "./api.ts";
 import { profiles, SHOP_WINDOW_MS } from "./assortment.ts";
-import { drawDelay, drawVisitor, type Visit, visitAfter } from "./crowd.ts";
+import { Crowd, type Visit } from "./crowd.ts";
 
 export type ShownStatus = "pending" | "bought" | "converted" | "expired" | "late" | "refused";
 
@@ -12,6 +12,8 @@ export interface Shown {
   readonly shownAt: number;
   readonly windowEndsAt: number;
   status: ShownStatus;
+  /** Whether the reader bought it. */
+  own?: boolean;
   /** Time at which the purchase is reported. Set once the product is bought. */
   reportAt?: number;
   /** Time at which the status became final. */
@@ -30,11 +32,6 @@ const PLACES = 3;
 const TICK_MS = 250;
 const REFRESH_MS = 1000;
 const RETRY_MS = 2000;
-/** Simulated visitors come over several seconds, so that a reader can watch, and the first purchases are reported meanwhile. */
-const VISITORS_AT_ONCE = 5;
-const PAUSE_MS = 600;
-/** Time between two shelves while simulated purchases are being reported. */
-const RENEW_MS = 5000;
 const REMEMBERED = 300;
 const LISTED = 6;
 
@@ -42,15 +39,13 @@ const LISTED = 6;
 export class Session {
   readonly #key: string;
   readonly #changed: () => void;
+  #crowd = this.#newCrowd();
   #lastRefresh = 0;
   #refreshing = false;
   #sending = false;
   #visit = 0;
   /** Visits that wait for the worker's answer. */
   #visiting = 0;
-  #renewedAt = 0;
-  /** Whether purchases of simulated visitors are still to be reported. */
-  #awaitsCrowd = false;
 
   profile = profiles[0].id;
   delayMs = 10_000;
@@ -62,8 +57,6 @@ export class Session {
   estimates: readonly Estimate[] = [];
   /** Means before the last action, by product id. */
   before: ReadonlyMap<string, number> = new Map();
-  visitorsLeft = 0;
-  visits: readonly Visit[] = [];
   /** This device's time minus the worker's. */
   aheadMs = 0;
   problem = "";
@@ -72,6 +65,13 @@ export class Session {
   constructor(key: string, changed: () => void) {
     this.#key = key;
     this.#changed = changed;
+  }
+
+  #newCrowd(): Crowd {
+    return new Crowd(
+      (profile) => this.#recommend(profile),
+      (profile, list) => this.#follow(profile, list),
+    );
   }
 
   start(): void {
@@ -94,7 +94,6 @@ export class Session {
   async visit(): Promise<void> {
     const visit = ++this.#visit;
     this.#visiting++;
-    this.#renewedAt = Date.now();
     const shelf = await this.#recommend(this.profile);
     this.#visiting--;
     // If two visits overlap, the later one wins.
@@ -108,42 +107,47 @@ export class Session {
     if (shown.status !== "pending") return;
     this.#remember();
     shown.status = "bought";
+    shown.own = true;
     shown.reportAt = Date.now() + this.delayMs;
     this.#changed();
   }
 
-  /** Simulates visitors of random kinds, who buy by their tastes. */
+  /** Simulated visitors who are still to come. */
+  get visitorsLeft(): number {
+    return this.#crowd.left;
+  }
+
+  get visits(): readonly Visit[] {
+    return this.#crowd.visits;
+  }
+
+  /** Sends simulated visitors. */
   async simulate(visitors: number): Promise<void> {
     if (this.visitorsLeft > 0) return;
     this.#remember();
-    this.visitorsLeft = visitors;
+    const sent = this.#crowd.send(visitors);
     this.#changed();
-    await Promise.all(Array.from({ length: VISITORS_AT_ONCE }, () => this.#receive()));
-    this.#awaitsCrowd = true;
-    await this.visit();
+    await sent;
+    this.#changed();
+  }
+
+  /** The shelf follows the visitors of its kind, so that the reader sees the recommendations change. */
+  #follow(profile: string, list: readonly Shown[]): void {
+    if (list.length > 0 && profile === this.profile && !this.#isKept) this.shelf = list;
+    this.#changed();
+  }
+
+  /** A shelf from which the reader has bought stays until the purchase is reported. */
+  get #isKept(): boolean {
+    return this.shelf.some(({ own, status }) => own && status === "bought");
   }
 
   /** Deletes what the model has learnt and what this page has shown. */
   async startOver(): Promise<void> {
     if ((await this.#attempt(forget())) === undefined) return;
-    [this.shown, this.visits] = [[], []];
+    this.shown = [];
+    this.#crowd = this.#newCrowd();
     await this.choose(this.profile);
-  }
-
-  async #receive(): Promise<void> {
-    while (this.visitorsLeft > 0) {
-      this.visitorsLeft--;
-      const { id, tastes } = drawVisitor();
-      const list = (await this.#recommend(id)) ?? [];
-      if (list.length > 0) this.visits = [...this.visits, visitAfter(this.visits.at(-1), tastes, list[0].product)];
-      for (const shown of list) {
-        if (Math.random() >= tastes[shown.product]) continue;
-        shown.status = "bought";
-        shown.reportAt = Date.now() + drawDelay();
-      }
-      this.#changed();
-      if (this.visitorsLeft > 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-    }
   }
 
   async #recommend(profile: string): Promise<Shown[] | undefined> {
@@ -186,15 +190,8 @@ export class Session {
     });
     if (!answer) return;
     await this.#refresh();
-    if (this.#awaitsCrowd) await this.#renew(this.shown.every(({ status }) => status !== "bought"));
-  }
-
-  /** Renews the shelf after a simulation: every few seconds while purchases are reported, and after the last. */
-  async #renew(last: boolean): Promise<void> {
-    this.#awaitsCrowd = !last;
-    const due = last || Date.now() - this.#renewedAt >= RENEW_MS;
-    // A shelf from which somebody has bought stays.
-    if (due && this.shelf.every(({ status }) => status === "pending")) await this.visit();
+    const waiting = this.shown.some(({ status }) => status === "bought");
+    if (await this.#crowd.followUp(waiting)) await this.visit();
   }
 
   async #refresh(): Promise<void> {

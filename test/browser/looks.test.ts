@@ -12,7 +12,7 @@ import { startShop, type TestWorker } from "./worker.ts";
 const folder = process.env.AFTERCLICK_SCREENSHOTS;
 
 const widths = [
-  [1280, 800],
+  [1280, 1000],
   [390, 844],
 ] as const;
 const colours = {

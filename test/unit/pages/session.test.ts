@@ -344,16 +344,16 @@ describe("simulated visitors", () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     await simulated(session, 3);
     expect(session.visitorsLeft).toBe(0);
-    // The shelf is renewed after the last visit.
-    expect(session.shown).toHaveLength(15);
-    expect(session.shelf).toEqual(session.shown.slice(12));
-    for (const shown of session.shown.slice(3, 12)) expect(shown).toMatchObject({ profile: "mira", status: "bought", reportAt: NOW });
+    expect(session.shown).toHaveLength(12);
+    // The shelf follows visitors of its kind.
+    expect(session.shelf).toEqual(session.shown.slice(9));
+    for (const shown of session.shown.slice(3)) expect(shown).toMatchObject({ profile: "mira", status: "bought", reportAt: NOW });
     // Mira likes the mug best.
     const missed = (visits: number) => ({ favourite: true, model: 0, uniform: expect.closeTo(visits * uniformMiss, 12) });
     expect(session.visits).toEqual([1, 2, 3].map(missed));
     vi.mocked(Math.random).mockReturnValue(0.999);
     await simulated(session, 1);
-    expect(session.shown.slice(15, 18)).toMatchObject(
+    expect(session.shown.slice(12)).toMatchObject(
       ["mug", "tent", "lamp"].map((product) => ({ product, profile: "sam", status: "pending" })),
     );
     // Sam's rate is 0.7 for the plant and 0.3 for the mug.
@@ -390,23 +390,35 @@ describe("simulated visitors", () => {
     expect([session.visits, session.visitorsLeft]).toEqual([[], 0]);
   });
 
-  it("renew the shelf once more when all their purchases are reported, unless somebody has bought from it", async () => {
+  it("are followed by a few stragglers while purchases are reported, and by a new shelf after the last report", async () => {
     const session = await begun();
     const random = vi.spyOn(Math, "random").mockReturnValue(0);
     await simulated(session, 1);
+    // Sam buys nothing.
+    random.mockReturnValue(0.999);
+    const [early, late] = session.shown.slice(3);
+    early.reportAt = Date.now() + 4250;
+    late.reportAt = Date.now() + 9000;
     const { shelf } = session;
-    await pass(250);
-    expect(session.shelf).not.toBe(shelf);
-    expect(session.shelf).toHaveLength(3);
-    const renewed = session.shelf;
+    await pass(4500);
+    expect(session.visits).toHaveLength(2);
+    expect(session.shelf).toBe(shelf);
     await pass(5000);
-    expect(session.shelf).toBe(renewed);
-    random.mockReturnValue(0);
+    expect(session.shown.every(({ status }) => status !== "bought")).toBe(true);
+    expect(session.shelf.map(({ profile, status }) => [profile, status])).toEqual(Array(3).fill(["mira", "pending"]));
+    expect(session.shelf).not.toBe(shelf);
+  });
+
+  it("leave a shelf alone from which the reader has bought, until that purchase is reported", async () => {
+    const session = await begun();
+    const { shelf } = session;
+    session.buy(shelf[0]);
+    vi.spyOn(Math, "random").mockReturnValue(0);
     await simulated(session, 1);
-    const kept = session.shelf;
-    session.chooseDelay(0);
-    session.buy(kept[0]);
-    await pass(500);
-    expect(session.shelf).toBe(kept);
+    expect(session.shelf).toBe(shelf);
+    await pass(9000);
+    expect(session.shelf).toBe(shelf);
+    await pass(3000);
+    expect(session.shelf).not.toBe(shelf);
   });
 });
