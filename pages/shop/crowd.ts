@@ -1,5 +1,5 @@
 import { type Profile, profiles } from "./assortment.ts";
-import type { Shown } from "./session.ts";
+import type { Shown } from "./shown.ts";
 
 /** Simulated visitors come over several seconds, so that a reader can watch, and the first purchases are reported meanwhile. */
 const AT_ONCE = 5;

@@ -1,24 +1,7 @@
 import { type Estimate, forget, type Knowledge, purchase, readKnowledge, recommend } from "./api.ts";
 import { profiles, SHOP_WINDOW_MS } from "./assortment.ts";
 import { Crowd, type Visit } from "./crowd.ts";
-
-export type ShownStatus = "pending" | "bought" | "converted" | "expired" | "late" | "refused";
-
-/** A shown product: one impression. */
-export interface Shown {
-  readonly impressionId: string;
-  readonly product: string;
-  readonly profile: string;
-  readonly shownAt: number;
-  readonly windowEndsAt: number;
-  status: ShownStatus;
-  /** Whether the reader bought it. */
-  own?: boolean;
-  /** Time at which the purchase is reported. Set once the product is bought. */
-  reportAt?: number;
-  /** Time at which the status became final. */
-  settledAt?: number;
-}
+import type { Shown, ShownStatus } from "./shown.ts";
 
 /** Impression status by the worker's answer to the purchase. Any other answer means refused. */
 const outcomes: Readonly<Record<string, ShownStatus>> = {

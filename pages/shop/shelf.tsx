@@ -1,6 +1,7 @@
 import { Icon } from "../ui/icon.tsx";
 import { profiles } from "./assortment.ts";
-import type { Session, Shown } from "./session.ts";
+import type { Session } from "./session.ts";
+import type { Shown } from "./shown.ts";
 import { productOf, profileOf, story } from "./story.ts";
 
 const delays = [

@@ -1,5 +1,6 @@
 import { type Product, type Profile, products, profiles } from "./assortment.ts";
-import type { Session, Shown } from "./session.ts";
+import type { Session } from "./session.ts";
+import type { Shown } from "./shown.ts";
 
 export function productOf(id: string): Product {
   return products.find((product) => product.id === id) as Product;
