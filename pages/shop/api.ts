@@ -47,5 +47,5 @@ export function readKnowledge(profile: string, impressionIds: readonly string[])
 
 /** Deletes what the model has learnt. */
 export function forget() {
-  return post<unknown>("/demo/reset", { model: SHOP_MODEL });
+  return post<unknown>("/demo/reset", {});
 }

@@ -62,8 +62,8 @@ describe("the shop's backend", () => {
 
   it("has its model forget everything, asked with JSON alone", async () => {
     const reset = (type: string) =>
-      fetch(new URL("/demo/reset", shop.url), { method: "POST", headers: { "content-type": type }, body: '{ "model": "demo" }' });
-    expect((await reset("text/plain")).status).toBeGreaterThanOrEqual(400);
+      fetch(new URL("/demo/reset", shop.url), { method: "POST", headers: { "content-type": type }, body: "{}" });
+    expect((await reset("text/plain")).status).toBe(400);
     expect((await reset("application/json")).status).toBe(200);
   });
 
@@ -161,9 +161,9 @@ describeInChromium("the shop in Chromium", () => {
     const shelf = await page.locator(".card").first().elementHandle();
     await page.getByRole("button", { name: "Send 50 visitors" }).click();
     await page.getByRole("button", { name: "Send 50 visitors" }).waitFor();
+    await page.clock.fastForward(20_000);
     // The visitor gets new recommendations.
     await expect.poll(() => shelf?.evaluate((element) => element.isConnected), soon).toBe(false);
-    await page.clock.fastForward(20_000);
     await expect.poll(() => count("converted"), soon).toBeGreaterThan(10);
     await expect.poll(() => page.locator('.change:not([data-sign="0"])').count(), soon).toBeGreaterThan(3);
     await expect.poll(async () => (await count("converted")) + (await count("pending")), soon).toBeGreaterThanOrEqual(6 + 150 + 3);

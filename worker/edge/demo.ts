@@ -8,7 +8,7 @@ import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";
 import { plainKey } from "./api-keys.ts";
 import { learner } from "./learner-client.ts";
-import { foreignOrigin, isOwnOrNone } from "./origin.ts";
+import { foreignOrigin, isLocal, isOwnOrNone } from "./origin.ts";
 import { signingSecret } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 256 * 1024;
@@ -18,9 +18,6 @@ const MAX_LOOKUPS = 20;
 const purchasesBody = v.strictObject({
   impressionIds: v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(2048))), v.minLength(1), v.maxLength(500)),
 });
-
-/** Hosts of a worker on the developer's own machine. A page of another site cannot have such a host, whatever its name resolves to. */
-const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
 /** A worker's own routes, called without a network. */
 type Worker = Pick<Hono<{ Bindings: Environment }>, "fetch">;
@@ -97,12 +94,14 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
   /** Explanation of one impression. */
   shop.get("/impressions/:id", (c) => ask(c, `/v1/impressions/${encodeURIComponent(c.req.param("id"))}`));
 
-  /** Deletes what the shop's model has learnt. The body names it in JSON, which no form of another site can send. */
-  shop.post("/reset", valid("json", v.strictObject({ model: v.literal(SHOP_MODEL) })), (c) =>
-    ask(c, `/v1/models/${SHOP_MODEL}/reset`, "POST"),
-  );
+  /** Deletes what the shop's model has learnt. A browser lets no page of another site send this content type. */
+  shop.post("/reset", (c) => {
+    const type = c.req.header("content-type") ?? "none";
+    if (!/^application\/json\b/i.test(type)) throw new Problem(400, `content-type: expected application/json, got ${type}`);
+    return ask(c, `/v1/models/${SHOP_MODEL}/reset`, "POST");
+  });
 
-  const isShown = (c: Call, model: string): boolean => model === SHOP_MODEL || LOOPBACK.test(new URL(c.req.url).hostname);
+  const isShown = (c: Call, model: string): boolean => model === SHOP_MODEL || isLocal(c.req);
 
   /** Calls the worker with the secret key, which the page does not have. */
   function ask(c: Call, path: string, method = "GET"): Response | Promise<Response> {

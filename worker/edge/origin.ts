@@ -34,7 +34,7 @@ function isListed(request: HonoRequest, env: Environment): boolean {
 }
 
 /** Whether the worker runs on the developer's own machine. A deployed one has another address, so its entries for any port do nothing. */
-const isLocal = (request: HonoRequest): boolean => LOOPBACK.test(new URL(request.url).hostname);
+export const isLocal = (request: HonoRequest): boolean => LOOPBACK.test(new URL(request.url).hostname);
 
 /** The entry of `LOCAL_ORIGINS` for this origin, if it is one as a browser writes it. */
 function onAnyPort(origin: string): string {

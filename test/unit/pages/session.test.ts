@@ -304,7 +304,7 @@ describe("a page that starts over", () => {
     const session = await begun();
     await simulated(session, 2);
     await session.startOver();
-    expect(asks("/demo/reset")).toMatchObject([{ body: { model: "demo" } }]);
+    expect(asks("/demo/reset")).toMatchObject([{ body: {} }]);
     expect([session.visits, session.shown.length, session.shelf.length]).toEqual([[], 3, 3]);
   });
 
