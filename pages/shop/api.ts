@@ -7,7 +7,7 @@ export interface Recommended {
   readonly id: string;
 }
 
-/** What is known of a product for a visitor. */
+/** The evidence for a product and a visitor so far. */
 export interface Estimate {
   readonly id: string;
   /** The chance that the product is bought, as the model believes, and the interval that holds it with a probability of 95 %. */

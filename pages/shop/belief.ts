@@ -12,7 +12,7 @@ export interface Band {
 }
 
 /**
- * What a recommender that waits believes of a rate: it counts only impressions whose window has closed. Null without any.
+ * The belief of a recommender that waits: it counts only impressions whose window has closed. Null without any.
  * **Source:** Wilson 1927, the score interval of a binomial rate.
  */
 export function waitingBand({ impressions, converted }: Estimate["closed"]): Band | null {

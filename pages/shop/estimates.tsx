@@ -80,7 +80,7 @@ function Nearness({ session: { estimates, profile } }: { session: Session }) {
   );
 }
 
-/** What the model and a recommender that waits believe of each product for the visitor, beside the truth. */
+/** The beliefs of the model and of a recommender that waits about each product for the visitor, beside the truth. */
 export function Estimates({ session }: { session: Session }) {
   return (
     <section aria-labelledby="estimates" class="estimates">

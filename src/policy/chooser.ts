@@ -74,7 +74,7 @@ const NO_POINTS = /* @__PURE__ */ new Float64Array(0);
 
 /** Chooses by the scores of a rule: the part of a decision that all algorithms share. It changes no state. */
 export class Chooser {
-  /** Of the policy, for errors. */
+  /** Name of the policy, for errors. */
   readonly #id: string;
   readonly #rule: Rule;
   readonly #context: PolicyContext;

@@ -20,12 +20,12 @@ import { PublicationStore } from "../kv/publication-store.ts";
 import type { Imported, Rollback } from "../protocol/answers.ts";
 import { Problem, unknownModel } from "../protocol/problem.ts";
 import type { Action, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
-import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
 import { ClosedWindows } from "./closed-windows.ts";
+import { describe } from "./description.ts";
 import { explain } from "./explanation.ts";
 import { isOfNamesake } from "./ledger.ts";
 import { LiveModel } from "./live-model.ts";
@@ -133,45 +133,18 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   describe(): Promise<Message.Answer<Message.Description>> {
     return answer(async () => {
-      const { config, live, report } = this.#known();
+      const { live, report } = this.#known();
       const [{ policy }] = await live.start();
-      const { converted, retracted, impressions, ...counters } = this.#store.counters();
-      const open = this.#store.impressions.liveSince(Date.now() - config.window.ms);
-      const pending = open.impressions - open.observed;
-      const settled = impressions - open.impressions;
-      const { version, at } = this.#store.published;
-      return {
-        model: this.#store.name,
-        generation: this.#store.generation,
-        ...config,
-        counts: {
-          impressions,
-          pending,
-          converted,
-          retracted,
-          expired: impressions - pending - converted - retracted,
-          ...picked(counters, EVENTS),
-        },
-        incidents: picked(counters, INCIDENTS),
-        actions: this.#store.catalogue.size,
-        encoding: report.of(this.#store.catalogue.actions),
-        bytes: this.#store.bytes,
-        digest: policy.digest(),
-        modelVersion: this.#store.seq,
-        published: at === null ? null : { version, at },
-        kept: this.#store.snapshots.versions(),
-        // Pending impressions may still convert, so only impressions with a closed window count.
-        conversionRate: settled > 0 ? (converted - open.converted) / settled : null,
-      };
+      return describe(this.#store, policy, report, Date.now());
     });
   }
 
   metrics(): Promise<Message.Answer<Message.Measurement>> {
     return answer(async () => {
-      const description = unwrapped(await this.describe());
-      const { config, live } = this.#known();
+      const { config, live, report } = this.#known();
       const [{ policy }] = await live.start();
-      return measure(this.#store, config, description, policy.change ?? null, Date.now());
+      const now = Date.now();
+      return measure(this.#store, config, describe(this.#store, policy, report, now), policy.change ?? null, now);
     });
   }
 
@@ -480,8 +453,4 @@ async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
 function unwrapped<T>(given: Message.Answer<T>): T {
   if ("problem" in given) throw new Problem(given.problem.status, given.problem.detail);
   return given.value;
-}
-
-function picked<Name extends string>(counters: Readonly<Record<Name, number>>, names: readonly Name[]): Record<Name, number> {
-  return Object.fromEntries(names.map((name) => [name, counters[name]])) as Record<Name, number>;
 }

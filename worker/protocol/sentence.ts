@@ -53,7 +53,7 @@ export function fieldSentence(entries: v.ObjectEntries): (issue: Issue) => strin
   };
 }
 
-/** What a field has to be, which is not there. */
+/** The expected form of a missing field. */
 function formOfSchema(schema: unknown): string {
   const { expects, entries, getter } = schema as {
     readonly expects?: string;

@@ -140,7 +140,7 @@ export interface ClosedCount {
   readonly converted: number;
 }
 
-/** What is known of an action in a context now. */
+/** The evidence for an action in a context so far. */
 export interface Estimate {
   readonly id: string;
   /** Null for a policy without a posterior. */
