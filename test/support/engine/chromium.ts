@@ -1,0 +1,21 @@
+import { hasChromium, launchChromium } from "../chromium.ts";
+import { type Engine, PATIENCE_MS } from "./engine.ts";
+
+/** Blink and V8, driven by Playwright. */
+export const chromium: Engine = {
+  name: "Chromium",
+  packages: "chromium",
+  installed: hasChromium,
+  async launch() {
+    const browser = await launchChromium();
+    const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    const tab = {
+      open: async (url: string) => void (await page.goto(url)),
+      click: (selector: string) => page.locator(selector).first().click(),
+      text: (selector: string) => page.locator(selector).first().innerText(),
+      evaluate: <T>(expression: string) => page.evaluate<T>(expression),
+    };
+    return { tab, close: () => browser.close() };
+  },
+};

@@ -1,0 +1,26 @@
+import { launch } from "puppeteer-core";
+import { type Engine, EVALUATION_MS, PATIENCE_MS, program } from "./engine.ts";
+
+const executablePath = program("firefox-esr", "firefox");
+
+/** Gecko and SpiderMonkey, driven by WebDriver BiDi. Debian's Firefox speaks it without a driver. */
+export const firefox: Engine = {
+  name: "Firefox",
+  packages: "firefox-esr",
+  installed: executablePath !== undefined,
+  async launch() {
+    const browser = await launch({ browser: "firefox", executablePath, headless: true, protocolTimeout: EVALUATION_MS });
+    const [page] = await browser.pages();
+    page.setDefaultTimeout(PATIENCE_MS);
+    const tab = {
+      open: async (url: string) => void (await page.goto(url)),
+      click: (selector: string) => page.locator(selector).click(),
+      text: async (selector: string) => {
+        await page.waitForSelector(selector);
+        return (await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)) as string;
+      },
+      evaluate: async <T>(expression: string) => (await page.evaluate(expression)) as T,
+    };
+    return { tab, close: () => browser.close() };
+  },
+};
