@@ -69,6 +69,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["build", "pages/shop/assortment.ts"],
   ],
   worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],
+  "worker/older-typescript": ["worker/settings.ts", "type worker/edge", "type worker/protocol"],
   "pages/ui": [],
   "pages/shop": ["pages/ui", "type worker/protocol"],
   "pages/dashboard": ["pages/ui", "pages/shop", "type worker/protocol"],
