@@ -1,9 +1,20 @@
-// Builds the published package in build/package, after `npm run build`: a core for linear policies, the mountable worker, its typed
-// client, and a package.json without the parts that only the repository needs.
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { parseArgs } from "node:util";
 import { build } from "esbuild";
+
+const USAGE = `Builds the published package in build/package, after npm run build: a core for linear policies, the mountable worker, its typed
+client, and a package.json without the parts that only the repository needs.
+
+Usage: npm run package
+
+Example: npm run package && cd build/package && npm pack`;
+
+if (parseArgs({ options: { help: { type: "boolean", short: "h" } } }).values.help) {
+  console.log(USAGE);
+  process.exit();
+}
 
 /** Runs a tool with Node: on Windows the tool's own command is a script for a shell. */
 function run(tool: string, ...args: readonly string[]): void {
