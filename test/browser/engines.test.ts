@@ -26,6 +26,9 @@ describeInEngines((engine) => {
       await tab.click("button");
       await tab.click("button");
       expect(await tab.text("output")).toBe("2 pressed");
+      expect(await tab.attribute("button", "onclick")).toBe("add()");
+      expect(await tab.attribute("button", "title")).toBeNull();
+      expect([await tab.count("button"), await tab.count("table")]).toEqual([1, 0]);
       expect(await tab.evaluate("Promise.resolve({ title: document.title })")).toEqual({ title: "late" });
       await expect(tab.evaluate("Promise.reject(new Error('no such thing'))")).rejects.toThrow("no such thing");
     } finally {

@@ -14,6 +14,8 @@ export const chromium: Engine = {
       open: async (url: string) => void (await page.goto(url)),
       click: (selector: string) => page.locator(selector).first().click(),
       text: (selector: string) => page.locator(selector).first().innerText(),
+      attribute: (selector: string, name: string) => page.locator(selector).first().getAttribute(name),
+      count: (selector: string) => page.locator(selector).count(),
       evaluate: <T>(expression: string) => page.evaluate<T>(expression),
     };
     return { tab, close: () => browser.close() };

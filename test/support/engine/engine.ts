@@ -1,13 +1,16 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
-/** One page of a browser. A selector is CSS. Each call waits until the element is there, at most `PATIENCE_MS`. */
+/** One page of a browser. A selector is CSS, and means the first match. Calls wait until it is there, at most `PATIENCE_MS`. */
 export interface Tab {
   open(url: string): Promise<void>;
   /** Presses the element by the browser's own input events. */
   click(selector: string): Promise<void>;
   /** The element's visible text. */
   text(selector: string): Promise<string>;
+  attribute(selector: string, name: string): Promise<string | null>;
+  /** How many elements match now, without waiting. */
+  count(selector: string): Promise<number>;
   /** Value of a JavaScript expression in the page, or of its promise. Only JSON passes. */
   evaluate<T>(expression: string): Promise<T>;
 }

@@ -19,6 +19,13 @@ export const firefox: Engine = {
         await page.waitForSelector(selector);
         return (await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)) as string;
       },
+      attribute: async (selector: string, name: string) => {
+        await page.waitForSelector(selector);
+        return (await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).getAttribute(${JSON.stringify(name)})`)) as
+          | string
+          | null;
+      },
+      count: async (selector: string) => (await page.$$(selector)).length,
       evaluate: async <T>(expression: string) => (await page.evaluate(expression)) as T,
     };
     return { tab, close: () => browser.close() };

@@ -40,18 +40,29 @@ export const webkit: Engine = {
         const found = await call<Record<string, string>>("POST", `${session}/element`, { using: "css selector", value: selector });
         return `${session}/element/${found[ELEMENT]}`;
       };
+      const evaluate = async <T>(expression: string) => {
+        const script = `
+          const done = arguments[arguments.length - 1];
+          Promise.resolve().then(() => (${expression})).then((value) => done({ value }), (error) => done({ error: String(error) }));`;
+        const answer = await call<{ value: T; error?: string }>("POST", `${session}/execute/async`, { script, args: [] });
+        if (answer.error !== undefined) throw new Error(answer.error);
+        return answer.value;
+      };
       const tab = {
         open: (url: string) => call<void>("POST", `${session}/url`, { url }),
         click: async (selector: string) => call<void>("POST", `${await element(selector)}/click`, {}),
-        text: async (selector: string) => call<string>("GET", `${await element(selector)}/text`),
-        evaluate: async <T>(expression: string) => {
-          const script = `
-            const done = arguments[arguments.length - 1];
-            Promise.resolve().then(() => (${expression})).then((value) => done({ value }), (error) => done({ error: String(error) }));`;
-          const answer = await call<{ value: T; error?: string }>("POST", `${session}/execute/async`, { script, args: [] });
-          if (answer.error !== undefined) throw new Error(answer.error);
-          return answer.value;
+        attribute: async (selector: string, name: string) => {
+          await element(selector);
+          return evaluate<string | null>(`document.querySelector(${JSON.stringify(selector)}).getAttribute(${JSON.stringify(name)})`);
         },
+        count: async (selector: string) => {
+          return evaluate<number>(`document.querySelectorAll(${JSON.stringify(selector)}).length`);
+        },
+        text: async (selector: string) => {
+          await element(selector);
+          return evaluate<string>(`document.querySelector(${JSON.stringify(selector)}).innerText`);
+        },
+        evaluate,
       };
       const close = async () => {
         await call("DELETE", session);
