@@ -8,8 +8,13 @@ export const chromium: Engine = {
   installed: hasChromium,
   async launch() {
     const browser = await launchChromium();
-    const page = await browser.newPage();
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
     page.setDefaultTimeout(PATIENCE_MS);
+    const messages: string[] = [];
+    const requests: string[] = [];
+    page.on("console", (message) => messages.push(message.text()));
+    page.on("pageerror", (error) => messages.push(error.message));
+    page.on("request", (request) => requests.push(request.url()));
     const tab = {
       open: async (url: string) => void (await page.goto(url)),
       click: (selector: string) => page.locator(selector).first().click(),
@@ -18,6 +23,6 @@ export const chromium: Engine = {
       count: (selector: string) => page.locator(selector).count(),
       evaluate: <T>(expression: string) => page.evaluate<T>(expression),
     };
-    return { tab, close: () => browser.close() };
+    return { tab, messages, requests, close: () => browser.close() };
   },
 };

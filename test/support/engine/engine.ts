@@ -18,6 +18,10 @@ export interface Tab {
 /** A browser with one tab. */
 export interface RunningEngine {
   readonly tab: Tab;
+  /** Console messages and exceptions of the page. Absent where the driver does not tell them. */
+  readonly messages?: readonly string[];
+  /** Addresses that the page has asked. Absent where the driver does not tell them. */
+  readonly requests?: readonly string[];
   close(): Promise<void>;
 }
 

@@ -12,6 +12,11 @@ export const firefox: Engine = {
     const browser = await launch({ browser: "firefox", executablePath, headless: true, protocolTimeout: EVALUATION_MS });
     const [page] = await browser.pages();
     page.setDefaultTimeout(PATIENCE_MS);
+    const messages: string[] = [];
+    const requests: string[] = [];
+    page.on("console", (message) => messages.push(message.text()));
+    page.on("pageerror", (error) => messages.push(String(error)));
+    page.on("request", (request) => requests.push(request.url()));
     const tab = {
       open: async (url: string) => void (await page.goto(url)),
       click: (selector: string) => page.locator(selector).click(),
@@ -28,6 +33,6 @@ export const firefox: Engine = {
       count: async (selector: string) => (await page.$$(selector)).length,
       evaluate: async <T>(expression: string) => (await page.evaluate(expression)) as T,
     };
-    return { tab, close: () => browser.close() };
+    return { tab, messages, requests, close: () => browser.close() };
   },
 };

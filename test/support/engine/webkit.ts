@@ -25,7 +25,9 @@ export const webkit: Engine = {
     const screen = spawn(display as string, ["-displayfd", "3", "-screen", "0", "1280x900x24", "-nolisten", "tcp"], {
       stdio: ["ignore", "ignore", "ignore", "pipe"],
     });
-    const env = { ...process.env, DISPLAY: `:${await firstLine(screen.stdio[3] as Readable)}`, GDK_BACKEND: "x11" };
+    // In the locale C, which no visitor has, WebKit takes its own language "C" for invalid.
+    const locale = { LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" };
+    const env = { ...process.env, ...locale, DISPLAY: `:${await firstLine(screen.stdio[3] as Readable)}`, GDK_BACKEND: "x11" };
     const server = spawn(driver as string, [`--port=${port}`], { env, stdio: "ignore" });
     const stop = async () => {
       await end(server);
