@@ -1,6 +1,6 @@
 // npm run bench: measures each workload beside its peers in one run on one machine, and prints ratios.
-import { parseArgs } from "node:util";
-import { Presets, SingleBar } from "cli-progress";
+import { command, UsageError, type Values } from "../scripts/command.ts";
+import { progressBar } from "../scripts/progress.ts";
 import { gaussianProcessWorkloads } from "./gaussian-process.ts";
 import { gridWorkloads } from "./grid.ts";
 import { longRunWorkloads } from "./long-run.ts";
@@ -27,22 +27,16 @@ Usage: npm run bench [-- --json] [--only NAME]
 
   --json        print only [{ workload, variant, unit, median, p10, p90, runs }]
   --only NAME   run one workload; may be repeated. The workloads are
-${workloads.map(({ name }) => `                  ${name}`).join("\n")}`;
+${workloads.map(({ name }) => `                  ${name}`).join("\n")}
 
-class UsageError extends Error {}
+Example: npm run bench -- --only "${workloads[0].name}"`;
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      json: { type: "boolean", default: false },
-      only: { type: "string", multiple: true },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  if (values.help) {
-    console.log(USAGE);
-    return;
-  }
+const options = {
+  json: { type: "boolean", default: false },
+  only: { type: "string", multiple: true },
+} as const;
+
+async function main(values: Values<typeof options>): Promise<void> {
   const chosen = choose(values.only);
   const comparisons: Comparison[] = [];
   for (const workload of chosen) {
@@ -63,7 +57,7 @@ function choose(names: readonly string[] | undefined): readonly Workload[] {
 /** Measures and shows a progress bar. The bar goes to standard error, because standard output may go to a file. */
 async function measureWithBar(workload: Workload): Promise<Comparison> {
   const format = `{bar} ${workload.name} | {value}/{total} rounds | {duration_formatted}`;
-  const bar = new SingleBar({ format, stream: process.stderr, hideCursor: true, clearOnComplete: true }, Presets.rect);
+  const bar = progressBar(format, { clearOnComplete: true });
   bar.start(workload.rounds, 0);
   try {
     return await measure(workload, (done) => bar.update(done));
@@ -99,11 +93,4 @@ function aligned(lines: readonly (readonly string[])[]): string {
   return text.map((line) => `  ${line.trimEnd()}`).join("\n");
 }
 
-try {
-  await main();
-} catch (error) {
-  const { message, stack, code } = error as NodeJS.ErrnoException;
-  const misused = error instanceof UsageError || code?.startsWith("ERR_PARSE_ARGS");
-  console.error(misused ? `${message}\n\n${USAGE}` : stack);
-  process.exit(1);
-}
+await command({ usage: USAGE, options, run: main });

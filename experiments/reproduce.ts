@@ -3,8 +3,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { Presets, SingleBar } from "cli-progress";
 import { Tinypool } from "tinypool";
+import { progressBar } from "../scripts/progress.ts";
 import { paper as beyond } from "./beyond.ts";
 import { paper as calandriello } from "./calandriello.ts";
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
@@ -28,31 +28,49 @@ Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--f
 --runs N         repeats per experiment (default: the experiment's own number)
 --from N         number of the first run, which seeds it (default: 0; choose options on runs that you do not report)
 --data DIR       folder of the real data; experiments that need it are skipped without
---out DIR        folder of the results (default: results)`;
+--out DIR        folder of the results (default: results)
 
-const { values } = parseArgs({
-  options: {
-    paper: { type: "string" },
-    experiment: { type: "string" },
-    runs: { type: "string" },
-    from: { type: "string", default: "0" },
-    data: { type: "string" },
-    out: { type: "string", default: "results" },
-    help: { type: "boolean", short: "h" },
-  },
-});
-if (values.help) {
-  console.log(HELP);
-  process.exit(0);
-}
+Example: npm run reproduce -- --paper vernade --experiment figure-1 --runs 2 --out build/try
+
+The experiments of each paper:
+${all.map(({ id, experiments }) => `  ${id}: ${experiments.map((experiment) => experiment.id).join(", ")}`).join("\n")}`;
 
 function refuse(message: string): never {
   console.error(`${message}\n\n${HELP}`);
   process.exit(1);
 }
 
+function parsed() {
+  try {
+    return parseArgs({
+      options: {
+        paper: { type: "string" },
+        experiment: { type: "string" },
+        runs: { type: "string" },
+        from: { type: "string", default: "0" },
+        data: { type: "string" },
+        out: { type: "string", default: "results" },
+        help: { type: "boolean", short: "h" },
+      },
+    }).values;
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+const values = parsed();
+if (values.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+
 const chosen = values.paper === undefined ? papers : all.filter(({ id }) => id === values.paper);
 if (chosen.length === 0) refuse(`--paper: expected one of ${names}, got ${values.paper}`);
+const experiments = chosen.flatMap((paper) => paper.experiments.map(({ id }) => id));
+if (values.experiment !== undefined && !experiments.includes(values.experiment)) {
+  const where = values.paper === undefined ? "" : ` of ${values.paper}`;
+  refuse(`--experiment: expected one${where}: ${experiments.join(", ")}; got ${values.experiment}`);
+}
 const runs = values.runs === undefined ? undefined : Number(values.runs);
 if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) refuse(`--runs: expected a positive whole number, got ${values.runs}`);
 const from = Number(values.from);
@@ -103,7 +121,7 @@ function enqueue(paper: Paper, experiment: Experiment, data: string | undefined)
 /** Waits for an experiment and shows a progress bar. */
 async function watch(played: Played): Promise<Series[]> {
   const name = `${played.paper.id} ${played.experiment.id}`;
-  const bar = new SingleBar({ format: `${name} {bar} {value}/{total} runs, {eta_formatted} left` }, Presets.shades_classic);
+  const bar = progressBar(`${name} {bar} {value}/{total} runs, {eta_formatted} left`);
   bar.start(played.tasks, played.ended);
   played.progress = () => bar.increment();
   const series = await played.series;
@@ -137,5 +155,5 @@ for (const [i, played] of queue.entries()) {
   await writeFile(join(values.out, "results.json"), `${JSON.stringify(results, null, 1)}\n`);
 }
 await pool.destroy();
-if (results.length === 0) refuse("No experiment matches, or all were skipped. Check --paper, --experiment and --data.");
+if (results.length === 0) refuse("All experiments were skipped. Their data is needed: name its folder with --data.");
 console.log(`\n${results.length} results in ${join(values.out, "results.json")} (${(performance.now() / 1000).toFixed(0)} s)`);

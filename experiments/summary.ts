@@ -1,22 +1,32 @@
-// npm run summary: updates the tables of docs/research.md and docs/choosing.md, and their figures, from experiments/results.json.
 import { readFile, writeFile } from "node:fs/promises";
+import { command } from "../scripts/command.ts";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
 import { goalsTable, rhythmTable } from "./goals.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "./shop/tables.ts";
 
-const results = JSON.parse(await readFile("experiments/results.json", "utf8"));
-const tables = {
-  claims: claimsTable(results),
-  goals: goalsTable(results),
-  rhythm: rhythmTable(results),
-  "shop-regret": shopTable(results),
-  "shop-ratios": shopRatios(results),
-  "shop-traffic": shopTraffic(results),
-  "shop-intervals": shopIntervals(results),
-};
-await writeFile("docs/research.md", withTables(await readFile("docs/research.md", "utf8"), tables));
-await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));
-for (const [name, comparison] of Object.entries({ ...comparisons, ...shopComparisons(results) })) {
-  await writeFile(`docs/figures/${name}.svg`, await drawingOf(comparison, results));
+const USAGE = `Updates the tables and figures of docs/research.md and docs/choosing.md from experiments/results.json.
+
+Usage: npm run summary
+
+Example: npm run summary`;
+
+async function main(): Promise<void> {
+  const results = JSON.parse(await readFile("experiments/results.json", "utf8"));
+  const tables = {
+    claims: claimsTable(results),
+    goals: goalsTable(results),
+    rhythm: rhythmTable(results),
+    "shop-regret": shopTable(results),
+    "shop-ratios": shopRatios(results),
+    "shop-traffic": shopTraffic(results),
+    "shop-intervals": shopIntervals(results),
+  };
+  await writeFile("docs/research.md", withTables(await readFile("docs/research.md", "utf8"), tables));
+  await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));
+  for (const [name, comparison] of Object.entries({ ...comparisons, ...shopComparisons(results) })) {
+    await writeFile(`docs/figures/${name}.svg`, await drawingOf(comparison, results));
+  }
 }
+
+await command({ usage: USAGE, run: main });

@@ -4,12 +4,7 @@
  * @module afterclick/local
  */
 export type { Action, Features } from "../publication/featurizer.ts";
+export type { LocalAction, LocalConversion, LocalModel, LocalRecommendation, LocalRequest } from "./model.ts";
 export { OwnModel, type OwnModelOptions } from "./own-model.ts";
-export {
-  type LocalConversion,
-  type LocalRecommendation,
-  type LocalRequest,
-  PublishedModel,
-  type PublishedModelOptions,
-} from "./published-model.ts";
+export { PublishedModel, type PublishedModelOptions } from "./published-model.ts";
 export type { Report } from "./shelf.ts";

@@ -2,6 +2,7 @@ import {
   type ConversionEvent,
   type ConversionStatus,
   type Decision,
+  type EncoderOptions,
   type PolicyDescriptor,
   type PolicyFactory,
   Recommender,
@@ -9,12 +10,16 @@ import {
   type RecommendRequest,
   SnapshotError,
 } from "afterclick";
+import { type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { Clock } from "./clock.ts";
+import { type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface OwnModelOptions extends RecommenderOptions {
   /** The name of the model on this device, for this origin. */
   readonly name: string;
+  /** Turns named features into vectors of the policy's dimension. Default: features are numbers. */
+  readonly encoder?: EncoderOptions;
   /** Called for problems that stop nothing. Default: no report. */
   readonly report?: Report;
 }
@@ -36,9 +41,10 @@ interface Kept {
  * The model starts again without impressions if its storage was cleared or its options changed. State that a newer version stored
  * is not overwritten: the model then learns in memory only.
  */
-export class OwnModel {
+export class OwnModel implements LocalModel {
   readonly #options: RecommenderOptions;
   readonly #name: string;
+  readonly #featurize: Featurizer;
   readonly #learntUnder: string;
   readonly #shelf: Shelf;
   readonly #report: Report;
@@ -49,12 +55,14 @@ export class OwnModel {
   #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(options: OwnModelOptions, recommender: Recommender) {
-    const { name, report = () => {}, ...rest } = options;
+    const { name, encoder, report = () => {}, ...rest } = options;
     const { policy, window, reward, seed } = rest;
     this.#options = rest;
     this.#name = name;
     this.#report = report;
-    this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward ?? null, seed ?? null]);
+    this.#featurize = featurizer(encoder ?? null);
+    const encoding = encoder ? [encoder] : [];
+    this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward ?? null, seed ?? null, ...encoding]);
     this.#shelf = new Shelf(`own ${name}`, report);
     this.#recommender = recommender;
   }
@@ -67,20 +75,61 @@ export class OwnModel {
    */
   static async open(options: OwnModelOptions): Promise<OwnModel> {
     if (typeof options.name !== "string" || options.name === "") throw new TypeError("name: expected a text that names the model");
-    const { name: _, report: __, ...rest } = options;
-    const model = new OwnModel(options, await Recommender.create(rest));
+    const { name: _, report: __, encoder, ...rest } = options;
+    const recommender = await Recommender.create(rest);
+    const { dimension } = recommender.policy;
+    if (encoder && encoder.dimension !== dimension) {
+      throw new RangeError(`encoder.dimension: expected the policy's ${dimension}, got ${encoder.dimension}`);
+    }
+    const model = new OwnModel(options, recommender);
     await model.#exclusively(async () => {});
     return model;
   }
 
-  /** Decides, and registers the shown items as impressions. `now` is the device's time. */
-  recommend(request: Omit<RecommendRequest, "now">): Promise<Decision> {
-    return this.#change((recommender, now) => recommender.recommend({ ...request, ...(this.#inMs && { now }) }));
+  /**
+   * Decides, and registers the shown items as impressions. The time is the device's.
+   *
+   * With `actions` it takes and returns what a `PublishedModel` does. With `candidates`, `points` or a policy's own domain it takes and
+   * returns what a `Recommender` does.
+   *
+   * @throws {TypeError | RangeError} naming the argument.
+   */
+  recommend(request: LocalRequest & Required<Pick<LocalRequest, "actions">>): Promise<LocalRecommendation>;
+  recommend(request: Omit<RecommendRequest, "now">): Promise<Decision>;
+  recommend(request: LocalRequest | Omit<RecommendRequest, "now">): Promise<LocalRecommendation | Decision> {
+    return this.#change((recommender, now) => {
+      if ("actions" in request || "context" in request) return this.#recommendActions(recommender, request, now);
+      return recommender.recommend({ ...request, ...(this.#inMs && { now }) });
+    });
   }
 
-  /** Counts a conversion. `at` defaults to now. */
-  convert(event: ConversionEvent): Promise<{ readonly status: ConversionStatus }> {
-    return this.#change((recommender, now) => recommender.convert({ ...(this.#inMs && { at: now }), ...event }));
+  #recommendActions(
+    recommender: Recommender,
+    { context, actions = [], limit = 1, ...rest }: LocalRequest,
+    now: number,
+  ): LocalRecommendation {
+    const [other] = Object.keys(rest);
+    if (other) throw new TypeError(`${other}: expected actions, a context and a limit, as actions are given`);
+    if (actions.length === 0) throw new RangeError("actions: expected at least one, as there is no catalogue");
+    const { policy } = recommender;
+    const points = this.#featurize.matrix(context, actions);
+    const { window } = this.#options;
+    const { ranking } = recommender.recommend({
+      ...(policy.dimension > 0 ? { points } : { candidates: actions.map(() => ({})) }),
+      limit: Math.min(limit, actions.length),
+      ...(this.#inMs && { now }),
+    });
+    return {
+      modelVersion: this.#revision,
+      policy: policy.id,
+      windowEndsAt: typeof window === "object" && "ms" in window ? now + window.ms : Number.POSITIVE_INFINITY,
+      actions: ranking.map((choice) => shownAction(choice, policy, choice.impressionId, actions[choice.index].id)),
+    };
+  }
+
+  /** Counts a conversion. `at` defaults to now, `reward` to 1. */
+  convert(event: LocalConversion | ConversionEvent): Promise<{ readonly status: ConversionStatus }> {
+    return this.#change((recommender, now) => recommender.convert({ reward: 1, ...(this.#inMs && { at: now }), ...event }));
   }
 
   /** The state as bytes for `Recommender.restore`. */

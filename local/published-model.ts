@@ -1,8 +1,9 @@
 import { type PolicyFactory, Recommender, UnsupportedError } from "afterclick";
 import { malformed } from "../publication/codec.ts";
-import { type Action, type Features, type Featurizer, featurizer } from "../publication/featurizer.ts";
+import { type Action, type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { shopCarrier, workerCarrier } from "./carriers.ts";
 import { Clock } from "./clock.ts";
+import { type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
 import { type Letter, Outbox } from "./outbox.ts";
 import { type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
@@ -21,30 +22,6 @@ export interface PublishedModelOptions {
   readonly module?: WebAssembly.Module;
   /** Called for problems that stop nothing. Default: no report. */
   readonly report?: Report;
-}
-
-export interface LocalRequest {
-  readonly context?: Features;
-  /** Default: the whole catalogue of the model. */
-  readonly actions?: readonly Action[];
-  /** Length of the ranked list, default 1. */
-  readonly limit?: number;
-}
-
-export interface LocalRecommendation {
-  readonly modelVersion: number;
-  readonly policy: string;
-  /** Milliseconds since 1970. */
-  readonly windowEndsAt: number;
-  /** Best first. Each is an impression of its own. */
-  readonly actions: readonly {
-    readonly impressionId: string;
-    readonly id: string;
-    readonly score: number;
-    readonly mean: number;
-    readonly width: number;
-    readonly probability?: number;
-  }[];
 }
 
 /** A stored publication, for a start while offline. */
@@ -70,7 +47,7 @@ const CONVERSIONS = "conversions";
  * **Data that leaves the device:** the worker gets a random id, the action, the context, the time and the probability of each shown
  * action. The shop's own address gets the same id, the goal, the reward and the time of each conversion.
  */
-export class PublishedModel {
+export class PublishedModel implements LocalModel {
   readonly #options: PublishedModelOptions;
   readonly #report: Report;
   readonly #shelf: Shelf;
@@ -182,10 +159,7 @@ export class PublishedModel {
       ...(policy.dimension > 0 ? { points } : { candidates: offered.map(() => ({})) }),
       ...{ round: policy.impressions + 1, now, decision: ids[0], limit, draws, greedy, minimumShare },
     });
-    const shown = choices.map(({ index, score, mean, width, probability = policy.deterministic ? 1 : undefined }, place) => {
-      const known = probability !== undefined && { probability };
-      return { impressionId: ids[place], id: offered[index].id, score, mean, width, ...known };
-    });
+    const shown = choices.map((choice, place) => shownAction(choice, policy, ids[place], offered[choice.index].id));
     const windowEndsAt = now + config.window.ms;
     const letters = shown.map(({ impressionId: id, probability }, place): Letter => {
       const { index } = choices[place];
@@ -213,10 +187,10 @@ export class PublishedModel {
    * Sends a conversion to the shop's own address, soon or once the browser is online again. For each impression and goal the first
    * conversion counts, because repetitions have the same id.
    *
-   * @param at time of the conversion, in ms since 1970. Default: now.
+   * @returns status `waiting`: the answer of the shop's server comes later, and is not known here.
    * @throws {TypeError | RangeError} naming the argument.
    */
-  convert({ impressionId, goal = "conversion", reward = 1, at = this.#clock.now() }: LocalConversion): void {
+  convert({ impressionId, goal = "conversion", reward = 1, at = this.#clock.now() }: LocalConversion): { readonly status: "waiting" } {
     if (this.#options.conversions === undefined) throw new TypeError("conversions: expected the shop's own address, got none");
     if (typeof impressionId !== "string") throw new TypeError(`impressionId: expected a string, got ${impressionId}`);
     if (!/^[\w.:-]{1,64}$/.test(goal)) throw new RangeError(`goal: expected 1 to 64 letters, digits or . : - _, got ${goal}`);
@@ -226,6 +200,7 @@ export class PublishedModel {
     const data = { model: publication.model, key: impressionId, byPage: true, goal, reward };
     const item = { id, body: { type: "conversion", timestamp: Math.round(at), data } };
     void this.#outbox.put([{ id, to: CONVERSIONS, until: at + publication.config.window.ms, item }]);
+    return { status: "waiting" };
   }
 
   /** Sends the waiting items, and returns the number that still wait. */
@@ -244,13 +219,4 @@ export class PublishedModel {
     this.close();
     await this.#shelf.clear();
   }
-}
-
-export interface LocalConversion {
-  readonly impressionId: string;
-  /** Default "conversion". */
-  readonly goal?: string;
-  /** Default 1. The shop's server decides on the final reward. */
-  readonly reward?: number;
-  readonly at?: number;
 }

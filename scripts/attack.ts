@@ -34,6 +34,8 @@ Usage: npm run attack [-- --seed N] [--minutes M]
   --seed N      seed of the requests, default 1. The same seed sends the same requests, up to keys, impression ids and times
   --minutes M   approximate length, default ${DEFAULT_MINUTES}, from 0.5 to 8
 
+Example: npm run attack -- --seed 7 --minutes 2
+
 Each breach is a line. The last line is JSON. Exit code 1: something did not hold. Takes at most ${LONGEST_MS / 60_000} minutes.`;
 
 class StoppedError extends Error {}

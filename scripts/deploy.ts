@@ -16,6 +16,8 @@ Usage: npm run deploy [-- --dry-run]
 
   --dry-run   bundle the worker and list the other steps; needs no account
 
+Example: npm run deploy -- --dry-run
+
 Log in first with \`npx wrangler login\`, or set CLOUDFLARE_API_TOKEN. If the login has several accounts, set CLOUDFLARE_ACCOUNT_ID.`;
 
 const HEALTH_TIMEOUT_MS = 10_000;

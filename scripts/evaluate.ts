@@ -24,7 +24,9 @@ Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--options JSON] [
                   then; the others are evaluated; default 0.5
   --draws N       samples per decision of a sampling policy, default 100
   --seed N        seed of the policy's randomness, default 0
-  --json          print the result as JSON`;
+  --json          print the result as JSON
+
+Example: npm run evaluate -- events.jsonl --policy otf-lin-ucb --split 0.5`;
 
 const options = {
   policy: { type: "string" },

@@ -4,11 +4,15 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { casesOf } from "./golden/format.ts";
 
+const USAGE = `Runs every .json file of DIR through the built SDK. Exit code 1: a case failed, or DIR has no file.
+
+Usage: npm run golden -- DIR
+
+Example: npm run golden -- test/golden/cases`;
+
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { help: { type: "boolean", short: "h" } } });
 if (values.help || positionals.length !== 1) {
-  console.log(
-    "Runs every .json file of DIR through the built SDK. Exit code 1: a case failed, or DIR has no file.\n\nUsage: npm run golden -- DIR",
-  );
+  console.log(USAGE);
   process.exit(values.help ? 0 : 1);
 }
 const count = { passed: 0, failed: 0, skipped: 0 };

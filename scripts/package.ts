@@ -1,9 +1,20 @@
-// Builds the published package in build/package, after `npm run build`: a core for linear policies, the mountable worker, its typed
-// client, and a package.json without the parts that only the repository needs.
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { parseArgs } from "node:util";
 import { build } from "esbuild";
+
+const USAGE = `Builds the published package in build/package, after npm run build: a core for linear policies, the mountable worker, its typed
+client, and a package.json without the parts that only the repository needs.
+
+Usage: npm run package
+
+Example: npm run package && cd build/package && npm pack`;
+
+if (parseArgs({ options: { help: { type: "boolean", short: "h" } } }).values.help) {
+  console.log(USAGE);
+  process.exit();
+}
 
 /** Runs a tool with Node: on Windows the tool's own command is a script for a shell. */
 function run(tool: string, ...args: readonly string[]): void {
@@ -37,6 +48,12 @@ for (const name of await readdir("build/types/worker", { recursive: true })) {
   await writeFile(file, text.replace(/import\("(\.\.\/)+dist\/types\/src\/[^"]+"\)/g, 'import("afterclick")'));
 }
 
+// The type of both `.wasm` modules. A worker gets a compiled module, a bundler's file loader gives an address: the type allows both uses.
+await writeFile("dist/types/wasm.d.ts", "declare const core: WebAssembly.Module & string;\nexport default core;\n");
+
+// Node's types name no WebAssembly. An empty interface merges with what other platforms declare.
+await writeFile("dist/types/webassembly.d.ts", "declare namespace WebAssembly {\n  interface Memory {}\n  interface Module {}\n}\n");
+
 const PACKAGE = "build/package";
 
 /** Fields of the repository's package.json that mean nothing to users, or would install packages or run scripts on their machines. */
@@ -45,6 +62,16 @@ const REPOSITORY_FIELDS = ["private", "scripts", "imports", "devDependencies", "
 await rm(PACKAGE, { recursive: true, force: true });
 await mkdir(PACKAGE, { recursive: true });
 for (const name of ["dist", "README.md", "CHANGELOG.md", "LICENSE"]) await cp(name, join(PACKAGE, name), { recursive: true });
+
+// TypeScript knows typed arrays with a type argument since 5.7. Without it the types mean the same to users.
+for (const name of await readdir(join(PACKAGE, "dist/types"), { recursive: true })) {
+  if (!name.endsWith(".d.ts")) continue;
+  const file = join(PACKAGE, "dist/types", name);
+  const text = (await readFile(file, "utf8")).replace(/\b((?:Uint|Int|Float)\d+Array)<ArrayBuffer(?:Like)?>/g, "$1");
+  const reference = relative(dirname(name), "webassembly.d.ts").replaceAll("\\", "/");
+  await writeFile(file, text.includes("WebAssembly.") ? `/// <reference path="${reference}" />\n${text}` : text);
+}
+
 const manifest = JSON.parse(await readFile("package.json", "utf8"));
 for (const field of REPOSITORY_FIELDS) delete manifest[field];
 await writeFile(join(PACKAGE, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);

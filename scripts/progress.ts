@@ -1,8 +1,10 @@
 import { Presets, SingleBar } from "cli-progress";
 
-/** A progress bar on standard error. Without a terminal it prints a line every `everyMs`. */
-export function progressBar(format: string, { everyMs = 10_000, clearOnComplete = false } = {}): SingleBar {
-  const look = { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: everyMs, hideCursor: !clearOnComplete };
+const MINUTE_MS = 60_000;
+
+/** A progress bar on standard error. Without a terminal it prints a line a minute, because that output is kept in a file. */
+export function progressBar(format: string, { clearOnComplete = false } = {}): SingleBar {
+  const look = { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: MINUTE_MS, hideCursor: !clearOnComplete };
   return new SingleBar({ ...look, clearOnComplete }, Presets.rect);
 }
 

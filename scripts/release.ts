@@ -5,6 +5,8 @@ import { command } from "./command.ts";
 
 const USAGE = `Usage: npm run release -- VERSION [--dry-run]
 
+Example: npm run release -- 1.2.3 --dry-run
+
 Moves the section "Unreleased" of CHANGELOG.md under VERSION and today's date, sets the version in package.json and
 package-lock.json, commits, and tags the commit as vVERSION. It pushes nothing.
 

@@ -32,6 +32,8 @@ Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--win
   --window-ms MS      attribution window in ms, default 30000
   --model NAME        name of the model, default "replay-" and the file's name
 
+Example: npm run replay -- men.csv.gz --url http://127.0.0.1:8787 --conversions 0.1
+
 Reads AFTERCLICK_SECRET_KEY and AFTERCLICK_WEBHOOK_SECRET from the environment or from .dev.vars in this folder.
 The last line is JSON: { served, delivered, joined, duplicate, late, lost }. Exit code 1: a conversion was lost.`;
 

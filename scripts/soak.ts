@@ -39,6 +39,8 @@ Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N]
   --conversions N       number of them that convert, default 2000: in time or late, some restated, retracted or repeated
   --seed N              seed of conversions and faults, default 1
 
+Example: npm run soak -- --recommendations 2000 --conversions 200
+
 The last line is JSON. Exit code 1: a check failed, and standard error says which. Takes at most ${LONGEST_MS / 60_000} minutes.`;
 
 class StoppedError extends Error {}

@@ -16,6 +16,8 @@ Usage: npm start [-- --port N]
 
   --port N   port; default: the variable PORT, then ${DEFAULT_PORT}, or a free port if ${DEFAULT_PORT} is in use
 
+Example: npm start -- --port 8788
+
 The first run writes secrets to ${DEV_VARS}. Values in the environment take precedence.
 The worker keeps its state in ${STATE}. Remove this folder to start from nothing.`;
 

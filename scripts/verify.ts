@@ -11,7 +11,9 @@ and every line with its receipt. Exit code 1: names the first event that differs
 
 Usage: npm run verify -- EVENTS
 
-  EVENTS   a complete log from GET /v1/models/:model/events; retention and erasure must not have removed lines`;
+  EVENTS   a complete log from GET /v1/models/:model/events; retention and erasure must not have removed lines
+
+Example: npm run verify -- events.jsonl`;
 
 async function main(_: object, file: string): Promise<void> {
   const texts = () => createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });

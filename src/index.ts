@@ -11,7 +11,7 @@ export {
   type DelayedConversion,
   type Silence,
 } from "./delay-estimate.ts";
-export type { Entry } from "./encoding/components.ts";
+export type { Entry, Interactions } from "./encoding/components.ts";
 export { type Encoder, type EncoderOptions, encoder } from "./encoding/encoder.ts";
 export type { NamedFeatures } from "./encoding/terms.ts";
 export { vocabularyOf } from "./encoding/vocabulary.ts";

@@ -1,8 +1,15 @@
-import { hc } from "hono/client";
-import type { App } from "./edge/app.ts";
+import type { Hono } from "hono";
+import { type ApplyGlobalResponse, hc } from "hono/client";
+import type { BlankEnv } from "hono/types";
+import type { routes } from "./edge/routes.ts";
+import type { ProblemBody } from "./protocol/answers.ts";
+import type { ProblemStatus } from "./protocol/problem.ts";
+
+/** The worker's routes with the types of all their responses, and without its bindings: callers lack the platform's types. */
+type Routes = ApplyGlobalResponse<Hono<BlankEnv, ReturnType<typeof routes>, "/">, { [Status in ProblemStatus]: { json: ProblemBody } }>;
 
 /** Every route of the worker as a typed call, such as `client.v1.models[":model"].recommendations.$post({ param, json })`. */
-export type Afterclick = ReturnType<typeof hc<App>>;
+export type Afterclick = ReturnType<typeof hc<Routes>>;
 
 /**
  * A client of a worker, for a shop's server or, with a publishable key, for its pages. Each response's `json()` has the type of its
@@ -13,5 +20,5 @@ export type Afterclick = ReturnType<typeof hc<App>>;
  * @param fetch replaces the platform's, for example with that of a service binding.
  */
 export function afterclick(url: string, { key, fetch }: { readonly key: string; readonly fetch?: typeof globalThis.fetch }): Afterclick {
-  return hc<App>(url, { headers: { authorization: `Bearer ${key}` }, fetch });
+  return hc<Routes>(url, { headers: { authorization: `Bearer ${key}` }, fetch });
 }

@@ -1,5 +1,4 @@
-// npm run playground -- [--out DIR]: builds the playground as static files for any host. All their URLs are relative.
-// Without --out the files go to the folder that the worker serves.
+// npm run playground -- [--out DIR]
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -22,7 +21,19 @@ const views = `<nav aria-label="Pages"><a href="/#shop" hidden>Shop</a><a href="
 /** Other hosts have no other page. */
 const website = `<nav aria-label="Pages"><a href="./" aria-current="page">Playground</a><a href="https://github.com/afterclick/afterclick">Source</a></nav>`;
 
-const { values } = parseArgs({ options: { out: { type: "string", default: served } } });
+const USAGE = `Builds the playground as static files for any host. All their URLs are relative.
+
+Usage: npm run playground -- [--out DIR]
+
+  --out DIR   folder of the files; default: ${served}, which the worker serves
+
+Example: npm run playground -- --out build/try`;
+
+const { values } = parseArgs({ options: { out: { type: "string", default: served }, help: { type: "boolean", short: "h" } } });
+if (values.help) {
+  console.log(USAGE);
+  process.exit();
+}
 const ours = values.out === served;
 // Deletes only the default folder: a folder named with --out may hold other files.
 if (ours) await rm(served, { recursive: true, force: true });

@@ -46,12 +46,16 @@ const SQL_ERRORS: readonly [pattern: RegExp, replacement: string][] = [
   [/ IS NOT NULL\b/g, " IS NULL"],
 ];
 
+/** Paths of the product code from the root. */
+export function productFiles(root: string): string[] {
+  const names = FOLDERS.flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root }).sort());
+  return names.filter((name) => !LEFT_OUT.test(name));
+}
+
 /** Every mutant of the product code below `root`. Text for people (messages, labels) is not mutated; SQL is. */
 export async function plantedIn(root: string): Promise<Planted> {
   const instrumenter = new Instrumenter(silent as never);
-  const names = FOLDERS.flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root }).sort()).filter(
-    (name) => !LEFT_OUT.test(name),
-  );
+  const names = productFiles(root);
   const texts = new Map<string, string>();
   for (const name of names) texts.set(name, await readFile(join(root, name), "utf8"));
   const files = Array.from(texts, ([name, text]) => ({ name, mutate: true, content: parseable(name, text) }));

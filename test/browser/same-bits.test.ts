@@ -2,11 +2,11 @@ import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { build } from "esbuild";
-import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
-import { describeInChromium, launchChromium } from "../support/chromium.ts";
-import { playAll } from "../support/scenario.ts";
+import type { RunningEngine } from "../support/engine/engine.ts";
+import { describeInEngines } from "../support/engine/engines.ts";
+import { digests, playAll } from "../support/scenario.ts";
 
 // The same snapshot and the same calls give the same decisions in every runtime, to the bit.
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
 /** Serves the scenario, bundled for browsers, and the core. */
 async function serve(): Promise<Server> {
   const bundle = await build({
-    stdin: { contents: 'export { playAll } from "./scenario.ts"', resolveDir: "test/support", loader: "ts" },
+    stdin: { contents: 'export { digests, playAll } from "./scenario.ts"', resolveDir: "test/support", loader: "ts" },
     bundle: true,
     format: "esm",
     conditions: ["browser"],
@@ -57,21 +57,22 @@ describe("workerd", () => {
   });
 });
 
-describeInChromium("Chromium", () => {
-  let browser: Browser;
+describeInEngines((engine) => {
+  let running: RunningEngine;
   let server: Server;
   beforeAll(async () => {
-    [browser, server] = await Promise.all([launchChromium(), serve()]);
+    [running, server] = await Promise.all([engine.launch(), serve()]);
   });
   afterAll(async () => {
-    await browser?.close();
+    await running?.close();
     server?.close();
   });
 
   it("decides as Node does, bit for bit", async () => {
-    const page = await browser.newPage();
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-    const played = await page.evaluate('import("/scenario.js").then(({ playAll }) => playAll())');
-    expect(played).toEqual(inNode);
+    await running.tab.open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const played = await running.tab.evaluate<Record<string, string>>(
+      'import("/scenario.js").then(async ({ playAll, digests }) => digests(await playAll()))',
+    );
+    expect(played).toEqual(await digests(inNode));
   });
 });

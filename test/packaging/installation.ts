@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, extname, join, resolve } from "node:path";
 
-/** Packages of the projects besides ours: its peers, and build tools. */
-const BESIDE = ["hono", "valibot", "@cloudflare/workers-types"];
+/** Packages of the projects besides ours: its peers, and types of platforms. */
+const BESIDE = ["hono", "valibot", "@cloudflare/workers-types", "@types/node", "undici-types"];
 
 /** Folders from which the package is built. */
 const SOURCES = ["assembly", "build", "dist", "local", "pages", "publication", "scripts", "src", "worker"];

@@ -1,49 +1,47 @@
-import { parseArgs } from "node:util";
-import { Presets, SingleBar } from "cli-progress";
 import { Tinypool } from "tinypool";
+import { command, type Values, wholeNumber } from "../../scripts/command.ts";
+import { progressBar } from "../../scripts/progress.ts";
 import type { Outcome } from "./pool-worker.ts";
 
-const HELP = `npm run simulate -- [--schedules N] [--seed S]
+const USAGE = `Plays schedules of a shop's traffic and of faults against the worker's own classes, and checks its laws at the end of each.
 
-Plays N (default 10000) schedules of a shop's traffic and of faults against the worker's own classes, from seed S (default 1) on,
-and checks its laws at the end of each. A schedule that fails is printed with all that happened; --schedules 1 --seed with
-its seed plays it again, step by step the same.`;
+Usage: npm run simulate -- [--schedules N] [--seed S]
+
+  --schedules N   number of schedules, default 10000
+  --seed S        seed of the first schedule, default 1; each further schedule has the next seed
+
+Example: npm run simulate -- --schedules 1 --seed 17
+
+A schedule that fails is printed with all that happened. With its seed and --schedules 1 it is played again, step by step the same.
+Exit code 1: a schedule broke a law.`;
 
 /** Schedules per task of a thread. */
 const CHUNK = 25;
 
-const { values } = parseArgs({
-  options: { schedules: { type: "string", default: "10000" }, seed: { type: "string", default: "1" }, help: { type: "boolean" } },
-});
-if (values.help) {
-  console.log(HELP);
-  process.exit();
+const options = { schedules: { type: "string", default: "10000" }, seed: { type: "string", default: "1" } } as const;
+
+async function main(values: Values<typeof options>): Promise<boolean> {
+  const first = wholeNumber("--seed", values.seed, 1);
+  const schedules = wholeNumber("--schedules", values.schedules, 1);
+  const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: 2 });
+  const bar = progressBar("{bar} {value}/{total} schedules, {failed} failed, {eta_formatted} left");
+  const failed: Outcome[] = [];
+
+  bar.start(schedules, 0, { failed: 0 });
+  const chunks = Array.from({ length: Math.ceil(schedules / CHUNK) }, async (_, chunk) => {
+    const seeds = Array.from({ length: Math.min(CHUNK, schedules - chunk * CHUNK) }, (_, i) => first + chunk * CHUNK + i);
+    const outcomes: Outcome[] = await pool.run(seeds);
+    failed.push(...outcomes.filter(({ failure }) => failure !== undefined));
+    bar.increment(seeds.length, { failed: failed.length });
+  });
+  await Promise.all(chunks);
+  bar.stop();
+  await pool.destroy();
+
+  for (const { failure } of failed.sort((a, b) => a.seed - b.seed)) console.log(`\n${failure}`);
+  if (failed.length > 0) console.log(`\nfailing seeds: ${failed.map(({ seed }) => seed).join(", ")}`);
+  console.log(`${schedules - failed.length} of ${schedules} schedules kept all laws`);
+  return failed.length === 0;
 }
 
-const first = wholeNumber("seed", values.seed);
-const schedules = wholeNumber("schedules", values.schedules);
-const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: 2 });
-const bar = new SingleBar({ format: "{bar} {value}/{total} schedules, {failed} failed, {eta_formatted} left" }, Presets.shades_classic);
-const failed: Outcome[] = [];
-
-bar.start(schedules, 0, { failed: 0 });
-const chunks = Array.from({ length: Math.ceil(schedules / CHUNK) }, async (_, chunk) => {
-  const seeds = Array.from({ length: Math.min(CHUNK, schedules - chunk * CHUNK) }, (_, i) => first + chunk * CHUNK + i);
-  const outcomes: Outcome[] = await pool.run(seeds);
-  failed.push(...outcomes.filter(({ failure }) => failure !== undefined));
-  bar.increment(seeds.length, { failed: failed.length });
-});
-await Promise.all(chunks);
-bar.stop();
-await pool.destroy();
-
-for (const { failure } of failed.sort((a, b) => a.seed - b.seed)) console.log(`\n${failure}`);
-if (failed.length > 0) console.log(`\nfailing seeds: ${failed.map(({ seed }) => seed).join(", ")}`);
-console.log(`${schedules - failed.length} of ${schedules} schedules kept all laws`);
-process.exitCode = failed.length > 0 ? 1 : 0;
-
-function wholeNumber(name: string, text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`--${name}: expected a whole number of at least 1, got ${text}`);
-  return value;
-}
+await command({ usage: USAGE, options, run: main });

@@ -12,7 +12,7 @@ function find(): string | undefined {
 
 const path = find();
 
-/** Whether Chromium is installed. Without it no browser tests are generated, and `test/browser/chromium.test.ts` reports that. */
+/** Whether Chromium is installed. Without it no browser tests are generated, and `test/browser/engines.test.ts` reports that. */
 export const hasChromium = path !== undefined;
 
 /** A suite that needs Chromium. Its tests share a page, so they keep their order in a shuffled run. */

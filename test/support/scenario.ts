@@ -174,7 +174,7 @@ function bits(log: unknown, bytes: Uint8Array): string {
     view.setFloat64(0, value);
     return view.getBigUint64(0).toString(16);
   });
-  return `${decisions} ${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return `${decisions} ${hexadecimal(bytes)}`;
 }
 
 /** Plays every setting of every policy in the table. */
@@ -184,4 +184,17 @@ export async function playAll(): Promise<Record<string, string>> {
     for (const setting of settings[factory.id]) played[`${factory.id} ${setting.label}`] = await play(factory, setting);
   }
   return played;
+}
+
+/** SHA-256 of each scenario's text, in hexadecimal. It is short enough for a browser's driver, and says which scenario differs. */
+export async function digests(played: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const entries = Object.entries(played).map(async ([name, text]) => {
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+    return [name, hexadecimal(digest)];
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+function hexadecimal(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

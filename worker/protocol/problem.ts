@@ -58,7 +58,10 @@ function from(error: unknown): Problem {
   return new Problem(500, "something unexpected happened; the request may be sent again");
 }
 
-/** Answers any error as application/problem+json. */
+/**
+ * Answers any error as application/problem+json.
+ * @internal It names Hono's types, which the declarations of the typed client do without.
+ */
 export function problemResponse(error: unknown, c: Context): Response {
   const { status, message: detail, errors, retryAfter } = from(error);
   return c.body(JSON.stringify({ type: "about:blank", title: TITLES[status], status, detail, ...(errors && { errors }) }), status, {

@@ -312,3 +312,53 @@ describe("where the disk refuses", () => {
     expect(await meanOf(model)).toBeGreaterThan(0);
   });
 });
+
+describe("with actions, as a published model takes them", () => {
+  const encoded = { name: "boots", policy: otfLinUcb({ dimension: 16 }), encoder: { dimension: 16 } };
+  const actions = [
+    { id: "boots", features: { brand: "Acme" } },
+    { id: "hat", features: { brand: "Bolt" } },
+  ];
+
+  it("returns what a published model returns, and learns from it", async () => {
+    const model = await open(encoded);
+    const { actions: shown, ...rest } = await model.recommend({ context: { country: "PT" }, actions, limit: 5 });
+    expect(rest).toEqual({ modelVersion: 0, policy: "otf-lin-ucb", windowEndsAt: NOW + HOUR_MS });
+    expect(shown.map(({ id }) => id).sort()).toEqual(["boots", "hat"]);
+    expect(Object.keys(shown[0])).toEqual(["impressionId", "id", "score", "mean", "width", "probability"]);
+    expect(await model.convert({ impressionId: shown[0].impressionId })).toEqual({ status: "applied" });
+    const again = await model.recommend({ context: { country: "PT" }, actions });
+    expect(again).toMatchObject({ modelVersion: 2, actions: [{ id: shown[0].id }] });
+    expect(again.actions[0].mean).toBeGreaterThan(0);
+  });
+
+  it("takes numbers without an encoder, and without a window in ms no window ends", async () => {
+    const model = await open({ window: "none" });
+    const { actions: shown, windowEndsAt } = await model.recommend({ context: [0.5], actions: [{ id: "a", features: [0.25] }] });
+    expect([shown.length, windowEndsAt]).toEqual([1, Number.POSITIVE_INFINITY]);
+  });
+
+  it("starts again with another encoder", async () => {
+    await (await open(encoded)).recommend({ actions });
+    const { modelVersion } = await (await open({ ...encoded, encoder: { dimension: 16, interactions: "all" } })).recommend({ actions });
+    expect(modelVersion).toBe(0);
+    expect((await (await open(encoded)).recommend({ actions })).modelVersion).toBe(0);
+  });
+
+  it.each([
+    ["actions: expected at least one, as there is no catalogue", { context: { country: "PT" } }],
+    ["actions: expected at least one, as there is no catalogue", { actions: [] }],
+    ["impressionId: expected actions, a context and a limit, as actions are given", { actions, impressionId: "i" }],
+    ["features of action a: expected features by name, since the model has an encoder", { actions: [{ id: "a", features: [1] }] }],
+  ])("says %j", async (message, request) => {
+    const model = await open(encoded);
+    await expect(model.recommend(request as never)).rejects.toThrow(message);
+    expect((await restored(model)).counts()).toMatchObject({ pending: 0 });
+  });
+
+  it("refuses an encoder of another dimension than the policy's", async () => {
+    await expect(open({ encoder: { dimension: 16 } })).rejects.toThrow(
+      new RangeError("encoder.dimension: expected the policy's 2, got 16"),
+    );
+  });
+});

@@ -69,6 +69,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["build", "pages/shop/assortment.ts"],
   ],
   worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],
+  "worker/older-typescript": ["worker/settings.ts", "type worker/edge", "type worker/protocol"],
   "pages/ui": [],
   "pages/shop": ["pages/ui", "type worker/protocol"],
   "pages/dashboard": ["pages/ui", "pages/shop", "type worker/protocol"],
@@ -76,10 +77,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "pages/playground/client": ["pages/ui", "pages/playground"],
   pages: ["pages/ui", "pages/shop", "pages/dashboard"],
   simulation: ["afterclick"],
-  experiments: ["afterclick", "simulation", "experiments/shop"],
+  experiments: ["afterclick", "simulation", "experiments/shop", "scripts/command.ts", "scripts/progress.ts"],
   // The worker itself makes the default model that is tried in shops.
   "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
-  bench: ["afterclick", "simulation", "bench/peers", "bench/peers/typescript", "scripts/api.ts", "scripts/worker-process.ts"],
+  bench: [
+    ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],
+    ...["api", "command", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),
+  ],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
   "bench/services": ["worker", "worker/edge", "worker/learner"],

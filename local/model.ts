@@ -1,0 +1,56 @@
+import type { Choice, Policy } from "afterclick";
+import type { Action, Features } from "../publication/featurizer.ts";
+
+// The shapes that both models of a page take and return.
+
+export interface LocalRequest {
+  readonly context?: Features;
+  /** Default: the whole catalogue of the model. An `OwnModel` has none, so it needs them. */
+  readonly actions?: readonly Action[];
+  /** Length of the ranked list, default 1. */
+  readonly limit?: number;
+}
+
+/** A shown action, which is an impression of its own. */
+export interface LocalAction {
+  readonly impressionId: string;
+  readonly id: string;
+  readonly score: number;
+  readonly mean: number;
+  readonly width: number;
+  readonly probability?: number;
+}
+
+export interface LocalRecommendation {
+  /** Grows as the model learns. */
+  readonly modelVersion: number;
+  readonly policy: string;
+  /** Milliseconds since 1970. Infinity without a window in ms. */
+  readonly windowEndsAt: number;
+  /** Best first. */
+  readonly actions: readonly LocalAction[];
+}
+
+export interface LocalConversion {
+  readonly impressionId: string;
+  /** Default "conversion". */
+  readonly goal?: string;
+  /** Default 1. With a `PublishedModel`, the shop's server decides on the final reward. */
+  readonly reward?: number;
+  /** Time of the conversion, in ms since 1970. Default: now. */
+  readonly at?: number;
+}
+
+/**
+ * A model in a page, whichever it is. `await` every answer: a `PublishedModel` gives it at once, an `OwnModel` in its turn among tabs.
+ */
+export interface LocalModel {
+  recommend(request: LocalRequest): LocalRecommendation | Promise<LocalRecommendation>;
+  convert(conversion: LocalConversion): { readonly status: string } | Promise<{ readonly status: string }>;
+  forget(): Promise<void>;
+}
+
+export function shownAction(choice: Choice, policy: Policy, impressionId: string, id: string): LocalAction {
+  const { score, mean, width, probability = policy.deterministic ? 1 : undefined } = choice;
+  return { impressionId, id, score, mean, width, ...(probability !== undefined && { probability }) };
+}

@@ -1,0 +1,69 @@
+import { execFileSync } from "node:child_process";
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { run } from "./installation.ts";
+
+// Follows "Add a policy" of CONTRIBUTING.md in a copy of the repository, to the letter: every block, then the check.
+
+/** Parts of the repository that no step needs. */
+const LEFT_OUT = new Set(["node_modules", ".git", ".wrangler", ".dev.vars", "results", "coverage"]);
+
+interface Step {
+  readonly language: string;
+  readonly code: string;
+}
+
+let copy: string;
+let steps: readonly Step[];
+beforeAll(async () => {
+  copy = await mkdtemp(join(tmpdir(), "afterclick-policy-"));
+  for (const name of await readdir(".")) if (!LEFT_OUT.has(name)) await cp(name, join(copy, name), { recursive: true });
+  await symlink(resolve("node_modules"), join(copy, "node_modules"));
+  const [, section] = (await readFile("CONTRIBUTING.md", "utf8")).split(/^## (?=Add a policy$)/m);
+  const text = section.split(/^## /m, 1)[0].replaceAll(/^ {3}/gm, "");
+  steps = Array.from(text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm), ([, language, code]) => ({ language, code }));
+});
+afterAll(() => rm(copy, { recursive: true, force: true }));
+
+/** The lines of a hunk with one of these marks, without their marks. */
+const linesOf = (hunk: string, marks: string) =>
+  Array.from(hunk.matchAll(/^(.)?(.*\n)/gm), ([, mark = "", line]) => (marks.includes(mark) ? line : "")).join("");
+
+/** Applies a block of changes. Its first line names the file. The unmarked lines of a hunk must be there once. */
+async function change(block: string): Promise<void> {
+  const [name, ...rest] = block.split("\n");
+  const file = join(copy, name);
+  let content = await readFile(file, "utf8").catch(() => "");
+  for (const hunk of rest.join("\n").split("@@\n")) {
+    const [before, after] = [linesOf(hunk, " "), linesOf(hunk, " +")];
+    if (before !== "") expect(content.split(before).length - 1, `${name}: number of places with\n${before}`).toBe(1);
+    content = before === "" ? after : content.replace(before, () => after);
+  }
+  await writeFile(file, content);
+}
+
+it("passes the check that the text names, and is formatted", async () => {
+  const changes = steps.filter(({ language }) => language === "diff");
+  for (const { code } of changes) await change(code);
+  const files = changes.map(({ code }) => code.split("\n", 1)[0]);
+  expect(files.length).toBeGreaterThan(6);
+  const [check, ...others] = steps.filter(({ language }) => language === "sh");
+  expect(others).toEqual([]);
+  const printed = shell(check.code);
+  expect(printed).toMatch(/\b[1-9]\d+ passed, 0 failed/);
+  expect(printed).toContain("test/conformance/policy.test.ts");
+  // The conformance tests play the policy, because it is listed.
+  const [, played] = /^(\d+) passed, 0 failed/m.exec(shell("npx vitest run test/conformance -t ridge-ucb")) as RegExpExecArray;
+  expect(Number(played)).toBeGreaterThan(15);
+  run(copy, "biome", ["check", ...files.filter((file) => file.endsWith(".ts"))]);
+  run(copy, "tsc", ["--noEmit", "-p", "."]);
+});
+
+/** Runs commands in the copy. */
+function shell(commands: string): string {
+  // The suite that runs this test says so in the environment.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("VITEST")));
+  return execFileSync("bash", ["-e", "-c", commands], { cwd: copy, encoding: "utf8", stdio: "pipe", env });
+}

@@ -1,0 +1,65 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { progressBar } from "../../../scripts/progress.ts";
+
+const execute = promisify(execFile);
+
+/** Scripts that take no options of their own, because they only run others. */
+const WITHOUT_OPTIONS = ["prepare", "prebuild", "build", "test", "test:quick", "test:core", "check", "types", "docs"];
+
+const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
+const commands = Object.entries(scripts)
+  .filter(([name]) => !WITHOUT_OPTIONS.includes(name))
+  .map(([name, script]) => [name, /node (\S+\.ts)$/.exec(script)?.[1] as string] as const);
+
+it.each(commands)("npm run %s -- --help says how it is used, with an example", async (name, file) => {
+  const { stdout } = await execute(process.execPath, [file, "--help"]);
+  const called = `npm ${name === "start" ? "" : "run "}${name}`;
+  expect(stdout).toContain(`Usage: ${called}`);
+  expect(stdout).toContain(`\nExample: ${called}`);
+  expect(stdout.split("\n")[0]).toMatch(/^[A-Z].*[.a-z,]/);
+});
+
+it.each([
+  ["experiments/reproduce.ts", ["--paper", "verne"], /^--paper: expected one of vernade\|verma\|.*, got verne\n/],
+  ["experiments/reproduce.ts", ["--experiment", "figure-9"], /^--experiment: expected one: figure-1, figure-3, .*; got figure-9\n/],
+  [
+    "experiments/reproduce.ts",
+    ["--paper", "verma", "--experiment", "figure-1"],
+    /^--experiment: expected one of verma: figure-1a, .*; got figure-1\n/,
+  ],
+  ["experiments/reproduce.ts", ["--papre", "verma"], /^Unknown option '--papre'[\s\S]*\nUsage: /],
+  ["bench/bench.ts", ["--only", "ridge"], /^--only: expected one of the workloads below, got "ridge"[\s\S]*ridge-score/],
+  ["scripts/mutations.ts", ["--only", "source"], /^--only: expected the start of a path in one of assembly, .*src\/policy.*; got source\n/],
+])("%s %j lists what exists", async (file, args, message) => {
+  await expect(execute(process.execPath, [file, ...args])).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
+});
+
+describe("without a terminal", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
+
+  it("progress is a line a minute", () => {
+    vi.useFakeTimers();
+    const write = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
+    const bar = progressBar("{value}/{total}");
+    bar.start(300, 0);
+    const lines = () =>
+      write.mock.calls
+        .map(([text]) => String(text))
+        .join("")
+        .trim()
+        .split("\n").length;
+    const before = lines();
+    for (let second = 1; second <= 300; second++) {
+      vi.advanceTimersByTime(1000);
+      bar.update(second);
+    }
+    expect(lines() - before).toBe(5);
+    bar.stop();
+  });
+});
