@@ -40,6 +40,8 @@ export class Session {
   estimates: readonly Estimate[] = [];
   /** Means before the last action, by product id. */
   before: ReadonlyMap<string, number> = new Map();
+  /** The reader's own visits since the last purchase or simulation. */
+  looks = 0;
   /** This device's time minus the worker's. */
   aheadMs = 0;
   problem = "";
@@ -76,6 +78,7 @@ export class Session {
   /** Starts a new visit with new recommendations. */
   async visit(): Promise<void> {
     const visit = ++this.#visit;
+    this.looks++;
     this.#visiting++;
     const shelf = await this.#recommend(this.profile);
     this.#visiting--;
@@ -91,6 +94,7 @@ export class Session {
     this.#remember();
     shown.status = "bought";
     shown.own = true;
+    this.looks = 0;
     shown.reportAt = Date.now() + this.delayMs;
     this.#changed();
   }
@@ -108,6 +112,7 @@ export class Session {
   async simulate(visitors: number): Promise<void> {
     if (this.visitorsLeft > 0) return;
     this.#remember();
+    this.looks = 0;
     const sent = this.#crowd.send(visitors);
     this.#changed();
     await sent;

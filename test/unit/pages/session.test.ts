@@ -86,6 +86,17 @@ describe("a visit", () => {
     expect(changes).toBeGreaterThan(0);
   });
 
+  it("counts as a look until the reader buys or sends visitors", async () => {
+    const session = await begun();
+    await session.visit();
+    expect(session.looks).toBe(2);
+    session.buy(session.shelf[0]);
+    expect(session.looks).toBe(0);
+    await session.visit();
+    await simulated(session, 1);
+    expect(session.looks).toBe(0);
+  });
+
   it("of another profile asks for that one, and compares with what is expected of that one", async () => {
     const session = await begun();
     worker.means = { mug: 0.5 };

@@ -31,7 +31,7 @@ describe("the story of an impression", () => {
   });
 
   it("of all visitors says what to do next, and changes rarely", () => {
-    const session = { visitorsLeft: 0, visits: [], shown: [shown], counts: undefined };
+    const session = { visitorsLeft: 0, visits: [], shown: [shown], counts: undefined, looks: 1 };
     const counts = { impressions: 3, pending: 2, converted: 1, expired: 0 };
     const visit = { favourite: true, model: 0, uniform: 0 };
     const bought = { ...shown, status: "bought" as const };
@@ -41,12 +41,14 @@ describe("the story of an impression", () => {
       stage({ ...session, visitorsLeft: 7, visits: [visit] }),
       stage({ ...session, shown: [bought], visits: [visit] }),
       stage({ ...session, visits: [visit] }),
+      stage({ ...session, visits: [visit], looks: 6 }),
     ]).toEqual([
       "Nothing is known yet, so the bands are wide. Send visitors.",
       "The recommender remembers earlier visitors. Start over to see it learn from nothing.",
       "Visitors are coming.",
       "Purchases are on their way. Watch the bands move towards the truth.",
       "All purchases are reported. Send more visitors, and the bands become narrower.",
+      "You have looked often and bought nothing. The recommender learns from you too, so its estimates fall.",
     ]);
   });
 
