@@ -1,35 +1,25 @@
-import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { describeInChromium, launchChromium } from "../support/chromium.ts";
-import { type NewcomersPage, newcomer } from "./newcomer.ts";
-import { complaintsOf, startShop, type TestWorker } from "./worker.ts";
+import type { RunningEngine } from "../support/engine/engine.ts";
+import { describeInEngines } from "../support/engine/engines.ts";
+import { newcomer } from "./newcomer.ts";
+import { startShop, type TestWorker } from "./worker.ts";
 
-function inPlaywright(page: Page): NewcomersPage {
-  return {
-    open: async (url) => void (await page.goto(url)),
-    click: (selector) => page.locator(selector).first().click(),
-    text: (selector) => page.locator(selector).first().innerText(),
-    attribute: (selector, name) => page.locator(selector).first().getAttribute(name),
-    count: (selector) => page.locator(selector).count(),
-  };
-}
+// The path of a newcomer in every engine. Where its driver tells, the page must also be silent, and ask no other host.
 
-describeInChromium("a newcomer", () => {
+describeInEngines((engine) => {
   let shop: TestWorker;
-  let browser: Browser;
+  let running: RunningEngine;
 
   beforeAll(async () => {
-    [shop, browser] = await Promise.all([startShop(), launchChromium()]);
+    [shop, running] = await Promise.all([startShop(), engine.launch()]);
   });
   afterAll(async () => {
-    await browser?.close();
+    await running?.close();
     await shop?.harness.close();
   });
 
-  it("sees the estimates come nearer to the truth, a late purchase change one, and the same counts on the dashboard", async () => {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-    const complaints = complaintsOf(page, shop.url);
-    const { errors, waiting, shelves, late, change, shop: counts, dashboard } = await newcomer(inPlaywright(page), shop.url.href);
+  it("a newcomer sees the estimates come nearer to the truth, a late purchase change one, and the same counts on the dashboard", async () => {
+    const { errors, waiting, shelves, late, change, shop: counts, dashboard } = await newcomer(running.tab, shop.url.href);
     // The mean of Mira's tastes: nothing is known, and the estimates are zero.
     expect(errors[0]).toBe(25);
     expect(errors.at(-1)).toBeLessThanOrEqual(errors[0] - 5);
@@ -40,6 +30,7 @@ describeInChromium("a newcomer", () => {
     expect(change).toMatch(/^\+\d+$/);
     expect(counts.shown).toBeGreaterThanOrEqual(153);
     expect(dashboard).toEqual(counts);
-    expect(complaints).toEqual([]);
+    const elsewhere = (running.requests ?? []).filter((url) => !url.startsWith("data:") && new URL(url).host !== shop.url.host);
+    expect([running.messages ?? [], elsewhere]).toEqual([[], []]);
   }, 180_000);
 });
