@@ -31,7 +31,7 @@ export function Alarm({ metrics: { delay, model, now } }: { metrics: Metrics }) 
   );
 }
 
-/** Says the same of simulated visitors, who buy only when somebody sends them. */
+/** Explains a silence of simulated visitors, who buy only when somebody sends them. It is no alarm. */
 export function Calm({ metrics: { delay, now } }: { metrics: Metrics }) {
   if (!delay?.silence.alarm) return null;
   return (

@@ -4,7 +4,7 @@ import type { Shown } from "./shown.ts";
 /** Simulated visitors come over several seconds, so that a reader can watch, and the first purchases are reported meanwhile. */
 const AT_ONCE = 5;
 const PAUSE_MS = 600;
-/** While purchases are being reported, a few more visitors come. Without them a model would take late reports for many reports. */
+/** A few more visitors come while purchases are being reported: the model measures the age of impressions by the latest visit. */
 const STRAGGLERS = 3;
 const STRAGGLER_EVERY_MS = 4000;
 /** Simulated visitors buy after an exponential delay. */
