@@ -46,7 +46,12 @@ function Card({ session, shown, now }: { session: Session; shown: Shown; now: nu
       </div>
       <h3>{name}</h3>
       <p class="price">{euros.format(price)}</p>
-      <button type="button" aria-label={`Buy ${name}`} disabled={shown.status !== "pending"} onClick={() => session.buy(shown)}>
+      <button
+        type="button"
+        aria-label={`${labels[shown.status]}: ${name}`}
+        disabled={shown.status !== "pending"}
+        onClick={() => session.buy(shown)}
+      >
         {labels[shown.status]}
       </button>
       <p class="story">{story(shown, now)}</p>

@@ -133,7 +133,7 @@ describeInChromium("the shop in Chromium", () => {
     const { id } = products.find((product) => product.name === name) as (typeof products)[number];
     const before = await mean(id);
     await page.getByRole("radio", { name: "in 10 s" }).check();
-    await card.getByRole("button", { name: `Buy ${name}` }).click();
+    await card.getByRole("button", { name: `Buy: ${name}` }).click();
 
     expect(await card.getAttribute("data-status")).toBe("bought");
     expect(await card.locator(".story").innerText()).toMatch(/webhook in 0:(10|09)/);
@@ -152,7 +152,7 @@ describeInChromium("the shop in Chromium", () => {
     await page.keyboard.press("ArrowRight");
     await expect.poll(() => page.locator("#shelf").innerText(), soon).toBe("Recommended for Jonas");
     await expect.poll(() => earlier?.evaluate((element) => element.isConnected), soon).toBe(false);
-    await page.getByRole("button", { name: /^Buy / }).first().focus();
+    await page.getByRole("button", { name: /^Buy: / }).first().focus();
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".card[data-status=bought]").count(), soon).toBe(1);
   });
