@@ -152,7 +152,10 @@ describeInChromium("the shop in Chromium", () => {
     await page.keyboard.press("ArrowRight");
     await expect.poll(() => page.locator("#shelf").innerText(), soon).toBe("Recommended for Jonas");
     await expect.poll(() => earlier?.evaluate((element) => element.isConnected), soon).toBe(false);
-    await page.getByRole("button", { name: /^Buy: / }).first().focus();
+    await page
+      .getByRole("button", { name: /^Buy: / })
+      .first()
+      .focus();
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".card[data-status=bought]").count(), soon).toBe(1);
   });
