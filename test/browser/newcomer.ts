@@ -19,11 +19,11 @@ export interface SeenCounts {
   readonly open: number;
 }
 
-/** What the newcomer saw. */
+/** The newcomer's observations. */
 export interface Journey {
   /** Mean distance of the estimates from the truth, in points: at first, and after each simulation. */
   readonly errors: readonly number[];
-  /** What a recommender that waits believed of each product after the first simulation. */
+  /** Belief of a recommender that waits about each product, after the first simulation. */
   readonly waiting: readonly string[];
   /** The first recommendations for the visitor, and those after the simulations. */
   readonly shelves: readonly [before: string, after: string];

@@ -102,9 +102,9 @@ export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Pr
 }
 
 /** Undefined if the body is right by itself, and does not fit what is stored. */
-function completed(withStored: ModelBody, body: ModelBody): ModelConfig | undefined {
+function completed(whole: ModelBody, body: ModelBody): ModelConfig | undefined {
   try {
-    return modelConfig(withStored);
+    return modelConfig(whole);
   } catch {
     modelConfig(body);
     return undefined;

@@ -1,4 +1,5 @@
 import type { ModelBody } from "../protocol/schema.ts";
+import { shortened } from "../protocol/shortened.ts";
 
 /** The stored options that have fields of their own. */
 interface Stored {
@@ -69,8 +70,7 @@ export function differencesText(found: readonly Difference[]): string {
 }
 
 function shown(value: unknown): string {
-  const text = value === undefined ? "none" : JSON.stringify(value);
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
+  return shortened(value === undefined ? "none" : JSON.stringify(value), MOST_SHOWN);
 }
 
 function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -33,7 +33,7 @@ export interface TypedResponse<Output, Status extends number, Format extends str
 
 type ResponseOf<E> = E extends Endpoint ? TypedResponse<E["output"], E["status"], E["outputFormat"]> : never;
 
-/** What a call may add to its request. */
+/** Headers and settings that a call adds to its request. */
 export interface CallOptions {
   readonly headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);
   readonly init?: RequestInit;

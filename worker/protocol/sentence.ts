@@ -1,5 +1,6 @@
 import type * as v from "valibot";
 import { didYouMean } from "./nearest.ts";
+import { shortened } from "./shortened.ts";
 
 // The text of a validation error: what was expected, what arrived, and the name that was probably meant.
 
@@ -72,12 +73,8 @@ function formOfSchema(schema: unknown): string {
 export function got(input: unknown): string {
   if (input === undefined) return "nothing";
   if (Array.isArray(input)) return `a list of ${input.length}`;
-  if (typeof input === "string") return quoted(input);
+  if (typeof input === "string") return JSON.stringify(shortened(input, MOST_QUOTED));
   return typeof input === "object" && input !== null ? "an object" : String(input);
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text);
 }
 
 function fieldsOf(entries: v.ObjectEntries): string {

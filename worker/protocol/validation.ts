@@ -3,6 +3,7 @@ import { validator } from "hono/validator";
 import * as v from "valibot";
 import { Problem } from "./problem.ts";
 import { sentence } from "./sentence.ts";
+import { shortened } from "./shortened.ts";
 
 /** Most errors that a refusal names, and most characters of each. */
 const MOST_ERRORS = 20;
@@ -40,7 +41,7 @@ async function jsonOf(request: HonoRequest): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Problem(400, brief(`the body is not JSON: ${(error as Error).message}`));
+    throw new Problem(400, shortened(`the body is not JSON: ${(error as Error).message}`, MOST_SHOWN));
   }
 }
 
@@ -52,12 +53,8 @@ export function parsed<Schema extends v.GenericSchema>(schema: Schema, value: un
 }
 
 function refused(issues: readonly v.BaseIssue<unknown>[]): Problem {
+  const brief = (text: string): string => shortened(text, MOST_SHOWN);
   const errors = issues.slice(0, MOST_ERRORS).map((issue) => ({ path: brief(v.getDotPath(issue) ?? ""), message: brief(issue.message) }));
   const status = issues.some(({ kind }) => kind === "schema") ? 400 : 422;
   return new Problem(status, errors.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; "), errors);
-}
-
-/** Messages and paths repeat what the body holds, which may be long. */
-function brief(text: string): string {
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
 }
