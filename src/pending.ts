@@ -165,10 +165,16 @@ export class Pending {
     return registration;
   }
 
+  /** Time to the earliest event with a reward, of the goals that are not retracted. A correction of the reward does not change it. */
   #delay({ now, conversions }: Pick<Impression, "now" | "conversions">): number | undefined {
     if (!this.#inMs) return undefined;
-    const times = conversions.filter((_, i) => counts(conversions, i)).map(({ at }) => at);
-    return times.length > 0 ? Math.max(Math.min(...times) - (now as number), 0) : undefined;
+    let [ofGoal, earliest] = [Number.NaN, Number.POSITIVE_INFINITY];
+    conversions.forEach(({ goal, at, reward }, i) => {
+      if (goal !== conversions[i - 1]?.goal) ofGoal = Number.NaN;
+      if (reward !== null && Number.isNaN(ofGoal)) ofGoal = at;
+      if (counts(conversions, i)) earliest = Math.min(earliest, ofGoal);
+    });
+    return earliest < Number.POSITIVE_INFINITY ? Math.max(earliest - (now as number), 0) : undefined;
   }
 
   save(writer: SnapshotWriter): void {
