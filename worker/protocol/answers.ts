@@ -7,6 +7,7 @@ const number = v.number();
 const whole = v.pipe(number, v.integer());
 const count = v.pipe(whole, v.minValue(0));
 const time = v.pipe(whole, v.minValue(0), v.description("Milliseconds since 1970."));
+const duration = v.strictObject({ ms: count });
 const settings = v.record(v.string(), v.unknown());
 const share = v.pipe(number, v.minValue(0), v.maxValue(1));
 
@@ -60,7 +61,7 @@ export const model = v.strictObject({
   generation,
   policy: v.string(),
   options: settings,
-  window: v.strictObject({ ms: count }),
+  window: duration,
   reward: v.strictObject({ min: number, max: number }),
   encoder: v.pipe(
     v.nullable(
@@ -75,7 +76,18 @@ export const model = v.strictObject({
     v.description("Null if features are arrays of numbers."),
   ),
   seed: whole,
-  goals: v.nullable(v.record(v.string(), v.strictObject({ weight: number }))),
+  goals: v.nullable(
+    v.record(
+      v.string(),
+      v.strictObject({
+        weight: number,
+        window: v.optional(duration),
+        after: v.optional(v.string()),
+        delay: v.optional(duration),
+        public: v.optional(v.boolean()),
+      }),
+    ),
+  ),
   shadows: v.array(v.strictObject({ name: v.string(), policy: v.string(), options: settings })),
   serving,
   draws: count,
@@ -84,9 +96,9 @@ export const model = v.strictObject({
   minimumShare: share,
   defaultAction: v.nullable(v.string()),
   limits: v.strictObject({ open: count, bytes: count, deferred: count }),
-  deferral: v.strictObject({ ms: count }),
-  retention: v.strictObject({ ms: count }),
-  publish: v.strictObject({ ms: count }),
+  deferral: duration,
+  retention: duration,
+  publish: duration,
   local: v.boolean(),
   pageActions: v.boolean(),
   pageKeys: v.picklist(["own", "shared"]),
