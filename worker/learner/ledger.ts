@@ -50,6 +50,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   else if (!live) status = "orphan";
   else if (counts.some(({ goal, event: name }) => goal === event.goal && name === event.event)) status = "conflict";
   store.conversions.add(event, status);
+  if (event.reward !== null) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
   if (!live || status === "late") return { status };
   const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
   if (!differs(before, after)) return { status };

@@ -66,7 +66,6 @@ export class ConversionStore {
     if (status === "void") return;
     this.#database.count(status);
     if (reward === null) return;
-    this.#database.noteArrival(Date.now());
     if (status === "applied") this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`);
   }
 
