@@ -169,11 +169,17 @@ function showEarlier(estimate: DelayEstimate, { from, earlier, bucketWindowMs }:
 
 /** What shorter windows would have caught of the conversions that this one catches, and the share of impressions that convert in them. */
 function windowsOf(estimate: DelayEstimate, windowMs: number): Delay["windows"] {
-  const { delays, low, high } = estimate.distribution();
+  const { delays, probability, low, high } = estimate.distribution();
   return ADVISED.filter((ms) => ms <= windowMs).map((ms) => {
     const bin = delays.findIndex((end) => end >= ms);
     const caught = estimate.below(ms);
-    return { windowMs: ms, caught, low: Math.min(low[bin], caught), high: Math.max(high[bin], caught), rate: caught * estimate.rate() };
+    return {
+      windowMs: ms,
+      caught,
+      low: Math.max(caught - (probability[bin] - low[bin]), 0),
+      high: Math.min(caught + (high[bin] - probability[bin]), 1),
+      rate: caught * estimate.rate(),
+    };
   });
 }
 
