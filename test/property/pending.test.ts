@@ -110,7 +110,9 @@ class Model {
   }
 
   #delay(shown: Shown): number | undefined {
-    const times = this.#winners(shown).map(({ at }) => Math.max(0, at - shown.time));
+    const goals = this.#winners(shown).map(({ goal }) => goal);
+    const counting = shown.events.filter(({ goal, reward }) => reward !== null && goals.includes(goal));
+    const times = counting.map(({ at }) => Math.max(0, at - shown.time));
     return this.#inMs && times.length > 0 ? Math.min(...times) : undefined;
   }
 
