@@ -20,6 +20,7 @@ export type { Estimate } from "./evaluation/estimate.ts";
 export { type Evaluation, type EvaluationRequest, evaluate } from "./evaluation/evaluation.ts";
 export type { LoggedDecision } from "./evaluation/log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
+export type { GoalOptions, Goals } from "./goals.ts";
 export type { Window } from "./model/delay/window.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process/gaussian-process-settings.ts";
@@ -32,6 +33,8 @@ export {
   matern52,
   squaredExponential,
 } from "./model/gaussian-process/kernel.ts";
+export type { GoalChange, GoalOutcome, GoalOutcomes } from "./model/goals/goal.ts";
+export type { Factor } from "./model/goals/goal-ridges.ts";
 export type { BoxSettings, RegionSettings } from "./model/lipschitz/box.ts";
 export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";

@@ -1,5 +1,7 @@
 import { boundedNumbers, finiteNumber, type Range } from "./argument.ts";
-import type { Moment, Window } from "./model/delay/window.ts";
+import { totalOf } from "./goals.ts";
+import { type Moment, spanOf, type Window } from "./model/delay/window.ts";
+import type { GoalChange, GoalOutcome, GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
 import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
@@ -16,6 +18,8 @@ export interface Conversion {
   readonly at: number;
   /** null retracts the goal. */
   readonly reward: number | null;
+  /** Round of its arrival, if the window is in rounds and goals are declared. */
+  readonly round?: number;
 }
 
 /** A remembered impression, with its features and conversions. */
@@ -34,6 +38,8 @@ export interface Registration {
   readonly reward?: number;
   /** Time from the impression to the first conversion that counts, before and after the event. */
   readonly delay?: ReportedDelay;
+  /** The goals of the impression, if goals are declared. */
+  readonly goals?: GoalChange;
 }
 
 /** Earlier than any time. */
@@ -52,6 +58,7 @@ export class Pending {
   readonly #memory: number;
   /** Added to an age in rounds. */
   readonly #delayOffset: number;
+  readonly #goals: readonly LearntGoal[] | undefined;
   /** All impressions of the queue, forgotten ones too. */
   #byId = new Map<string, Impression>();
   /** In order of time. Impressions [0, forgotten) are forgotten, [forgotten, closed) have a closed window, the rest an open one. */
@@ -62,12 +69,13 @@ export class Pending {
   #round = 0;
   #now = NEVER;
 
-  constructor(window: Window, delayOffset: 0 | 1) {
-    const span = window === "none" ? Number.MAX_VALUE : "ms" in window ? window.ms : window.rounds;
+  constructor(window: Window, delayOffset: 0 | 1, goals?: readonly LearntGoal[]) {
+    const span = spanOf(window);
     this.#inMs = window !== "none" && "ms" in window;
     this.#span = span;
     this.#memory = span + (window === "none" ? 0 : (window.grace ?? span));
     this.#delayOffset = this.#inMs ? 0 : delayOffset;
+    this.#goals = goals;
   }
 
   get(id: string): Impression | undefined {
@@ -83,7 +91,7 @@ export class Pending {
   }
 
   status(impression: Impression): ImpressionStatus {
-    if (rewardOf(impression.conversions) !== undefined) return "converted";
+    if (this.#rewardOf(this.#outcomes(impression)) !== undefined) return "converted";
     if (impression.reward !== undefined) return "retracted";
     return this.#age(impression) > this.#span ? "expired" : "pending";
   }
@@ -145,36 +153,72 @@ export class Pending {
     const impression = this.get(id);
     if (!impression) return { status: "unknown" };
     const previous = impression.reward;
-    if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#span) return { status: "late", previous, reward: previous };
+    if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#spanOf(conversion.goal)) {
+      return { status: "late", previous, reward: previous };
+    }
     let conflict = false;
     for (const { goal, eventId, at, reward } of impression.conversions) {
       if (goal !== conversion.goal || eventId !== conversion.eventId) continue;
       if (at === conversion.at && reward === conversion.reward) return { status: "duplicate", previous, reward: previous };
       conflict = true;
     }
-    const conversions = [...impression.conversions, conversion];
+    const arrived = this.#goals && !this.#inMs ? { ...conversion, round: this.#round } : conversion;
+    const conversions = [...impression.conversions, arrived];
     if (conversions.length > 1) conversions.sort(compare);
-    const reward = observedReward(conversions);
-    const result = { status: conflict ? "conflict" : "applied", previous, reward } as const;
-    // With a window in rounds, the time of a conversion is not kept: the first one arrives now.
-    const delay = { before: this.#delay(impression), after: this.#delay({ now: impression.now, conversions }) };
-    const registration = this.#inMs ? { ...result, delay } : result;
-    if (reward !== undefined && (reward !== previous || delay.before !== delay.after)) observe(impression, registration);
+    const [before, after] = [this.#outcomes(impression), this.#outcomes({ ...impression, conversions })];
+    const reward = this.#observedReward(after, conversions);
+    const registration: Registration = {
+      status: conflict ? "conflict" : "applied",
+      previous,
+      reward,
+      // With a window in rounds, the time of a conversion is not kept: the first one arrives now.
+      ...(this.#inMs && { delay: { before: firstDelay(before), after: firstDelay(after) } }),
+      ...(this.#goals && { goals: { before, after } }),
+    };
+    const changed = reward !== previous || registration.delay?.before !== registration.delay?.after;
+    if (reward !== undefined && (changed || (this.#goals && !isSame(before, after)))) observe(impression, registration);
     impression.conversions = conversions;
     impression.reward = reward;
     return registration;
   }
 
-  /** Time to the earliest event with a reward, of the goals that are not retracted. A correction of the reward does not change it. */
-  #delay({ now, conversions }: Pick<Impression, "now" | "conversions">): number | undefined {
-    if (!this.#inMs) return undefined;
-    let [ofGoal, earliest] = [Number.NaN, Number.POSITIVE_INFINITY];
-    conversions.forEach(({ goal, at, reward }, i) => {
-      if (goal !== conversions[i - 1]?.goal) ofGoal = Number.NaN;
-      if (reward !== null && Number.isNaN(ofGoal)) ofGoal = at;
-      if (counts(conversions, i)) earliest = Math.min(earliest, ofGoal);
+  /** Greatest age at which a conversion of a goal counts. */
+  #spanOf(name: string): number {
+    const goal = this.#goals?.find((each) => each.name === name);
+    return goal ? spanOf(goal.window) : this.#span;
+  }
+
+  /** The goals that an impression has reached. */
+  #outcomes(impression: Pick<Impression, "round" | "now" | "conversions">): GoalOutcomes {
+    const { round, now, conversions } = impression;
+    const outcomes: Record<string, GoalOutcome> = {};
+    let delay = Number.POSITIVE_INFINITY;
+    conversions.forEach((each, i) => {
+      const own = this.#inMs ? each.at - (now as number) : (each.round ?? round) - round;
+      if (each.reward !== null) delay = Math.min(delay, Math.max(own, 0));
+      if (conversions[i + 1]?.goal === each.goal) return;
+      // The last event of a goal counts.
+      if (each.reward !== null) outcomes[each.goal] = { reward: each.reward, delay };
+      delay = Number.POSITIVE_INFINITY;
     });
-    return earliest < Number.POSITIVE_INFINITY ? Math.max(earliest - (now as number), 0) : undefined;
+    return outcomes;
+  }
+
+  /** The value of the goals that an impression has reached. Undefined if there are none. */
+  #rewardOf(outcomes: GoalOutcomes): number | undefined {
+    const reached = Object.values(outcomes);
+    if (reached.length === 0) return undefined;
+    if (this.#goals) return totalOf(outcomes, this.#goals);
+    const rewards = reached.map(({ reward }) => reward).sort((a, b) => a - b);
+    return rewards.reduce((sum, reward) => sum + reward, 0);
+  }
+
+  /**
+   * The reward for the policy to observe: 0 if all conversions are retracted. A retraction that arrives before its conversion has no
+   * effect until the conversion arrives. The policy then observes 0, as in the other order.
+   */
+  #observedReward(outcomes: GoalOutcomes, conversions: readonly Conversion[]): number | undefined {
+    return this.#rewardOf(outcomes) ?? (conversions.some(({ reward }) => reward !== null) ? 0 : undefined);
   }
 
   save(writer: SnapshotWriter): void {
@@ -203,6 +247,7 @@ export class Pending {
       features.set(impression.features, i * dimension);
     });
     writer.numbers(features);
+    if (this.#goals && !this.#inMs) writer.numbers(kept.flatMap(({ conversions }) => conversions.map((each) => each.round ?? 0)));
   }
 
   /** `latest`: the round of the recommender. `rewards`: the range of the reward of one conversion. */
@@ -215,6 +260,7 @@ export class Pending {
     const names = reader.texts();
     const conversions = conversionsOf(reader.view(), names, ids.length, rewards);
     const features = boundedNumbers("features", reader.numbers(ids.length * dimension));
+    if (this.#goals && !this.#inMs) withRounds(conversions, reader.numbers(), latest);
     ids.forEach((id, i) => {
       const [slot, shownRound, shownAt] = shown.subarray(3 * i, 3 * i + 3);
       if (this.#byId.has(id) || (this.#inMs && shownAt === NEVER)) throw malformed();
@@ -224,8 +270,10 @@ export class Pending {
       const before = this.#queue.at(-1);
       if (before && this.#time(before) > (this.#inMs ? shownAt : shownRound)) throw malformed();
       const own = features.subarray(i * dimension, (i + 1) * dimension);
-      const reward = observedReward(conversions[i].sort(compare));
-      this.add(id, { features: own, slot, round: shownRound, now: shownAt === NEVER ? undefined : shownAt }, conversions[i], reward);
+      const events = conversions[i].sort(compare);
+      const shownNow = shownAt === NEVER ? undefined : shownAt;
+      const reward = this.#observedReward(this.#outcomes({ round: shownRound, now: shownNow, conversions: events }), events);
+      this.add(id, { features: own, slot, round: shownRound, now: shownNow }, events, reward);
     });
     this.advance({ round, now });
   }
@@ -252,27 +300,26 @@ function conversionsOf(events: Float64Array, names: readonly string[], count: nu
   return conversions;
 }
 
-/** Whether an event is the last one of its goal, and not a retraction. */
-function counts(conversions: readonly Conversion[], i: number): boolean {
-  return conversions[i].reward !== null && conversions[i + 1]?.goal !== conversions[i].goal;
+/** Puts the rounds of arrival, in the order of the conversions, into them. */
+function withRounds(conversions: Conversion[][], rounds: Float64Array, latest: number): void {
+  if (rounds.length !== conversions.reduce((sum, { length }) => sum + length, 0)) throw malformed();
+  let at = 0;
+  for (const each of conversions) {
+    for (const [i, conversion] of each.entries()) each[i] = { ...conversion, round: counted("round", rounds[at++], latest) };
+  }
 }
 
-/** Sum over goals of the rewards of the events that count, or undefined without such events. */
-function rewardOf(conversions: readonly Conversion[]): number | undefined {
-  if (conversions.length === 1) return conversions[0].reward ?? undefined;
-  const rewards: number[] = [];
-  conversions.forEach(({ reward }, i) => {
-    if (counts(conversions, i)) rewards.push(reward as number);
-  });
-  return rewards.length === 0 ? undefined : rewards.sort((a, b) => a - b).reduce((sum, reward) => sum + reward, 0);
+/** Time from the impression to its first conversion that counts. */
+function firstDelay(outcomes: GoalOutcomes): number | undefined {
+  const delays = Object.values(outcomes).map(({ delay }) => delay);
+  return delays.length > 0 ? Math.min(...delays) : undefined;
 }
 
-/**
- * The reward for the policy to observe: 0 if all conversions are retracted. A retraction that arrives before its conversion has no
- * effect until the conversion arrives. The policy then observes 0, as in the other order.
- */
-function observedReward(conversions: readonly Conversion[]): number | undefined {
-  return rewardOf(conversions) ?? (conversions.some(({ reward }) => reward !== null) ? 0 : undefined);
+function isSame(a: GoalOutcomes, b: GoalOutcomes): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length && names.every((name) => a[name].reward === b[name]?.reward && a[name].delay === b[name]?.delay)
+  );
 }
 
 /** Orders events by goal, time, event id and reward, with a retraction as the least reward. Arrival does not matter. */

@@ -2,6 +2,7 @@ import { compileCore } from "#core-module";
 import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
+import { type Goals, parseGoals } from "./goals.ts";
 import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate, Choice } from "./policy/chooser.ts";
@@ -17,6 +18,12 @@ export interface RecommenderOptions {
   readonly window: Window;
   /** Range of the reward of one conversion, default 0 to 1. An impression that never converts has the reward 0. */
   readonly reward?: { readonly min: number; readonly max: number };
+  /**
+   * The goals of conversions, by name. Each has a weight, and delays of its own. Default: any goal is taken, and rewards add up.
+   *
+   * Delay-aware linear policies learn each goal by itself, and a goal `after` another as a share of it. Other policies learn the total.
+   */
+  readonly goals?: Goals;
   /** Seed of every random draw, together with the id of the impression. Default 0. */
   readonly seed?: number;
   /** A compiled core.wasm, for hosts that load it themselves. */
@@ -59,7 +66,7 @@ export interface ConversionEvent {
   readonly reward: number | null;
   /** Time of the conversion, in ms since 1970. Required with a window in ms. */
   readonly at?: number;
-  /** The goal that the visitor reached, default "conversion". Rewards of several goals add up. */
+  /** The goal that the visitor reached, default "conversion". Rewards of several goals add up, by the weights of declared goals. */
   readonly goal?: string;
   /** Identifies the event, so that a repetition is a duplicate. Default: its time. */
   readonly eventId?: string;
@@ -76,6 +83,7 @@ export class Recommender {
   readonly #pending: Pending;
   readonly #window: Window;
   readonly #reward: { readonly min: number; readonly max: number };
+  readonly #goals: Goals | undefined;
   readonly #seed: number;
   #round = 0;
 
@@ -94,8 +102,10 @@ export class Recommender {
     }
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
-    this.policy = new Policy(options.policy, { core, window: this.#window, reward: this.#reward, seed: this.#seed });
-    this.#pending = new Pending(this.#window, this.policy.delayOffset);
+    this.#goals = options.goals;
+    const goals = options.goals === undefined ? undefined : parseGoals(options.goals, this.#window);
+    this.policy = new Policy(options.policy, { core, window: this.#window, reward: this.#reward, goals, seed: this.#seed });
+    this.#pending = new Pending(this.#window, this.policy.delayOffset, goals);
   }
 
   /**
@@ -106,7 +116,7 @@ export class Recommender {
    * @throws {TypeError | RangeError} naming the option.
    */
   static async create(options: RecommenderOptions): Promise<Recommender> {
-    onlyKeys("options", record("options", options), ["policy", "window", "reward", "seed", "module"]);
+    onlyKeys("options", record("options", options), ["policy", "window", "reward", "goals", "seed", "module"]);
     if (typeof options.policy?.start !== "function") {
       throw wrongType("policy", "a descriptor such as otfLinUcb({ dimension: 8 })", options.policy);
     }
@@ -231,10 +241,11 @@ export class Recommender {
     const reward = event.reward === null ? null : finiteNumber("reward", event.reward, min, max);
     const at = this.#inMs || event.at !== undefined ? finiteNumber("at", event.at) : 0;
     const goal = nonEmptyString("goal", event.goal ?? "conversion");
+    if (this.#goals && !Object.hasOwn(this.#goals, goal)) throw outOfRange("goal", `one of ${Object.keys(this.#goals).join(", ")}`, goal);
     const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
     const id = nonEmptyString("impressionId", event.impressionId, 2048);
-    const { status } = this.#pending.convert(id, { goal, eventId, at, reward }, (impression, { reward: total, previous, delay }) => {
-      this.policy.observe({ impression, reward: total as number, previous, delay });
+    const { status } = this.#pending.convert(id, { goal, eventId, at, reward }, (impression, { reward: total, previous, delay, goals }) => {
+      this.policy.observe({ impression, reward: total as number, previous, delay, goals });
     });
     return { status };
   }
@@ -292,6 +303,7 @@ export class Recommender {
       policy: this.#descriptor.options,
       window: this.#window,
       reward: this.#reward,
+      ...(this.#goals && { goals: this.#goals }),
       seed: this.#seed,
       round: this.#round,
     });

@@ -111,8 +111,8 @@ class Model {
 
   #delay(shown: Shown): number | undefined {
     const goals = this.#winners(shown).map(({ goal }) => goal);
-    const rewarded = shown.events.filter(({ goal, reward }) => goals.includes(goal) && reward !== null);
-    const times = rewarded.map(({ at }) => Math.max(0, at - shown.time));
+    const counting = shown.events.filter(({ goal, reward }) => reward !== null && goals.includes(goal));
+    const times = counting.map(({ at }) => Math.max(0, at - shown.time));
     return this.#inMs && times.length > 0 ? Math.min(...times) : undefined;
   }
 

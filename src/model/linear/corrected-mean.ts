@@ -60,6 +60,11 @@ export class CorrectedMean {
     this.#derived = undefined;
   }
 
+  /** Call it when the sums have changed in another way. */
+  changed(): void {
+    this.#derived = undefined;
+  }
+
   #solve(): void {
     const { gram, moment, spread, level } = this.#regression();
     this.#solved.replace(gram, moment);
