@@ -17,6 +17,22 @@ export interface GoalOptions {
    * The age at which a reward of this goal is revealed, in the unit of the recommender's window. A law of delays is then not learnt.
    */
   readonly delay?: { readonly ms: number } | { readonly rounds: number };
+  /**
+   * Its rewards are amounts of money, of any size, and of one impression they add up: order lines, and refunds as negative amounts. The
+   * expected amount is learnt as a second factor: the share that converts, times the amount of those that do.
+   */
+  readonly value?: GoalValue;
+}
+
+/** The amounts of a goal. */
+export interface GoalValue {
+  /** Code of the currency, such as EUR: three capital letters. */
+  readonly currency: string;
+  /**
+   * The greatest amount that counts wholly. What is above it counts as this. Default: ten times the amount that 99 % of the amounts so far
+   * do not exceed, rounded up to a power of two.
+   */
+  readonly max?: number;
 }
 
 /** Goals by name. */
@@ -24,6 +40,8 @@ export type Goals = Readonly<Record<string, GoalOptions>>;
 
 /** Most goals of a recommender: each keeps sums of its own. */
 const MOST_GOALS = 64;
+/** Largest size of an amount. */
+const MOST_AMOUNT = 1e9;
 /** Largest size of a weight. */
 const MOST_WEIGHT = 1e6;
 
@@ -52,7 +70,7 @@ export function parseGoals(value: unknown, window: Window): LearntGoal[] {
 function goalOf(name: string, options: Record<string, unknown>, window: Window): LearntGoal {
   const at = `goals.${name}`;
   const goal = record(at, options[name]);
-  onlyKeys(at, goal, ["weight", "window", "after", "delay"]);
+  onlyKeys(at, goal, ["weight", "window", "after", "delay", "value"]);
   const { after } = goal;
   if (after !== undefined) {
     if (typeof after !== "string") throw wrongType(`${at}.after`, "the name of a goal", after);
@@ -66,7 +84,23 @@ function goalOf(name: string, options: Record<string, unknown>, window: Window):
     window: own,
     after: after as string | undefined,
     delay,
+    value: goal.value === undefined ? undefined : moneyOf(`${at}.value`, goal.value),
   };
+}
+
+function moneyOf(name: string, value: unknown): GoalValue {
+  const given = record(name, value);
+  onlyKeys(name, given, ["currency", "max"]);
+  const { currency } = given;
+  if (typeof currency !== "string") throw wrongType(`${name}.currency`, "a code such as EUR", currency);
+  if (!/^[A-Z]{3}$/.test(currency)) throw outOfRange(`${name}.currency`, "three capital letters such as EUR", currency);
+  if (given.max === undefined) return { currency };
+  return { currency, max: finiteNumber(`${name}.max`, positiveNumber(`${name}.max`, given.max), 0, MOST_AMOUNT) };
+}
+
+/** Checks an amount of money. */
+export function amountOf(name: string, value: unknown): number {
+  return finiteNumber(name, value, -MOST_AMOUNT, MOST_AMOUNT);
 }
 
 const unitOf = (window: Window): "ms" | "rounds" => (typeof window === "object" && "ms" in window ? "ms" : "rounds");

@@ -20,7 +20,7 @@ export type { Estimate } from "./evaluation/estimate.ts";
 export { type Evaluation, type EvaluationRequest, evaluate } from "./evaluation/evaluation.ts";
 export type { LoggedDecision } from "./evaluation/log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
-export type { GoalOptions, Goals } from "./goals.ts";
+export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
 export type { Window } from "./model/delay/window.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process/gaussian-process-settings.ts";

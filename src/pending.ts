@@ -1,4 +1,4 @@
-import { boundedNumbers, finiteNumber, type Range } from "./argument.ts";
+import { boundedNumbers, finiteNumber } from "./argument.ts";
 import { totalOf } from "./goals.ts";
 import { type Moment, spanOf, type Window } from "./model/delay/window.ts";
 import type { GoalChange, GoalOutcome, GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
@@ -188,18 +188,29 @@ export class Pending {
     return goal ? spanOf(goal.window) : this.#span;
   }
 
+  #hasAmounts(goal: string): boolean {
+    return this.#goals?.some(({ name, value }) => name === goal && value) ?? false;
+  }
+
   /** The goals that an impression has reached. */
   #outcomes(impression: Pick<Impression, "round" | "now" | "conversions">): GoalOutcomes {
     const { round, now, conversions } = impression;
     const outcomes: Record<string, GoalOutcome> = {};
     let delay = Number.POSITIVE_INFINITY;
+    /** Amounts of the present goal, by event. */
+    const lines = new Map<string, GoalOutcome>();
     conversions.forEach((each, i) => {
-      const own = this.#inMs ? each.at - (now as number) : (each.round ?? round) - round;
-      if (each.reward !== null) delay = Math.min(delay, Math.max(own, 0));
-      if (conversions[i + 1]?.goal === each.goal) return;
+      const { goal, eventId, reward } = each;
+      const own = Math.max(this.#inMs ? each.at - (now as number) : (each.round ?? round) - round, 0);
+      if (reward === null) lines.clear();
+      else lines.set(eventId, { reward, delay: Math.min(own, lines.get(eventId)?.delay ?? own) });
+      if (reward !== null) delay = Math.min(delay, own);
+      if (conversions[i + 1]?.goal === goal) return;
+      if (this.#hasAmounts(goal)) Object.assign(outcomes, totalled(goal, [...lines.values()]));
       // The last event of a goal counts.
-      if (each.reward !== null) outcomes[each.goal] = { reward: each.reward, delay };
+      else if (reward !== null) outcomes[goal] = { reward, delay };
       delay = Number.POSITIVE_INFINITY;
+      lines.clear();
     });
     return outcomes;
   }
@@ -218,7 +229,8 @@ export class Pending {
    * effect until the conversion arrives. The policy then observes 0, as in the other order.
    */
   #observedReward(outcomes: GoalOutcomes, conversions: readonly Conversion[]): number | undefined {
-    return this.#rewardOf(outcomes) ?? (conversions.some(({ reward }) => reward !== null) ? 0 : undefined);
+    const converts = ({ goal, reward }: Conversion): boolean => reward !== null && (reward > 0 || !this.#hasAmounts(goal));
+    return this.#rewardOf(outcomes) ?? (conversions.some(converts) ? 0 : undefined);
   }
 
   save(writer: SnapshotWriter): void {
@@ -250,15 +262,16 @@ export class Pending {
     if (this.#goals && !this.#inMs) writer.numbers(kept.flatMap(({ conversions }) => conversions.map((each) => each.round ?? 0)));
   }
 
-  /** `latest`: the round of the recommender. `rewards`: the range of the reward of one conversion. */
-  load(reader: SnapshotReader, dimension: number, latest: number, rewards: Range): void {
+  /** `latest`: the round of the recommender. `check` throws unless a goal may have a reward. */
+  load(reader: SnapshotReader, dimension: number, latest: number, check: (goal: string, reward: number) => void): void {
     const [round, now] = reader.numbers(2);
     counted("round", round, latest);
     checkTime(now);
     const ids = reader.texts();
     const shown = reader.numbers(3 * ids.length);
     const names = reader.texts();
-    const conversions = conversionsOf(reader.view(), names, ids.length, rewards);
+    const conversions = conversionsOf(reader.view(), names, ids.length);
+    for (const { goal, reward } of conversions.flat()) if (reward !== null) check(goal, reward);
     const features = boundedNumbers("features", reader.numbers(ids.length * dimension));
     if (this.#goals && !this.#inMs) withRounds(conversions, reader.numbers(), latest);
     ids.forEach((id, i) => {
@@ -285,7 +298,7 @@ function checkTime(time: number): void {
 }
 
 /** The conversions of each of `count` impressions. A row of `events`: impression, goal, event id, time, reward, 1 for a retraction. */
-function conversionsOf(events: Float64Array, names: readonly string[], count: number, { min, max }: Range): Conversion[][] {
+function conversionsOf(events: Float64Array, names: readonly string[], count: number): Conversion[][] {
   const conversions = Array.from({ length: count }, (): Conversion[] => []);
   for (let row = 0; row < events.length; row += 6) {
     const [goal, eventId] = [names[events[row + 1]], names[events[row + 2]]];
@@ -294,7 +307,7 @@ function conversionsOf(events: Float64Array, names: readonly string[], count: nu
       goal,
       eventId,
       at: events[row + 3],
-      reward: events[row + 5] ? null : finiteNumber("reward", events[row + 4], min, max),
+      reward: events[row + 5] ? null : events[row + 4],
     });
   }
   return conversions;
@@ -307,6 +320,14 @@ function withRounds(conversions: Conversion[][], rounds: Float64Array, latest: n
   for (const each of conversions) {
     for (const [i, conversion] of each.entries()) each[i] = { ...conversion, round: counted("round", rounds[at++], latest) };
   }
+}
+
+/** The sum of the amounts of a goal, at least 0. Refunds alone are no conversion: they wait for their order. */
+function totalled(goal: string, lines: readonly GoalOutcome[]): GoalOutcomes {
+  const paid = lines.filter(({ reward }) => reward > 0);
+  if (paid.length === 0) return {};
+  const reward = lines.reduce((sum, line) => sum + line.reward, 0);
+  return { [goal]: { reward: Math.max(reward, 0), delay: Math.min(...paid.map((line) => line.delay)) } };
 }
 
 /** Time from the impression to its first conversion that counts. */

@@ -2,7 +2,7 @@ import { compileCore } from "#core-module";
 import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
-import { type Goals, parseGoals } from "./goals.ts";
+import { amountOf, type Goals, parseGoals } from "./goals.ts";
 import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate, Choice } from "./policy/chooser.ts";
@@ -62,12 +62,17 @@ export interface Decision {
 /** A conversion of an impression. */
 export interface ConversionEvent {
   readonly impressionId: string;
-  /** null retracts earlier events of this goal. An event with a later time counts again. */
+  /**
+   * null retracts earlier events of this goal. An event with a later time counts again. For a goal with a value, an amount: of an order
+   * line, or below 0 of a refund. The amounts of different events add up.
+   */
   readonly reward: number | null;
   /** Time of the conversion, in ms since 1970. Required with a window in ms. */
   readonly at?: number;
   /** The goal that the visitor reached, default "conversion". Rewards of several goals add up, by the weights of declared goals. */
   readonly goal?: string;
+  /** Currency of the amount, for a goal with a value. Default: the goal's. Another one is refused. */
+  readonly currency?: string;
   /** Identifies the event, so that a repetition is a duplicate. Default: its time. */
   readonly eventId?: string;
 }
@@ -158,7 +163,8 @@ export class Recommender {
       if (recommender.policy.dimension !== dimension) throw malformed();
       recommender.#round = counted("round", config.round);
       recommender.policy.load(reader);
-      if (kind === "snapshot") recommender.#pending.load(reader, dimension, recommender.#round, recommender.#reward);
+      if (kind === "snapshot")
+        recommender.#pending.load(reader, dimension, recommender.#round, (goal, reward) => recommender.#rewardOf({ goal, reward }));
       reader.end();
       return recommender;
     } catch (error) {
@@ -236,9 +242,8 @@ export class Recommender {
    */
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
     if (!this.policy.learns) throw onlyDecides(this.policy.id);
-    onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId"]);
-    const { min, max } = this.#reward;
-    const reward = event.reward === null ? null : finiteNumber("reward", event.reward, min, max);
+    onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId", "currency"]);
+    const reward = event.reward === null ? null : this.#rewardOf(event);
     const at = this.#inMs || event.at !== undefined ? finiteNumber("at", event.at) : 0;
     const goal = nonEmptyString("goal", event.goal ?? "conversion");
     if (this.#goals && !Object.hasOwn(this.#goals, goal)) throw outOfRange("goal", `one of ${Object.keys(this.#goals).join(", ")}`, goal);
@@ -248,6 +253,16 @@ export class Recommender {
       this.policy.observe({ impression, reward: total as number, previous, delay, goals });
     });
     return { status };
+  }
+
+  /** Checks a reward, or the amount of a goal with a value. */
+  #rewardOf({ reward, goal = "", currency }: Pick<ConversionEvent, "reward" | "goal" | "currency">): number {
+    const { min, max } = this.#reward;
+    const value = Object.hasOwn(this.#goals ?? {}, goal) ? this.#goals?.[goal].value : undefined;
+    if (currency !== undefined && currency !== value?.currency) {
+      throw outOfRange("currency", value ? `${value.currency}, as declared` : "none, as the goal has no value", currency);
+    }
+    return value ? amountOf("reward", reward) : finiteNumber("reward", reward, min, max);
   }
 
   /**

@@ -103,9 +103,11 @@ export class Cohorts {
     if (cohort.count === 0) this.#list = this.#list.filter((other) => other !== cohort);
   }
 
-  /** Share of a cohort's impressions shown before `time`, as if they were spread evenly over its interval. */
-  shareBefore({ start, length }: Cohort, time: number): number {
-    return Math.min(Math.max((time / this.unit - start) / length, 0), 1);
+  /** Share of a cohort's impressions shown by `time`, as if they were spread evenly over its interval up to `now`. */
+  shareBefore({ start, length }: Cohort, time: number, now: number): number {
+    if (time >= now) return 1;
+    const end = Math.min(start + length, now / this.unit);
+    return Math.min(Math.max((time / this.unit - start) / (end - start), 0), 1);
   }
 
   #passed(end: number): boolean {

@@ -123,7 +123,7 @@ export class UnmaturedSums {
       const missing =
         this.#knownDelay === undefined
           ? 1 - this.#delays.matured(fine, curve, this.#now)
-          : 1 - this.#delays.cohorts.shareBefore(fine, this.#now - this.#knownDelay);
+          : 1 - this.#delays.cohorts.shareBefore(fine, this.#now - this.#knownDelay, this.#now);
       shares.set(cohort, (shares.get(cohort) as number) + (missing * fine.count) / cohort.count);
     }
     return shares;

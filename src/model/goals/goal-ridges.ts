@@ -15,10 +15,14 @@ import { type Estimate, productOf, sumOf } from "./uncertain.ts";
 export interface Factor extends Interval {
   readonly goal: string;
   readonly after?: string;
+  /** Set for the amount of those that reached the goal. The other factor of such a goal is the share that reaches it. */
+  readonly amount?: true;
 }
 
 /** Rewards of a stage that another one comes after. */
 const REACHED = { min: 0, max: 1 };
+/** Options of the regression of amounts. */
+const AMOUNTS = { rewards: "linear", forgetting: null } as const;
 
 /**
  * One regression for each goal, each with its own distribution of delays.
@@ -46,8 +50,10 @@ export class GoalRidges {
     if (forgetting !== null && forgetting !== "changes" && goals.some(({ after }) => after !== undefined)) {
       throw new RangeError('forgetting: expected "changes" or null with a goal after another, got a half-life');
     }
-    this.#ridges = this.#stages.map(({ goal, children, matters }) => {
+    this.#ridges = this.#stages.map(({ goal, amounts, children, matters }) => {
       if (!matters) return undefined;
+      // Amounts are known with the conversion, so nothing of them is pending.
+      if (amounts) return new MaturingRidge(core, goal.window, { ...options, ...AMOUNTS, amounts: goal.value, knownDelay: 0 });
       const reward = children.length > 0 ? REACHED : options.reward;
       return new MaturingRidge(core, goal.window, { ...options, reward, knownDelay: goal.delay });
     });
@@ -119,9 +125,9 @@ export class GoalRidges {
       samples[i] = ridge.samples({ ...request, normals: interleaved(request, this.#dimension, place, used.length) }, exploration);
     });
     const values = folded<Float64Array>(this.#stages, (i, later) => {
-      const { goal, children } = this.#stages[i];
+      const { weight, children } = this.#stages[i];
       return (samples[i] as Float64Array).map((own, at) => {
-        const inner = later.reduce((sum, each) => sum + each[at], goal.weight);
+        const inner = later.reduce((sum, each) => sum + each[at], weight);
         return (children.length > 0 ? probable(own) : own) * inner;
       });
     });
@@ -166,10 +172,10 @@ export class GoalRidges {
 
   #value(factorOf: (stage: number) => Estimate): Estimate {
     const values = folded<Estimate>(this.#stages, (i, later) => {
-      const { goal, children } = this.#stages[i];
+      const { weight, children } = this.#stages[i];
       const own = factorOf(i);
       const factor = children.length > 0 ? { ...own, mean: probable(own.mean) } : own;
-      return productOf(factor, sumOf([{ mean: goal.weight, below: 0, above: 0 }, ...later]));
+      return productOf(factor, sumOf([{ mean: weight, below: 0, above: 0 }, ...later]));
     });
     return sumOf(values);
   }
@@ -188,9 +194,14 @@ export class GoalRidges {
 
   /** See `Policy.factors`. */
   factors(points: Float64Array): Factor[][] {
-    const goals = this.#used().map(([ridge, { goal }]) => ({ goal, intervals: ridge.interval(points) }));
+    const parts = this.#used().map(([ridge, { goal, amounts }]) => ({
+      goal: goal.name,
+      ...(amounts && { amount: true as const }),
+      ...(!amounts && goal.after !== undefined && { after: goal.after }),
+      intervals: ridge.interval(points),
+    }));
     return Array.from({ length: points.length / this.#dimension }, (_, at) =>
-      goals.map(({ goal: { name, after }, intervals }) => ({ goal: name, ...(after !== undefined && { after }), ...intervals[at] })),
+      parts.map(({ intervals, ...part }) => ({ ...part, ...intervals[at] })),
     );
   }
 

@@ -1,8 +1,12 @@
 import type { GoalOutcomes, LearntGoal } from "./goal.ts";
 
-/** A goal among all goals, by place. */
+/** A goal, or the amounts of a goal, among all stages, by place. */
 export interface Stage {
   readonly goal: LearntGoal;
+  /** Whether it stands for the amounts of those that reached the goal. */
+  readonly amounts: boolean;
+  /** Value of a reward of 1. */
+  readonly weight: number;
   /** The stage before it. */
   readonly parent: number | undefined;
   readonly children: readonly number[];
@@ -22,12 +26,20 @@ export interface Progress {
 
 /** The stages of goals in which each goal follows the one that comes before it. */
 export function stagesOf(goals: readonly LearntGoal[]): Stage[] {
-  const children = goals.map(({ name }) => goals.flatMap(({ after }, i) => (after === name ? [i] : [])));
-  const matters = (i: number): boolean => goals[i].weight !== 0 || children[i].some(matters);
-  return goals.map((goal, i) => {
-    const parent = goal.after === undefined ? undefined : goals.findIndex(({ name }) => name === goal.after);
-    return { goal, parent, children: children[i], matters: matters(i) };
+  const parts = goals.flatMap((goal) => {
+    if (!goal.value) return [{ goal, amounts: false, weight: goal.weight }];
+    return [
+      { goal, amounts: false, weight: 0 },
+      { goal, amounts: true, weight: goal.weight },
+    ];
   });
+  const parents = parts.map(({ goal, amounts }) => {
+    const before = amounts ? goal.name : goal.after;
+    return before === undefined ? undefined : parts.findIndex((each) => each.goal.name === before);
+  });
+  const children = parts.map((_, i) => parents.flatMap((parent, child) => (parent === i ? [child] : [])));
+  const matters = (i: number): boolean => parts[i].weight !== 0 || children[i].some(matters);
+  return parts.map((part, i) => ({ ...part, parent: parents[i], children: children[i], matters: matters(i) }));
 }
 
 /**
@@ -43,11 +55,14 @@ export function progressOf(stages: readonly Stage[], outcomes: GoalOutcomes): (P
     const { parent } = stages[i];
     if (parent !== undefined) reachedAt[parent] = Math.min(reachedAt[parent], reachedAt[i]);
   }
-  return stages.map(({ goal, parent, children }, i) => {
+  return stages.map(({ goal, amounts, parent, children }, i) => {
+    const own = outcomes[goal.name];
+    // Amounts come with the conversion. Nobody knows those of a goal that was reached unseen.
+    if (amounts) return own && { start: own.delay, value: own.reward, delay: 0 };
     const start = parent === undefined ? 0 : reachedAt[parent];
     if (start === Number.POSITIVE_INFINITY) return undefined;
     if (reachedAt[i] === Number.POSITIVE_INFINITY) return { start };
-    return { start, value: children.length > 0 ? 1 : outcomes[goal.name].reward, delay: reachedAt[i] - start };
+    return { start, value: children.length > 0 ? 1 : own.reward, delay: reachedAt[i] - start };
   });
 }
 

@@ -18,6 +18,8 @@ export interface Likelihood {
   terms(features: Float64Array, impressions: number, estimate: () => LatentMean): Terms;
   /** The reward as it counts. Absent: as it is. */
   counted?(reward: number): number;
+  /** The sums from which the ridge is chosen. Absent: as they are. */
+  centred?(sums: MaturedSums): MaturedSums;
   /** The latent value of an impression without features. Absent: 0. */
   level?(sums: MaturedSums): number;
   /** The right-hand side of the regression: d. */

@@ -4,6 +4,8 @@ import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { SampleRequest, Scores } from "../ranking.ts";
+import { amountLikelihood } from "./amount-likelihood.ts";
+import { CappedSums } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
 import { changedAt, DelayCorrection, type MaturedSums, type Terms } from "./delay-correction.ts";
 import { Halving } from "./halving.ts";
@@ -25,6 +27,8 @@ export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "explora
   readonly reward: { readonly min: number; readonly max: number };
   /** Age at which rewards are revealed, in the unit of the window. Undefined: the distribution of delays is learnt. */
   readonly knownDelay?: number;
+  /** Set if rewards are amounts of money. `max`: the greatest amount that counts wholly. */
+  readonly amounts?: { readonly max?: number };
 }
 
 /**
@@ -48,15 +52,18 @@ export class MaturingRidge {
   readonly #core: Core;
   /** Absent if the latent value is no reward, because its corrections multiply, or if the delay is known. */
   readonly #laws: OwnLaws | undefined;
+  /** Absent unless rewards are amounts. */
+  readonly #amounts: CappedSums | undefined;
   #impressions = 0;
   /** `#growth` from a publication, which has no sums. */
   #publishedGrowth: number | undefined;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
-    const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards, delayComponents, knownDelay } = options;
+    const { dimension: d, ridge, shrinkage, forgetting, rewards, delayComponents, knownDelay } = options;
     this.#core = core;
     this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
-    this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d) : gaussianLikelihood(rewardVariance, options.reward);
+    this.#likelihood = likelihoodOf(core, options);
+    this.#amounts = options.amounts && new CappedSums(d, options.amounts.max);
     this.#posterior = new Ridge(core, { dimension: d, ridge });
     const byChanges = forgetting === "changes";
     this.#correction = new DelayCorrection(window, d, { offsets: this.#likelihood.offsets, lasting: byChanges, knownDelay });
@@ -93,7 +100,10 @@ export class MaturingRidge {
     this.#laws?.append(features, moment, clock);
     this.#impressions++;
     const replaced = this.#forget();
-    this.#ridge.choose(this.#impressions, () => this.#matured());
+    this.#ridge.choose(this.#impressions, () => {
+      const sums = this.#matured();
+      return this.#likelihood.centred?.(sums) ?? sums;
+    });
     const slot = this.#halving.times;
     const halved = this.#impressions >= this.#halving.next;
     if (halved) this.#halve();
@@ -162,6 +172,7 @@ export class MaturingRidge {
     const counted = (each: number): number => this.#likelihood.counted?.(each) ?? each;
     const own = counted(reward);
     const earlier = previous === undefined ? undefined : counted(previous);
+    this.#amounts?.replace(impression.features, earlier, own);
     const weight = this.#halving.weight(impression.slot) * this.#correction.weightAt(impression);
     const [now, before] = [weight * own, weight * (earlier ?? 0)];
     this.#posterior.reward(impression, now, before);
@@ -171,7 +182,8 @@ export class MaturingRidge {
   }
 
   #matured(): MaturedSums {
-    const sums = this.#correction.corrected(this.#posterior.statistics());
+    const all = this.#correction.corrected(this.#posterior.statistics());
+    const sums = this.#amounts ? { ...all, ...this.#amounts.capped() } : all;
     const moment = this.#likelihood.moment(sums);
     return { ...sums, moment: this.#laws?.corrected({ gram: sums.gram, moment }) ?? moment };
   }
@@ -267,6 +279,7 @@ export class MaturingRidge {
     writer.numbers([rewards, squares, this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
     this.#correction.save(writer);
     this.#laws?.save(writer);
+    this.#amounts?.save(writer);
     if (this.#changes) writer.numbers([this.#changes.due]);
     this.#likelihood.save?.(writer);
     this.#mean.save(writer);
@@ -280,6 +293,7 @@ export class MaturingRidge {
     for (const count of [this.#impressions, halving.times]) counted("count", count);
     correction.load(reader);
     this.#laws?.load(reader);
+    this.#amounts?.load(reader);
     if (this.#changes) [this.#changes.due] = reader.numbers(1);
     this.#likelihood.load?.(reader);
     this.#mean.load(reader);
@@ -299,6 +313,11 @@ export class MaturingRidge {
     if (!(this.#publishedGrowth > 0)) throw malformed();
     this.#posterior.loadPublished(reader);
   }
+}
+
+function likelihoodOf(core: Core, { dimension, rewards, rewardVariance, reward, amounts }: MaturingRidgeOptions): Likelihood {
+  if (amounts) return amountLikelihood;
+  return rewards === "bernoulli" ? new BernoulliLikelihood(core, dimension) : gaussianLikelihood(rewardVariance, reward);
 }
 
 /** Terms of an impression that counts in part. */

@@ -232,6 +232,121 @@ it("a known delay needs no conversions to be known", async () => {
   expect(recommender.policy.predict([[1]]).mean[0]).toBeCloseTo(0.25, 2);
 });
 
+describe("amounts", () => {
+  const goals: Goals = { purchase: { weight: 1, value: { currency: "EUR" } } };
+  const line = (of: number, reward: number | null, eventId: string, after = 1): Event => ({ of, goal: "purchase", after, reward, eventId });
+
+  it("add up by event, refunds too, in any order and with repetitions", async () => {
+    const lines = [
+      line(0, 20, "a"),
+      line(0, 35.5, "b"),
+      line(0, 4.25, "c"),
+      line(0, -5.5, "r1", 3),
+      line(0, -10, "r2", 5),
+      line(0, -4.25, "r3", 9),
+    ];
+    const others = [line(1, 60, "a"), line(2, 12, "a", 2), line(2, 14, "a", 4), line(4, 80, "a"), line(4, null, "back", 7)];
+    const events = [...lines, ...others, ...lines];
+    const inOrder = await shown(goals, 9);
+    for (const each of events) told(inOrder, each);
+    inOrder.policy.refactor();
+    expect(inOrder.impression("0")?.reward).toBe(40);
+    expect(inOrder.impression("2")?.reward).toBe(14);
+    expect(inOrder.impression("4")).toMatchObject({ reward: 0, status: "retracted" });
+    await fc.assert(
+      fc.asyncProperty(fc.shuffledSubarray(events, { minLength: events.length }), async (order) => {
+        const recommender = await shown(goals, 9);
+        for (const each of order) told(recommender, each);
+        recommender.policy.refactor();
+        expect(recommender.impression("0")?.reward).toBe(40);
+        expect(recommender.digest()).toBe(inOrder.digest());
+        const [own, other] = [recommender, inOrder].map(({ policy }) => policy.predict(features));
+        own.mean.forEach((mean, i) => {
+          expect(mean).toBeCloseTo(other.mean[i], 9);
+        });
+      }),
+      { numRuns: 60, seed: 1 },
+    );
+  });
+
+  it("of refunds wait for their order, and those larger than it leave nothing", async () => {
+    const recommender = await shown(goals, 3);
+    const before = recommender.digest();
+    told(recommender, line(0, -5, "refund", 2));
+    expect(recommender.digest()).toBe(before);
+    expect(recommender.impression("0")).toMatchObject({ status: "pending" });
+    told(recommender, line(0, 25, "order", 1));
+    expect(recommender.impression("0")).toMatchObject({ status: "converted", reward: 20 });
+    told(recommender, line(0, -30, "refund too large", 3));
+    expect(recommender.impression("0")).toMatchObject({ status: "converted", reward: 0 });
+  });
+
+  it("are expected of those that convert, and of an action without any as of the others", async () => {
+    const policy = delayLinTs({ dimension: 3, shrinkage: "fixed", ridge: 1e-6 });
+    const recommender = await Recommender.create({ policy, window: { ms: HOUR }, goals });
+    for (let i = 0; i < 300; i++) {
+      const now = (1 + i) * HOUR;
+      recommender.register({ impressionId: `${i}`, features: [Number(i % 3 === 0), Number(i % 3 === 1), Number(i % 3 === 2)], now });
+      if (i % 3 < 2 && i % 4 === 0)
+        recommender.convert({ impressionId: `${i}`, goal: "purchase", reward: i % 3 === 0 ? 100 : 10, at: now });
+    }
+    recommender.register({ impressionId: "last", features: [0, 0, 0], now: 400 * HOUR });
+    const factors = recommender.policy.factors([
+      [1, 0, 0],
+      [0, 1, 0],
+      [0, 0, 1],
+    ]);
+    const means = factors.map((each) => each.map(({ goal, amount, mean }) => [goal, amount ?? false, Math.round(100 * mean) / 100]));
+    expect(means).toEqual([
+      [
+        ["purchase", false, 0.25],
+        ["purchase", true, 100],
+      ],
+      [
+        ["purchase", false, 0.25],
+        ["purchase", true, 10],
+      ],
+      [
+        ["purchase", false, 0],
+        ["purchase", true, 55],
+      ],
+    ]);
+    expect(recommender.policy.predict([[1, 0, 0]]).mean[0]).toBeCloseTo(25, 3);
+    const copy = await Recommender.restore(recommender.snapshot(), { policies });
+    expect(copy.policy.factors([[1, 0, 0]])).toEqual([factors[0]]);
+  });
+
+  it.each([undefined, 200])("beyond the greatest one (%s) count as this, whenever they came", async (max) => {
+    const capped: Goals = { purchase: { weight: 1, value: { currency: "EUR", ...(max && { max }) } } };
+    const means = await Promise.all(
+      [0, 399].map(async (at) => {
+        const policy = delayLinTs({ dimension: 1, shrinkage: "fixed", ridge: 1e-6 });
+        const recommender = await Recommender.create({ policy, window: { ms: HOUR }, goals: capped });
+        for (let i = 0; i < 400; i++) {
+          const now = (1 + i) * HOUR;
+          recommender.register({ impressionId: `${i}`, features: [1], now });
+          recommender.convert({ impressionId: `${i}`, goal: "purchase", reward: i === at ? 1e8 : 10, at: now });
+        }
+        return recommender.policy.factors([[1]])[0][1].mean;
+      }),
+    );
+    // Ten times the quantile, whose eighth ends at 11, is 110; the next power of two is 128.
+    expect(means[0]).toBeCloseTo((399 * 10 + (max ?? 128)) / 400, 3);
+    expect(means[1]).toBe(means[0]);
+  });
+
+  it("in another currency are refused, as are currencies where there are no amounts", async () => {
+    const recommender = await shown(goals, 3);
+    const convert = (goal: string, currency: string, each: Recommender) =>
+      each.convert({ impressionId: "0", goal, reward: 1, currency, at: 2 * HOUR });
+    expect(() => convert("purchase", "USD", recommender)).toThrow('currency: expected EUR, as declared, got "USD"');
+    expect(convert("purchase", "EUR", recommender).status).toBe("applied");
+    const plain = await shown(FUNNEL, 3);
+    expect(() => convert("purchase", "EUR", plain)).toThrow("currency: expected none, as the goal has no value");
+    expect(() => told(recommender, line(0, 1e10, "e"))).toThrow("reward: expected a number between -1000000000 and 1000000000");
+  });
+});
+
 describe("refuses", () => {
   const create = (goals: unknown, rest = {}) => Recommender.create({ policy, window, goals: goals as Goals, ...rest });
   it.each([
@@ -246,7 +361,10 @@ describe("refuses", () => {
     [{ a: { weight: 1, window: { rounds: 5 } } }, "goals.a.window: expected ms, as the recommender's window"],
     [{ a: { weight: 1, delay: { ms: 101 * HOUR } } }, "goals.a.delay.ms: expected at most the goal's window"],
     [{ a: { weight: 1, delay: { ms: 0 } } }, "goals.a.delay.ms: expected a positive number, got 0"],
-    [{ a: { weight: 1, wieght: 1 } }, "goals.a.wieght: expected no such option; known are weight, window, after, delay"],
+    [{ a: { weight: 1, value: { currency: "Euro" } } }, 'goals.a.value.currency: expected three capital letters such as EUR, got "Euro"'],
+    [{ a: { weight: 1, value: {} } }, "goals.a.value.currency: expected a code such as EUR, got undefined"],
+    [{ a: { weight: 1, value: { currency: "EUR", max: 0 } } }, "goals.a.value.max: expected a positive number, got 0"],
+    [{ a: { weight: 1, wieght: 1 } }, "goals.a.wieght: expected no such option; known are weight, window, after, delay, value"],
   ])("%j", async (goals, message) => {
     await expect(create(goals)).rejects.toThrow(message);
   });
