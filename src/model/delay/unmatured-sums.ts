@@ -54,7 +54,11 @@ export class UnmaturedSums {
     this.advance(clock);
     const time = timeOf(this.#window, moment);
     this.#delays.add(time);
-    return this.#cohorts.add(time)?.sums;
+    const cohort = this.#cohorts.add(time);
+    if (moment === clock) return cohort?.sums;
+    // Its cohort grows at once: the clock may stand still for a while.
+    this.advance(clock);
+    return this.find(moment)?.sums;
   }
 
   /** Undoes `add`. The caller has subtracted from the sums. */

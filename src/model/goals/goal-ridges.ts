@@ -35,6 +35,7 @@ const AMOUNTS = { rewards: "linear", forgetting: null } as const;
  * Regressions are independent, so the variance of a product is exact: m^2 s^2 + ... (see `productOf`).
  */
 export class GoalRidges {
+  /** False in a funnel: its sums do not depend on the order of events, but mean ages do by rounding. */
   readonly orderInvariant: boolean;
   readonly #stages: readonly Stage[];
   /** One for each stage that matters. */
@@ -57,7 +58,7 @@ export class GoalRidges {
       const reward = children.length > 0 ? REACHED : options.reward;
       return new MaturingRidge(core, goal.window, { ...options, reward, knownDelay: goal.delay });
     });
-    this.orderInvariant = this.#used().every(([ridge]) => ridge.orderInvariant);
+    this.orderInvariant = this.#used().every(([ridge, { parent }]) => ridge.orderInvariant && parent === undefined);
   }
 
   #used(): [MaturingRidge, Stage, number][] {
