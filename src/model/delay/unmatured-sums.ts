@@ -37,14 +37,14 @@ export class UnmaturedSums {
     this.#window = window;
   }
 
-  /** Counts an impression. Returns the sums of its cohort, for the caller to add to. Undefined if it is too old for a cohort. */
-  add(moment: Moment): Float64Array | undefined {
+  /** Counts `count` impressions. Returns the sums of its cohort, for the caller to add to. Undefined if it is too old for a cohort. */
+  add(moment: Moment, count = 1): Float64Array | undefined {
     const time = timeOf(this.#window, moment);
     this.#now = Math.max(this.#now, time);
     this.#delays.advance(this.#now);
-    this.#delays.add(time);
+    this.#delays.add(time, count);
     this.#cohorts.advance(this.#now);
-    return this.#cohorts.add(time)?.sums;
+    return this.#cohorts.add(time, count)?.sums;
   }
 
   /** The distribution of delays, with ages at the time of the latest impression. */

@@ -8,6 +8,8 @@ import { addSquare, triangle } from "./vector.ts";
 
 /** Contribution of one impression to the sums. */
 export interface Terms {
+  /** Number of impressions that it counts for: 1, or its examination weight. */
+  readonly count: number;
   /** The features times the weight of the impression. */
   readonly features: Float64Array;
   /** The vector whose square V adds up: the features times the root of the weight. */
@@ -111,14 +113,14 @@ export class DelayCorrection {
   }
 
   /** Counts an impression of this weight. */
-  add({ features, weighted, offsets }: Terms, moment: Moment, weight: number): void {
+  add({ count, features, weighted, offsets }: Terms, moment: Moment, weight: number): void {
     const own = new Float64Array(this.#totals.length);
-    own[0] = 1;
+    own[0] = count;
     own.set(features, 1);
     own.set(offsets, 1 + features.length);
-    const sums = this.#unmatured.add(moment);
+    const sums = this.#unmatured.add(moment, count);
     if (sums) addSquare(sums, weighted);
-    if (sums && this.#lasting) sums[this.#scalars + 3] += 1 - weight;
+    if (sums && this.#lasting) sums[this.#scalars + 3] += count * (1 - weight);
     const start = triangle(this.#dimension);
     for (let i = 0; i < own.length; i++) {
       this.#totals[i] += weight * own[i];
