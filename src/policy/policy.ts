@@ -88,6 +88,17 @@ export class Policy {
     return this.#chooser.chances(request);
   }
 
+  /**
+   * Probability of candidates at each place of the list that `choose` would rank, for a log of lists (`LoggedItem.chances`).
+   *
+   * @param indices of the candidates. **Shapes:** indices x places, row-major. The places are `limit`, or the candidates if they are fewer.
+   * @throws {UnsupportedError} code `no-probability`, as `chances`.
+   * @throws {TypeError | RangeError} as `choose`, and for an index that no candidate has.
+   */
+  placeChances(request: ChooseRequest, indices: readonly number[]): Float64Array {
+    return this.#chooser.placeChances(request, indices);
+  }
+
   /** The state, of a policy that learns. @throws {UnsupportedError} code `only-decides`. */
   #learning(): State {
     if (!this.#learns) throw onlyDecides(this.id);
