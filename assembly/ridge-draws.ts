@@ -74,11 +74,13 @@ function reserve(model: Ridge, count: u64): bool {
   return true;
 }
 
-/** Writes the scores of k candidates for one sample of the last `ridgeDrawScores`. */
-export function ridgeDrawn(model: Ridge, k: usize, sample: usize, out: usize): void {
+/** Writes the scores of k candidates for `count` samples of the last `ridgeDrawScores`, from one on: count x k, row-major. */
+export function ridgeDrawn(model: Ridge, k: usize, first: usize, count: usize, out: usize): void {
   const stride = model.scoreStride << 3;
-  let score = model.scores + (sample << 3);
-  for (const end = out + (k << 3); out < end; out += 8, score += stride) store<f64>(out, load<f64>(score));
+  for (let sample = first; sample < first + count; sample++) {
+    let score = model.scores + (sample << 3);
+    for (const end = out + (k << 3); out < end; out += 8, score += stride) store<f64>(out, load<f64>(score));
+  }
 }
 
 /**

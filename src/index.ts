@@ -23,6 +23,7 @@ export { evaluateLists, type ListEvaluation, type ListEvaluationRequest } from "
 export type { LoggedItem, LoggedList } from "./evaluation/list-log.ts";
 export type { LoggedConversion, LoggedDecision } from "./evaluation/log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
+export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
 export type { Window } from "./model/delay/window.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process/gaussian-process-settings.ts";
@@ -35,6 +36,8 @@ export {
   matern52,
   squaredExponential,
 } from "./model/gaussian-process/kernel.ts";
+export type { GoalChange, GoalOutcome, GoalOutcomes } from "./model/goals/goal.ts";
+export type { Factor } from "./model/goals/goal-ridges.ts";
 export type { BoxSettings, RegionSettings } from "./model/lipschitz/box.ts";
 export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";

@@ -1,5 +1,7 @@
-import { boundedNumbers, finiteNumber, type Range } from "./argument.ts";
-import type { Moment, Window } from "./model/delay/window.ts";
+import { boundedNumbers, finiteNumber } from "./argument.ts";
+import { totalOf } from "./goals.ts";
+import { type Moment, spanOf, type Window } from "./model/delay/window.ts";
+import type { GoalChange, GoalOutcome, GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
 import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
@@ -16,6 +18,8 @@ export interface Conversion {
   readonly at: number;
   /** null retracts the goal. */
   readonly reward: number | null;
+  /** Round of its arrival, if the window is in rounds and goals are declared. */
+  readonly round?: number;
 }
 
 /** A remembered impression, with its features and conversions. */
@@ -34,6 +38,8 @@ export interface Registration {
   readonly reward?: number;
   /** Time from the impression to the first conversion that counts, before and after the event. */
   readonly delay?: ReportedDelay;
+  /** The goals of the impression, if goals are declared. */
+  readonly goals?: GoalChange;
 }
 
 /** Earlier than any time. */
@@ -52,6 +58,7 @@ export class Pending {
   readonly #memory: number;
   /** Added to an age in rounds. */
   readonly #delayOffset: number;
+  readonly #goals: readonly LearntGoal[] | undefined;
   /** All impressions of the queue, forgotten ones too. */
   #byId = new Map<string, Impression>();
   /** In order of time. Impressions [0, forgotten) are forgotten, [forgotten, closed) have a closed window, the rest an open one. */
@@ -62,12 +69,13 @@ export class Pending {
   #round = 0;
   #now = NEVER;
 
-  constructor(window: Window, delayOffset: 0 | 1) {
-    const span = window === "none" ? Number.MAX_VALUE : "ms" in window ? window.ms : window.rounds;
+  constructor(window: Window, delayOffset: 0 | 1, goals?: readonly LearntGoal[]) {
+    const span = spanOf(window);
     this.#inMs = window !== "none" && "ms" in window;
     this.#span = span;
     this.#memory = span + (window === "none" ? 0 : (window.grace ?? span));
     this.#delayOffset = this.#inMs ? 0 : delayOffset;
+    this.#goals = goals;
   }
 
   get(id: string): Impression | undefined {
@@ -83,7 +91,7 @@ export class Pending {
   }
 
   status(impression: Impression): ImpressionStatus {
-    if (rewardOf(impression.conversions) !== undefined) return "converted";
+    if (this.#rewardOf(this.#outcomes(impression)) !== undefined) return "converted";
     if (impression.reward !== undefined) return "retracted";
     return this.#age(impression) > this.#span ? "expired" : "pending";
   }
@@ -145,30 +153,84 @@ export class Pending {
     const impression = this.get(id);
     if (!impression) return { status: "unknown" };
     const previous = impression.reward;
-    if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#span) return { status: "late", previous, reward: previous };
+    if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#spanOf(conversion.goal)) {
+      return { status: "late", previous, reward: previous };
+    }
     let conflict = false;
     for (const { goal, eventId, at, reward } of impression.conversions) {
       if (goal !== conversion.goal || eventId !== conversion.eventId) continue;
       if (at === conversion.at && reward === conversion.reward) return { status: "duplicate", previous, reward: previous };
       conflict = true;
     }
-    const conversions = [...impression.conversions, conversion];
+    const arrived = this.#goals && !this.#inMs ? { ...conversion, round: this.#round } : conversion;
+    const conversions = [...impression.conversions, arrived];
     if (conversions.length > 1) conversions.sort(compare);
-    const reward = observedReward(conversions);
-    const result = { status: conflict ? "conflict" : "applied", previous, reward } as const;
-    // With a window in rounds, the time of a conversion is not kept: the first one arrives now.
-    const delay = { before: this.#delay(impression), after: this.#delay({ now: impression.now, conversions }) };
-    const registration = this.#inMs ? { ...result, delay } : result;
-    if (reward !== undefined && (reward !== previous || delay.before !== delay.after)) observe(impression, registration);
+    const [before, after] = [this.#outcomes(impression), this.#outcomes({ ...impression, conversions })];
+    const reward = this.#observedReward(after, conversions);
+    const registration: Registration = {
+      status: conflict ? "conflict" : "applied",
+      previous,
+      reward,
+      // With a window in rounds, the time of a conversion is not kept: the first one arrives now.
+      ...(this.#inMs && { delay: { before: firstDelay(before), after: firstDelay(after) } }),
+      ...(this.#goals && { goals: { before, after } }),
+    };
+    const changed = reward !== previous || registration.delay?.before !== registration.delay?.after;
+    if (reward !== undefined && (changed || (this.#goals && !isSame(before, after)))) observe(impression, registration);
     impression.conversions = conversions;
     impression.reward = reward;
     return registration;
   }
 
-  #delay({ now, conversions }: Pick<Impression, "now" | "conversions">): number | undefined {
-    if (!this.#inMs) return undefined;
-    const times = conversions.filter((_, i) => counts(conversions, i)).map(({ at }) => at);
-    return times.length > 0 ? Math.max(Math.min(...times) - (now as number), 0) : undefined;
+  /** Greatest age at which a conversion of a goal counts. */
+  #spanOf(name: string): number {
+    const goal = this.#goals?.find((each) => each.name === name);
+    return goal ? spanOf(goal.window) : this.#span;
+  }
+
+  #hasAmounts(goal: string): boolean {
+    return this.#goals?.some(({ name, value }) => name === goal && value) ?? false;
+  }
+
+  /** The goals that an impression has reached. */
+  #outcomes(impression: Pick<Impression, "round" | "now" | "conversions">): GoalOutcomes {
+    const { round, now, conversions } = impression;
+    const outcomes: Record<string, GoalOutcome> = {};
+    let delay = Number.POSITIVE_INFINITY;
+    /** Amounts of the present goal, by event. */
+    const lines = new Map<string, GoalOutcome>();
+    conversions.forEach((each, i) => {
+      const { goal, eventId, reward } = each;
+      const own = Math.max(this.#inMs ? each.at - (now as number) : (each.round ?? round) - round, 0);
+      if (reward === null) lines.clear();
+      else lines.set(eventId, { reward, delay: Math.min(own, lines.get(eventId)?.delay ?? own) });
+      if (reward !== null) delay = Math.min(delay, own);
+      if (conversions[i + 1]?.goal === goal) return;
+      if (this.#hasAmounts(goal)) Object.assign(outcomes, totalled(goal, [...lines.values()]));
+      // The last event of a goal counts.
+      else if (reward !== null) outcomes[goal] = { reward, delay };
+      delay = Number.POSITIVE_INFINITY;
+      lines.clear();
+    });
+    return outcomes;
+  }
+
+  /** The value of the goals that an impression has reached. Undefined if there are none. */
+  #rewardOf(outcomes: GoalOutcomes): number | undefined {
+    const reached = Object.values(outcomes);
+    if (reached.length === 0) return undefined;
+    if (this.#goals) return totalOf(outcomes, this.#goals);
+    const rewards = reached.map(({ reward }) => reward).sort((a, b) => a - b);
+    return rewards.reduce((sum, reward) => sum + reward, 0);
+  }
+
+  /**
+   * The reward for the policy to observe: 0 if all conversions are retracted. A retraction that arrives before its conversion has no
+   * effect until the conversion arrives. The policy then observes 0, as in the other order.
+   */
+  #observedReward(outcomes: GoalOutcomes, conversions: readonly Conversion[]): number | undefined {
+    const converts = ({ goal, reward }: Conversion): boolean => reward !== null && (reward > 0 || !this.#hasAmounts(goal));
+    return this.#rewardOf(outcomes) ?? (conversions.some(converts) ? 0 : undefined);
   }
 
   save(writer: SnapshotWriter): void {
@@ -197,18 +259,21 @@ export class Pending {
       features.set(impression.features, i * dimension);
     });
     writer.numbers(features);
+    if (this.#goals && !this.#inMs) writer.numbers(kept.flatMap(({ conversions }) => conversions.map((each) => each.round ?? 0)));
   }
 
-  /** `latest`: the round of the recommender. `rewards`: the range of the reward of one conversion. */
-  load(reader: SnapshotReader, dimension: number, latest: number, rewards: Range): void {
+  /** `latest`: the round of the recommender. `check` throws unless a goal may have a reward. */
+  load(reader: SnapshotReader, dimension: number, latest: number, check: (goal: string, reward: number) => void): void {
     const [round, now] = reader.numbers(2);
     counted("round", round, latest);
     checkTime(now);
     const ids = reader.texts();
     const shown = reader.numbers(3 * ids.length);
     const names = reader.texts();
-    const conversions = conversionsOf(reader.view(), names, ids.length, rewards);
+    const conversions = conversionsOf(reader.view(), names, ids.length);
+    for (const { goal, reward } of conversions.flat()) if (reward !== null) check(goal, reward);
     const features = boundedNumbers("features", reader.numbers(ids.length * dimension));
+    if (this.#goals && !this.#inMs) withRounds(conversions, reader.numbers(), latest);
     ids.forEach((id, i) => {
       const [slot, shownRound, shownAt] = shown.subarray(3 * i, 3 * i + 3);
       if (this.#byId.has(id) || (this.#inMs && shownAt === NEVER)) throw malformed();
@@ -218,8 +283,10 @@ export class Pending {
       const before = this.#queue.at(-1);
       if (before && this.#time(before) > (this.#inMs ? shownAt : shownRound)) throw malformed();
       const own = features.subarray(i * dimension, (i + 1) * dimension);
-      const reward = observedReward(conversions[i].sort(compare));
-      this.add(id, { features: own, slot, round: shownRound, now: shownAt === NEVER ? undefined : shownAt }, conversions[i], reward);
+      const events = conversions[i].sort(compare);
+      const shownNow = shownAt === NEVER ? undefined : shownAt;
+      const reward = this.#observedReward(this.#outcomes({ round: shownRound, now: shownNow, conversions: events }), events);
+      this.add(id, { features: own, slot, round: shownRound, now: shownNow }, events, reward);
     });
     this.advance({ round, now });
   }
@@ -231,7 +298,7 @@ function checkTime(time: number): void {
 }
 
 /** The conversions of each of `count` impressions. A row of `events`: impression, goal, event id, time, reward, 1 for a retraction. */
-function conversionsOf(events: Float64Array, names: readonly string[], count: number, { min, max }: Range): Conversion[][] {
+function conversionsOf(events: Float64Array, names: readonly string[], count: number): Conversion[][] {
   const conversions = Array.from({ length: count }, (): Conversion[] => []);
   for (let row = 0; row < events.length; row += 6) {
     const [goal, eventId] = [names[events[row + 1]], names[events[row + 2]]];
@@ -240,33 +307,40 @@ function conversionsOf(events: Float64Array, names: readonly string[], count: nu
       goal,
       eventId,
       at: events[row + 3],
-      reward: events[row + 5] ? null : finiteNumber("reward", events[row + 4], min, max),
+      reward: events[row + 5] ? null : events[row + 4],
     });
   }
   return conversions;
 }
 
-/** Whether an event is the last one of its goal, and not a retraction. */
-function counts(conversions: readonly Conversion[], i: number): boolean {
-  return conversions[i].reward !== null && conversions[i + 1]?.goal !== conversions[i].goal;
+/** Puts the rounds of arrival, in the order of the conversions, into them. */
+function withRounds(conversions: Conversion[][], rounds: Float64Array, latest: number): void {
+  if (rounds.length !== conversions.reduce((sum, { length }) => sum + length, 0)) throw malformed();
+  let at = 0;
+  for (const each of conversions) {
+    for (const [i, conversion] of each.entries()) each[i] = { ...conversion, round: counted("round", rounds[at++], latest) };
+  }
 }
 
-/** Sum over goals of the rewards of the events that count, or undefined without such events. */
-function rewardOf(conversions: readonly Conversion[]): number | undefined {
-  if (conversions.length === 1) return conversions[0].reward ?? undefined;
-  const rewards: number[] = [];
-  conversions.forEach(({ reward }, i) => {
-    if (counts(conversions, i)) rewards.push(reward as number);
-  });
-  return rewards.length === 0 ? undefined : rewards.sort((a, b) => a - b).reduce((sum, reward) => sum + reward, 0);
+/** The sum of the amounts of a goal, at least 0. Refunds alone are no conversion: they wait for their order. */
+function totalled(goal: string, lines: readonly GoalOutcome[]): GoalOutcomes {
+  const paid = lines.filter(({ reward }) => reward > 0);
+  if (paid.length === 0) return {};
+  const reward = lines.reduce((sum, line) => sum + line.reward, 0);
+  return { [goal]: { reward: Math.max(reward, 0), delay: Math.min(...paid.map((line) => line.delay)) } };
 }
 
-/**
- * The reward for the policy to observe: 0 if all conversions are retracted. A retraction that arrives before its conversion has no
- * effect until the conversion arrives. The policy then observes 0, as in the other order.
- */
-function observedReward(conversions: readonly Conversion[]): number | undefined {
-  return rewardOf(conversions) ?? (conversions.some(({ reward }) => reward !== null) ? 0 : undefined);
+/** Time from the impression to its first conversion that counts. */
+function firstDelay(outcomes: GoalOutcomes): number | undefined {
+  const delays = Object.values(outcomes).map(({ delay }) => delay);
+  return delays.length > 0 ? Math.min(...delays) : undefined;
+}
+
+function isSame(a: GoalOutcomes, b: GoalOutcomes): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length && names.every((name) => a[name].reward === b[name]?.reward && a[name].delay === b[name]?.delay)
+  );
 }
 
 /** Orders events by goal, time, event id and reward, with a retraction as the least reward. Arrival does not matter. */

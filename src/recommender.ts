@@ -3,6 +3,7 @@ import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, range, record, whol
 import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
+import { amountOf, type Goals, parseGoals } from "./goals.ts";
 import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate, Choice } from "./policy/chooser.ts";
@@ -25,6 +26,12 @@ export interface RecommenderOptions {
    * Delay-aware linear policies then learn the reward of an examined impression. Other policies ignore the weights.
    */
   readonly examination?: readonly number[];
+  /**
+   * The goals of conversions, by name. Each has a weight, and delays of its own. Default: any goal is taken, and rewards add up.
+   *
+   * Delay-aware linear policies learn each goal by itself, and a goal `after` another as a share of it. Other policies learn the total.
+   */
+  readonly goals?: Goals;
   /** Seed of every random draw, together with the id of the impression. Default 0. */
   readonly seed?: number;
   /** A compiled core.wasm, for hosts that load it themselves. */
@@ -63,12 +70,17 @@ export interface Decision {
 /** A conversion of an impression. */
 export interface ConversionEvent {
   readonly impressionId: string;
-  /** null retracts earlier events of this goal. An event with a later time counts again. */
+  /**
+   * null retracts earlier events of this goal. An event with a later time counts again. For a goal with a value, an amount: of an order
+   * line, or below 0 of a refund. The amounts of different events add up.
+   */
   readonly reward: number | null;
   /** Time of the conversion, in ms since 1970. Required with a window in ms. */
   readonly at?: number;
-  /** The goal that the visitor reached, default "conversion". Rewards of several goals add up. */
+  /** The goal that the visitor reached, default "conversion". Rewards of several goals add up, by the weights of declared goals. */
   readonly goal?: string;
+  /** Currency of the amount, for a goal with a value. Default: the goal's. Another one is refused. */
+  readonly currency?: string;
   /** Identifies the event, so that a repetition is a duplicate. Default: its time. */
   readonly eventId?: string;
 }
@@ -85,6 +97,7 @@ export class Recommender {
   readonly #window: Window;
   readonly #reward: { readonly min: number; readonly max: number };
   readonly #examination: readonly number[] | undefined;
+  readonly #goals: Goals | undefined;
   readonly #seed: number;
   #round = 0;
 
@@ -104,8 +117,10 @@ export class Recommender {
     this.#examination = options.examination === undefined ? undefined : parseExamination(options.examination);
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
-    this.policy = new Policy(options.policy, { core, window: this.#window, reward: this.#reward, seed: this.#seed });
-    this.#pending = new Pending(this.#window, this.policy.delayOffset);
+    this.#goals = options.goals;
+    const goals = options.goals === undefined ? undefined : parseGoals(options.goals, this.#window);
+    this.policy = new Policy(options.policy, { core, window: this.#window, reward: this.#reward, goals, seed: this.#seed });
+    this.#pending = new Pending(this.#window, this.policy.delayOffset, goals);
   }
 
   /**
@@ -116,7 +131,7 @@ export class Recommender {
    * @throws {TypeError | RangeError} naming the option.
    */
   static async create(options: RecommenderOptions): Promise<Recommender> {
-    onlyKeys("options", record("options", options), ["policy", "window", "reward", "examination", "seed", "module"]);
+    onlyKeys("options", record("options", options), ["policy", "window", "reward", "goals", "examination", "seed", "module"]);
     if (typeof options.policy?.start !== "function") {
       throw wrongType("policy", "a descriptor such as otfLinUcb({ dimension: 8 })", options.policy);
     }
@@ -158,7 +173,8 @@ export class Recommender {
       if (recommender.policy.dimension !== dimension) throw malformed();
       recommender.#round = counted("round", config.round);
       recommender.policy.load(reader);
-      if (kind === "snapshot") recommender.#pending.load(reader, dimension, recommender.#round, recommender.#reward);
+      if (kind === "snapshot")
+        recommender.#pending.load(reader, dimension, recommender.#round, (goal, reward) => recommender.#rewardOf({ goal, reward }));
       reader.end();
       return recommender;
     } catch (error) {
@@ -245,17 +261,27 @@ export class Recommender {
    */
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
     if (!this.policy.learns) throw onlyDecides(this.policy.id);
-    onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId"]);
-    const { min, max } = this.#reward;
-    const reward = event.reward === null ? null : finiteNumber("reward", event.reward, min, max);
+    onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId", "currency"]);
+    const reward = event.reward === null ? null : this.#rewardOf(event);
     const at = this.#inMs || event.at !== undefined ? finiteNumber("at", event.at) : 0;
     const goal = nonEmptyString("goal", event.goal ?? "conversion");
+    if (this.#goals && !Object.hasOwn(this.#goals, goal)) throw outOfRange("goal", `one of ${Object.keys(this.#goals).join(", ")}`, goal);
     const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
     const id = nonEmptyString("impressionId", event.impressionId, 2048);
-    const { status } = this.#pending.convert(id, { goal, eventId, at, reward }, (impression, { reward: total, previous, delay }) => {
-      this.policy.observe({ impression, reward: total as number, previous, delay });
+    const { status } = this.#pending.convert(id, { goal, eventId, at, reward }, (impression, { reward: total, previous, delay, goals }) => {
+      this.policy.observe({ impression, reward: total as number, previous, delay, goals });
     });
     return { status };
+  }
+
+  /** Checks a reward, or the amount of a goal with a value. */
+  #rewardOf({ reward, goal = "", currency }: Pick<ConversionEvent, "reward" | "goal" | "currency">): number {
+    const { min, max } = this.#reward;
+    const value = Object.hasOwn(this.#goals ?? {}, goal) ? this.#goals?.[goal].value : undefined;
+    if (currency !== undefined && currency !== value?.currency) {
+      throw outOfRange("currency", value ? `${value.currency}, as declared` : "none, as the goal has no value", currency);
+    }
+    return value ? amountOf("reward", reward) : finiteNumber("reward", reward, min, max);
   }
 
   /**
@@ -311,6 +337,7 @@ export class Recommender {
       policy: this.#descriptor.options,
       window: this.#window,
       reward: this.#reward,
+      ...(this.#goals && { goals: this.#goals }),
       examination: this.#examination,
       seed: this.#seed,
       round: this.#round,

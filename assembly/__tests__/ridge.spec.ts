@@ -175,13 +175,13 @@ describe("ridge", () => {
     expect<i32>(ridgeDraw(model, z, 6)).toBe(OK);
     for (let s = 0; s < samples; s++) {
       expect<i32>(ridgeDrawScores(model, 0, candidates, k, 0.5, samples)).toBe(OK);
-      ridgeDrawn(model, k, s, scores);
+      ridgeDrawn(model, k, s, 1, scores);
       ridgeSample(model, z + (s >> 1) * D * 8, s & 1 ? -0.5 : 0.5, parameter);
       ridgeProducts(model, candidates, k, parameter, expected);
       expect<f64>(distance(scores, expected, k)).toBeLessThan(1e-14);
       for (let c = 0; c < k; c++) {
         ridgeDrawScores(model, 0, candidates + c * D * 8, 1, 0.5, samples);
-        ridgeDrawn(model, 1, s, parameter);
+        ridgeDrawn(model, 1, s, 1, parameter);
         expect<f64>(get(parameter, 0)).toBe(get(scores, c));
       }
     }
@@ -201,7 +201,7 @@ describe("ridge", () => {
     ridgeDraw(model, noise(6, 6 * D), 6);
     ridgeDrawScores(model, 0, xs, k, 0.5, samples);
     for (let s = 0; s < samples; s++) {
-      ridgeDrawn(model, k, s, scores);
+      ridgeDrawn(model, k, s, 1, scores);
       for (let c = 0; c < k; c++) {
         let place = 0;
         for (let i = 0; i < k; i++) {

@@ -87,16 +87,21 @@ function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversi
     index: ids.indexOf(action),
     probability,
     kept: 2 ** -(line.sampling ?? 0),
-    conversions: outcomesOf(conversions, config, asOf),
+    conversions: outcomesOf(conversions, config, shownAt, asOf),
   };
 }
 
 /** The converted goals of an impression at a time, each with its reward and its first report. */
-function outcomesOf(conversions: readonly ConversionLine[], { goals }: ModelConfig, asOf: number): { at: number; reward: number }[] {
+function outcomesOf(
+  conversions: readonly ConversionLine[],
+  { goals }: ModelConfig,
+  shownAt: number,
+  asOf: number,
+): { at: number; reward: number }[] {
   const ofGoals = Map.groupBy(counting(conversions.filter(({ at }) => at <= asOf)), ({ goal }) => goal);
   return Array.from(ofGoals.values(), (events) => {
-    const outcome = resolved(events, goals);
-    return outcome?.converted ? [{ at: Math.min(...events.map(({ at }) => at)), reward: outcome.reward }] : [];
+    const outcome = resolved(events, goals, shownAt);
+    return outcome?.delay === undefined ? [] : [{ at: shownAt + outcome.delay, reward: outcome.reward }];
   }).flat();
 }
 

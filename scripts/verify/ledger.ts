@@ -1,9 +1,7 @@
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import type { Policies } from "../../worker/domain/policies.ts";
-import { counting, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
+import type { Appended, Policies } from "../../worker/domain/policies.ts";
+import { counting, differs, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
-
-type Appended = ReturnType<Policies[number]["policy"]["append"]>;
 
 interface Known {
   readonly line: ImpressionLine;
@@ -53,13 +51,9 @@ export class Ledger {
       throw new LogMismatch(`status: expected ${again ? "conflict" : "applied"}, got ${line.status}`);
     }
     known.conversions.push(line);
-    const [before, after] = [known.resolved, resolved(known.conversions, goals)];
+    const [before, after] = [known.resolved, resolved(known.conversions, goals, known.line.shownAt)];
     known.resolved = after;
-    if (after === null || after.reward === before?.reward) return;
-    policies.forEach(({ policy }, place) => {
-      const impression = (known.shown as readonly Appended[])[place];
-      policy.observe({ impression, reward: after.reward, ...(before && { previous: before.reward }) });
-    });
+    if (differs(before, after)) observeAll(policies, known.shown, { before, after });
   }
 
   /** Reverts everything after a version. */
@@ -67,14 +61,14 @@ export class Ledger {
     for (const known of this.#known.values()) {
       if (known.state === "live" && known.line.seq > to) known.state = "void";
       known.conversions = known.conversions.filter(({ seq }) => seq <= to);
-      known.resolved = resolved(counting(known.conversions), goals);
+      known.resolved = resolved(counting(known.conversions), goals, known.line.shownAt);
     }
   }
 
   /** Compares states and rewards with those that follow from all lines. @throws {LogMismatch} at the first difference. */
   checkOutcomes(): void {
     for (const { line, state, resolved: after } of this.#known.values()) {
-      const expected = { state, reward: after?.reward ?? null, converted: after?.converted ?? false };
+      const expected = { state, reward: after?.reward ?? null, converted: after?.delay !== undefined };
       for (const [name, value] of Object.entries(expected)) {
         const logged = line[name as keyof typeof expected];
         if (logged !== value) throw new LogMismatch(`event ${line.seq}, impression ${line.id}: ${name}: expected ${value}, got ${logged}`);

@@ -211,16 +211,18 @@ export class Core {
     check(this.exports.ridgeDraw(h.pointer, z, m));
   }
 
-  /**
-   * Scores `xs` (k x d) by `samples` parameters, two per kept draw, around theta or a given `centre` (d). Returns the scores of
-   * the sample with index `taken`.
-   */
-  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number, taken: number, centre?: Float64Array): Float64Array {
+  /** Scores `xs` (k x d) by `samples` parameters, two per kept draw, around theta or a given `centre` (d). `ridgeDrawn` reads the scores. */
+  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number, centre?: Float64Array): void {
     const k = rows(xs, h.dimension);
-    const [points, parameter, scores] = this.memory.place([xs, centre ? exactly(centre, h.dimension) : xs.subarray(0, 0)], [k]);
+    const [points, parameter] = this.memory.place([xs, centre ? exactly(centre, h.dimension) : NOTHING]);
     check(this.exports.ridgeDrawScores(h.pointer, centre ? parameter : 0, points, k, scale, samples));
-    this.exports.ridgeDrawn(h.pointer, k, taken, scores);
-    return this.memory.copy(scores, k);
+  }
+
+  /** The scores of `count` samples of the last `ridgeDrawScores` (k candidates), from one on: count x k, row-major. */
+  ridgeDrawn(h: RidgeHandle, k: number, first: number, count: number): Float64Array {
+    const [scores] = this.memory.place([], [k * count]);
+    this.exports.ridgeDrawn(h.pointer, k, first, count, scores);
+    return this.memory.copy(scores, k * count);
   }
 
   /** The number of samples of the last `ridgeDrawScores` (k candidates) that rank a candidate at a place. */

@@ -1,6 +1,8 @@
-import { boundedNumbers, copyVector, examinationWeight, finiteNumber, finiteVector, wholeNumber, wrongType } from "../argument.ts";
+import { boundedNumbers, copyVector, examinationWeight, finiteNumber, finiteVector, record, wholeNumber, wrongType } from "../argument.ts";
 import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
+import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
+import type { Factor } from "../model/goals/goal-ridges.ts";
 import { type Interval, QUANTILE } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
@@ -16,6 +18,8 @@ export interface Outcome {
   readonly reward: number;
   readonly previous?: number;
   readonly delay?: ReportedDelay;
+  /** The goals of the impression. Required if goals are declared. */
+  readonly goals?: GoalChange;
 }
 
 /** A running policy: the research loop of choose, append, observe and predict. */
@@ -126,7 +130,7 @@ export class Policy {
    * @throws {TypeError | RangeError | NumericalError} Nothing has changed then.
    */
   observe(outcome: Outcome): void {
-    const { impression, previous, delay } = outcome;
+    const { impression, previous, delay, goals } = outcome;
     if (typeof impression?.slot !== "number") throw wrongType("impression", "what append returned", impression);
     if (this.dimension > 0) {
       if (impression.features?.length !== this.dimension) throw wrongType("impression", "what append returned", impression);
@@ -138,7 +142,9 @@ export class Policy {
     optional("delay.before", delay?.before);
     optional("delay.after", delay?.after);
     const reward = boundedReward("reward", outcome.reward);
-    this.#learning().observe(impression, reward, previous === undefined ? undefined : boundedReward("previous", previous), delay);
+    const state = this.#learning();
+    if (state.factors) checkGoals(goals);
+    state.observe(impression, reward, previous === undefined ? undefined : boundedReward("previous", previous), delay, goals);
   }
 
   /**
@@ -165,6 +171,17 @@ export class Policy {
       const half = QUANTILE * Math.sqrt(variance[i]);
       return { mean: each, low: each - half, high: each + half };
     });
+  }
+
+  /**
+   * The expected reward of each goal at each point, with its interval. A goal after another has that of the impressions which reached the
+   * other one. Goals that count for nothing are left out.
+   * @throws {UnsupportedError} code `no-goals` if the policy learns the total alone, or `only-decides` for a publication.
+   */
+  factors(points: readonly ArrayLike<number>[]): Factor[][] {
+    const state = this.#learning();
+    if (state.factors) return state.factors(this.#pointsOf(points));
+    throw new UnsupportedError("no-goals", `${this.id} was not started with goals that it learns one by one`);
   }
 
   #pointsOf(points: readonly ArrayLike<number>[]): Float64Array {
@@ -275,6 +292,16 @@ function boundedReward(name: string, value: unknown): number {
   const reward = finiteNumber(name, value);
   if (Math.abs(reward) <= REWARD_LIMIT) return reward;
   throw new NumericalError("not-finite", `${name}: expected at most ${REWARD_LIMIT} in size, got ${reward}: scale rewards`);
+}
+
+/** Checks what an impression has reached. */
+function checkGoals(goals: GoalChange | undefined): void {
+  for (const part of ["before", "after"] as const) {
+    for (const [name, { reward, delay }] of Object.entries(record(`goals.${part}`, goals?.[part]) as GoalOutcomes)) {
+      boundedReward(`goals.${part}.${name}.reward`, reward);
+      finiteNumber(`goals.${part}.${name}.delay`, delay, 0);
+    }
+  }
 }
 
 /** Checks a time or a delay. */

@@ -2,6 +2,8 @@ import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import type { Moment, Window } from "../model/delay/window.ts";
 import type { Domain } from "../model/domain.ts";
+import type { GoalChange, LearntGoal } from "../model/goals/goal.ts";
+import type { Factor } from "../model/goals/goal-ridges.ts";
 import type { Interval } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
@@ -38,13 +40,15 @@ export interface State {
   append(features: Float64Array, moment: Moment, examination: number): number;
   /**
    * Sets an impression's reward. `previous`: its reward until now, undefined while pending. Without `delay`, the first conversion
-   * counts as made at the time of the latest impression.
+   * counts as made at the time of the latest impression. `goals`: the same by goals, if the state has `factors`.
    */
-  observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void;
+  observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay, goals?: GoalChange): void;
   /** Absent for a rule without a posterior. */
   predict?(points: Float64Array): Moments;
   /** As `Policy.interval`. Absent: the interval follows from `predict`. */
   interval?(points: Float64Array): Interval[];
+  /** As `Policy.factors`. Absent if goals are not learnt one by one. */
+  factors?(points: Float64Array): Factor[][];
   /** When rates have last changed. Undefined if they probably have not. Absent if changes are not looked for. */
   readonly change?: RateChange | undefined;
   /** Computes derived state again from the sums, in a canonical order. Absent if there is none. */
@@ -100,6 +104,8 @@ export interface PolicyContext {
   readonly window: Window;
   /** Range of the reward of one conversion. */
   readonly reward: { readonly min: number; readonly max: number };
+  /** Goals, each after the one that comes before it. Undefined if none are declared. */
+  readonly goals?: readonly LearntGoal[];
   /** Safe integer from which every random draw derives. */
   readonly seed: number;
 }

@@ -38,7 +38,7 @@ function listener(delayOffset: 0 | 1, observed: Observation[]): PolicyFactory {
   return Object.assign(() => descriptor, { id: "listener" }) as unknown as PolicyFactory;
 }
 
-type Event = Required<ConversionEvent>;
+type Event = Required<Omit<ConversionEvent, "currency">>;
 
 interface Shown {
   readonly round: number;
@@ -110,7 +110,9 @@ class Model {
   }
 
   #delay(shown: Shown): number | undefined {
-    const times = this.#winners(shown).map(({ at }) => Math.max(0, at - shown.time));
+    const goals = this.#winners(shown).map(({ goal }) => goal);
+    const counting = shown.events.filter(({ goal, reward }) => reward !== null && goals.includes(goal));
+    const times = counting.map(({ at }) => Math.max(0, at - shown.time));
     return this.#inMs && times.length > 0 ? Math.min(...times) : undefined;
   }
 

@@ -160,9 +160,12 @@ describe.each(SIZES)("a ridge posterior of %d features", (d) => {
             const alone = core.ridgeSampleScores(handle, xs, Float64Array.from(normals[0]), 0.75);
             for (let c = 0; c < k; c++) near(alone[c], scoreOf(points[c], draws[0], theta, 0.75));
             for (const samples of [1, 2, 5, 16, 17, 18]) {
-              const taken = samples - 1;
-              const scores = core.ridgeDrawScores(handle, xs, 0.75, samples, taken, centred ? Float64Array.from(centre) : undefined);
-              for (let c = 0; c < k; c++) near(scores[c], scoreOf(points[c], draws[taken >> 1], centre, taken % 2 === 0 ? 0.75 : -0.75));
+              core.ridgeDrawScores(handle, xs, 0.75, samples, centred ? Float64Array.from(centre) : undefined);
+              const scores = core.ridgeDrawn(handle, k, 0, samples);
+              for (let s = 0; s < samples; s++) {
+                const sign = s % 2 === 0 ? 0.75 : -0.75;
+                for (let c = 0; c < k; c++) near(scores[s * k + c], scoreOf(points[c], draws[s >> 1], centre, sign));
+              }
             }
           }
         },
@@ -190,8 +193,9 @@ describe.each([63, 64, 65, 127, 129, 130])("sparse features among %d", (d) => {
         (points, normals) => {
           core.ridgeDraw(handle, Float64Array.from(normals.flat()));
           // V is the identity, so a draw equals its normals.
+          core.ridgeDrawScores(handle, Float64Array.from(points.flat()), 1, 4);
           for (let taken = 0; taken < 4; taken++) {
-            const scores = core.ridgeDrawScores(handle, Float64Array.from(points.flat()), 1, 4, taken);
+            const scores = core.ridgeDrawn(handle, points.length, taken, 1);
             points.forEach((x, c) => {
               const z = normals[taken >> 1];
               near(scores[c], (taken % 2 === 0 ? 1 : -1) * x.reduce((sum, value, j) => sum + value * z[j], 0));
@@ -219,8 +223,9 @@ it("draws are counted at each place, of equal scores the first candidate first",
         const k = points.length;
         const xs = Float64Array.from(points.flat());
         const hits = Array.from({ length: k }, () => new Array<number>(k).fill(0));
+        core.ridgeDrawScores(handle, xs, 1, samples);
         for (let s = 0; s < samples; s++) {
-          const scores = core.ridgeDrawScores(handle, xs, 1, samples, s);
+          const scores = core.ridgeDrawn(handle, k, s, 1);
           const order = Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b);
           order.forEach((candidate, rank) => void hits[candidate][rank]++);
         }

@@ -19,7 +19,8 @@ async function change(model: string, statements: string): Promise<void> {
   await evictDurableObject(learnerOf(model));
 }
 
-const TO_FOURTH = "DROP TABLE arrivals;";
+const TO_FIFTH = "ALTER TABLE conversions ADD COLUMN previous REAL; ALTER TABLE conversions ADD COLUMN total REAL;";
+const TO_FOURTH = `${TO_FIFTH} DROP TABLE arrivals;`;
 const TO_THIRD = `${TO_FOURTH} DROP TABLE lists; DROP TABLE erased; DROP INDEX impressions_deferred; ALTER TABLE impressions DROP COLUMN list;
   ALTER TABLE impressions DROP COLUMN sampling; ALTER TABLE model DROP COLUMN sampled;`;
 const TO_SECOND = `${TO_THIRD} ALTER TABLE impressions DROP COLUMN page;`;
@@ -30,6 +31,7 @@ it.each([
   ["the second version, which stores its number", `${TO_SECOND} UPDATE schema SET version = 2`],
   ["the third version", `${TO_THIRD} UPDATE schema SET version = 3`],
   ["the fourth version", `${TO_FOURTH} UPDATE schema SET version = 4`],
+  ["the fifth version", `${TO_FIFTH} UPDATE schema SET version = 5`],
 ])("a database of %s becomes one of today and loses nothing", async (_, statements) => {
   const model = await createModel();
   const [impressionId, other] = await show(model, {}, {});
@@ -47,7 +49,7 @@ it("a database of a later version is refused, and stays as it is", async () => {
     const versions = () => storage.sql.exec<{ version: number }>("SELECT version FROM schema").toArray();
     storage.sql.exec("UPDATE schema SET version = version + 1");
     const later = versions();
-    expect(() => new LearnerStore(storage)).toThrow(/has schema 6, this worker knows 5: deploy a newer worker/);
+    expect(() => new LearnerStore(storage)).toThrow(/has schema 7, this worker knows 6: deploy a newer worker/);
     expect(versions()).toEqual(later);
     storage.sql.exec("UPDATE schema SET version = version - 1");
   });

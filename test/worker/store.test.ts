@@ -34,7 +34,7 @@ it("sums up a closed bucket after an erasure, and no open one, not even the firs
   expect(buckets).toEqual([{ start: watermark, arm: "policy", impressions: 2, converted: 0, reward: 0, closed: false }]);
 });
 
-it("has nothing for the policies to observe where a conversion changes no reward", async () => {
+it("has nothing for the policies to observe where a conversion changes neither a reward nor a delay", async () => {
   const model = await createModel();
   const shownAt = Date.now();
   await show(model, {});
@@ -42,15 +42,23 @@ it("has nothing for the policies to observe where a conversion changes no reward
     const [{ id: impression }] = store.database.query<{ id: string }>("SELECT id FROM impressions");
     const event = (reward: number | null, after: number) => ({ impression, goal: "order", event: "order 1", reward, at: shownAt + after });
     const entered = (reward: number | null, after: number) => store.transact(() => enter(store, event(reward, after), store.config));
-    return [entered(0, 1), entered(null, 2), entered(0.5, 3)].map(({ status, change }) => [
+    return [entered(0, 2), entered(null, 3), entered(0.5, 4), entered(0.5, 2), entered(0.25, 1)].map(({ status, change }) => [
       status,
-      change && [change.previous, change.total],
+      change && [change.before, change.after],
     ]);
   });
   expect(changes).toEqual([
-    ["applied", [null, 0]],
+    ["applied", [null, { reward: 0, delay: 2 }]],
+    ["conflict", [{ reward: 0, delay: 2 }, { reward: 0 }]],
+    ["conflict", [{ reward: 0 }, { reward: 0.5, delay: 2 }]],
     ["conflict", undefined],
-    ["conflict", [0, 0.5]],
+    [
+      "conflict",
+      [
+        { reward: 0.5, delay: 2 },
+        { reward: 0.5, delay: 1 },
+      ],
+    ],
   ]);
   const { counts } = (await call("GET", `/v1/models/${model}`)).body;
   expect(counts).toMatchObject({ converted: 1, retracted: 0 });

@@ -65,41 +65,54 @@ function learnt(...lines: [ConversionLine, boolean?][]): unknown {
 }
 
 it.each([
-  ["a conversion", [[said()]], [{ slot: 0, reward: 1 }]],
-  ["the last instant of the window", [[said({ at: SHOWN + 1000 })]], [{ slot: 0, reward: 1 }]],
+  ["a conversion", [[said()]], [{ slot: 0, reward: 1, delay: { after: 5 } }]],
+  ["the last instant of the window", [[said({ at: SHOWN + 1000 })]], [{ slot: 0, reward: 1, delay: { after: 1000 } }]],
+  ["no delay below zero", [[said({ at: SHOWN - 3 })]], [{ slot: 0, reward: 1, delay: { after: 0 } }]],
   [
     "the ends of the range",
     [[said({ reward: 0 })], [said({ event: "two", at: SHOWN + 6, reward: 2 })]],
     [
-      { slot: 0, reward: 0 },
-      { slot: 0, reward: 2, previous: 0 },
+      { slot: 0, reward: 0, delay: { after: 5 } },
+      { slot: 0, reward: 2, previous: 0, delay: { before: 5, after: 5 } },
     ],
   ],
   [
     "goals together, each by its weight",
     [[said()], [said({ goal: "review" })]],
     [
-      { slot: 0, reward: 1 },
-      { slot: 0, reward: 1 + 1228 / 4096, previous: 1 },
+      { slot: 0, reward: 1, delay: { after: 5 } },
+      { slot: 0, reward: 1 + 1228 / 4096, previous: 1, delay: { before: 5, after: 5 } },
     ],
   ],
   [
     "a retraction",
     [[said()], [said({ event: "two", at: SHOWN + 6, reward: null })]],
     [
-      { slot: 0, reward: 1 },
-      { slot: 0, reward: 0, previous: 1 },
+      { slot: 0, reward: 1, delay: { after: 5 } },
+      { slot: 0, reward: 0, previous: 1, delay: { before: 5 } },
     ],
   ],
   ["nothing of a retraction that comes first", [[said({ reward: null })]], []],
-  ["nothing of an earlier event", [[said()], [said({ event: "two", at: SHOWN + 4, reward: 2 })]], [{ slot: 0, reward: 1 }]],
+  [
+    "only the delay of an earlier event",
+    [[said()], [said({ event: "two", at: SHOWN + 4, reward: 2 })]],
+    [
+      { slot: 0, reward: 1, delay: { after: 5 } },
+      { slot: 0, reward: 1, previous: 1, delay: { before: 5, after: 4 } },
+    ],
+  ],
+  [
+    "nothing of an earlier retraction",
+    [[said()], [said({ event: "two", at: SHOWN + 4, reward: null })]],
+    [{ slot: 0, reward: 1, delay: { after: 5 } }],
+  ],
   ["nothing of what did not count", [[said({ status: "late", at: SHOWN + 2000 }), false]], []],
   [
     "the greater of two that conflict",
     [[said()], [said({ reward: 2, status: "conflict" })]],
     [
-      { slot: 0, reward: 1 },
-      { slot: 0, reward: 2, previous: 1 },
+      { slot: 0, reward: 1, delay: { after: 5 } },
+      { slot: 0, reward: 2, previous: 1, delay: { before: 5, after: 5 } },
     ],
   ],
 ] as [string, [ConversionLine, boolean?][], object[]][])("learns %s", (_, lines, observed) => {

@@ -1,5 +1,6 @@
 import type { ConversionEvent } from "./event.ts";
 import type { AppendedImpression } from "./impression.ts";
+import type { ResolvedReward } from "./reward.ts";
 
 /** Result of entering a delivered conversion. */
 export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
@@ -18,9 +19,9 @@ export interface StoredConversion extends ConversionEvent {
   readonly action: string | null;
 }
 
-/** A change of an impression's reward from `previous` (null before the first conversion) to `total`. */
+/** A change of what an impression has brought. `before`: null before the first conversion. */
 export interface RewardChange {
   readonly impression: AppendedImpression;
-  readonly previous: number | null;
-  readonly total: number;
+  readonly before: ResolvedReward | null;
+  readonly after: ResolvedReward;
 }

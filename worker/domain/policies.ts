@@ -3,6 +3,9 @@ import { policies as factories, Recommender } from "afterclick";
 /** The running policies of a model: the served one first, then its shadows. */
 export type Policies = readonly Recommender[];
 
+/** An impression in one policy. */
+export type Appended = ReturnType<Recommender["policy"]["append"]>;
+
 /** Restores the policies of a snapshot, or of a publication: then they only decide. `parts` has one per policy. */
 export function restorePolicies(parts: readonly Uint8Array[]): Promise<Policies> {
   return Promise.all(parts.map((bytes) => Recommender.restore(bytes, { policies: factories })));

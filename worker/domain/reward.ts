@@ -2,13 +2,14 @@ import { toDyadic } from "../../publication/featurizer.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { Outcome } from "./event.ts";
 import type { ModelConfig } from "./model.ts";
+import type { Appended, Policies } from "./policies.ts";
 
-/** Reward of an impression, resolved from all its conversions. */
+/** What an impression has brought, resolved from all its conversions. */
 export interface ResolvedReward {
   /** Sum over the goals; 0 if all conversions were retracted. */
   readonly reward: number;
-  /** Whether a conversion of some goal is not retracted. */
-  readonly converted: boolean;
+  /** Time from the impression to its first conversion that counts, in ms. Undefined if all conversions were retracted. */
+  readonly delay: number | undefined;
 }
 
 /** A reward as it counts: rounded towards zero to a multiple of 2^-12, so that sums are exact. */
@@ -20,21 +21,46 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
 }
 
 /**
- * For each goal the event with the greatest (time, event name, reward) counts. A retraction ranks below every reward.
+ * For each goal the event with the greatest (time, event name, reward) counts. A retraction ranks below every reward. The delay of a goal
+ * that counts is the time to its earliest event with a reward, so a correction of the reward does not change it.
  * Null before the first conversion: an early retraction waits for the conversion that it retracts.
  */
-export function resolved(outcomes: readonly Outcome[], goals: ModelConfig["goals"]): ResolvedReward | null {
+export function resolved(outcomes: readonly Outcome[], goals: ModelConfig["goals"], shownAt: number): ResolvedReward | null {
   if (outcomes.every(({ reward }) => reward === null)) return null;
-  const winners = new Map<string, Outcome>();
-  for (const outcome of outcomes) {
-    const winner = winners.get(outcome.goal);
-    if (!winner || outranks(outcome, winner)) winners.set(outcome.goal, outcome);
+  let [total, delay]: [number, number | undefined] = [0, undefined];
+  for (const [goal, events] of Map.groupBy(outcomes, ({ goal }) => goal)) {
+    const { reward } = events.reduce((winner, event) => (outranks(event, winner) ? event : winner));
+    if (reward === null) continue;
+    total += goals ? toDyadic(goals[goal].weight * reward) : reward;
+    const first = events.reduce(
+      (earliest, each) => (each.reward === null ? earliest : Math.min(earliest, each.at)),
+      Number.POSITIVE_INFINITY,
+    );
+    // The clock of a sender may be slow.
+    delay = Math.min(delay ?? Number.POSITIVE_INFINITY, Math.max(first - shownAt, 0));
   }
-  const rewards = Array.from(winners.values()).flatMap(({ goal, reward }) => {
-    if (reward === null) return [];
-    return goals ? toDyadic(goals[goal].weight * reward) : reward;
+  return { reward: total, delay };
+}
+
+/** Whether the policies have to observe a change from one outcome of an impression to another. */
+export function differs(before: ResolvedReward | null, after: ResolvedReward | null): after is ResolvedReward {
+  return after !== null && (after.reward !== before?.reward || after.delay !== before.delay);
+}
+
+/** Lets each policy observe a change. `impressions`: what the `append` of each policy returned, in the order of the policies. */
+export function observeAll(
+  policies: Policies,
+  impressions: readonly Appended[],
+  { before, after }: { readonly before: ResolvedReward | null; readonly after: ResolvedReward },
+): void {
+  const outcome = {
+    reward: after.reward,
+    delay: { before: before?.delay, after: after.delay },
+    ...(before && { previous: before.reward }),
+  };
+  policies.forEach(({ policy }, place) => {
+    policy.observe({ impression: impressions[place], ...outcome });
   });
-  return { reward: rewards.reduce((sum, reward) => sum + reward, 0), converted: rewards.length > 0 };
 }
 
 function outranks(a: Outcome, b: Outcome): boolean {

@@ -1,8 +1,9 @@
 import { bucketEnd } from "../domain/bucket.ts";
 import type { LedgerStatus, RewardChange } from "../domain/conversion.ts";
 import type { ConversionEvent, Outcome } from "../domain/event.ts";
+import { appendedOf } from "../domain/impression.ts";
 import type { ModelConfig } from "../domain/model.ts";
-import { counting, resolved } from "../domain/reward.ts";
+import { counting, differs, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { didYouMean } from "../protocol/nearest.ts";
 import type { Joining } from "./store/conversion-store.ts";
@@ -10,7 +11,7 @@ import type { LearnerStore } from "./store/learner-store.ts";
 
 export interface Entry {
   readonly status: LedgerStatus;
-  /** Absent if the reward stays the same. */
+  /** Absent if the policies have nothing to observe. */
   readonly change?: RewardChange;
   /** Set if the impression was erased: nothing of the event may be stored anywhere. */
   readonly erased?: true;
@@ -49,8 +50,10 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   else if (counts.some(({ goal, event: name }) => goal === event.goal && name === event.event)) status = "conflict";
   store.conversions.add(event, status);
   if (!live || status === "late") return { status };
-  const change = store.conversions.changeReward(impression, resolved([...counts, event], rules.goals));
-  return change ? { status, change } : { status };
+  const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
+  if (!differs(before, after)) return { status };
+  store.conversions.changeReward(impression, after);
+  return { status, change: { impression: appendedOf(impression), before, after } };
 }
 
 /** The result for an event that was erased, or whose impression was. */

@@ -8,7 +8,7 @@ import { counted } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
-import { roundedReward } from "../domain/reward.ts";
+import { observeAll, roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { Problem } from "../protocol/problem.ts";
@@ -87,7 +87,7 @@ export class LiveModel {
     // A rollback was faster.
     if (this.#policies) return this.#policies;
     // No await from here on: the replay includes all rows so far, and later rows find running policies.
-    for (const step of this.#store.log.replay(snapshot?.seq ?? 0)) {
+    for (const step of this.#store.log.replay(snapshot?.seq ?? 0, this.#config.goals)) {
       if ("appended" in step) append(policies, step.appended);
       else observe(policies, step.changed);
     }
@@ -317,11 +317,12 @@ function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & {
   return { slots: policies.map(({ policy }) => policy.append({ ...fitting(policy, features), round, now }).slot), round };
 }
 
-function observe(policies: Policies, { impression, previous, total }: RewardChange): void {
-  const { slots, ...shown } = impression;
-  policies.forEach(({ policy }, place) => {
-    policy.observe({ impression: { ...shown, slot: slots[place] }, reward: total, ...(previous !== null && { previous }) });
-  });
+function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
+  observeAll(
+    policies,
+    slots.map((slot) => ({ ...shown, slot })),
+    change,
+  );
 }
 
 /** A policy of dimension 0 takes no features. */

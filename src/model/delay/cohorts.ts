@@ -93,6 +93,23 @@ export class Cohorts {
     return cohort;
   }
 
+  /** Undoes `add` of one impression. Its cohort may have been handed back already. */
+  remove(time: number): void {
+    const cohort = this.find(time);
+    if (!cohort) return;
+    cohort.count--;
+    cohort.elapsed -= time / this.unit - cohort.start;
+    // A cohort of none has no mean age.
+    if (cohort.count === 0) this.#list = this.#list.filter((other) => other !== cohort);
+  }
+
+  /** Share of a cohort's impressions shown by `time`, as if they were spread evenly over its interval up to `now`. */
+  shareBefore({ start, length }: Cohort, time: number, now: number): number {
+    if (time >= now) return 1;
+    const end = Math.min(start + length, now / this.unit);
+    return Math.min(Math.max((time / this.unit - start) / (end - start), 0), 1);
+  }
+
   #passed(end: number): boolean {
     return (this.#newest - end) * this.unit > this.#span;
   }

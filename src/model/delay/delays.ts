@@ -69,6 +69,12 @@ export class Delays {
     return this.cohorts.add(time, count);
   }
 
+  /** Undoes `add` of one impression. */
+  remove(time: number): void {
+    this.#curve = undefined;
+    this.cohorts.remove(time);
+  }
+
   /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
   convert(time: number, delay: number, sign: 1 | -1 = 1): void {
     const histogram = this.cohorts.find(time)?.sums ?? this.#settled;

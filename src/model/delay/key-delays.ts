@@ -53,6 +53,13 @@ export class KeyDelays {
     this.#events = undefined;
   }
 
+  /** Undoes `add`. */
+  remove(time: number): void {
+    (this.#cohorts.find(time)?.sums ?? this.#settled)[0]--;
+    this.#cohorts.remove(time);
+    this.#events = undefined;
+  }
+
   /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
   convert(time: number, delay: number, sign: 1 | -1): void {
     const sums = this.#cohorts.find(time)?.sums ?? this.#settled;

@@ -60,15 +60,27 @@ export class OwnLaws {
   }
 
   /** Counts `count` impressions. **Cost:** O(bins) now and then. */
-  append(features: Float64Array, moment: Moment, count = 1): void {
+  append(features: Float64Array, moment: Moment, count = 1, clock = moment): void {
     const time = timeOf(this.#window, moment);
-    this.#now = Math.max(this.#now, time);
+    this.#now = Math.max(this.#now, timeOf(this.#window, clock));
     const key = this.#keyOf(features);
     if (key >= 0) {
       const law = this.#laws[key] ?? this.#start(key);
       law.advance(this.#now);
       law.add(time, count);
     }
+    this.#changed();
+  }
+
+  /** Undoes `append`. */
+  remove({ features, ...moment }: AppendedImpression): void {
+    this.#laws[this.#keyOf(features)]?.remove(timeOf(this.#window, moment));
+    this.#changed();
+  }
+
+  /** Moves the clock on to a moment. */
+  advance(moment: Moment): void {
+    this.#now = Math.max(this.#now, timeOf(this.#window, moment));
     this.#changed();
   }
 

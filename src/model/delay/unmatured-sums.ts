@@ -25,26 +25,50 @@ export class UnmaturedSums {
   readonly #cohorts: Cohorts;
   readonly #size: number;
   readonly #window: Window;
-  /** Time of the latest impression. Maturity is measured at this time. */
+  readonly #knownDelay: number | undefined;
+  /** Time of the clock: the latest impression. Maturity is measured at this time. */
   #now = 0;
 
-  /** `size`: length of the sums. `lasting`: whether cohorts stay when their window has passed. */
-  constructor(window: Window, size: number, lasting = false) {
+  /**
+   * `size`: length of the sums. `lasting`: whether cohorts stay when their window has passed. `knownDelay`: the age at which rewards are
+   * revealed, in the unit of the window; undefined if it is learnt.
+   */
+  constructor(
+    window: Window,
+    size: number,
+    { lasting = false, knownDelay }: { readonly lasting?: boolean; readonly knownDelay?: number } = {},
+  ) {
     const { resolution, cohort, span } = scales(window);
     this.#delays = new Delays({ resolution, cohort, span });
     this.#cohorts = new Cohorts(COARSE * cohort, lasting ? Number.MAX_VALUE : span, size, SAME);
     this.#size = size;
     this.#window = window;
+    this.#knownDelay = knownDelay;
   }
 
-  /** Counts `count` impressions. Returns the sums of its cohort, for the caller to add to. Undefined if it is too old for a cohort. */
-  add(moment: Moment, count = 1): Float64Array | undefined {
+  /**
+   * Counts `count` impressions, and moves the clock on to `clock`. Returns the sums of its cohort, for the caller to add to. Undefined if it is
+   * too old for a cohort.
+   */
+  add(moment: Moment, count = 1, clock = moment): Float64Array | undefined {
+    this.advance(clock);
     const time = timeOf(this.#window, moment);
-    this.#now = Math.max(this.#now, time);
-    this.#delays.advance(this.#now);
     this.#delays.add(time, count);
-    this.#cohorts.advance(this.#now);
     return this.#cohorts.add(time, count)?.sums;
+  }
+
+  /** Undoes `add`. The caller has subtracted from the sums. */
+  remove(moment: Moment): void {
+    const time = timeOf(this.#window, moment);
+    this.#delays.remove(time);
+    this.#cohorts.remove(time);
+  }
+
+  /** Moves the clock on to a moment. */
+  advance(moment: Moment): void {
+    this.#now = Math.max(this.#now, timeOf(this.#window, moment));
+    this.#delays.advance(this.#now);
+    this.#cohorts.advance(this.#now);
   }
 
   /** The distribution of delays, with ages at the time of the latest impression. */
@@ -96,7 +120,10 @@ export class UnmaturedSums {
     for (const fine of this.#delays.cohorts.list) {
       const cohort = this.#cohorts.at(Math.floor(fine.start / COARSE));
       if (!cohort) continue;
-      const missing = 1 - this.#delays.matured(fine, curve, this.#now);
+      const missing =
+        this.#knownDelay === undefined
+          ? 1 - this.#delays.matured(fine, curve, this.#now)
+          : 1 - this.#delays.cohorts.shareBefore(fine, this.#now - this.#knownDelay, this.#now);
       shares.set(cohort, (shares.get(cohort) as number) + (missing * fine.count) / cohort.count);
     }
     return shares;
@@ -117,6 +144,7 @@ export class UnmaturedSums {
    * conversions, so they add up.
    */
   maturityError(count: number): number {
+    if (this.#knownDelay !== undefined) return 0;
     const curve = this.#delays.curve(this.#now);
     let [error, missing] = [0, 0];
     for (const cohort of this.#delays.cohorts.list) {

@@ -20,6 +20,11 @@ export function timeOf(window: Window, moment: Moment): number {
   return typeof window === "object" && "ms" in window ? (moment.now ?? 0) : moment.round;
 }
 
+/** Length of a window in its unit. */
+export function spanOf(window: Window): number {
+  return window === "none" ? Number.MAX_VALUE : "ms" in window ? window.ms : window.rounds;
+}
+
 /** A microsecond. Ages are counted in parts of the window, and would be infinite in parts of a far shorter one. */
 const LEAST_MS = 0.001;
 

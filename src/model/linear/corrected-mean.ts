@@ -49,14 +49,18 @@ export class CorrectedMean {
       return;
     }
     this.#solved.append(weighted);
-    if (offsets.length === 0) return;
-    this.#solved.reward({ features: offsets }, 1, 0);
-    this.#solved.reward({ features }, 0, this.#level);
+    if (offsets.length > 0) this.#solved.reward({ features: offsets }, 1, 0);
+    if (this.#level !== 0) this.#solved.reward({ features }, 0, this.#level);
   }
 
   /** Call it when the posterior has replaced a reward. */
   reward(point: AppendedPoint, reward: number, previous: number): void {
     this.#solved.reward(point, reward, previous);
+    this.#derived = undefined;
+  }
+
+  /** Call it when the sums have changed in another way. */
+  changed(): void {
     this.#derived = undefined;
   }
 

@@ -56,6 +56,15 @@ export function changedAt(weights: readonly number[]): number | undefined {
 /** Sums of a lasting cohort beside its moment: of rewards, of their squares, of their sizes, and the impressions forgotten. */
 const SCALARS = 4;
 
+interface DelayCorrectionOptions {
+  /** Offsets that each impression has: d, or none. */
+  readonly offsets: number;
+  /** Whether cohorts last, and have weights. */
+  readonly lasting: boolean;
+  /** Age at which rewards are revealed. Undefined: it is learnt. */
+  readonly knownDelay?: number;
+}
+
 /**
  * Corrects the sums of a ridge regression for conversions that have not come yet.
  *
@@ -78,13 +87,12 @@ export class DelayCorrection {
   rewards = 0;
   squares = 0;
 
-  /** `offsets`: how many each impression has. `lasting`: whether cohorts last, and have weights. */
-  constructor(window: Window, dimension: number, offsets: number, lasting: boolean) {
+  constructor(window: Window, dimension: number, { offsets, lasting, knownDelay }: DelayCorrectionOptions) {
     this.#dimension = dimension;
     this.#lasting = lasting;
     this.#totals = new Float64Array(1 + dimension + offsets);
     const size = triangle(dimension) + this.#totals.length + (lasting ? dimension + SCALARS : 0);
-    this.#unmatured = new UnmaturedSums(window, size, lasting);
+    this.#unmatured = new UnmaturedSums(window, size, { lasting, knownDelay });
   }
 
   /** Where the moment of a lasting cohort begins, after the sums that mature. */
@@ -113,19 +121,33 @@ export class DelayCorrection {
   }
 
   /** Counts an impression of this weight. */
-  add({ count, features, weighted, offsets }: Terms, moment: Moment, weight: number): void {
+  add(terms: Terms, moment: Moment, weight: number, clock = moment): void {
+    this.#count(terms, this.#unmatured.add(moment, terms.count, clock), weight, 1);
+  }
+
+  /** Undoes `add`. */
+  remove(terms: Terms, moment: Moment, weight: number): void {
+    this.#count(terms, this.#unmatured.find(moment)?.sums, weight, -1);
+    this.#unmatured.remove(moment);
+  }
+
+  #count({ count, features, weighted, offsets }: Terms, sums: Float64Array | undefined, weight: number, sign: 1 | -1): void {
     const own = new Float64Array(this.#totals.length);
-    own[0] = count;
-    own.set(features, 1);
-    own.set(offsets, 1 + features.length);
-    const sums = this.#unmatured.add(moment, count);
-    if (sums) addSquare(sums, weighted);
-    if (sums && this.#lasting) sums[this.#scalars + 3] += count * (1 - weight);
+    own[0] = sign * count;
+    for (let i = 0; i < features.length; i++) own[1 + i] = sign * features[i];
+    for (let i = 0; i < offsets.length; i++) own[1 + features.length + i] = sign * offsets[i];
+    if (sums) addSquare(sums, weighted, sign);
+    if (sums && this.#lasting) sums[this.#scalars + 3] += sign * count * (1 - weight);
     const start = triangle(this.#dimension);
     for (let i = 0; i < own.length; i++) {
       this.#totals[i] += weight * own[i];
       if (sums) sums[start + i] += own[i];
     }
+  }
+
+  /** Moves the clock on to a moment without an impression. */
+  advance(moment: Moment): void {
+    this.#unmatured.advance(moment);
   }
 
   /** Replaces the reward `previous` of an impression that weighs `weight`. */

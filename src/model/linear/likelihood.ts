@@ -18,6 +18,8 @@ export interface Likelihood {
   terms(features: Float64Array, impressions: number, estimate: () => LatentMean): Terms;
   /** The reward as it counts. Absent: as it is. */
   counted?(reward: number): number;
+  /** The sums from which the ridge is chosen. Absent: as they are. */
+  centred?(sums: MaturedSums): MaturedSums;
   /** The latent value of an impression without features. Absent: 0. */
   level?(sums: MaturedSums): number;
   /** The right-hand side of the regression: d. */
@@ -28,6 +30,8 @@ export interface Likelihood {
   moments(latent: Moments): Moments;
   /** The expected reward at the latent mean, and how much higher it is one deviation up. May overwrite the means of `latent`. */
   upper(latent: Moments): { readonly mean: Float64Array; readonly width: Float64Array };
+  /** Turns latent values into expected rewards, in place. Absent: they are the same. */
+  toRewards?(latent: Float64Array): Float64Array;
   /** The interval of the expected reward. */
   interval(latent: LatentEvidence, sums: MaturedSums): Interval;
   /** Absent for a likelihood without state. */
@@ -164,25 +168,24 @@ export class BernoulliLikelihood implements Likelihood {
   }
 
   moments({ mean, deviation }: Moments): Moments {
-    this.#toRates(mean);
+    this.toRewards(mean);
     return { mean, deviation: deviation.map((each, i) => each * (mean[i] * (1 - mean[i]))) };
   }
 
   upper({ mean, deviation }: Moments) {
-    const highest = this.#toRates(mean.map((each, i) => each + deviation[i]));
-    this.#toRates(mean);
+    const highest = this.toRewards(mean.map((each, i) => each + deviation[i]));
+    this.toRewards(mean);
     return { mean, width: highest.map((each, i) => each - mean[i]) };
   }
 
   /** A share of the rewards that is missing shifts the log-odds of small rates by as much. */
   interval({ mean, deviation, maturityError }: LatentEvidence): Interval {
     const half = QUANTILE * Math.sqrt(deviation * deviation + maturityError * maturityError);
-    const [low, at, high] = this.#toRates(Float64Array.of(mean - half, mean, mean + half));
+    const [low, at, high] = this.toRewards(Float64Array.of(mean - half, mean, mean + half));
     return { mean: at, low, high };
   }
 
-  /** In place. */
-  #toRates(logOdds: Float64Array): Float64Array {
+  toRewards(logOdds: Float64Array): Float64Array {
     for (let i = 0; i < logOdds.length; i++) logOdds[i] = logistic(this.#core, logOdds[i]);
     return logOdds;
   }

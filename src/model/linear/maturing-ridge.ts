@@ -4,6 +4,8 @@ import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { SampleRequest, Scores } from "../ranking.ts";
+import { amountLikelihood } from "./amount-likelihood.ts";
+import { CappedSums } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
 import { changedAt, DelayCorrection, type MaturedSums, type Terms } from "./delay-correction.ts";
 import { Halving } from "./halving.ts";
@@ -13,16 +15,20 @@ import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import { type RateChange, RateChanges } from "./rate-changes.ts";
 import { Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
-import { triangle } from "./vector.ts";
+import { addSquare, triangle } from "./vector.ts";
 
 /** Up to this many features are explored at full width. */
 const FEW = 16;
 /** With up to this many features the mean is solved after every change, with twice as many after every second impression. */
 const SOLVED_AT_ONCE = 128;
 
-interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "exploration"> {
+export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "exploration"> {
   /** Range of the reward of one conversion. */
   readonly reward: { readonly min: number; readonly max: number };
+  /** Age at which rewards are revealed, in the unit of the window. Undefined: the distribution of delays is learnt. */
+  readonly knownDelay?: number;
+  /** Set if rewards are amounts of money. `max`: the greatest amount that counts wholly. */
+  readonly amounts?: { readonly max?: number };
 }
 
 /**
@@ -48,23 +54,28 @@ export class MaturingRidge {
   readonly #changes: RateChanges | undefined;
   readonly #mean: CorrectedMean;
   readonly #core: Core;
-  /** Absent if the latent value is no reward: its corrections multiply. */
+  /** Absent if the latent value is no reward, because its corrections multiply, or if the delay is known. */
   readonly #laws: OwnLaws | undefined;
+  /** Absent unless rewards are amounts. */
+  readonly #amounts: CappedSums | undefined;
   #impressions = 0;
   /** `#growth` from a publication, which has no sums. */
   #publishedGrowth: number | undefined;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
-    const { dimension: d, ridge, shrinkage, rewardVariance, forgetting, rewards, delayComponents } = options;
+    const { dimension: d, ridge, shrinkage, forgetting, rewards, delayComponents, knownDelay } = options;
     this.#core = core;
     this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
-    this.#likelihood = rewards === "bernoulli" ? new BernoulliLikelihood(core, d) : gaussianLikelihood(rewardVariance, options.reward);
+    this.#likelihood = likelihoodOf(core, options);
+    this.#amounts = options.amounts && new CappedSums(d, options.amounts.max);
     this.#posterior = new Ridge(core, { dimension: d, ridge });
     const byChanges = forgetting === "changes";
-    this.#correction = new DelayCorrection(window, d, this.#likelihood.offsets, byChanges);
+    this.#correction = new DelayCorrection(window, d, { offsets: this.#likelihood.offsets, lasting: byChanges, knownDelay });
     this.#halving = new Halving(byChanges ? null : forgetting);
     this.#laws =
-      rewards === "linear" ? new OwnLaws(window, { dimension: d, from: delayComponents }, () => this.#correction.curve()) : undefined;
+      rewards === "linear" && knownDelay === undefined
+        ? new OwnLaws(window, { dimension: d, from: delayComponents }, () => this.#correction.curve())
+        : undefined;
     this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
     this.#changes = byChanges ? new RateChanges(core, d, this.#ridge, this.#likelihood) : undefined;
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
@@ -79,8 +90,11 @@ export class MaturingRidge {
     });
   }
 
-  /** Returns the number of halvings before this impression. `examination`: the weight of its place. */
-  append(features: Float64Array, moment: Moment, examination: number): number {
+  /**
+   * Returns the number of halvings before this impression. `examination`: the weight of its place. `clock`: the moment up to which the
+   * clock moves, if it is not that of the impression.
+   */
+  append(features: Float64Array, moment: Moment, examination: number, clock = moment): number {
     this.#changes?.prepare();
     const weight = this.#correction.weightAt(moment);
     const terms = weighed(
@@ -89,16 +103,49 @@ export class MaturingRidge {
     );
     const own = weighed(terms, weight);
     this.#posterior.append(own.weighted);
-    this.#correction.add(terms, moment, weight);
-    this.#laws?.append(features, moment, examination);
+    this.#correction.add(terms, moment, weight, clock);
+    this.#laws?.append(features, moment, examination, clock);
     this.#impressions++;
     const replaced = this.#forget();
-    this.#ridge.choose(this.#impressions, () => this.#matured());
+    this.#ridge.choose(this.#impressions, () => {
+      const sums = this.#matured();
+      return this.#likelihood.centred?.(sums) ?? sums;
+    });
     const slot = this.#halving.times;
     const halved = this.#impressions >= this.#halving.next;
     if (halved) this.#halve();
     this.#mean.appended(own, this.#impressions, halved || replaced);
     return slot;
+  }
+
+  /**
+   * Forgets an impression, with its reward and the delay of its conversion. Undone in part only with "bernoulli" rewards: the expansion
+   * of an impression is known when it is shown alone, so the impression stays, without its reward. **Cost:** O(d^3).
+   */
+  remove(impression: AppendedImpression, reward: number | undefined, delay: number | undefined): void {
+    if (reward !== undefined) this.observe(impression, 0, reward, { before: delay });
+    if (this.#likelihood.offsets > 0) return;
+    const { features } = impression;
+    const weight = this.#correction.weightAt(impression);
+    const sums = this.#posterior.statistics();
+    const end = triangle(this.#posterior.dimension);
+    addSquare(sums, features, -weight);
+    this.#posterior.replace(sums.subarray(0, end), sums.subarray(end));
+    this.#correction.remove(
+      this.#likelihood.terms(features, this.#impressions, () => this.#mean),
+      impression,
+      weight,
+    );
+    this.#laws?.remove(impression);
+    this.#impressions--;
+    this.#mean.changed();
+  }
+
+  /** Moves the clock on to an impression that this regression does not count. */
+  advance(moment: Moment): void {
+    this.#correction.advance(moment);
+    this.#laws?.advance(moment);
+    this.#mean.changed();
   }
 
   /** Looks for a change of rates, if that is due. Returns whether the sums were replaced. */
@@ -132,6 +179,7 @@ export class MaturingRidge {
     const counted = (each: number): number => this.#likelihood.counted?.(each) ?? each;
     const own = counted(reward);
     const earlier = previous === undefined ? undefined : counted(previous);
+    this.#amounts?.replace(impression.features, earlier, own);
     const weight = this.#halving.weight(impression.slot) * this.#correction.weightAt(impression);
     const [now, before] = [weight * own, weight * (earlier ?? 0)];
     this.#posterior.reward(impression, now, before);
@@ -141,7 +189,8 @@ export class MaturingRidge {
   }
 
   #matured(): MaturedSums {
-    const sums = this.#correction.corrected(this.#posterior.statistics());
+    const all = this.#correction.corrected(this.#posterior.statistics());
+    const sums = this.#amounts ? { ...all, ...this.#amounts.capped() } : all;
     const moment = this.#likelihood.moment(sums);
     return { ...sums, moment: this.#laws?.corrected({ gram: sums.gram, moment }) ?? moment };
   }
@@ -185,6 +234,18 @@ export class MaturingRidge {
     return { score: this.#mean.correct(this.#posterior.sampleScores(points, normal, scale), points) };
   }
 
+  /** Draws of the expected rewards, as `sampleScores` takes one of them: max(draws, 1) x k, row-major. */
+  samples(request: SampleRequest, exploration: number): Float64Array {
+    const { points, draws, normals } = request;
+    const scale = this.#widening(exploration) * this.#mean.spread;
+    const { level, coefficients } = this.#mean;
+    const scores =
+      draws > 0
+        ? this.#posterior.allDraws(request, scale, coefficients).map((each) => level + each)
+        : this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scale), points);
+    return this.#likelihood.toRewards?.(scores) ?? scores;
+  }
+
   /** Expected rewards at `points`, and how much higher they are by as many deviations as `exploration` stands for. */
   upper(points: Float64Array, exploration: number): { readonly mean: Float64Array; readonly width: Float64Array } {
     return this.#likelihood.upper(this.#latent(points, this.#widening(exploration)));
@@ -225,6 +286,7 @@ export class MaturingRidge {
     writer.numbers([rewards, squares, this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
     this.#correction.save(writer);
     this.#laws?.save(writer);
+    this.#amounts?.save(writer);
     if (this.#changes) writer.numbers([this.#changes.due]);
     this.#likelihood.save?.(writer);
     this.#mean.save(writer);
@@ -238,6 +300,7 @@ export class MaturingRidge {
     for (const count of [this.#impressions, halving.times]) counted("count", count);
     correction.load(reader);
     this.#laws?.load(reader);
+    this.#amounts?.load(reader);
     if (this.#changes) [this.#changes.due] = reader.numbers(1);
     this.#likelihood.load?.(reader);
     this.#mean.load(reader);
@@ -257,6 +320,11 @@ export class MaturingRidge {
     if (!(this.#publishedGrowth > 0)) throw malformed();
     this.#posterior.loadPublished(reader);
   }
+}
+
+function likelihoodOf(core: Core, { dimension, rewards, rewardVariance, reward, amounts }: MaturingRidgeOptions): Likelihood {
+  if (amounts) return amountLikelihood;
+  return rewards === "bernoulli" ? new BernoulliLikelihood(core, dimension) : gaussianLikelihood(rewardVariance, reward);
 }
 
 /** Terms of an impression that counts in part. */

@@ -76,16 +76,27 @@ export class Ridge implements Posterior {
    * **Cost:** O(draws) for each nonzero feature, and O(draws d^2) once per V.
    */
   drawScores(request: SampleRequest, scale: number, centre?: Float64Array): Scores {
-    const { points, count, draws, normals } = request;
+    const { count, draws } = request;
+    this.#draw(request, scale, centre);
+    return {
+      score: this.#core.ridgeDrawn(this.#handle, count, taken(request), 1),
+      probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
+    };
+  }
+
+  /** The scores of all draws of `drawScores`: draws x k, row-major. */
+  allDraws(request: SampleRequest, scale: number, centre?: Float64Array): Float64Array {
+    this.#draw(request, scale, centre);
+    return this.#core.ridgeDrawn(this.#handle, request.count, 0, request.draws);
+  }
+
+  #draw({ points, draws, normals }: SampleRequest, scale: number, centre?: Float64Array): void {
     const pairs = Math.ceil(draws / 2);
     if (this.#pairs < pairs) {
       this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
       this.#pairs = pairs;
     }
-    return {
-      score: this.#core.ridgeDrawScores(this.#handle, points, scale, draws, taken(request), centre),
-      probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
-    };
+    this.#core.ridgeDrawScores(this.#handle, points, scale, draws, centre);
   }
 
   /** Number of features that impressions have had: each counts by its share of V that is not the ridge. **Cost:** O(d). */

@@ -10,10 +10,10 @@ export function triangle(d: number): number {
   return (d * (d + 1)) / 2;
 }
 
-/** Adds x x^T to a packed lower triangle. */
-export function addSquare(packed: Float64Array, x: Float64Array): void {
+/** Adds weight x x^T to a packed lower triangle. */
+export function addSquare(packed: Float64Array, x: Float64Array, weight = 1): void {
   for (let i = 0, at = 0; i < x.length; i++) {
-    const own = x[i];
+    const own = weight * x[i];
     if (own === 0) {
       at += i + 1;
       continue;

@@ -20,6 +20,8 @@ interface Shown {
 interface Learnt {
   readonly feature: number;
   readonly reward: number;
+  /** Time to the first conversion that counts. */
+  readonly delay: number | undefined;
 }
 
 interface State {
@@ -67,8 +69,8 @@ export class LedgerModel {
     return this.#state.events.filter(({ event }) => event.impression === impression);
   }
 
-  /** Rewards of the goals that count, and whether the impression ever had a reward. */
-  #rewards(impression: string): { readonly rewards: number[]; readonly rewarded: boolean } {
+  /** Rewards of the goals that count, times of their events with a reward, and whether the impression ever had a reward. */
+  #rewards(impression: string): { readonly rewards: number[]; readonly times: number[]; readonly rewarded: boolean } {
     const counting = this.#of(impression).filter(({ status }) => status === "applied" || status === "conflict");
     const events = counting.map(({ event }) => event);
     const key = ({ at, event, reward }: Event) => [at, event, reward ?? Number.NEGATIVE_INFINITY] as const;
@@ -78,7 +80,9 @@ export class LedgerModel {
     };
     const winners = events.filter((event) => !events.some((other) => other.goal === event.goal && outranks(other, event)));
     const rewards = winners.flatMap(({ goal, reward }) => (reward === null ? [] : dyadic(this.#rules.weights[goal] * reward)));
-    return { rewards, rewarded: events.some(({ reward }) => reward !== null) };
+    const counted = winners.flatMap(({ goal, reward }) => (reward === null ? [] : goal));
+    const times = events.flatMap(({ goal, reward, at }) => (reward !== null && counted.includes(goal) ? at : []));
+    return { rewards, times, rewarded: events.some(({ reward }) => reward !== null) };
   }
 
   /** Events of an impression with their statuses, in order of arrival. */
@@ -147,7 +151,9 @@ export class LedgerModel {
   }
 
   #learn(impression: string, reward: number): void {
-    this.#state.learnt.set(impression, { feature: this.#rules.feature(impression), reward });
+    const delays = this.#rewards(impression).times.map((at) => Math.max(at - this.#rules.shownAt(impression), 0));
+    const delay = delays.length > 0 ? Math.min(...delays) : undefined;
+    this.#state.learnt.set(impression, { feature: this.#rules.feature(impression), reward, delay });
   }
 
   show(impression: string, state: "live" | "deferred"): "registered" | "duplicate" {

@@ -1,8 +1,7 @@
-import { otfLinTs, Recommender } from "afterclick";
+import { delayLinTs, type Policy, Recommender } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { configureModel, type ModelConfig } from "../../../worker/domain/model.ts";
-import type { Policies } from "../../../worker/domain/policies.ts";
 import { uuidAt } from "../../../worker/domain/token.ts";
 import { isMissing } from "../../../worker/learner/ledger.ts";
 import { LiveModel } from "../../../worker/learner/live-model.ts";
@@ -28,9 +27,9 @@ const placeOf = (id: string) => ids.indexOf(id);
 
 const faultless: Faults = { strikes: () => undefined, call: () => undefined, kv: () => undefined, below: () => 0, pause: async () => {} };
 
-const options = { dimension: 2 };
+const options = { dimension: 2, shrinkage: "fixed" } as const;
 const body = {
-  policy: "otf-lin-ts",
+  policy: "delay-lin-ts",
   options,
   window: { ms: WINDOW_MS },
   reward: { min: -1, max: 1 },
@@ -128,21 +127,26 @@ class World {
     }
     const rows = ids.flatMap((id) => store.conversions.of(id).filter(({ goal }) => goal !== ""));
     expect(rows.map(({ seq: _, key: __, action: ___, ...row }) => row)).toEqual(ids.flatMap((id) => model.rows(id)));
-    expect(digestOf(await this.replica.start())).toBe(await this.#expectedDigest());
+    const [{ policy }] = await this.replica.start();
+    expect(learntOf(policy)).toEqual(learntOf(await this.#expected()));
   }
 
-  /** Digest of a policy that has learnt each impression once, with its present reward. */
-  async #expectedDigest(): Promise<string> {
-    const { policy } = await Recommender.create({ policy: otfLinTs(options), window: { ms: WINDOW_MS }, reward: { min: -1, max: 1 } });
-    for (const { feature, reward } of this.model.learnt.values()) {
-      const impression = policy.append({ features: features(feature), round: policy.impressions + 1, now: shownAt(feature) });
-      if (reward !== 0) policy.observe({ impression, reward });
+  /** A policy that has learnt each impression once, with its present reward and delay. */
+  async #expected(): Promise<Policy> {
+    const { policy } = await Recommender.create({ policy: delayLinTs(options), window: { ms: WINDOW_MS }, reward: { min: -1, max: 1 } });
+    for (const [id, { feature, reward, delay }] of this.model.learnt) {
+      const impression = policy.append({ features: features(feature), round: policy.impressions + 1, now: shownAt(placeOf(id)) });
+      if (reward !== 0 || delay !== undefined) policy.observe({ impression, reward, delay: { after: delay } });
     }
-    return policy.digest();
+    return policy;
   }
 }
 
-const digestOf = ([recommender]: Policies): string => recommender.digest();
+/** Digest of the sums, and predictions. These depend on the delays too. */
+function learntOf(policy: Policy): object {
+  policy.refactor();
+  return { digest: policy.digest(), intervals: policy.interval([features(0), features(3)]) };
+}
 
 const place = fc.nat({ max: SHOWN.length - 1 });
 const bucket = fc.integer({ min: 0, max: 3 });

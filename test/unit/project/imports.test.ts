@@ -11,6 +11,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "src/model": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/model/delay"],
   "src/model/delay": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "type src/model"],
   "src/model/linear": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/model", "src/model/delay"],
+  "src/model/goals": ["src/snapshot.ts", "type src/core", "src/model", "src/model/delay", "src/model/linear"],
   "src/model/gaussian-process": [
     ...["assembly/abi.ts", "src/argument.ts", "src/errors.ts", "src/snapshot.ts", "src/core"],
     ...["src/model", "src/model/delay", "src/model/linear"],
@@ -27,8 +28,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // A policy is given a core. It names only the core's type.
   "src/policy": [
     ...["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core"],
-    ...["src/model", "src/model/delay", "src/model/linear", "src/model/gaussian-process", "src/model/pending", "src/model/batch"],
-    "src/model/lipschitz",
+    ...["src/model", "src/model/delay", "src/model/linear", "src/model/goals", "src/model/gaussian-process", "src/model/pending"],
+    ...["src/model/batch", "src/model/lipschitz"],
   ],
   "src/evaluation": ["#core-module", "src", "src/core", "src/model/linear", "type src/policy"],
   "src/encoding": ["src/argument.ts"],
@@ -39,6 +40,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "src/encoding",
     "src/model",
     "src/model/delay",
+    "type src/model/goals",
     "src/model/gaussian-process",
     "type src/model/lipschitz",
     "src/policy",
@@ -77,8 +79,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "pages/playground/client": ["pages/ui", "pages/playground"],
   pages: ["pages/ui", "pages/shop", "pages/dashboard"],
   simulation: ["afterclick"],
-  experiments: ["afterclick", "simulation", "experiments/shop", "scripts/command.ts", "scripts/progress.ts"],
+  experiments: ["afterclick", "simulation", "experiments/shop", "experiments/signals", "scripts/command.ts", "scripts/progress.ts"],
   // The worker itself makes the default model that is tried in shops.
+  "experiments/signals": ["afterclick", "simulation", "experiments"],
   "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
   bench: [
     ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],

@@ -1,8 +1,8 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
-import type { ConversionStatus, RewardChange, StoredConversion } from "../../domain/conversion.ts";
+import type { ConversionStatus, StoredConversion } from "../../domain/conversion.ts";
 import { type ByKey, type ConversionEvent, type Outcome, waitingFor } from "../../domain/event.ts";
-import { appendedOf, type StoredImpression } from "../../domain/impression.ts";
+import type { StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
@@ -89,23 +89,19 @@ export class ConversionStore {
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...orphan, impression: id }));
   }
 
-  /** Stores the reward that follows from the last row. Returns its change; undefined if the policies have observed it already. */
-  changeReward(impression: StoredImpression, resolved: ResolvedReward | null): RewardChange | undefined {
-    const { id, reward: previous } = impression;
-    if (resolved === null || (resolved.reward === previous && resolved.converted === impression.converted)) return undefined;
-    const { reward: total, converted } = resolved;
-    this.#impressions.setReward(id, resolved);
-    this.#database.query("UPDATE conversions SET previous = ?, total = ? WHERE seq = ?", previous, total, this.#database.seq);
-    this.#database.count("converted", Number(converted) - Number(impression.converted));
-    this.#database.count("retracted", Number(!converted) - Number(previous !== null && !impression.converted));
-    return total === previous ? undefined : { impression: appendedOf(impression), previous, total };
+  /** Stores what an impression has brought, after a change that the policies observe. */
+  changeReward({ id, reward, converted }: StoredImpression, after: ResolvedReward): void {
+    this.#impressions.setReward(id, after);
+    const counts = after.delay !== undefined;
+    this.#database.count("converted", Number(counts) - Number(converted));
+    this.#database.count("retracted", Number(!counts) - Number(reward !== null && !converted));
   }
 
   /** Voids the counted conversions after a row. Returns their impressions. */
   undoAfter(seq: number): string[] {
     const undone = "seq > ? AND status IN ('applied', 'conflict')";
     const touched = this.#database.query<{ impression: string }>(`SELECT DISTINCT impression FROM conversions WHERE ${undone}`, seq);
-    this.#database.query(`UPDATE conversions SET status = 'void', previous = NULL, total = NULL WHERE ${undone}`, seq);
+    this.#database.query(`UPDATE conversions SET status = 'void' WHERE ${undone}`, seq);
     return touched.map(({ impression }) => impression);
   }
 
@@ -128,7 +124,7 @@ export class ConversionStore {
   erase(impression: string): void {
     this.#bury(this.of(impression));
     this.#database.query(
-      `UPDATE conversions SET goal = '', event = seq, reward = NULL, status = 'void', previous = NULL, total = NULL, key = NULL, action = NULL
+      `UPDATE conversions SET goal = '', event = seq, reward = NULL, status = 'void', key = NULL, action = NULL
        WHERE impression = ?`,
       impression,
     );

@@ -129,8 +129,8 @@ export class ImpressionStore {
   }
 
   setReward(id: string, resolved: ResolvedReward | null): void {
-    const { reward, converted } = resolved ?? { reward: null, converted: false };
-    this.#database.query("UPDATE impressions SET reward = ?, converted = ? WHERE id = ?", reward, Number(converted), id);
+    const converted = resolved?.delay !== undefined;
+    this.#database.query("UPDATE impressions SET reward = ?, converted = ? WHERE id = ?", resolved?.reward ?? null, Number(converted), id);
   }
 
   keysOf(id: string): string[] {

@@ -304,7 +304,8 @@ export class LearnerStore {
   rollBack({ seq: version, parts }: StoredSnapshot): void {
     const touched = this.conversions.undoAfter(version);
     this.database.query("UPDATE impressions SET state = 'void' WHERE seq > ? AND state = 'live'", version);
-    for (const id of touched) this.impressions.setReward(id, resolved(counting(this.conversions.of(id)), this.config.goals));
+    const { goals } = this.config;
+    for (const id of touched) this.impressions.setReward(id, resolved(counting(this.conversions.of(id)), goals, shownAtOf(id)));
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };
     for (const [name, value] of Object.entries(this.#learntCounts())) this.database.count(name as CounterName, (counts[name] ?? 0) - value);

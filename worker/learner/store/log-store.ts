@@ -1,5 +1,9 @@
 import type { RewardChange, StoredConversion } from "../../domain/conversion.ts";
+import type { Outcome } from "../../domain/event.ts";
 import { type AppendedImpression, appendedOf, type StoredImpression } from "../../domain/impression.ts";
+import type { ModelConfig } from "../../domain/model.ts";
+import { differs, type ResolvedReward, resolved } from "../../domain/reward.ts";
+import { shownAtOf } from "../../domain/token.ts";
 import type { LogRow } from "../../rpc/log-row.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
@@ -58,20 +62,34 @@ export class LogStore {
     return { type, seq, ...mark };
   }
 
-  /** The steps that bring policies from the state after a row to the newest state. */
-  *replay(seq: number): Generator<ReplayStep> {
-    type Row = { id: string; features: ArrayBuffer; slots: string; round: number; previous: number | null; total: number | null };
+  /**
+   * The steps that bring policies from the state after a row to the newest state. Changes of rewards follow from the conversions
+   * themselves, also from those before that row. So the policies observe what they observed when the conversions arrived.
+   */
+  *replay(seq: number, goals: ModelConfig["goals"]): Generator<ReplayStep> {
+    type Row = { seq: number; id: string; blob: ArrayBuffer; slots: string; round: number; goal: string | null } & Omit<Outcome, "goal">;
     const rows = this.#database.sql.exec<Row & Record<string, SqlStorageValue>>(
-      `SELECT seq, id, features, slots, round, NULL AS previous, NULL AS total FROM impressions WHERE seq > ?1 AND state = 'live'
+      `SELECT seq, id, features AS blob, slots, round, NULL AS goal, NULL AS event, NULL AS reward, NULL AS at
+       FROM impressions WHERE seq > ?1 AND state = 'live'
        UNION ALL
-       SELECT c.seq, i.id, i.features, i.slots, i.round, c.previous, c.total FROM conversions c JOIN impressions i ON i.id = c.impression
-       WHERE c.seq > ?1 AND c.total IS NOT c.previous AND i.state = 'live'
+       SELECT c.seq, i.id, i.features, i.slots, i.round, c.goal, c.event, c.reward, c.at
+       FROM conversions c JOIN impressions i ON i.id = c.impression
+       WHERE c.impression IN (SELECT impression FROM conversions WHERE seq > ?1) AND c.status IN ('applied', 'conflict') AND i.state = 'live'
        ORDER BY seq`,
       seq,
     );
-    for (const { features, previous, total, slots, ...row } of rows) {
-      const impression = appendedOf({ ...row, slots: JSON.parse(slots), features: fromBlob(features) });
-      yield total === null ? { appended: impression } : { changed: { impression, previous, total } };
+    const known = new Map<string, { readonly events: readonly Outcome[]; readonly before: ResolvedReward | null }>();
+    for (const { seq: at, id, blob, slots, round, goal, ...event } of rows) {
+      const impression = appendedOf({ id, round, slots: JSON.parse(slots), features: fromBlob(blob) });
+      if (goal === null) {
+        yield { appended: impression };
+        continue;
+      }
+      const { events: earlier, before } = known.get(id) ?? { events: [], before: null };
+      const events = [...earlier, { goal, ...event }];
+      const after = resolved(events, goals, shownAtOf(id));
+      known.set(id, { events, before: after });
+      if (at > seq && differs(before, after)) yield { changed: { impression, before, after } };
     }
   }
 }

@@ -37,6 +37,8 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE model ADD COLUMN sampled INTEGER;
   CREATE TABLE erased (digest TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;`,
   "CREATE TABLE arrivals (slot INTEGER PRIMARY KEY);",
+  // What the policies observe follows from the conversions.
+  "ALTER TABLE conversions DROP COLUMN previous; ALTER TABLE conversions DROP COLUMN total;",
 ];
 
 /** All tables that hold data of a model. */

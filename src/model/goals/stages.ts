@@ -1,0 +1,81 @@
+import type { GoalOutcomes, LearntGoal } from "./goal.ts";
+
+/** A goal, or the amounts of a goal, among all stages, by place. */
+export interface Stage {
+  readonly goal: LearntGoal;
+  /** Whether it stands for the amounts of those that reached the goal. */
+  readonly amounts: boolean;
+  /** Value of a reward of 1. */
+  readonly weight: number;
+  /** The stage before it. */
+  readonly parent: number | undefined;
+  readonly children: readonly number[];
+  /** Whether it or a later stage has a value. The others need no regression. */
+  readonly matters: boolean;
+}
+
+/** What an impression tells of a stage that it has started. */
+export interface Progress {
+  /** Time from the impression to the start of the stage: 0, or when the stage before was reached. */
+  readonly start: number;
+  /** The reward that the stage learns. Undefined until it is reached. */
+  readonly value?: number;
+  /** Time from the start to the conversion. */
+  readonly delay?: number;
+}
+
+/** The stages of goals in which each goal follows the one that comes before it. */
+export function stagesOf(goals: readonly LearntGoal[]): Stage[] {
+  const parts = goals.flatMap((goal) => {
+    if (!goal.value) return [{ goal, amounts: false, weight: goal.weight }];
+    return [
+      { goal, amounts: false, weight: 0 },
+      { goal, amounts: true, weight: goal.weight },
+    ];
+  });
+  const parents = parts.map(({ goal, amounts }) => {
+    const before = amounts ? goal.name : goal.after;
+    return before === undefined ? undefined : parts.findIndex((each) => each.goal.name === before);
+  });
+  const children = parts.map((_, i) => parents.flatMap((parent, child) => (parent === i ? [child] : [])));
+  const matters = (i: number): boolean => parts[i].weight !== 0 || children[i].some(matters);
+  return parts.map((part, i) => ({ ...part, parent: parents[i], children: children[i], matters: matters(i) }));
+}
+
+/**
+ * What the goals of an impression tell of each stage. Undefined for a stage that has not started.
+ *
+ * A stage is reached as soon as it or a later one is: a purchase without its click counts as a click that nobody saw. A stage that
+ * another one comes after is reached or not, so its reward counts as 1.
+ */
+export function progressOf(stages: readonly Stage[], outcomes: GoalOutcomes): (Progress | undefined)[] {
+  const reachedAt = stages.map(({ goal }) => outcomes[goal.name]?.delay ?? Number.POSITIVE_INFINITY);
+  // Later stages come after earlier ones in the list.
+  for (let i = stages.length - 1; i >= 0; i--) {
+    const { parent } = stages[i];
+    if (parent !== undefined) reachedAt[parent] = Math.min(reachedAt[parent], reachedAt[i]);
+  }
+  return stages.map(({ goal, amounts, parent, children }, i) => {
+    const own = outcomes[goal.name];
+    // Amounts come with the conversion. Nobody knows those of a goal that was reached unseen.
+    if (amounts) return own && { start: own.delay, value: own.reward, delay: 0 };
+    const start = parent === undefined ? 0 : reachedAt[parent];
+    if (start === Number.POSITIVE_INFINITY) return undefined;
+    if (reachedAt[i] === Number.POSITIVE_INFINITY) return { start };
+    return { start, value: children.length > 0 ? 1 : own.reward, delay: reachedAt[i] - start };
+  });
+}
+
+/** The expected value of each stage: what it is worth itself, and what the stages after it are worth. */
+export function folded<Value>(stages: readonly Stage[], ofStage: (stage: number, later: readonly Value[]) => Value): Value[] {
+  const values = new Array<Value>(stages.length);
+  for (let i = stages.length - 1; i >= 0; i--) {
+    const { matters, children } = stages[i];
+    if (matters)
+      values[i] = ofStage(
+        i,
+        children.filter((child) => stages[child].matters).map((child) => values[child]),
+      );
+  }
+  return stages.flatMap(({ parent, matters }, i) => (parent === undefined && matters ? [values[i]] : []));
+}

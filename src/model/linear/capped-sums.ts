@@ -1,0 +1,139 @@
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { MaturedSums } from "./delay-correction.ts";
+
+/** Sums over the amounts of one octave, from a power of two to the next. */
+interface Octave {
+  /** Number of amounts in each eighth of the octave. */
+  readonly eighths: Float64Array;
+  /** Sum of amounts, and of their squares. */
+  sum: number;
+  squares: number;
+  /** Sum of features, and of amounts times features: d each. */
+  readonly features: Float64Array;
+  readonly moment: Float64Array;
+}
+
+/** Parts of an octave, by which a quantile is found. */
+const EIGHTH = 8;
+/** Exponents of octaves: amounts below 2^-12 count among the least, and amounts are below 2^30. */
+const [LEAST, MOST] = [-12, 30];
+/** The cap is this many times the quantile. */
+const TIMES = 10;
+/** Share of amounts above the quantile. */
+const ABOVE = 0.01;
+
+/**
+ * Sums over amounts of money, of which each counts as at most a cap: ten times the amount that 99 % do not exceed, rounded up to a power
+ * of two.
+ *
+ * Amounts are kept by octave. An octave is either below the cap, and counts as it is, or above it, and counts as the cap for each of its
+ * amounts. So the sums do not depend on the order of amounts, although the cap moves with them.
+ */
+export class CappedSums {
+  readonly #dimension: number;
+  readonly #max: number;
+  readonly #octaves = new Map<number, Octave>();
+
+  /** `max`: an amount above it counts as this. */
+  constructor(dimension: number, max = Number.POSITIVE_INFINITY) {
+    this.#dimension = dimension;
+    this.#max = max;
+  }
+
+  /** Replaces the amount of an impression. Undefined: it has none. */
+  replace(features: Float64Array, before: number | undefined, after: number | undefined): void {
+    if (before !== undefined) this.#add(features, before, -1);
+    if (after !== undefined) this.#add(features, after, 1);
+  }
+
+  #add(features: Float64Array, whole: number, sign: 1 | -1): void {
+    const amount = Math.min(whole, this.#max);
+    const exponent = exponentOf(amount);
+    const octave = this.#octaves.get(exponent) ?? this.#start(exponent);
+    octave.eighths[eighthOf(amount, exponent)] += sign;
+    octave.sum += sign * amount;
+    octave.squares += sign * amount * amount;
+    for (let i = 0; i < this.#dimension; i++) {
+      octave.features[i] += sign * features[i];
+      octave.moment[i] += sign * amount * features[i];
+    }
+  }
+
+  #start(exponent: number): Octave {
+    const [features, moment] = [new Float64Array(this.#dimension), new Float64Array(this.#dimension)];
+    const octave = { eighths: new Float64Array(EIGHTH), sum: 0, squares: 0, features, moment };
+    this.#octaves.set(exponent, octave);
+    return octave;
+  }
+
+  /** Octaves, least amounts first. */
+  #sorted(): [number, Octave][] {
+    return [...this.#octaves].sort(([a], [b]) => a - b);
+  }
+
+  #cap(): number {
+    if (this.#max < Number.POSITIVE_INFINITY) return this.#max;
+    const parts = this.#sorted().flatMap(([exponent, { eighths }]) =>
+      Array.from(eighths, (count, i) => ({ count, end: powerOfTwo(exponent) * (1 + (i + 1) / EIGHTH) })),
+    );
+    let left = ABOVE * parts.reduce((sum, { count }) => sum + count, 0);
+    for (const { count, end } of parts.reverse()) {
+      if (count > left) return powerOfTwo(exponentOf(TIMES * end) + 1);
+      left -= count;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** The sums of a regression that depend on amounts. `clipped`: amounts above the cap that follows from all amounts. */
+  capped(): Pick<MaturedSums, "moment" | "rewards" | "squares"> & { readonly clipped: number } {
+    const cap = this.#cap();
+    const moment = new Float64Array(this.#dimension);
+    let [rewards, squares, clipped] = [0, 0, 0];
+    for (const [exponent, octave] of this.#sorted()) {
+      const above = this.#max === Number.POSITIVE_INFINITY && powerOfTwo(exponent) >= cap;
+      const count = above ? octave.eighths.reduce((sum, each) => sum + each, 0) : 0;
+      clipped += count;
+      rewards += above ? cap * count : octave.sum;
+      squares += above ? cap * cap * count : octave.squares;
+      for (let i = 0; i < moment.length; i++) moment[i] += above ? cap * octave.features[i] : octave.moment[i];
+    }
+    return { moment, rewards, squares, clipped };
+  }
+
+  save(writer: SnapshotWriter): void {
+    const octaves = this.#sorted();
+    writer.numbers(octaves.map(([exponent]) => exponent));
+    for (const [, { eighths, sum, squares, features, moment }] of octaves) writer.numbers([...eighths, sum, squares], features, moment);
+  }
+
+  load(reader: SnapshotReader): void {
+    this.#octaves.clear();
+    for (const exponent of reader.numbers()) {
+      if (!Number.isInteger(exponent) || exponent < LEAST || exponent > MOST || this.#octaves.has(exponent)) throw malformed();
+      const octave = this.#start(exponent);
+      const scalars = reader.numbers(EIGHTH + 2);
+      if (scalars.subarray(0, EIGHTH).some((count) => !(count >= 0))) throw malformed();
+      octave.eighths.set(scalars.subarray(0, EIGHTH));
+      [octave.sum, octave.squares] = scalars.subarray(EIGHTH);
+      octave.features.set(reader.numbers(this.#dimension));
+      octave.moment.set(reader.numbers(this.#dimension));
+    }
+  }
+}
+
+/** The exponent of the greatest power of two that an amount reaches. */
+function exponentOf(amount: number): number {
+  let exponent = LEAST;
+  while (exponent < MOST && amount >= powerOfTwo(exponent + 1)) exponent++;
+  return exponent;
+}
+
+function powerOfTwo(exponent: number): number {
+  let power = 1;
+  for (let i = 0; i < Math.abs(exponent); i++) power *= 2;
+  return exponent < 0 ? 1 / power : power;
+}
+
+function eighthOf(amount: number, exponent: number): number {
+  return Math.min(Math.max(Math.floor((amount / powerOfTwo(exponent) - 1) * EIGHTH), 0), EIGHTH - 1);
+}
