@@ -96,11 +96,10 @@ function estimatesOf(core: Core, converted: readonly Converted[], places: number
   // Places without conversions have the weight 0, and no parameter.
   const free = Array.from(counts.keys()).filter((place) => place > 0 && counts[place] > 0);
   const solved = solve(core, converted, places, free);
-  const silent = (place: number): Estimate => ({ value: 0, low: 0, high: solved ? NONE / solved.rates[place] : Number.POSITIVE_INFINITY });
-  return Array.from(counts, (count, place) => {
+  return Array.from(counts, (count, place): Estimate => {
     if (place === 0) return first;
-    if (count === 0) return silent(place);
-    if (!solved) return UNKNOWN;
+    if (!solved || solved.rates[place] === 0) return UNKNOWN;
+    if (count === 0) return { value: 0, low: 0, high: NONE / solved.rates[place] };
     const [log, half] = [solved.logs[place], QUANTILE * solved.errors[place]];
     return { value: core.exp(log), low: core.exp(log - half), high: core.exp(log + half) };
   });
