@@ -12,18 +12,19 @@ import { figureOf } from "./figure.ts";
 import { paper as liu } from "./liu.ts";
 import { type Result, resultsOf, type Series, tableOf } from "./results.ts";
 import { paper as shop } from "./shop.ts";
+import { paper as signals } from "./signals.ts";
 import { paper as vakili } from "./vakili.ts";
 import { paper as verma } from "./verma.ts";
 import { paper as vernade } from "./vernade.ts";
 
 const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
-const all: readonly Paper[] = [...papers, beyond, shop];
+const all: readonly Paper[] = [...papers, beyond, shop, signals];
 const names = all.map(({ id }) => id).join("|");
 const HELP = `Reruns the papers' experiments on all cores. Writes results.json, and a figure and a table per experiment.
 
 Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--from N] [--data DIR] [--out DIR]
 
---paper ID       run one paper only; "beyond" and "shop", this project's own experiments, run only with this option
+--paper ID       run one paper only; "beyond", "shop" and "signals", this project's own experiments, run only with this option
 --experiment ID  run one experiment only
 --runs N         repeats per experiment (default: the experiment's own number)
 --from N         number of the first run, which seeds it (default: 0; choose options on runs that you do not report)

@@ -87,7 +87,7 @@ function Model({ metrics, explanation, impression, simulated, children }: Shown)
         <LiftOf metrics={metrics} />
       </section>
       <section class="wide delay">
-        <DelayOf metrics={metrics} />
+        <DelayOf key={model} metrics={metrics} />
       </section>
       <section>
         <Ages metrics={metrics} />

@@ -1,10 +1,12 @@
-import { useMemo, useRef } from "hono/jsx/dom";
+import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { decimal, duration, percent, whole } from "../ui/notation.ts";
+import { Table } from "../ui/table.tsx";
 import { Empty } from "./empty.tsx";
 import { Figure } from "./figures.tsx";
+import { Goals } from "./goals.tsx";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 /** Possible labels of the logarithmic axis, in milliseconds. */
@@ -75,8 +77,52 @@ function cellsOf(point: Delay["distribution"][number]): readonly [string, string
   return [duration(delayMs), percent(probability), `${percent(low)} to ${percent(high)}`, percent(stillConverts)];
 }
 
+/** What shorter windows would catch. Nothing if the window is not longer than a day. */
+function Windows({ delay, windowMs }: { delay: Delay; windowMs: number }) {
+  const shorter = delay.windows.filter((each) => each.windowMs < windowMs);
+  if (shorter.length === 0) return null;
+  const rows = shorter.map(({ windowMs: ms, caught, low, high, rate }) => [
+    duration(ms),
+    percent(caught),
+    `${percent(low)} to ${percent(high)}`,
+    percent(rate),
+  ]);
+  return (
+    <>
+      <h3>Shorter windows</h3>
+      <p class="quiet">
+        A shorter window closes sooner and misses late conversions. With the window of {duration(windowMs)}, {percent(delay.rate)} of
+        impressions convert.
+      </p>
+      <Table class="numbers" columns={["Window", "Catches", "95 % band", "Impressions that convert in it"]} rows={rows} />
+    </>
+  );
+}
+
+/** How late conversions come: of one goal after the other, or of all if the model declares no goals. */
+export function DelayOf({ metrics }: { metrics: Metrics }) {
+  const [wanted, choose] = useState<string | undefined>(undefined);
+  const { goals, now } = metrics;
+  const chosen = goals?.find(({ goal }) => goal === wanted) ?? goals?.[0];
+  if (!goals || !chosen) return <Distribution {...metrics} />;
+  return (
+    <>
+      <Goals goals={goals} chosen={chosen.goal} choose={choose} />
+      <Distribution key={chosen.goal} {...chosen} now={now} />
+    </>
+  );
+}
+
+interface Estimated {
+  readonly goal?: string;
+  readonly delay: Delay | null;
+  readonly windowMs: number;
+  readonly now: number;
+}
+
 /** The estimated delay distribution, and the conversion rate corrected for pending impressions. */
-export function DelayOf({ metrics: { delay, windowMs, now } }: { metrics: Metrics }) {
+function Distribution({ goal, delay, windowMs, now }: Estimated) {
+  const title = goal === undefined ? "How late conversions come" : `How late conversions come: ${goal}`;
   const points = delay?.distribution ?? [];
   const data = useMemo(
     () =>
@@ -93,7 +139,7 @@ export function DelayOf({ metrics: { delay, windowMs, now } }: { metrics: Metric
   window95Ms.current = delay?.window95Ms ?? 0;
   if (!delay) {
     return (
-      <Empty title="How late conversions come">
+      <Empty title={title}>
         After the first conversion, this chart shows how many are still to come and which window would catch them.
       </Empty>
     );
@@ -102,7 +148,7 @@ export function DelayOf({ metrics: { delay, windowMs, now } }: { metrics: Metric
     <>
       <Chart
         id="delay"
-        title="How late conversions come"
+        title={title}
         summary={summaryOf({ delay, windowMs, now })}
         legend={[
           { mark: "policy", name: "share that has arrived" },
@@ -127,6 +173,7 @@ export function DelayOf({ metrics: { delay, windowMs, now } }: { metrics: Metric
           title="Window that catches 95 % of the conversions that the present window catches"
         />
       </dl>
+      <Windows delay={delay} windowMs={windowMs} />
     </>
   );
 }

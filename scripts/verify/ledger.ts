@@ -1,3 +1,4 @@
+import { windowOf } from "../../worker/domain/goals.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Appended, Policies } from "../../worker/domain/policies.ts";
 import { counting, differs, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
@@ -34,7 +35,8 @@ export class Ledger {
    * Learns a conversion if it counts.
    * @param counts whether it counted on arrival.
    */
-  convert(policies: Policies, line: ConversionLine, counts: boolean, { window, goals, reward: range }: ModelConfig): void {
+  convert(policies: Policies, line: ConversionLine, counts: boolean, config: ModelConfig): void {
+    const { goals, reward: range } = config;
     const known = this.#known.get(line.impression);
     if (!counts) {
       if (line.status === "orphan" && known?.state === "live")
@@ -42,7 +44,7 @@ export class Ledger {
       return;
     }
     if (!known?.shown || known.state !== "live") throw new LogMismatch(`status: got ${line.status}, but no live impression comes before`);
-    if (line.at - known.line.shownAt > window.ms)
+    if (line.at - known.line.shownAt > windowOf(config, line.goal))
       throw new LogMismatch(`status: expected late, because the window had ended; got ${line.status}`);
     if (line.reward !== null && !(line.reward >= range.min && line.reward <= range.max))
       throw new LogMismatch(`reward: expected ${range.min} to ${range.max}, got ${line.reward}`);

@@ -80,8 +80,11 @@ export const busy: Metrics = {
         stillConverts: (0.0742 * (1 - probability)) / (1 - 0.0742 * probability),
       };
     }),
+    quantiles: [0.25, 0.5, 0.75, 0.9, 0.95].map((share) => ({ share, delayMs: -Math.log(1 - share) * 3.7 * HOUR })),
+    windows: [{ windowMs: WINDOW, caught: 1, low: 1, high: 1, rate: 0.0742 }],
     silence: { since: NOW - 130_000, expected: 0.42, chance: 0.66, alarm: false },
   },
+  goals: null,
   delays: Array.from({ length: 28 }, (_, i) => ({
     fromMs: i === 0 ? 0 : 2 ** (i - 1),
     toMs: i === 27 ? null : 2 ** i,

@@ -37,6 +37,19 @@ async function serve(): Promise<Server> {
   return server;
 }
 
+/**
+ * The digests of the scenario in an engine. WebKitGTK 2.50 stops one play in 10 to 40 with a trap, at another place each time and also
+ * without its optimising compiler. No other engine does, and what it finishes never differs. So a play that trapped is tried again.
+ */
+async function played(running: RunningEngine, tries: number): Promise<Record<string, string>> {
+  try {
+    return await running.tab.evaluate('import("/scenario.js").then(async ({ playAll, digests }) => digests(await playAll()))');
+  } catch (error) {
+    if (tries > 1 && String(error).includes("Out of bounds memory access")) return played(running, tries - 1);
+    throw error;
+  }
+}
+
 it("plays more than nothing", () => {
   expect(Object.keys(inNode).length).toBeGreaterThan(5);
   expect(new Set(Object.values(inNode)).size).toBe(Object.keys(inNode).length);
@@ -70,9 +83,6 @@ describeInEngines((engine) => {
 
   it("decides as Node does, bit for bit", async () => {
     await running.tab.open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-    const played = await running.tab.evaluate<Record<string, string>>(
-      'import("/scenario.js").then(async ({ playAll, digests }) => digests(await playAll()))',
-    );
-    expect(played).toEqual(await digests(inNode));
+    expect(await played(running, engine.name === "WebKit" ? 3 : 1)).toEqual(await digests(inNode));
   });
 });

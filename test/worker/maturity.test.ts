@@ -24,7 +24,8 @@ function conversionsOf(lines: readonly Line[]): { shownAt: number; at: number }[
     const later = (a: Line, b: Line) => (b.at - a.at || (b.event > a.event ? 1 : b.event < a.event ? -1 : b.reward - a.reward) > 0 ? b : a);
     const latest = Array.from(Map.groupBy(conversions, ({ goal }) => goal).values(), (ofGoal) => ofGoal.reduce(later));
     if (latest.every(({ reward }) => reward === null)) return [];
-    const times = conversions.filter(({ reward }) => reward !== null).map(({ at }) => at);
+    const counted = latest.filter(({ reward }) => reward !== null).map(({ goal }) => goal);
+    const times = conversions.filter(({ reward, goal }) => reward !== null && counted.includes(goal)).map(({ at }) => at);
     return { shownAt, at: Math.max(shownAt, Math.min(...times)) };
   });
 }

@@ -13,13 +13,22 @@ const schemaOf = (model: string) =>
       .map(({ sql }) => sql),
   );
 
+/** When conversions of a model arrived: the quarters of an hour, and the last time. */
+const arrivalsOf = (model: string) =>
+  runInDurableObject(learnerOf(model), (_, { storage }) => {
+    const { database } = new LearnerStore(storage);
+    return [database.arrivals(), database.lastArrivalAt()];
+  });
+
 /** Runs statements in the database of a model, and evicts the learner. */
 async function change(model: string, statements: string): Promise<void> {
   await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => void sql.exec(statements));
   await evictDurableObject(learnerOf(model));
 }
 
-const TO_FIFTH = "ALTER TABLE conversions ADD COLUMN previous REAL; ALTER TABLE conversions ADD COLUMN total REAL;";
+const TO_SIXTH = `CREATE TABLE slots (slot INTEGER PRIMARY KEY); INSERT INTO slots SELECT slot FROM arrivals; DROP TABLE arrivals;
+  ALTER TABLE slots RENAME TO arrivals; UPDATE model SET heard = json_extract(heard, '$.""');`;
+const TO_FIFTH = `${TO_SIXTH} ALTER TABLE conversions ADD COLUMN previous REAL; ALTER TABLE conversions ADD COLUMN total REAL;`;
 const TO_FOURTH = `${TO_FIFTH} DROP TABLE arrivals;`;
 const TO_THIRD = `${TO_FOURTH} DROP TABLE lists; DROP TABLE erased; DROP INDEX impressions_deferred; ALTER TABLE impressions DROP COLUMN list;
   ALTER TABLE impressions DROP COLUMN sampling; ALTER TABLE model DROP COLUMN sampled;`;
@@ -32,14 +41,17 @@ it.each([
   ["the third version", `${TO_THIRD} UPDATE schema SET version = 3`],
   ["the fourth version", `${TO_FOURTH} UPDATE schema SET version = 4`],
   ["the fifth version", `${TO_FIFTH} UPDATE schema SET version = 5`],
+  ["the sixth version", `${TO_SIXTH} UPDATE schema SET version = 6`],
 ])("a database of %s becomes one of today and loses nothing", async (_, statements) => {
   const model = await createModel();
   const [impressionId, other] = await show(model, {}, {});
   await convert({ impressionId, reward: 1 });
   const [before, schema] = [await describeModel(model), await schemaOf(model)];
+  const arrivals = await arrivalsOf(model);
   await change(model, statements);
   expect(await describeModel(model)).toEqual({ ...before, bytes: expect.any(Number) });
   expect(await schemaOf(model)).toEqual(schema);
+  if (/version = [56]/.test(statements)) expect(await arrivalsOf(model)).toEqual(arrivals);
   expect(statusesOf(await convert({ impressionId: other, reward: 1 }))).toEqual(["applied"]);
 });
 
@@ -49,7 +61,7 @@ it("a database of a later version is refused, and stays as it is", async () => {
     const versions = () => storage.sql.exec<{ version: number }>("SELECT version FROM schema").toArray();
     storage.sql.exec("UPDATE schema SET version = version + 1");
     const later = versions();
-    expect(() => new LearnerStore(storage)).toThrow(/has schema 7, this worker knows 6: deploy a newer worker/);
+    expect(() => new LearnerStore(storage)).toThrow(/has schema 8, this worker knows 7: deploy a newer worker/);
     expect(versions()).toEqual(later);
     storage.sql.exec("UPDATE schema SET version = version - 1");
   });

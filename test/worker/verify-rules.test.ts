@@ -9,7 +9,7 @@ import type { Policies } from "../../worker/domain/policies.ts";
 const SHOWN = 1_000_000;
 const config = {
   window: { ms: 1000 },
-  goals: { order: { weight: 1 }, review: { weight: 0.3 } },
+  goals: { order: { weight: 1 }, review: { weight: 0.3 }, click: { weight: 0, window: { ms: 10 } } },
   reward: { min: 0, max: 2 },
 } as unknown as ModelConfig;
 
@@ -20,7 +20,9 @@ function listening() {
     impressions: 0,
     dimension: 1,
     append: () => ({ slot: policy.impressions++ }),
-    observe: ({ impression, ...outcome }: { impression: { slot: number } }) => void observed.push({ slot: impression.slot, ...outcome }),
+    // goals.test.ts checks what is observed of each goal.
+    observe: ({ impression, goals: _, ...outcome }: { impression: { slot: number }; goals?: object }) =>
+      void observed.push({ slot: impression.slot, ...outcome }),
   };
   return { observed, policies: [{ policy }] as unknown as Policies };
 }
@@ -121,6 +123,7 @@ it.each([
 
 it.each([
   ["status: expected late, because the window had ended", [[said({ at: SHOWN + 1001 })]]],
+  ["status: expected late, because the window had ended", [[said({ goal: "click", at: SHOWN + 11 })]]],
   ["reward: expected 0 to 2, got 2.5", [[said({ reward: 2.5 })]]],
   ["reward: expected 0 to 2, got -0.5", [[said({ reward: -0.5 })]]],
   ["status: expected applied, got conflict", [[said({ status: "conflict" })]]],

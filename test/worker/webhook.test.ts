@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { signingSecret, verifyWebhook } from "../../worker/edge/webhook.ts";
+import { signed, verifyWebhook } from "../../worker/edge/webhook.ts";
 import type { Environment } from "../../worker/environment.ts";
 
 // The test vector of the Standard Webhooks reference implementations.
@@ -185,11 +185,16 @@ it.each([
   await expect(verify(wrong)).rejects.toMatchObject(misconfigured);
 });
 
-it("signs with the first secret, without its sender", () => {
-  const signing = (text?: string) => signingSecret({ AFTERCLICK_WEBHOOK_SECRET: text } as Environment);
-  expect(signing(`demo=${secret} ${another}`)).toBe(secret);
-  expect(signing(` ${another} ${secret}`)).toBe(another);
-  for (const text of ["plain", " ", undefined]) expect(() => signing(text)).toThrow("AFTERCLICK_WEBHOOK_SECRET");
+it("signs with the first secret, without its sender", async () => {
+  const now = 1_795_262_400_999;
+  const signing = async (text?: string) => signed({ AFTERCLICK_WEBHOOK_SECRET: text } as Environment, "msg_1", "{}", now);
+  const headers = (secret: string) => ({
+    ...{ "webhook-id": "msg_1", "webhook-timestamp": "1795262400" },
+    "webhook-signature": new Webhook(secret).sign("msg_1", new Date(now), "{}"),
+  });
+  expect(await signing(`demo=${secret} ${another}`)).toEqual(headers(secret));
+  expect(await signing(` ${another} ${secret}`)).toEqual(headers(another));
+  for (const text of ["plain", " ", undefined]) await expect(signing(text)).rejects.toThrow("AFTERCLICK_WEBHOOK_SECRET");
 });
 
 describe("beside the standardwebhooks package", () => {

@@ -5,6 +5,7 @@ import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import { DEFAULTS, DEFAULTS_VERSION, DELAY_AWARE, learningDefaults } from "./defaults.ts";
+import { checkGoals, type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
 import { differences, differencesText, withStored } from "./reconfiguration.ts";
@@ -18,8 +19,8 @@ export interface LearntConfig {
   /** Null if features are arrays of numbers. */
   readonly encoder: Encoder["options"] | null;
   readonly seed: number;
-  /** Weight of a reward of each goal. Null takes every goal with weight 1. */
-  readonly goals: Readonly<Record<string, { readonly weight: number }>> | null;
+  /** The goals that are taken. Null takes every goal with weight 1. */
+  readonly goals: Goals | null;
   /** Policies that learn and choose beside the served one. Their choices are recorded, not shown. */
   readonly shadows: readonly Shadow[];
 }
@@ -98,7 +99,8 @@ export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Pr
   // Both go through the same defaults, so that options which the SDK has added since are the same.
   const found = config ? differences(learnt(modelConfig(before)), learnt(config)) : differences(learnt(before), learnt(after));
   if (!config || found.length > 0) return { conflict: differencesText(found) };
-  return served({ ...config, ...learnt(stored), defaults: stored.defaults }, body.serving ?? stored.serving);
+  const goals = stored.goals && config.goals && withPublic(stored.goals, config.goals);
+  return served({ ...config, ...learnt(stored), goals, defaults: stored.defaults }, body.serving ?? stored.serving);
 }
 
 /** Undefined if the body is right by itself, and does not fit what is stored. */
@@ -161,6 +163,7 @@ function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
       throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
     }
     if (new Set(shadows.map(({ name }) => name)).size < shadows.length) throw new RangeError("shadows: expected each name once");
+    checkGoals({ window: body.window, goals: body.goals ?? null });
     return withDefaults({
       ...body,
       policy: factory.id,
@@ -238,9 +241,11 @@ export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
   return differences(learnt(a), learnt(b)).length === 0;
 }
 
-function learnt<Config extends Partial<Record<keyof LearntConfig, unknown>>>(config: Config): Pick<Config, keyof LearntConfig> {
+function learnt<Config extends Partial<Record<keyof LearntConfig, unknown>> & { readonly goals?: Goals | null }>(
+  config: Config,
+): Pick<Config, keyof LearntConfig> {
   const { policy, options, window, reward, encoder, seed, goals, shadows } = config;
-  return { policy, options, window, reward, encoder, seed, goals, shadows };
+  return { policy, options, window, reward, encoder, seed, goals: goals && learntGoals(goals), shadows };
 }
 
 /** Whether two configurations are equal, in whichever order their names come. */

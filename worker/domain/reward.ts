@@ -1,8 +1,12 @@
 import { toDyadic } from "../../publication/featurizer.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { Outcome } from "./event.ts";
-import type { ModelConfig } from "./model.ts";
+import type { Goals } from "./goals.ts";
 import type { Appended, Policies } from "./policies.ts";
+import { differences } from "./reconfiguration.ts";
+
+/** What each goal that counts has brought: its reward before weighting, and the time to its first conversion, in ms. */
+export type GoalOutcomes = Readonly<Record<string, { readonly reward: number; readonly delay: number }>>;
 
 /** What an impression has brought, resolved from all its conversions. */
 export interface ResolvedReward {
@@ -10,6 +14,8 @@ export interface ResolvedReward {
   readonly reward: number;
   /** Time from the impression to its first conversion that counts, in ms. Undefined if all conversions were retracted. */
   readonly delay: number | undefined;
+  /** By goal. Absent if the model declares no goals. */
+  readonly goals?: GoalOutcomes;
 }
 
 /** A reward as it counts: rounded towards zero to a multiple of 2^-12, so that sums are exact. */
@@ -25,26 +31,30 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
  * that counts is the time to its earliest event with a reward, so a correction of the reward does not change it.
  * Null before the first conversion: an early retraction waits for the conversion that it retracts.
  */
-export function resolved(outcomes: readonly Outcome[], goals: ModelConfig["goals"], shownAt: number): ResolvedReward | null {
+export function resolved(outcomes: readonly Outcome[], goals: Goals | null, shownAt: number): ResolvedReward | null {
   if (outcomes.every(({ reward }) => reward === null)) return null;
-  let [total, delay]: [number, number | undefined] = [0, undefined];
+  const counted = new Map<string, { readonly reward: number; readonly delay: number }>();
   for (const [goal, events] of Map.groupBy(outcomes, ({ goal }) => goal)) {
     const { reward } = events.reduce((winner, event) => (outranks(event, winner) ? event : winner));
     if (reward === null) continue;
-    total += goals ? toDyadic(goals[goal].weight * reward) : reward;
     const first = events.reduce(
       (earliest, each) => (each.reward === null ? earliest : Math.min(earliest, each.at)),
       Number.POSITIVE_INFINITY,
     );
     // The clock of a sender may be slow.
-    delay = Math.min(delay ?? Number.POSITIVE_INFINITY, Math.max(first - shownAt, 0));
+    counted.set(goal, { reward, delay: Math.max(first - shownAt, 0) });
   }
-  return { reward: total, delay };
+  let [total, delay]: [number, number | undefined] = [0, undefined];
+  for (const [goal, own] of counted) {
+    total += goals ? toDyadic(goals[goal].weight * own.reward) : own.reward;
+    delay = Math.min(delay ?? own.delay, own.delay);
+  }
+  return { reward: total, delay, ...(goals && { goals: Object.fromEntries(counted) }) };
 }
 
 /** Whether the policies have to observe a change from one outcome of an impression to another. */
 export function differs(before: ResolvedReward | null, after: ResolvedReward | null): after is ResolvedReward {
-  return after !== null && (after.reward !== before?.reward || after.delay !== before.delay);
+  return after !== null && differences(before, after).length > 0;
 }
 
 /** Lets each policy observe a change. `impressions`: what the `append` of each policy returned, in the order of the policies. */
@@ -57,6 +67,7 @@ export function observeAll(
     reward: after.reward,
     delay: { before: before?.delay, after: after.delay },
     ...(before && { previous: before.reward }),
+    ...(after.goals && { goals: { before: before?.goals ?? {}, after: after.goals } }),
   };
   policies.forEach(({ policy }, place) => {
     policy.observe({ impression: impressions[place], ...outcome });

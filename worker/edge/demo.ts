@@ -1,6 +1,5 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
 import { contextOf, profiles, SHOP_MODEL } from "../../pages/shop/assortment.ts";
 import type { Environment } from "../environment.ts";
@@ -9,7 +8,7 @@ import { valid } from "../protocol/validation.ts";
 import { plainKey } from "./api-keys.ts";
 import { learner } from "./learner-client.ts";
 import { foreignOrigin, isLocal, isOwnOrNone } from "./origin.ts";
-import { signingSecret } from "./webhook.ts";
+import { signed } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 256 * 1024;
 /** Most impressions in one request of the shop. */
@@ -42,16 +41,11 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
 
   /** Reports purchases in one signed webhook. */
   shop.post("/purchases", valid("json", purchasesBody), async (c) => {
-    const now = new Date();
+    const now = Date.now();
     const id = `msg_${crypto.randomUUID()}`;
     const data = c.req.valid("json").impressionIds.map((impressionId) => ({ impressionId, reward: 1 }));
-    const body = JSON.stringify({ type: "conversion", timestamp: now.toISOString(), data });
-    const headers = {
-      "content-type": "application/json",
-      "webhook-id": id,
-      "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
-      "webhook-signature": new Webhook(signingSecret(c.env)).sign(id, now, body),
-    };
+    const body = JSON.stringify({ type: "conversion", timestamp: now, data });
+    const headers = { "content-type": "application/json", ...(await signed(c.env, id, body, now)) };
     const request = new Request(new URL("/v1/conversions", c.req.url), { method: "POST", headers, body });
     return worker.fetch(request, c.env, c.executionCtx);
   });

@@ -12,7 +12,7 @@ const SIGNATURE_LENGTH = 47;
 const LEAST_SECRET_BYTES = 16;
 
 /** A sender's name has no slash, so the first slash of an event's name ends it. */
-const VALUE = /^(?:(?!whsec_)(?<sender>[\w.-]{1,32})=)?(?<secret>whsec_(?<base64>.+))$/;
+const VALUE = /^(?:(?!whsec_)(?<sender>[\w.-]{1,32})=)?whsec_(?<base64>.+)$/;
 
 interface Sender {
   readonly name: string | undefined;
@@ -48,10 +48,10 @@ export async function verifyWebhook(secret: string, headers: Headers, body: () =
   // Refused before the body is read.
   if (signatures.length === 0) throw unauthorised("webhook-signature: expected v1, and the base64 of 32 bytes, got another form");
 
-  const signed = concatenated(encoder.encode(`${id}.${timestamp}.`), new Uint8Array(await body()));
+  const content = new Uint8Array(await body());
   let verified: Sender | undefined;
   for (const sender of senders) {
-    const expected = encoder.encode(`v1,${encodeBase64(await crypto.subtle.sign("HMAC", sender.key, signed))}`);
+    const expected = encoder.encode(await signatureOf(sender, id, timestamp, content));
     for (const signature of signatures) {
       if (crypto.subtle.timingSafeEqual(signature, expected)) verified ??= sender;
     }
@@ -91,9 +91,17 @@ function checkHeaders(headers: Headers, id: string, timestamp: string, now: numb
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 const dateOf = (ms: number): string => new Date(ms).toISOString();
 
-/** The first secret, `whsec_` and base64, for signing. @throws {Problem} 500 if it is malformed. */
-export function signingSecret(env: Environment): string {
-  return parse(valuesOf(secretOf(env, "AFTERCLICK_WEBHOOK_SECRET"))[0]).secret;
+/** The headers of a webhook, signed with the first secret. @throws {Problem} 500 if it is malformed. */
+export async function signed(env: Environment, id: string, body: string, now: number): Promise<Record<(typeof HEADERS)[number], string>> {
+  const sender = await importSender(valuesOf(secretOf(env, "AFTERCLICK_WEBHOOK_SECRET"))[0]);
+  const timestamp = String(seconds(now));
+  const signature = await signatureOf(sender, id, timestamp, encoder.encode(body));
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
+}
+
+async function signatureOf({ key }: Sender, id: string, timestamp: string, body: Uint8Array): Promise<string> {
+  const content = concatenated(encoder.encode(`${id}.${timestamp}.`), body);
+  return `v1,${encodeBase64(await crypto.subtle.sign("HMAC", key, content))}`;
 }
 
 async function importSender(value: string): Promise<Sender> {
@@ -102,8 +110,8 @@ async function importSender(value: string): Promise<Sender> {
   return { name: sender, key };
 }
 
-function parse(value: string): { sender?: string; secret: string; bytes: Uint8Array<ArrayBuffer> } {
-  const { sender, secret = "", base64 = "" } = VALUE.exec(value)?.groups ?? {};
+function parse(value: string): { sender?: string; bytes: Uint8Array<ArrayBuffer> } {
+  const { sender, base64 = "" } = VALUE.exec(value)?.groups ?? {};
   const bytes = bytesOf(base64);
   if (bytes.length < LEAST_SECRET_BYTES) {
     throw new Problem(
@@ -111,7 +119,7 @@ function parse(value: string): { sender?: string; secret: string; bytes: Uint8Ar
       `AFTERCLICK_WEBHOOK_SECRET: expected values of whsec_ and the base64 of ${LEAST_SECRET_BYTES} or more bytes, or sender= before that`,
     );
   }
-  return { sender, secret, bytes };
+  return { sender, bytes };
 }
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {

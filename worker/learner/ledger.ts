@@ -1,6 +1,7 @@
 import { bucketEnd } from "../domain/bucket.ts";
 import type { LedgerStatus, RewardChange } from "../domain/conversion.ts";
 import type { ConversionEvent, Outcome } from "../domain/event.ts";
+import { windowOf } from "../domain/goals.ts";
 import { appendedOf } from "../domain/impression.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { counting, differs, resolved } from "../domain/reward.ts";
@@ -45,10 +46,11 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   const live = impression?.state === "live";
   const counts = counting(earlier);
   let status: LedgerStatus = "applied";
-  if (closed || impression?.state === "void" || (live && event.at - shownAt > rules.window.ms)) status = "late";
+  if (closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal))) status = "late";
   else if (!live) status = "orphan";
   else if (counts.some(({ goal, event: name }) => goal === event.goal && name === event.event)) status = "conflict";
   store.conversions.add(event, status);
+  if (event.reward !== null) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
   if (!live || status === "late") return { status };
   const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
   if (!differs(before, after)) return { status };
@@ -72,7 +74,7 @@ export function enterUndone(store: LearnerStore, event: ConversionEvent): "void"
 
 /** Enters the orphans of an impression: those that name its id or one of its keys. */
 export function joinOrphans(store: LearnerStore, impression: Joining, rules: Rules, logged?: Logged): Entry[] {
-  return store.conversions.removeOrphans(impression, rules.window.ms).map((event) => enter(store, event, rules, logged));
+  return store.conversions.removeOrphans(impression, rules).map((event) => enter(store, event, rules, logged));
 }
 
 /** Why the model refuses a conversion; undefined if it does not. */

@@ -3,6 +3,7 @@ import { bucketAt } from "../domain/bucket.ts";
 import { isGaussianProcess } from "../domain/capacity.ts";
 import type { ConversionStatus, RewardChange } from "../domain/conversion.ts";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import { windowOf } from "../domain/goals.ts";
 import type { AppendedImpression, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../domain/impression.ts";
 import { counted } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
@@ -178,12 +179,12 @@ export class LiveModel {
   }
 
   /** Why an event with a join key found no impression. It waits for one all the same. */
-  #unjoined({ key, byPage, at }: KeyedEvent): Intake {
+  #unjoined({ key, byPage, goal, at }: KeyedEvent): Intake {
     if (!byPage && this.#store.impressions.withKey(key.page).length > 0) {
       this.#store.database.count("ofPages");
       return { status: "orphan", detail: OF_PAGES };
     }
-    return this.#store.sampledSince(at - this.#config.window.ms) ? { status: "unsampled", detail: UNSAMPLED } : { status: "orphan" };
+    return this.#store.sampledSince(at - windowOf(this.#config, goal)) ? { status: "unsampled", detail: UNSAMPLED } : { status: "orphan" };
   }
 
   #delivered(event: ConversionEvent | KeyedEvent): Entry {
@@ -191,7 +192,7 @@ export class LiveModel {
     const { key: hashes, byPage, action, ...outcome } = event;
     const [key, ...older] = counted(hashes, byPage, this.#config.pageKeys);
     if (this.#store.conversions.isErased({ key, older }, outcome)) return ofErased(this.#store);
-    const impression = this.#store.conversions.attribute({ key, older, action }, outcome, this.#config.window.ms);
+    const impression = this.#store.conversions.attribute({ key, older, action }, outcome, windowOf(this.#config, outcome.goal));
     const addressed: ConversionEvent & ByKey = { ...outcome, impression, key, action };
     return this.#entered(addressed);
   }

@@ -1,5 +1,7 @@
 import { DelayEstimate } from "afterclick";
 import { bucketAt } from "../domain/bucket.ts";
+import { type Windows, windowOf } from "../domain/goals.ts";
+import { counting, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/token.ts";
 import type { Bar, Delay, Metrics } from "../protocol/answers.ts";
 import type { ShownImpression } from "./store/impression-store.ts";
@@ -9,28 +11,45 @@ import type { LearnerStore } from "./store/learner-store.ts";
 const AGES = 24;
 /** Most points of the delay distribution that a page draws. */
 const POINTS = 40;
+/** Shares of conversions whose delays are stated. */
+const QUANTILES = [0.25, 0.5, 0.75, 0.9, 0.95];
+/** Windows that are compared with the model's, in ms. */
+const ADVISED = [1, 3, 7, 14, 30].map((days) => days * 86_400_000);
 /** A `DelayEstimate` treats impressions older than this many windows as matured. */
 const SETTLED = 3;
 
 /**
- * Counts pending impressions by age, and estimates the delay distribution.
+ * Counts pending impressions by age, and estimates the delay distribution: that of the first conversions, and that of each declared goal
+ * within its own window.
  *
- * The estimate is computed from the rows on request. It is therefore right after a restart, a rollback, an erasure or a repeated
- * delivery, it forgets what the log forgets, and it costs nothing on registration. Only the times of arrivals are stored, as quarters of
- * an hour. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving conversion ends it.
+ * Estimates are computed from the rows on request. They are therefore right after a restart, a rollback, an erasure or a repeated
+ * delivery, they forget what the log forgets, and they cost nothing on registration. Only the times of arrivals are stored, as quarters
+ * of an hour. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving conversion ends it.
  *
- * **Cost:** linear in open impressions and in the conversions that the log holds. Older buckets, whose windows had closed when the
- * latest conversion happened, enter as sums.
+ * **Cost:** linear in open impressions, times one more than the goals, and in the conversions that the log holds. Older buckets, whose
+ * windows had closed when the latest conversion happened, enter as sums.
  */
-export function maturity(store: LearnerStore, windowMs: number, now: number): Pick<Metrics, "pendingByAge" | "delay"> {
+export function maturity(store: LearnerStore, config: Windows, now: number): Pick<Metrics, "pendingByAge" | "delay" | "goals"> {
+  const { ms: windowMs } = config.window;
   const conversions = conversionsOf(store);
-  const last = conversions.reduce((latest, { at }) => Math.max(latest, at), 0);
-  const from = Math.min(store.watermark, bucketAt(Math.max(last, now - (SETTLED - 1) * windowMs) - windowMs, windowMs));
+  const first: Part = { windowMs, conversions: firstOf(conversions) };
+  const parts = Object.keys(config.goals ?? {}).map((goal): Part & { readonly goal: string } => {
+    return { goal, windowMs: windowOf(config, goal), conversions: conversions.filter((each) => each.goal === goal) };
+  });
+  const from = Math.min(store.watermark, ...[first, ...parts].map((part) => bucketAt(needed(part, now), windowMs)));
   const shown = store.impressions.shownSince(from);
+  const history = { from, shown, earlier: earlierBuckets(store, from, windowMs), bucketWindowMs: windowMs };
   return {
     pendingByAge: pendingByAge(shown, windowMs, now),
-    delay: conversions.length === 0 ? null : delayOf(store, { from, shown, conversions }, windowMs, now),
+    delay: delayOf(store, history, first, now),
+    goals: config.goals && parts.map((part) => ({ goal: part.goal, windowMs: part.windowMs, delay: delayOf(store, history, part, now) })),
   };
+}
+
+/** Time since which an estimate needs single impressions. */
+function needed({ windowMs, conversions }: Part, now: number): number {
+  const last = conversions.reduce((latest, { at }) => Math.max(latest, at), 0);
+  return Math.max(last, now - (SETTLED - 1) * windowMs) - windowMs;
 }
 
 function pendingByAge(shown: readonly ShownImpression[], windowMs: number, now: number): Bar[] {
@@ -42,22 +61,36 @@ function pendingByAge(shown: readonly ShownImpression[], windowMs: number, now: 
   return counts.map((count, i) => ({ fromMs: (i * windowMs) / AGES, toMs: ((i + 1) * windowMs) / AGES, count }));
 }
 
-/** Impressions shown since `from`, and the first conversions of all impressions. */
+/** The impressions shown since `from`, and the numbers of earlier ones by bucket. */
 interface History {
   readonly from: number;
   readonly shown: readonly ShownImpression[];
+  readonly earlier: readonly Earlier[];
+  /** The window by which buckets are cut. */
+  readonly bucketWindowMs: number;
+}
+
+interface Earlier {
+  readonly bucket: number;
+  readonly count: number;
+}
+
+/** The conversions behind one estimate. Without a goal: the first conversion of each impression. */
+interface Part {
+  readonly goal?: string;
+  readonly windowMs: number;
   readonly conversions: readonly Conversion[];
 }
 
-function delayOf(store: LearnerStore, history: History, windowMs: number, now: number): Delay {
-  const { shown, conversions } = history;
+function delayOf(store: LearnerStore, history: History, { goal, windowMs, conversions }: Part, now: number): Delay | null {
+  if (conversions.length === 0) return null;
   const estimate = new DelayEstimate({ window: windowMs });
-  const impressions = shown.length + showEarlier(estimate, store, history, windowMs);
-  for (const { shownAt } of shown) estimate.show(shownAt);
-  for (const conversion of conversions) estimate.convert({ ...conversion, arrivedAt: null });
-  for (const time of store.arrivals()) estimate.arrive(time);
+  const impressions = history.shown.length + showEarlier(estimate, history, conversions);
+  for (const { shownAt } of history.shown) estimate.show(shownAt);
+  for (const { shownAt, at } of conversions) estimate.convert({ shownAt, at, arrivedAt: null });
+  for (const time of store.database.arrivals(goal)) estimate.arrive(time);
   const toCome = estimate.toCome(now);
-  const since = store.lastArrivalAt ?? now;
+  const since = store.database.lastArrivalAt(goal) ?? now;
   return {
     impressions,
     conversions: conversions.length,
@@ -65,53 +98,89 @@ function delayOf(store: LearnerStore, history: History, windowMs: number, now: n
     rate: estimate.rate(),
     toCome,
     window95Ms: estimate.quantile(),
+    quantiles: QUANTILES.map((share) => ({ share, delayMs: estimate.quantile(share) })),
+    windows: windowsOf(estimate, windowMs),
     distribution: pointsOf(estimate, windowMs),
     silence: { since, ...estimate.silence(now, since) },
   };
 }
 
-/** First conversion of an impression. */
+/** First conversion of an impression, of a goal or of any. */
 interface Conversion {
+  readonly goal: string;
   readonly shownAt: number;
   readonly at: number;
 }
 
-/** First conversions of all impressions whose conversions are not all retracted. */
-function conversionsOf(store: LearnerStore): Conversion[] {
-  const rows = store.database.sql.exec<{ id: string; at: number }>(
-    `SELECT i.id, min(c.at) AS at FROM conversions c JOIN impressions i ON i.id = c.impression
-     WHERE c.status IN ('applied', 'conflict') AND c.reward IS NOT NULL AND i.converted = 1
-     GROUP BY c.impression ORDER BY c.impression`,
+/** First conversion of each goal that counts, of all impressions in order of their ids. The impression's id comes first. */
+function conversionsOf(store: LearnerStore): (Conversion & { readonly id: string })[] {
+  const rows = store.database.query<{ id: string; goal: string; at: number; retracted: number }>(
+    `SELECT i.id, c.goal, min(CASE WHEN c.reward IS NOT NULL THEN c.at END) AS at, max(c.reward IS NULL) AS retracted
+     FROM impressions i JOIN conversions c ON c.impression = i.id
+     WHERE c.status IN ('applied', 'conflict') AND i.converted = 1 GROUP BY i.id, c.goal ORDER BY i.id`,
   );
-  return Array.from(rows, ({ id, at }) => {
+  return rows.flatMap(({ id, goal, at, retracted }) => {
     const shownAt = shownAtOf(id);
+    if (retracted && !countsStill(store, id, goal)) return [];
     // The sender's clock may be slow.
-    return { shownAt, at: Math.max(shownAt, at) };
+    return [{ id, goal, shownAt, at: Math.max(shownAt, at) }];
   });
 }
 
+/** Whether a goal counts although an event retracted it. */
+function countsStill(store: LearnerStore, id: string, goal: string): boolean {
+  const events = counting(store.conversions.of(id)).filter((event) => event.goal === goal);
+  return resolved(events, null, 0)?.delay !== undefined;
+}
+
+/** The first of the conversions of each impression, whatever its goal. */
+function firstOf(conversions: readonly (Conversion & { readonly id: string })[]): Conversion[] {
+  const first = new Map<string, Conversion>();
+  for (const conversion of conversions) {
+    const other = first.get(conversion.id);
+    if (!other || conversion.at < other.at) first.set(conversion.id, conversion);
+  }
+  return Array.from(first.values());
+}
+
+/** Numbers of impressions in the buckets before a time. Sums outlive their pruned rows, so older buckets are left out. */
+function earlierBuckets(store: LearnerStore, from: number, windowMs: number): Earlier[] {
+  const sums = "SELECT bucket, sum(impressions) AS count FROM closed WHERE bucket >= ? AND bucket < ? GROUP BY bucket";
+  return store.database.query<{ bucket: number; count: number }>(sums, bucketAt(store.retainedSince, windowMs), from);
+}
+
 /** Adds the impressions shown before `from`: converted ones at their own time, the others by bucket. Returns their number. */
-function showEarlier(estimate: DelayEstimate, store: LearnerStore, { from, conversions }: History, windowMs: number): number {
+function showEarlier(estimate: DelayEstimate, { from, earlier, bucketWindowMs }: History, conversions: readonly Conversion[]): number {
   const converted = new Map<number, number>();
   for (const { shownAt } of conversions) {
     if (shownAt >= from) continue;
-    const bucket = bucketAt(shownAt, windowMs);
+    const bucket = bucketAt(shownAt, bucketWindowMs);
     converted.set(bucket, (converted.get(bucket) ?? 0) + 1);
     estimate.show(shownAt);
   }
   let impressions = 0;
-  // Sums outlive their pruned rows, so older buckets are left out.
-  const sums = "SELECT bucket, sum(impressions) AS count FROM closed WHERE bucket >= ? AND bucket < ? GROUP BY bucket";
-  for (const { bucket, count } of store.database.query<{ bucket: number; count: number }>(
-    sums,
-    bucketAt(store.retainedSince, windowMs),
-    from,
-  )) {
+  for (const { bucket, count } of earlier) {
     const rest = count - (converted.get(bucket) ?? 0);
     if (rest > 0) estimate.show(bucket, rest);
     impressions += count;
   }
   return impressions;
+}
+
+/** What shorter windows would have caught of the conversions that this one catches, and the share of impressions that convert in them. */
+function windowsOf(estimate: DelayEstimate, windowMs: number): Delay["windows"] {
+  const { delays, probability, low, high } = estimate.distribution();
+  return ADVISED.filter((ms) => ms <= windowMs).map((ms) => {
+    const bin = delays.findIndex((end) => end >= ms);
+    const caught = estimate.below(ms);
+    return {
+      windowMs: ms,
+      caught,
+      low: Math.max(caught - (probability[bin] - low[bin]), 0),
+      high: Math.min(caught + (high[bin] - probability[bin]), 1),
+      rate: caught * estimate.rate(),
+    };
+  });
 }
 
 /** At most `POINTS` points of the distribution, evenly thinned, from just below the shortest observed delay up to the window. */

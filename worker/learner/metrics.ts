@@ -36,7 +36,7 @@ export function measure(
     lagMs: store.lagMs,
     bucketMs: bucketMs(windowMs),
     buckets: bucketCounts(store),
-    ...maturity(store, windowMs, now),
+    ...maturity(store, config, now),
     delays: delays(store),
     lift: lift(store),
     recent: recent(store, windowMs, now),

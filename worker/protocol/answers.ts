@@ -7,6 +7,7 @@ const number = v.number();
 const whole = v.pipe(number, v.integer());
 const count = v.pipe(whole, v.minValue(0));
 const time = v.pipe(whole, v.minValue(0), v.description("Milliseconds since 1970."));
+const duration = v.strictObject({ ms: count });
 const settings = v.record(v.string(), v.unknown());
 const share = v.pipe(number, v.minValue(0), v.maxValue(1));
 
@@ -60,7 +61,7 @@ export const model = v.strictObject({
   generation,
   policy: v.string(),
   options: settings,
-  window: v.strictObject({ ms: count }),
+  window: duration,
   reward: v.strictObject({ min: number, max: number }),
   encoder: v.pipe(
     v.nullable(
@@ -75,7 +76,18 @@ export const model = v.strictObject({
     v.description("Null if features are arrays of numbers."),
   ),
   seed: whole,
-  goals: v.nullable(v.record(v.string(), v.strictObject({ weight: number }))),
+  goals: v.nullable(
+    v.record(
+      v.string(),
+      v.strictObject({
+        weight: number,
+        window: v.optional(duration),
+        after: v.optional(v.string()),
+        delay: v.optional(duration),
+        public: v.optional(v.boolean()),
+      }),
+    ),
+  ),
   shadows: v.array(v.strictObject({ name: v.string(), policy: v.string(), options: settings })),
   serving,
   draws: count,
@@ -84,9 +96,9 @@ export const model = v.strictObject({
   minimumShare: share,
   defaultAction: v.nullable(v.string()),
   limits: v.strictObject({ open: count, bytes: count, deferred: count }),
-  deferral: v.strictObject({ ms: count }),
-  retention: v.strictObject({ ms: count }),
-  publish: v.strictObject({ ms: count }),
+  deferral: duration,
+  retention: duration,
+  publish: duration,
   local: v.boolean(),
   pageActions: v.boolean(),
   pageKeys: v.picklist(["own", "shared"]),
@@ -239,6 +251,36 @@ export const conversions = v.strictObject({
 
 const bars = v.array(v.strictObject({ fromMs: number, toMs: v.nullable(number), count }));
 const armMean = v.strictObject({ impressions: count, mean: number });
+const delay = v.strictObject({
+  impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
+  conversions: count,
+  rateSoFar: v.pipe(share, v.description("Share of these impressions that has converted.")),
+  rate: v.pipe(share, v.description("Share that will have converted when all windows have closed.")),
+  toCome: v.pipe(number, v.description("Expected number of conversions still to come.")),
+  window95Ms: v.pipe(number, v.description("Window that would catch 95 % of the conversions that this one catches.")),
+  quantiles: v.pipe(
+    v.array(v.strictObject({ share, delayMs: number })),
+    v.description("Delay that this share of the conversions does not exceed."),
+  ),
+  windows: v.pipe(
+    v.array(v.strictObject({ windowMs: count, caught: share, low: share, high: share, rate: share })),
+    v.description(
+      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it.",
+    ),
+  ),
+  distribution: v.pipe(
+    v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: share })),
+    v.description(
+      "Share of conversions that come sooner, with a 95 % band, and the chance that a pending impression of this age still converts.",
+    ),
+  ),
+  silence: v.pipe(
+    v.strictObject({ since: time, expected: number, chance: share, alarm: v.boolean() }),
+    v.description(
+      "Expected conversions since the last arrival, and the chance of none if delivery works. The alarm also allows for the rhythm of arrivals.",
+    ),
+  ),
+});
 export const metrics = v.strictObject({
   model: v.string(),
   policy: v.string(),
@@ -259,29 +301,20 @@ export const metrics = v.strictObject({
   buckets: v.array(v.strictObject({ start: time, arm, impressions: count, converted: count, reward: number, closed: v.boolean() })),
   pendingByAge: bars,
   delay: v.pipe(
+    v.nullable(delay),
+    v.description("Estimated delay distribution of the first conversions, of whichever goal. Null before the first conversion."),
+  ),
+  goals: v.pipe(
     v.nullable(
-      v.strictObject({
-        impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
-        conversions: count,
-        rateSoFar: v.pipe(share, v.description("Share of these impressions that has converted.")),
-        rate: v.pipe(share, v.description("Share that will have converted when all windows have closed.")),
-        toCome: v.pipe(number, v.description("Expected number of conversions still to come.")),
-        window95Ms: v.pipe(number, v.description("Window that would catch 95 % of the conversions that this one catches.")),
-        distribution: v.pipe(
-          v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: share })),
-          v.description(
-            "Share of conversions that come sooner, with a 95 % band, and the chance that a pending impression of this age still converts.",
-          ),
-        ),
-        silence: v.pipe(
-          v.strictObject({ since: time, expected: number, chance: share, alarm: v.boolean() }),
-          v.description(
-            "Expected conversions since the last arrival, and the chance of none if delivery works. The alarm also allows for the rhythm of arrivals.",
-          ),
-        ),
-      }),
+      v.array(
+        v.strictObject({
+          goal: v.string(),
+          windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
+          delay: v.pipe(v.nullable(delay), v.description("Null before its first conversion.")),
+        }),
+      ),
     ),
-    v.description("Estimated delay distribution. Null before the first conversion."),
+    v.description("The same for each declared goal. Null if the model declares none."),
   ),
   delays: bars,
   lift: v.pipe(

@@ -139,6 +139,13 @@ const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeIn
 const goal = formed(/^[\w.:-]{1,64}$/, "1 to 64 letters, digits or . : - _");
 
 const window = strictObject({ ms: wholeNumber(1, YEAR_MS) });
+const goalOptions = strictObject({
+  weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)),
+  window: v.optional(window),
+  after: v.optional(goal),
+  delay: v.optional(strictObject({ ms: wholeNumber(0, YEAR_MS) })),
+  public: v.optional(v.boolean()),
+});
 const modelOptions = {
   policy: v.optional(text(64)),
   options: v.optional(options),
@@ -146,7 +153,7 @@ const modelOptions = {
   serving: v.optional(v.picklist(["edge", "learner"])),
   encoder: v.optional(options),
   seed: v.optional(v.pipe(v.number(), v.safeInteger())),
-  goals: v.optional(record(goal, strictObject({ weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)) }), 64)),
+  goals: v.optional(record(goal, goalOptions, 64)),
   shadows: v.optional(list(strictObject({ name: goal, policy: text(64), options: v.optional(options) }), 2)),
   draws: v.optional(wholeNumber(0, 1000)),
   greedy: v.optional(v.boolean()),

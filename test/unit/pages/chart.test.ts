@@ -268,7 +268,8 @@ describe("the delays", () => {
     const { text } = drawn(Alarm, { metrics: withDelay({ silence }) });
     expect(text).toContain("Conversions of shop have stopped");
     expect(text).toContain(
-      "None has arrived for 2.4 h, though about 14 were expected. By chance alone this happens once in 2,000,000 times.",
+      "None has arrived for 2.4 h, though about 14 were expected. By chance alone this happens once in 2,000,000 times. " +
+        "Either visitors can no longer convert, or the shop's webhooks do not arrive.",
     );
     expect(drawn(Alarm, { metrics: withDelay({ silence: { ...silence, chance: 0 } }) }).text).toContain("once in 1,000,000,000 times");
     expect(drawn(Alarm, { metrics: busy }).text).toBe("");
@@ -277,5 +278,52 @@ describe("the delays", () => {
       /^Nobody has bought for .* simulated, and buy only when you send/,
     );
     expect(drawn(Calm, { metrics: busy }).text).toBe("");
+  });
+});
+
+describe("the goals", () => {
+  const DAY_MS = 24 * HOUR_MS;
+  const purchase = { goal: "purchase", windowMs: 7 * DAY_MS, delay: { ...delay, window95Ms: 5 * DAY_MS } };
+  const click = { goal: "click", windowMs: HOUR_MS, delay: { ...delay, window95Ms: 90_000, conversions: 5000 } };
+  const goals = [click, purchase, { goal: "cart", windowMs: DAY_MS, delay: null }];
+  const withGoals = (of: Metrics["goals"]): Metrics => ({ ...busy, goals: of });
+  const silence = { since: busy.now - 8_640_000, expected: 14.3, chance: 6.2e-7, alarm: true };
+
+  it("are listed with what each has brought, and the first is drawn", () => {
+    const { text, elements, charts } = drawn(DelayOf, { metrics: withGoals(goals) });
+    expect(text).toContain("click 5,000 6.9 % 7.4 % 131 2.6 h 1.5 min 1 h");
+    expect(text).toContain("cart none yet – – – – – 1 d");
+    expect(elements.flatMap(({ tag, props }) => (tag === "button" ? [props["aria-pressed"]] : []))).toEqual([true, false, false]);
+    expect(charts.map(({ title }) => title)).toEqual(["How late conversions come: click"]);
+    expect(charts[0].summary).toContain("95 % of conversions come within 1.5 min; the window is 1 h.");
+  });
+
+  it("say what shorter windows would catch", () => {
+    const windows = [
+      { windowMs: DAY_MS, caught: 0.25, low: 0.2, high: 0.31, rate: 0.0186 },
+      { windowMs: 3 * DAY_MS, caught: 0.8, low: 0.75, high: 0.85, rate: 0.0594 },
+      { windowMs: 7 * DAY_MS, caught: 1, low: 1, high: 1, rate: 0.0742 },
+    ];
+    const { text } = drawn(DelayOf, { metrics: withGoals([{ ...purchase, delay: { ...purchase.delay, windows } }]) });
+    expect(text).toContain("With the window of 7 d, 7.4 % of impressions convert.");
+    expect(text).toContain("1 d 25 % 20 % to 31 % 1.9 % 3 d 80 % 75 % to 85 % 5.9 %");
+    expect(text).not.toContain("100 % 100 % to 100 %");
+    expect(drawn(DelayOf, { metrics: busy }).text).not.toContain("Shorter windows");
+  });
+
+  it("without a conversion say so, and a model that declares none is drawn as a whole", () => {
+    expect(drawn(DelayOf, { metrics: withGoals([goals[2]]) }).text).toContain("How late conversions come: cart");
+    expect(drawn(DelayOf, { metrics: withGoals([]) }).charts[0].title).toBe("How late conversions come");
+  });
+
+  it("that are silent are named in the alarm, although others arrive", () => {
+    const silent = { ...purchase, delay: { ...purchase.delay, silence } };
+    const { text } = drawn(Alarm, { metrics: withGoals([click, silent]) });
+    expect(text).toContain("Conversions of shop have stopped: purchase");
+    expect(text).toContain("No purchase has arrived for 2.4 h, though about 14 were expected.");
+    expect(drawn(Alarm, { metrics: withGoals(goals) }).text).toBe("");
+    const together = drawn(Alarm, { metrics: { ...withDelay({ silence }), goals } });
+    expect(together.text).toContain("Conversions of shop have stopped None has arrived");
+    expect(drawn(Calm, { metrics: withGoals([click, silent]) }).text).toContain("Nobody has bought for 2.4 h");
   });
 });

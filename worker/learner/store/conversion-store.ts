@@ -2,6 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion.ts";
 import { type ByKey, type ConversionEvent, type Outcome, waitingFor } from "../../domain/event.ts";
+import type { Windows } from "../../domain/goals.ts";
 import type { StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
@@ -65,25 +66,26 @@ export class ConversionStore {
     if (status === "void") return;
     this.#database.count(status);
     if (reward === null) return;
-    this.#database.noteArrival(Date.now());
     if (status === "applied") this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`);
   }
 
   /** Removes and returns the orphans that belong to an impression, by its id or by one of its keys. The caller enters them again. */
-  removeOrphans({ id, action, keys = [] }: Joining, windowMs: number): ConversionEvent[] {
+  removeOrphans({ id, action, keys = [] }: Joining, { window, goals }: Windows): ConversionEvent[] {
     // Usually there are none. Pruning does not lower the counter, so a positive count may be out of date.
     if (this.#database.counted("orphan") === 0) return [];
     const shownAt = shownAtOf(id);
     const orphans = this.#database.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR
          key IN (SELECT key FROM keys WHERE impression = (SELECT coalesce(list, id) FROM impressions WHERE id = ?1) UNION SELECT value FROM json_each(?5))
-         AND (action IS NULL OR action = ?2) AND at BETWEEN ?3 AND ?4)
+         AND (action IS NULL OR action = ?2)
+         AND at BETWEEN ?3 AND ?3 + coalesce((SELECT value ->> '$.window.ms' FROM json_each(?6) WHERE json_each.key = goal), ?4))
        RETURNING ${COLUMNS}`,
       id,
       action,
       shownAt,
-      shownAt + windowMs,
+      window.ms,
       JSON.stringify(keys.flat()),
+      JSON.stringify(goals ?? {}),
     );
     this.#database.count("orphan", -orphans.length);
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...orphan, impression: id }));

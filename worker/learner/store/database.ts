@@ -16,14 +16,16 @@ export interface ModelRow {
   readonly published: number;
   readonly published_at: number | null;
   readonly lag: number | null;
-  readonly heard: number | null;
+  /** When the last conversion arrived, by goal: JSON. */
+  readonly heard: string | null;
   readonly sampled: number | null;
 }
 
 /** Changes that a transaction writes at its end, in one statement per table. */
 interface Pending {
   seq: number;
-  arrivedAt: number | null;
+  /** When conversions arrived, by goal. */
+  readonly arrived: Map<string, number>;
   readonly counts: Map<string, number>;
 }
 
@@ -61,11 +63,14 @@ export class Database {
     if (this.#pending) return change();
     try {
       return this.#storage.transactionSync(() => {
-        const pending: Pending = { seq: this.seq, arrivedAt: null, counts: new Map() };
+        const pending: Pending = { seq: this.seq, arrived: new Map(), counts: new Map() };
         this.#pending = pending;
         const result = change();
-        if (pending.seq !== this.model.seq) this.set("seq = ?, heard = coalesce(?, heard)", pending.seq, pending.arrivedAt);
-        if (pending.arrivedAt !== null) this.#keepArrival(Math.floor(pending.arrivedAt / SLOT_MS));
+        if (pending.seq !== this.model.seq) {
+          const heard = JSON.stringify(Object.fromEntries(pending.arrived));
+          this.set("seq = ?, heard = json_patch(coalesce(heard, '{}'), ?)", pending.seq, heard);
+        }
+        for (const [goal, time] of pending.arrived) this.#keepArrival(goal, Math.floor(time / SLOT_MS));
         for (const [name, delta] of pending.counts) {
           if (delta === 0) continue;
           this.query("INSERT INTO counters VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2", name, delta);
@@ -142,21 +147,36 @@ export class Database {
     return this.#pending;
   }
 
-  /** Notes the arrival of a conversion. */
-  noteArrival(now: number): void {
-    this.#current.arrivedAt = now;
+  /** Notes the arrival of a conversion. `goal`: empty if the model declares no goals. */
+  noteArrival(goal: string, now: number): void {
+    this.#current.arrived.set(goal, now);
   }
 
-  #keepArrival(slot: number): void {
-    const [known] = this.query("SELECT 1 FROM arrivals WHERE slot = ?", slot);
+  #keepArrival(goal: string, slot: number): void {
+    const [known] = this.query("SELECT 1 FROM arrivals WHERE goal = ? AND slot = ?", goal, slot);
     if (known) return;
-    this.query("INSERT INTO arrivals VALUES (?)", slot);
+    this.query("INSERT INTO arrivals VALUES (?, ?)", goal, slot);
     this.query("DELETE FROM arrivals WHERE slot <= ?", slot - SLOTS);
   }
 
-  /** Starts of the quarters of an hour in which conversions arrived, by the learner's clock, in ms since 1970. */
-  arrivals(): number[] {
-    return this.query<{ slot: number }>("SELECT slot FROM arrivals").map(({ slot }) => slot * SLOT_MS);
+  /**
+   * Starts of the quarters of an hour in which conversions arrived, by the learner's clock, in ms since 1970. Without a goal: those of
+   * all goals.
+   */
+  arrivals(goal?: string): number[] {
+    const slots = this.query<{ slot: number }>(
+      "SELECT DISTINCT slot FROM arrivals WHERE ?1 IS NULL OR goal = ?1 ORDER BY slot",
+      goal ?? null,
+    );
+    return slots.map(({ slot }) => slot * SLOT_MS);
+  }
+
+  /** When the last conversion arrived, of a goal or of any; null before the first. */
+  lastArrivalAt(goal?: string): number | null {
+    const heard: Readonly<Record<string, number>> = JSON.parse(this.model.heard ?? "{}");
+    if (goal !== undefined) return heard[goal] ?? null;
+    const times = Object.values(heard);
+    return times.length > 0 ? Math.max(...times) : null;
   }
 
   count(name: CounterName | DelayCounter, delta = 1): void {

@@ -145,16 +145,6 @@ export class LearnerStore {
     return this.database.model.lag;
   }
 
-  /** When the last conversion arrived, by the learner's clock; null before the first. */
-  get lastArrivalAt(): number | null {
-    return this.database.model.heard;
-  }
-
-  /** When conversions arrived in the last four weeks. @see Database.arrivals */
-  arrivals(): number[] {
-    return this.database.arrivals();
-  }
-
   setLag(ms: number): void {
     if (ms !== this.lagMs) this.database.set("lag = ?", ms);
   }

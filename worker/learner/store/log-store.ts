@@ -1,7 +1,7 @@
 import type { RewardChange, StoredConversion } from "../../domain/conversion.ts";
 import type { Outcome } from "../../domain/event.ts";
+import type { Goals } from "../../domain/goals.ts";
 import { type AppendedImpression, appendedOf, type StoredImpression } from "../../domain/impression.ts";
-import type { ModelConfig } from "../../domain/model.ts";
 import { differs, type ResolvedReward, resolved } from "../../domain/reward.ts";
 import { shownAtOf } from "../../domain/token.ts";
 import type { LogRow } from "../../rpc/log-row.ts";
@@ -66,7 +66,7 @@ export class LogStore {
    * The steps that bring policies from the state after a row to the newest state. Changes of rewards follow from the conversions
    * themselves, also from those before that row. So the policies observe what they observed when the conversions arrived.
    */
-  *replay(seq: number, goals: ModelConfig["goals"]): Generator<ReplayStep> {
+  *replay(seq: number, goals: Goals | null): Generator<ReplayStep> {
     type Row = { seq: number; id: string; blob: ArrayBuffer; slots: string; round: number; goal: string | null } & Omit<Outcome, "goal">;
     const rows = this.#database.sql.exec<Row & Record<string, SqlStorageValue>>(
       `SELECT seq, id, features AS blob, slots, round, NULL AS goal, NULL AS event, NULL AS reward, NULL AS at
