@@ -198,7 +198,7 @@ const lists: Experiment = {
   settings: Object.keys(settings),
   algorithms,
   figures: [{ metric: "cumulative regret", x: "list", y: "cumulative regret" }],
-  ratios: { metric: "cumulative regret", of: WITHOUT, to: algorithms.slice(0, 2) },
+  ratios: { metric: "cumulative regret", of: ESTIMATED, to: ["weights given", WITHOUT] },
   async run(task) {
     const regret = cumulative(await new Game(task).play());
     const at = Array.from({ length: 50 }, (_, i) => ((i + 1) * HORIZON) / 50);
