@@ -47,9 +47,9 @@ export class KeyDelays {
     this.#settled = new Float64Array(HEAD + this.#bins);
   }
 
-  /** Counts an impression shown at `time`. */
-  add(time: number): void {
-    (this.#cohorts.add(time)?.sums ?? this.#settled)[0]++;
+  /** Counts `count` impressions shown at `time`. */
+  add(time: number, count: number): void {
+    (this.#cohorts.add(time, count)?.sums ?? this.#settled)[0] += count;
     this.#events = undefined;
   }
 
