@@ -1,6 +1,7 @@
-// Signals of a shop beside a single conversion: clicks before purchases, amounts of money.
+// Signals of a shop beside a single conversion: clicks before purchases, amounts of money, places of a list.
 import type { Curve, Experiment, Paper } from "./experiment.ts";
 import { estimate, type Reported } from "./signals/estimate.ts";
+import { listExperiments } from "./signals/lists.ts";
 import { type PlaySpec, play, type Told } from "./signals/play.ts";
 import { arms, contextual, priced } from "./signals/signal-shop.ts";
 
@@ -106,5 +107,5 @@ const revenue = plays(
 export const paper: Paper = {
   id: "signals",
   title: "Signals of a shop: goals with delays of their own, funnels, amounts",
-  experiments: [laws, funnel, context, revenue],
+  experiments: [laws, funnel, context, revenue, ...listExperiments],
 };

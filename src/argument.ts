@@ -37,6 +37,12 @@ export function positiveNumber(name: string, value: unknown): number {
   return number;
 }
 
+/** Probability that a visitor examines a place. */
+export function examinationWeight(name: string, value: unknown): number {
+  if (positiveNumber(name, value) > 1) throw outOfRange(name, "at most 1", value);
+  return value as number;
+}
+
 export function wholeNumber(name: string, value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): number {
   const number = finiteNumber(name, value, min, max);
   if (!Number.isSafeInteger(number)) throw outOfRange(name, "a whole number", value);

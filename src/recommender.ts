@@ -2,6 +2,7 @@ import { compileCore } from "#core-module";
 import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
+import { examinationAt, parseExamination } from "./examination.ts";
 import { amountOf, type Goals, parseGoals } from "./goals.ts";
 import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
@@ -18,6 +19,13 @@ export interface RecommenderOptions {
   readonly window: Window;
   /** Range of the reward of one conversion, default 0 to 1. An impression that never converts has the reward 0. */
   readonly reward?: { readonly min: number; readonly max: number };
+  /**
+   * Probability that a visitor examines each place of a list, relative to the first: the first is 1, the others are in (0, 1]. Places
+   * beyond the array have its last weight. Default: every place is examined.
+   *
+   * Delay-aware linear policies then learn the reward of an examined impression. Other policies ignore the weights.
+   */
+  readonly examination?: readonly number[];
   /**
    * The goals of conversions, by name. Each has a weight, and delays of its own. Default: any goal is taken, and rewards add up.
    *
@@ -88,6 +96,7 @@ export class Recommender {
   readonly #pending: Pending;
   readonly #window: Window;
   readonly #reward: { readonly min: number; readonly max: number };
+  readonly #examination: readonly number[] | undefined;
   readonly #goals: Goals | undefined;
   readonly #seed: number;
   #round = 0;
@@ -105,6 +114,7 @@ export class Recommender {
         `reward: expected a range inside 0 to 1 with rewards: "bernoulli", got ${this.#reward.min} to ${this.#reward.max}; divide rewards by the greatest one, or use rewards: "linear"`,
       );
     }
+    this.#examination = options.examination === undefined ? undefined : parseExamination(options.examination);
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
     this.#goals = options.goals;
@@ -121,7 +131,7 @@ export class Recommender {
    * @throws {TypeError | RangeError} naming the option.
    */
   static async create(options: RecommenderOptions): Promise<Recommender> {
-    onlyKeys("options", record("options", options), ["policy", "window", "reward", "goals", "seed", "module"]);
+    onlyKeys("options", record("options", options), ["policy", "window", "reward", "goals", "examination", "seed", "module"]);
     if (typeof options.policy?.start !== "function") {
       throw wrongType("policy", "a descriptor such as otfLinUcb({ dimension: 8 })", options.policy);
     }
@@ -189,8 +199,9 @@ export class Recommender {
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
     const choices = this.policy.choose({ ...moment, candidates, points, limit, decision: ids[0] });
     const ranking = choices.map((choice, place): RankedAction => ({ ...choice, impressionId: ids[place] }));
-    for (const { impressionId, index, features } of this.policy.learns ? ranking : []) {
-      this.#show(impressionId, features ?? candidates?.[index].features ?? points?.subarray(index * d, (index + 1) * d), moment);
+    for (const [place, { impressionId, index, ...own }] of this.policy.learns ? ranking.entries() : []) {
+      const features = own.features ?? candidates?.[index].features ?? points?.subarray(index * d, (index + 1) * d);
+      this.#show(impressionId, { features, place }, moment);
     }
     this.#round = moment.round;
     this.#pending.advance(moment);
@@ -198,21 +209,29 @@ export class Recommender {
   }
 
   /**
-   * Registers an impression that was decided elsewhere, such as at the edge, offline or in a log. It counts as one round.
+   * Registers an impression that was decided elsewhere, such as at the edge, offline or in a log. It counts as one round. `place`: its
+   * place in the list that was shown, default 0, the first. `examination` gives the place its weight.
    *
    * @throws {TypeError | RangeError} naming the argument, also for an id that is already registered. Nothing has changed then.
    */
-  register(impression: { readonly impressionId: string; readonly features?: ArrayLike<number>; readonly now?: number }): void {
-    onlyKeys("impression", record("impression", impression), ["impressionId", "features", "now"]);
+  register(impression: {
+    readonly impressionId: string;
+    readonly features?: ArrayLike<number>;
+    readonly now?: number;
+    readonly place?: number;
+  }): void {
+    onlyKeys("impression", record("impression", impression), ["impressionId", "features", "now", "place"]);
+    const place = wholeNumber("place", impression.place ?? 0, 0);
     const moment = this.#moment(this.#round + 1, impression.now);
     const [id] = this.#impressionIds(nonEmptyString("impressionId", impression.impressionId), 1, moment.round);
-    this.#show(id, impression.features, moment);
+    this.#show(id, { features: impression.features, place }, moment);
     this.#round = moment.round;
     this.#pending.advance(moment);
   }
 
-  #show(id: string, features: ArrayLike<number> | undefined, moment: Moment): void {
-    this.#pending.add(id, this.policy.append({ features, round: moment.round, now: moment.now }));
+  #show(id: string, { features, place }: { features: ArrayLike<number> | undefined; place: number }, { round, now }: Moment): void {
+    const weight = this.#examination && examinationAt(this.#examination, place);
+    this.#pending.add(id, this.policy.append({ features, round, now, weight }));
   }
 
   #impressionIds(given: string | readonly string[] | undefined, places: number, round: number): string[] {
@@ -319,6 +338,7 @@ export class Recommender {
       window: this.#window,
       reward: this.#reward,
       ...(this.#goals && { goals: this.#goals }),
+      examination: this.#examination,
       seed: this.#seed,
       round: this.#round,
     });

@@ -4,9 +4,9 @@ import { instantiate } from "../core/core.ts";
 import type { PolicyDescriptor } from "../policy/rule.ts";
 import type { Estimate } from "./estimate.ts";
 import { decisionsUntil, type LoggedDecision, rewardBy } from "./log.ts";
-import { ProductLimit } from "./maturity.ts";
-import { estimates, immatureShares, type Maturity, type Row, rewardModel, weightsOf } from "./row.ts";
-import { fittedTarget, givenTarget, type Target } from "./target.ts";
+import { LEAST_MATURITY, maturityOf } from "./maturity.ts";
+import { estimates, immatureShares, type Row, rewardModel, weightsOf } from "./row.ts";
+import { fitted, fittedTarget, givenTarget, type Target } from "./target.ts";
 
 /** Request of `evaluate`. */
 export interface EvaluationRequest {
@@ -52,8 +52,6 @@ export interface Evaluation {
   readonly doublyRobust: Estimate;
 }
 
-/** Younger decisions are left out: a conversion of theirs would count more than five times. */
-const LEAST_MATURITY = 0.2;
 const PROGRESS_EVERY = 64;
 
 /**
@@ -79,7 +77,7 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
   const cut = Math.floor(split * log.length);
   const since = log[cut]?.shownAt ?? asOf;
   const core = await instantiate(request.module ?? (await compileCore()));
-  const maturity = maturityOf(request, log, asOf, windowMs);
+  const maturity = maturityOf(request.maturity, log, { asOf, windowMs });
   const aged = log.map((decision, place) => {
     const age = Math.min(asOf - decision.shownAt, windowMs);
     return { decision, place, age, maturity: maturity.at(age), reward: rewardBy(asOf, decision, windowMs) };
@@ -120,30 +118,10 @@ function checked(request: EvaluationRequest) {
   };
 }
 
-function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at: number): Target | Promise<Target> {
+async function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at: number): Promise<Target> {
   const { policy, window, reward, seed, module } = request;
   if (typeof policy === "function") return givenTarget(policy);
   if (typeof policy?.start !== "function") throw wrongType("policy", "a descriptor or a function of a decision", policy);
   const draws = wholeNumber("draws", request.draws ?? 100, 1);
-  return fittedTarget({ policy, window, reward, seed, module }, log, { at, draws });
-}
-
-/** The given maturity, or an estimate from all conversions that have arrived, whatever the age of their decision. */
-function maturityOf({ maturity }: EvaluationRequest, log: readonly LoggedDecision[], asOf: number, windowMs: number): Maturity {
-  if (maturity) return { at: (age) => (age >= windowMs ? 1 : finiteNumber("maturity(age)", maturity(age), 0, 1)) };
-  const seen = log.flatMap(({ shownAt, conversions = [] }, place) => {
-    const bound = Math.min(asOf - shownAt, windowMs);
-    return conversions.flatMap(({ at }) => (at - shownAt <= bound ? [{ place, delay: Math.max(at - shownAt, 0), bound }] : []));
-  });
-  const law = new ProductLimit(seen);
-  return {
-    at: (age) => law.at(age),
-    influence(ages, values) {
-      const ofDecisions = new Float64Array(log.length);
-      law.influence(ages, values).forEach((each, i) => {
-        ofDecisions[seen[i].place] += each;
-      });
-      return ofDecisions;
-    },
-  };
+  return fittedTarget(await fitted({ policy, window, reward, seed, module }, log, { at, draws }));
 }

@@ -1,5 +1,12 @@
 import { finiteNumber, matrix, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../argument.ts";
 
+/** A logged conversion. */
+export interface LoggedConversion {
+  /** When it happened, in ms since 1970. */
+  readonly at: number;
+  readonly reward: number;
+}
+
 /** A logged decision and its conversions. */
 export interface LoggedDecision {
   /** When the action was shown, in ms since 1970. */
@@ -15,7 +22,7 @@ export interface LoggedDecision {
   /** Probability with which the log kept the decision, greater than 0. Default 1. The decision counts by one over it. */
   readonly kept?: number;
   /** Conversions and the times at which they happened, in ms since 1970. Their rewards add up. */
-  readonly conversions?: readonly { readonly at: number; readonly reward: number }[];
+  readonly conversions?: readonly LoggedConversion[];
 }
 
 /** The decisions shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the decision. */
@@ -34,7 +41,11 @@ function check(decision: LoggedDecision, place: number): void {
   for (const [field, value] of Object.entries({ probability: decision.probability, kept: decision.kept ?? 1 })) {
     if (positiveNumber(`${name}.${field}`, value) > 1) throw outOfRange(`${name}.${field}`, "at most 1", value);
   }
-  const { conversions = [] } = decision;
+  checkConversions(name, decision.conversions);
+}
+
+/** @throws {TypeError | RangeError} naming the conversion of the decision `name`. */
+export function checkConversions(name: string, conversions: readonly LoggedConversion[] = []): void {
   if (!Array.isArray(conversions)) throw wrongType(`${name}.conversions`, "an array", conversions);
   conversions.forEach(({ at, reward }, i) => {
     finiteNumber(`${name}.conversions[${i}].at`, at);
@@ -43,13 +54,17 @@ function check(decision: LoggedDecision, place: number): void {
 }
 
 /** Reward of a decision by time `at`, from the conversions within its window. */
-export function rewardBy(at: number, { shownAt, conversions = [] }: LoggedDecision, windowMs: number): number {
+export function rewardBy(
+  at: number,
+  { shownAt, conversions = [] }: Pick<LoggedDecision, "shownAt" | "conversions">,
+  windowMs: number,
+): number {
   const until = Math.min(at, shownAt + windowMs);
   return conversions.reduce((sum, conversion) => sum + (conversion.at <= until ? conversion.reward : 0), 0);
 }
 
 /** Features of all candidates, if they have any. @throws {TypeError | RangeError} unless they are a matrix of `count` rows. */
-export function pointsOf({ points, count }: LoggedDecision): Float64Array | undefined {
+export function pointsOf({ points, count }: Pick<LoggedDecision, "points" | "count">): Float64Array | undefined {
   if (points === undefined) return undefined;
   if (points instanceof Float64Array && points.length % count !== 0) throw outOfRange("points", `${count} rows of numbers`, points);
   return matrix("points", points, points.length / count);

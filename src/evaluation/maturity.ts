@@ -1,3 +1,40 @@
+import { finiteNumber } from "../argument.ts";
+import type { LoggedDecision } from "./log.ts";
+
+/** Younger impressions are left out: a conversion of theirs would count more than five times. */
+export const LEAST_MATURITY = 0.2;
+
+/** Probability that a conversion has come by an age, see `ProductLimit`. Exact if `influence` is absent. */
+export interface Maturity {
+  at(age: number): number;
+  /** Influence of each decision on a sum of values at these ages, through the estimate of delays. Indexed by place in the log. */
+  influence?(ages: Float64Array, values: Float64Array): Float64Array;
+}
+
+/** The given maturity, or an estimate from all conversions that have arrived, whatever the age of their impression. */
+export function maturityOf(
+  given: ((ageMs: number) => number) | undefined,
+  log: readonly Pick<LoggedDecision, "shownAt" | "conversions">[],
+  { asOf, windowMs }: { readonly asOf: number; readonly windowMs: number },
+): Maturity {
+  if (given) return { at: (age) => (age >= windowMs ? 1 : finiteNumber("maturity(age)", given(age), 0, 1)) };
+  const seen = log.flatMap(({ shownAt, conversions = [] }, place) => {
+    const bound = Math.min(asOf - shownAt, windowMs);
+    return conversions.flatMap(({ at }) => (at - shownAt <= bound ? [{ place, delay: Math.max(at - shownAt, 0), bound }] : []));
+  });
+  const law = new ProductLimit(seen);
+  return {
+    at: (age) => law.at(age),
+    influence(ages, values) {
+      const ofDecisions = new Float64Array(log.length);
+      law.influence(ages, values).forEach((each, i) => {
+        ofDecisions[seen[i].place] += each;
+      });
+      return ofDecisions;
+    },
+  };
+}
+
 /** An observed conversion: its delay, and the longest delay with which it could have been observed. Both in ms. */
 export interface SeenConversion {
   readonly delay: number;

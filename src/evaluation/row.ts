@@ -3,16 +3,10 @@ import type { Core } from "../core/core.ts";
 import { Ridge } from "../model/linear/ridge.ts";
 import { type Estimate, ratioEstimate, sumOf, type Terms } from "./estimate.ts";
 import { type LoggedDecision, pointsOf } from "./log.ts";
+import type { Maturity } from "./maturity.ts";
 
-/** Probability that a conversion has come by an age, see `ProductLimit`. Exact if `influence` is absent. */
-export interface Maturity {
-  at(age: number): number;
-  /** Influence of each decision on a sum of values at these ages, through the estimate of delays. Indexed by place in the log. */
-  influence?(ages: Float64Array, values: Float64Array): Float64Array;
-}
-
-/** One evaluated decision. */
-export interface Row {
+/** One evaluated impression. */
+export interface SeenRow {
   /** Index in the log. */
   readonly place: number;
   /** Age of the impression in ms, at most the window. */
@@ -20,10 +14,14 @@ export interface Row {
   readonly maturity: number;
   /** Number of decisions for which it stands. */
   readonly count: number;
-  /** The policy's probability of the action over the logged one. */
-  readonly weight: number;
   /** Reward that has arrived. */
   readonly reward: number;
+}
+
+/** One evaluated decision. */
+export interface Row extends SeenRow {
+  /** The policy's probability of the action over the logged one. */
+  readonly weight: number;
   /** Expected reward of the action, and of the policy, by the reward model. */
   readonly expected: number;
   readonly expectedOfPolicy: number;
@@ -31,7 +29,7 @@ export interface Row {
 
 /** Estimates of the rows' policy by each estimator, and of the policy that made the log of `decisions` decisions. */
 export function estimates(core: Core, rows: readonly Row[], options: { decisions: number; reward: Range; maturity: Maturity }) {
-  const estimate = (part: Part): Estimate => ratioEstimate(core, termsOf(rows, part, options));
+  const estimate = (part: Part<Row>): Estimate => ratioEstimate(core, termsOf(rows, part, options));
   return {
     logged: estimate({ weight: () => 1, base: () => 0, share: () => 1 }),
     ips: estimate({ weight: ({ weight }) => weight, base: () => 0, share: () => 1 }),
@@ -44,17 +42,17 @@ export function estimates(core: Core, rows: readonly Row[], options: { decisions
   };
 }
 
-/** An estimator: sum(count x (base + weight x reward / maturity)) / sum(count x share). */
-interface Part {
-  weight(row: Row): number;
-  base(row: Row): number;
-  share(row: Row): number;
+/** An estimator: sum(count x (base + weight x reward / maturity)) / sum(count x share). Impressions of a list have the share of the list. */
+interface Part<R extends SeenRow> {
+  weight(row: R): number;
+  base(row: R): number;
+  share(row: R): number;
 }
 
 /** The terms of an estimator, by place in the log. Decisions that are not evaluated have terms too: they inform about delays. */
-function termsOf(
-  rows: readonly Row[],
-  { weight, base, share }: Part,
+export function termsOf<R extends SeenRow>(
+  rows: readonly R[],
+  { weight, base, share }: Part<R>,
   { decisions, reward: { min, max }, maturity }: { decisions: number; reward: Range; maturity: Maturity },
 ): Terms {
   const ages = Float64Array.from(rows, ({ age }) => age);

@@ -8,31 +8,49 @@ import { type LoggedDecision, pointsOf } from "./log.ts";
 /** Probability with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
 export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number>;
 
+/** A logged decision at a place of its list. */
+export type PlacedDecision = LoggedDecision & { readonly place?: number };
+
+/** A policy that has learnt, and the request that its probabilities are of. */
+interface Fitted {
+  readonly policy: Policy;
+  readonly request: { readonly round: number; readonly now: number; readonly draws: number };
+}
+
 /**
  * A policy as it would stand at time `at`. It has learnt the earlier impressions and conversions of the log in order of time, and
  * learns no more. A sampling policy chooses among `draws` samples, the same for all decisions.
  *
- * @throws {UnsupportedError} code `no-probability` if it chooses in a domain of its own, or does not know its probabilities.
+ * @throws {UnsupportedError} code `no-probability` if it chooses in a domain of its own.
  */
-export async function fittedTarget(
+export async function fitted(
   options: Omit<RecommenderOptions, "policy"> & { readonly policy: PolicyDescriptor },
-  log: readonly LoggedDecision[],
+  log: readonly PlacedDecision[],
   { at, draws }: { readonly at: number; readonly draws: number },
-): Promise<Target> {
+): Promise<Fitted> {
   const recommender = await Recommender.create(options);
   const { policy } = recommender;
   if (policy.hasDomain) throw new UnsupportedError("no-probability", `${policy.id} does not choose among the log's candidates`);
-  const history = log.flatMap((decision, place) => {
-    const converted = (decision.conversions ?? []).map(({ at, reward }, i) => ({ at, learn: () => learnConversion(place, i, at, reward) }));
-    return [{ at: decision.shownAt, learn: () => learnImpression(decision, place) }, ...converted];
+  const history = log.flatMap((decision, number) => {
+    const converted = (decision.conversions ?? []).map(({ at, reward }, i) => ({
+      at,
+      learn: () => learnConversion(number, i, at, reward),
+    }));
+    return [{ at: decision.shownAt, learn: () => learnImpression(decision, number) }, ...converted];
   });
-  const learnImpression = (decision: LoggedDecision, place: number): void =>
-    recommender.register({ impressionId: `decision ${place}`, features: featuresOf(policy, decision), now: decision.shownAt });
-  const learnConversion = (place: number, i: number, at: number, reward: number): void =>
-    void recommender.convert({ impressionId: `decision ${place}`, goal: `conversion ${i}`, reward, at });
+  const learnImpression = (decision: PlacedDecision, number: number): void => {
+    const { shownAt: now, place } = decision;
+    recommender.register({ impressionId: `decision ${number}`, features: featuresOf(policy, decision), now, ...(place && { place }) });
+  };
+  const learnConversion = (number: number, i: number, at: number, reward: number): void =>
+    void recommender.convert({ impressionId: `decision ${number}`, goal: `conversion ${i}`, reward, at });
   // The sort is stable: a conversion comes after its impression even if both have the same time.
   for (const event of history.sort((a, b) => a.at - b.at)) if (event.at < at) event.learn();
-  const request = { round: policy.impressions + 1, now: at, draws };
+  return { policy, request: { round: policy.impressions + 1, now: at, draws } };
+}
+
+/** The probabilities of a fitted policy. @throws {UnsupportedError} code `no-probability` if it does not know them. */
+export function fittedTarget({ policy, request }: Fitted): Target {
   return (decision, place) => policy.chances({ ...request, ...candidatesFor(policy, decision), decision: `decision ${place}` });
 }
 
@@ -41,7 +59,8 @@ function featuresOf(policy: Policy, decision: LoggedDecision): Float64Array | un
   return d > 0 ? pointsOf(decision)?.subarray(decision.index * d, (decision.index + 1) * d) : undefined;
 }
 
-function candidatesFor(policy: Policy, decision: LoggedDecision) {
+/** The candidates of a decision or a list, for a policy. */
+export function candidatesFor(policy: Policy, decision: Pick<LoggedDecision, "count" | "points">) {
   if (policy.dimension > 0) return { points: pointsOf(decision) };
   return { candidates: Array.from({ length: decision.count }, () => ({})) };
 }

@@ -97,14 +97,31 @@ export class Chooser {
 
   /** As `Policy.chances`. */
   chances(request: ChooseRequest): Float64Array {
+    const { count, chance } = this.#chance(request, 1);
+    return Float64Array.from({ length: count }, (_, index) => chance(index, 0));
+  }
+
+  /** As `Policy.placeChances`. */
+  placeChances(request: ChooseRequest, indices: readonly number[]): Float64Array {
+    const { count, places, chance } = this.#chance(request, wholeNumber("limit", request.limit ?? 1, 1));
+    const chances = new Float64Array(indices.length * places);
+    for (let i = 0; i < indices.length; i++) {
+      const index = wholeNumber(`indices[${i}]`, indices[i], 0, count - 1);
+      for (let place = 0; place < places; place++) chances[i * places + place] = chance(index, place);
+    }
+    return chances;
+  }
+
+  /** The probability of each candidate at each place. @throws {UnsupportedError} code `no-probability`. */
+  #chance(request: ChooseRequest, limit: number) {
     if (this.#rule.propose) throw new UnsupportedError("no-probability", `${this.#id} does not choose among candidates`);
     checkDraws(request);
-    const { count, own, shares, known } = this.#scored(request, 1);
-    const chance = known ?? (this.#rule.deterministic ? (index: number) => Number(own[0] === index) : undefined);
-    if (!chance && shares.uniform < 1) {
+    const { count, own, shares, known } = this.#scored(request, limit);
+    const free = known ?? (this.#rule.deterministic ? (index: number, place: number) => Number(own[place] === index) : undefined);
+    if (!free && shares.uniform < 1) {
       throw new UnsupportedError("no-probability", `${this.#id} does not know its probabilities without draws`);
     }
-    return Float64Array.from({ length: count }, (_, index) => mixed(shares.uniform, count, chance?.(index, 0)));
+    return { count, places: own.length, chance: (index: number, place: number) => mixed(shares.uniform, count, free?.(index, place)) };
   }
 
   /** The request to the rule. It is built as one object: copies of it would take as long as a decision among few candidates. */

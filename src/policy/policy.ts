@@ -1,4 +1,4 @@
-import { boundedNumbers, copyVector, finiteNumber, finiteVector, record, wholeNumber, wrongType } from "../argument.ts";
+import { boundedNumbers, copyVector, examinationWeight, finiteNumber, finiteVector, record, wholeNumber, wrongType } from "../argument.ts";
 import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
@@ -92,18 +92,34 @@ export class Policy {
     return this.#chooser.chances(request);
   }
 
+  /**
+   * Probability of candidates at each place of the list that `choose` would rank, for a log of lists (`LoggedItem.chances`).
+   *
+   * @param indices of the candidates. **Shapes:** indices x places, row-major. The places are `limit`, or the candidates if they are fewer.
+   * @throws {UnsupportedError} code `no-probability`, as `chances`.
+   * @throws {TypeError | RangeError} as `choose`, and for an index that no candidate has.
+   */
+  placeChances(request: ChooseRequest, indices: readonly number[]): Float64Array {
+    return this.#chooser.placeChances(request, indices);
+  }
+
   /** The state, of a policy that learns. @throws {UnsupportedError} code `only-decides`. */
   #learning(): State {
     if (!this.#learns) throw onlyDecides(this.id);
     return this.#rule.state;
   }
 
-  /** Counts an impression. Pass the returned value to `observe` with its rewards. */
-  append(impression: Moment & { readonly features?: ArrayLike<number> }): AppendedImpression {
-    const { round, now } = impression;
+  /**
+   * Counts an impression. Pass the returned value to `observe` with its rewards. `weight`: the probability in (0, 1] that the visitor
+   * examined it, default 1. Delay-aware linear policies count the impression by its weight, and its rewards wholly: they learn the
+   * reward of examined impressions. Other policies ignore the weight.
+   */
+  append(impression: Moment & { readonly features?: ArrayLike<number>; readonly weight?: number }): AppendedImpression {
+    const { round, now, weight = 1 } = impression;
     wholeNumber("round", round, 1);
+    examinationWeight("weight", weight);
     const features = this.features(impression.features);
-    const slot = this.#learning().append(features, impression);
+    const slot = this.#learning().append(features, impression, weight);
     this.#impressions++;
     return now === undefined ? { features, slot, round } : { features, slot, round, now };
   }

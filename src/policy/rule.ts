@@ -33,8 +33,11 @@ export interface Proposal {
 
 /** The learnt state of a rule. */
 export interface State {
-  /** Counts an impression. Returns its slot (the number of a row, a round, a ball), which comes back with its rewards. */
-  append(features: Float64Array, moment: Moment): number;
+  /**
+   * Counts an impression. Returns its slot (the number of a row, a round, a ball), which comes back with its rewards. `examination`: the
+   * probability in (0, 1] that the visitor examined it.
+   */
+  append(features: Float64Array, moment: Moment, examination: number): number;
   /**
    * Sets an impression's reward. `previous`: its reward until now, undefined while pending. Without `delay`, the first conversion
    * counts as made at the time of the latest impression. `goals`: the same by goals, if the state has `factors`.

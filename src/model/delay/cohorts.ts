@@ -5,7 +5,7 @@ export interface Cohort {
   /** The interval, in units. `length` is a power of two and `start` a multiple of it, unless it is cut at `Cohorts.kept`. */
   start: number;
   length: number;
-  /** Impressions, and the sum of their times since `start`, in units. */
+  /** Impressions, by examination weight, and the sum of their times since `start`, in units. */
   count: number;
   elapsed: number;
   /** Sums that the owner defines. */
@@ -161,7 +161,7 @@ export class Cohorts {
     this.#untidy = true;
     this.#list = Array.from({ length: fields.length / 4 }, (_, i) => {
       const [start, length, count, elapsed] = fields.slice(4 * i, 4 * i + 4);
-      if (length < 1 || !Number.isSafeInteger(count) || count < 1) throw malformed();
+      if (length < 1 || !(count > 0)) throw malformed();
       return { start, length, count, elapsed, sums: reader.numbers(this.#size) };
     });
   }

@@ -47,9 +47,9 @@ export class KeyDelays {
     this.#settled = new Float64Array(HEAD + this.#bins);
   }
 
-  /** Counts an impression shown at `time`. */
-  add(time: number): void {
-    (this.#cohorts.add(time)?.sums ?? this.#settled)[0]++;
+  /** Counts `count` impressions shown at `time`. */
+  add(time: number, count: number): void {
+    (this.#cohorts.add(time, count)?.sums ?? this.#settled)[0] += count;
     this.#events = undefined;
   }
 
@@ -58,6 +58,11 @@ export class KeyDelays {
     (this.#cohorts.find(time)?.sums ?? this.#settled)[0]--;
     this.#cohorts.remove(time);
     this.#events = undefined;
+  }
+
+  /** Whether it has counted nothing, but for what was removed again. */
+  get isEmpty(): boolean {
+    return this.#cohorts.list.length === 0 && this.#settled.every((each) => each === 0);
   }
 
   /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */

@@ -59,22 +59,27 @@ export class OwnLaws {
     return -1;
   }
 
-  /** Counts an impression. **Cost:** O(bins) now and then. */
-  append(features: Float64Array, moment: Moment, clock = moment): void {
+  /** Counts `count` impressions. **Cost:** O(bins) now and then. */
+  append(features: Float64Array, moment: Moment, count = 1, clock = moment): void {
     const time = timeOf(this.#window, moment);
     this.#now = Math.max(this.#now, timeOf(this.#window, clock));
     const key = this.#keyOf(features);
     if (key >= 0) {
       const law = this.#laws[key] ?? this.#start(key);
       law.advance(this.#now);
-      law.add(time);
+      law.add(time, count);
     }
     this.#changed();
   }
 
   /** Undoes `append`. */
   remove({ features, ...moment }: AppendedImpression): void {
-    this.#laws[this.#keyOf(features)]?.remove(timeOf(this.#window, moment));
+    const key = this.#keyOf(features);
+    this.#laws[key]?.remove(timeOf(this.#window, moment));
+    if (this.#laws[key]?.isEmpty) {
+      this.#laws[key] = undefined;
+      this.#count--;
+    }
     this.#changed();
   }
 

@@ -28,7 +28,7 @@ export const amountLikelihood: Likelihood = {
   // Of an amount over the mean amount.
   rewardVariance: 1,
   offsets: 0,
-  terms: (features) => ({ features, weighted: features, offsets: NO_OFFSETS }),
+  terms: (features) => ({ count: 1, features, weighted: features, offsets: NO_OFFSETS }),
   centred(sums) {
     const mean = meanOf(sums);
     return { ...sums, moment: differences(sums).map((each) => each / mean), rewards: 0, squares: deviations(sums) / (mean * mean) };

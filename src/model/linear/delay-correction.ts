@@ -8,6 +8,8 @@ import { addSquare, triangle } from "./vector.ts";
 
 /** Contribution of one impression to the sums. */
 export interface Terms {
+  /** Number of impressions that it counts for: 1, or its examination weight. */
+  readonly count: number;
   /** The features times the weight of the impression. */
   readonly features: Float64Array;
   /** The vector whose square V adds up: the features times the root of the weight. */
@@ -120,7 +122,7 @@ export class DelayCorrection {
 
   /** Counts an impression of this weight. */
   add(terms: Terms, moment: Moment, weight: number, clock = moment): void {
-    this.#count(terms, this.#unmatured.add(moment, clock), weight, 1);
+    this.#count(terms, this.#unmatured.add(moment, terms.count, clock), weight, 1);
   }
 
   /** Undoes `add`. */
@@ -129,13 +131,13 @@ export class DelayCorrection {
     this.#unmatured.remove(moment);
   }
 
-  #count({ features, weighted, offsets }: Terms, sums: Float64Array | undefined, weight: number, sign: 1 | -1): void {
+  #count({ count, features, weighted, offsets }: Terms, sums: Float64Array | undefined, weight: number, sign: 1 | -1): void {
     const own = new Float64Array(this.#totals.length);
-    own[0] = sign;
+    own[0] = sign * count;
     for (let i = 0; i < features.length; i++) own[1 + i] = sign * features[i];
     for (let i = 0; i < offsets.length; i++) own[1 + features.length + i] = sign * offsets[i];
     if (sums) addSquare(sums, weighted, sign);
-    if (sums && this.#lasting) sums[this.#scalars + 3] += sign * (1 - weight);
+    if (sums && this.#lasting) sums[this.#scalars + 3] += sign * count * (1 - weight);
     const start = triangle(this.#dimension);
     for (let i = 0; i < own.length; i++) {
       this.#totals[i] += weight * own[i];

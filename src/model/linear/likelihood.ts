@@ -64,7 +64,7 @@ export function gaussianLikelihood(rewardVariance: number, reward: { readonly mi
   return {
     rewardVariance,
     offsets: 0,
-    terms: (features) => ({ features, weighted: features, offsets: NO_OFFSETS }),
+    terms: (features) => ({ count: 1, features, weighted: features, offsets: NO_OFFSETS }),
     moment: ({ moment }) => moment,
     spread({ count, rewards, squares }) {
       const deviations = count > 0 ? Math.max(squares - (rewards * rewards) / count, 0) : 0;
@@ -136,6 +136,7 @@ export class BernoulliLikelihood implements Likelihood {
     const information = Math.max(p * (1 - p), this.#slope(e, p, level));
     const [root, offset] = [Math.sqrt(information), information * e - p];
     return {
+      count: 1,
       features: features.map((each) => information * each),
       weighted: features.map((each) => root * each),
       offsets: features.map((each) => offset * each),

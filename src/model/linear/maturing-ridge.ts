@@ -34,6 +34,10 @@ export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "explora
 /**
  * Ridge regression in which an impression counts wholly in the variance at once, and in the mean as far as it has matured.
  *
+ * An impression that was examined with probability e counts e times in both. Its reward counts wholly. The mean is then the expected
+ * reward of an examined impression: B = sum reward x has the expectation sum e x x^T theta.
+ * **Source:** the position-based model; Lagree, Vernade, Cappe 2016, *Multiple-play bandits in the position-based model*, section 3.
+ *
  * Each of its ideas has a file: the correction of the mean for delays (`DelayCorrection`), the ridge of the mean (`ChosenRidge`),
  * the delays of single products (`OwnLaws`), the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), when
  * the mean is solved (`CorrectedMean`), and what it is worth (`intervalOf`).
@@ -87,17 +91,20 @@ export class MaturingRidge {
   }
 
   /**
-   * Returns the number of halvings before this impression. `clock`: the moment up to which the clock moves, if it is not that of the
-   * impression.
+   * Returns the number of halvings before this impression. `examination`: the weight of its place. `clock`: the moment up to which the
+   * clock moves, if it is not that of the impression.
    */
-  append(features: Float64Array, moment: Moment, clock = moment): number {
+  append(features: Float64Array, moment: Moment, examination: number, clock = moment): number {
     this.#changes?.prepare();
     const weight = this.#correction.weightAt(moment);
-    const terms = this.#likelihood.terms(features, this.#impressions, () => this.#mean);
-    const own = weight < 1 ? weighed(terms, weight) : terms;
+    const terms = weighed(
+      this.#likelihood.terms(features, this.#impressions, () => this.#mean),
+      examination,
+    );
+    const own = weighed(terms, weight);
     this.#posterior.append(own.weighted);
     this.#correction.add(terms, moment, weight, clock);
-    this.#laws?.append(features, moment, clock);
+    this.#laws?.append(features, moment, examination, clock);
     this.#impressions++;
     const replaced = this.#forget();
     this.#ridge.choose(this.#impressions, () => {
@@ -136,6 +143,8 @@ export class MaturingRidge {
 
   /** Moves the clock on to an impression that this regression does not count. */
   advance(moment: Moment): void {
+    // The draws of a trial end with the next impression.
+    this.#posterior.redraw();
     this.#correction.advance(moment);
     this.#laws?.advance(moment);
     this.#mean.changed();
@@ -321,7 +330,9 @@ function likelihoodOf(core: Core, { dimension, rewards, rewardVariance, reward, 
 }
 
 /** Terms of an impression that counts in part. */
-function weighed({ features, weighted, offsets }: Terms, weight: number): Terms {
+function weighed(terms: Terms, weight: number): Terms {
+  if (weight === 1) return terms;
+  const { count, features, weighted, offsets } = terms;
   const [by, root] = [(each: number): number => weight * each, Math.sqrt(weight)];
-  return { features: features.map(by), weighted: weighted.map((each) => root * each), offsets: offsets.map(by) };
+  return { count: by(count), features: features.map(by), weighted: weighted.map((each) => root * each), offsets: offsets.map(by) };
 }

@@ -1,0 +1,174 @@
+import { compileCore } from "#core-module";
+import { finiteNumber, onlyKeys, positiveNumber, range, record, wholeNumber, wrongType } from "../argument.ts";
+import { instantiate } from "../core/core.ts";
+import { examinationAt, parseExamination } from "../examination.ts";
+import type { PolicyDescriptor } from "../policy/rule.ts";
+import { type Estimate, ratioEstimate } from "./estimate.ts";
+import { chancesOf, type LoggedItem, type LoggedList, listsUntil } from "./list-log.ts";
+import { fittedListTarget, givenListTarget, type ListTarget, type ShownChances } from "./list-target.ts";
+import { rewardBy } from "./log.ts";
+import { LEAST_MATURITY, maturityOf } from "./maturity.ts";
+import { type SeenRow, termsOf } from "./row.ts";
+
+/** Request of `evaluateLists`. */
+export interface ListEvaluationRequest {
+  /** Lists of one or several policies, each item with its probability. */
+  readonly log: readonly LoggedList[];
+  /** The policy to evaluate: a descriptor, which learns from the first part of the log, or a function that gives its probabilities. */
+  readonly policy: PolicyDescriptor | ListTarget;
+  /** Examination weights of places, as `RecommenderOptions.examination`. `estimateExamination` estimates them. */
+  readonly examination: readonly number[];
+  /** Time of the evaluation, in ms since 1970. Later events are ignored. */
+  readonly asOf: number;
+  /** How long after its impression a conversion still counts. */
+  readonly window: { readonly ms: number } | "none";
+  /** Share of the lists, oldest first, from which the policy learns. The others evaluate it. Default 0.5. */
+  readonly split?: number;
+  /** Range of an item's reward, default 0 to 1. */
+  readonly reward?: { readonly min: number; readonly max: number };
+  /** Samples from which a sampling policy computes its probabilities, default 100. */
+  readonly draws?: number;
+  /** Seed of the policy, default 0. */
+  readonly seed?: number;
+  /** Probability that a conversion has come by an age in ms, if it comes. Default: estimated from the conversions of the log. */
+  readonly maturity?: (ageMs: number) => number;
+  /** A compiled core, for hosts that bring their own. */
+  readonly module?: WebAssembly.Module;
+}
+
+/** Expected reward per list, by several estimators, each with a 95 % interval. */
+export interface ListEvaluation {
+  readonly asOf: number;
+  /** Lists learnt from, lists evaluated, and lists too young to be evaluated. */
+  readonly lists: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
+  /**
+   * Mean ratio of the policy's probability and the logged one, for each estimator. Below 1: the log seldom or never has the policy's
+   * choices, and the estimate is too low by about that share.
+   */
+  readonly weights: { readonly itemPosition: number; readonly positionBased: number };
+  /** The policies that made the log. */
+  readonly logged: Estimate;
+  /** Assumes that the reward of an item depends on the item and its place alone. Does not use `examination`. */
+  readonly itemPosition: Estimate;
+  /** Assumes the position-based model. A reward at one place informs about all places, so its interval is narrower. */
+  readonly positionBased: Estimate;
+}
+
+interface Row extends SeenRow {
+  /** Examination of the place. */
+  readonly examination: number;
+  readonly itemPosition: number;
+  readonly positionBased: number;
+}
+
+/**
+ * Estimates the reward per list that a policy would have earned, from a log of other lists.
+ *
+ * A reward of item a at place j is multiplied by h_j(a) / q_j(a): the policy's probability of the item at this place over the logged
+ * one (item-position). The position-based estimate takes sum_k e_k h_k(a) / sum_k e_k q_k(a) instead, with the examination weights e.
+ * An item whose logged probability is only known at its own place keeps the ratio of the item-position estimate.
+ *
+ * Each reward is also divided by the probability that a conversion has come by the age of its list, as in `evaluate`. Intervals are
+ * by empirical likelihood, with a list as one observation. They take `examination` as exact.
+ *
+ * **Source:** Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen, *Offline evaluation of ranking policies with click models*,
+ * KDD 2018, sections 4.2 and 4.5. **Cost:** per list that of the policy, and O(places^2 draws) for the probabilities of a sampling one.
+ *
+ * @example
+ * const { weights: examination } = await estimateExamination({ log, window: { ms: 86_400_000 } });
+ * const { positionBased } = await evaluateLists({ log, policy: delayLinTs({ dimension: 8 }), examination, window: { ms: 86_400_000 }, asOf });
+ * @throws {TypeError | RangeError} naming the argument.
+ * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
+ */
+export async function evaluateLists(request: ListEvaluationRequest): Promise<ListEvaluation> {
+  const { asOf, windowMs, split, reward, examination } = checked(request);
+  const log = listsUntil(asOf, request.log);
+  const cut = Math.floor(split * log.length);
+  const core = await instantiate(request.module ?? (await compileCore()));
+  const conversions = log.map(({ shownAt, items }) => ({ shownAt, conversions: items.flatMap((item) => item.conversions ?? []) }));
+  const maturity = maturityOf(request.maturity, conversions, { asOf, windowMs });
+  const target = await targetOf(request, log.slice(0, cut), log[cut]?.shownAt ?? asOf);
+  let tooYoung = 0;
+  const rows = log.slice(cut).flatMap((list, i): Row[] => {
+    const place = cut + i;
+    const age = Math.min(asOf - list.shownAt, windowMs);
+    const seen = { place, age, maturity: maturity.at(age), count: 1 / (list.kept ?? 1) };
+    if (seen.maturity < LEAST_MATURITY) {
+      tooYoung++;
+      return [];
+    }
+    const chances = target(list, place);
+    return list.items.map((item, own): Row => {
+      const weights = weightsOf(list, item, { place: own, chances: chances(own), examination });
+      return {
+        ...seen,
+        ...weights,
+        examination: examinationAt(examination, own),
+        reward: rewardBy(asOf, { shownAt: list.shownAt, conversions: item.conversions }, windowMs),
+      };
+    });
+  });
+  const estimate = (weight: (row: Row) => number): Estimate =>
+    ratioEstimate(core, termsOf(rows, { weight, base: () => 0, share: () => 1 }, { decisions: log.length, reward, maturity }));
+  return {
+    asOf,
+    lists: { learnt: cut, evaluated: log.length - cut - tooYoung, tooYoung },
+    weights: {
+      itemPosition: meanOf(rows, ({ itemPosition, count }) => [count * itemPosition, count]),
+      positionBased: meanOf(rows, ({ positionBased, count, examination: e }) => [count * e * positionBased, count * e]),
+    },
+    logged: estimate(() => 1),
+    itemPosition: estimate(({ itemPosition }) => itemPosition),
+    positionBased: estimate(({ positionBased }) => positionBased),
+  };
+}
+
+/** Sum of the first terms over that of the second. */
+function meanOf(rows: readonly Row[], terms: (row: Row) => readonly [number, number]): number {
+  let [above, below] = [0, 0];
+  for (const row of rows) {
+    const [value, share] = terms(row);
+    above += value;
+    below += share;
+  }
+  return below > 0 ? above / below : 0;
+}
+
+/** The ratios of an item at `place`. `chances`: the policy's probability of the item at each place of the list. */
+function weightsOf(
+  list: LoggedList,
+  item: LoggedItem,
+  { place, chances, examination }: { place: number; chances: ArrayLike<number>; examination: readonly number[] },
+): { readonly itemPosition: number; readonly positionBased: number } {
+  const itemPosition = chances[place] / item.probability;
+  const logged = chancesOf(list, item);
+  if (!logged) return { itemPosition, positionBased: itemPosition };
+  let [above, below] = [0, 0];
+  for (let k = 0; k < list.items.length; k++) {
+    above += examinationAt(examination, k) * chances[k];
+    below += examinationAt(examination, k) * logged[k];
+  }
+  return { itemPosition, positionBased: above / below };
+}
+
+function checked(request: ListEvaluationRequest) {
+  const known = ["log", "policy", "examination", "asOf", "window", "split", "reward", "draws", "seed", "maturity", "module"];
+  onlyKeys("request", record("request", request), known);
+  const { window, reward = { min: 0, max: 1 } } = request;
+  if (window !== "none") onlyKeys("window", record("window", window), ["ms"]);
+  return {
+    asOf: finiteNumber("asOf", request.asOf, 0),
+    windowMs: window === "none" ? Number.POSITIVE_INFINITY : positiveNumber("window.ms", window.ms),
+    split: finiteNumber("split", request.split ?? 0.5, 0, 1),
+    reward: range("reward", reward),
+    examination: parseExamination(request.examination),
+  };
+}
+
+async function targetOf(request: ListEvaluationRequest, log: readonly LoggedList[], at: number): Promise<ShownChances> {
+  const { policy, examination, window, reward, seed, module } = request;
+  if (typeof policy === "function") return givenListTarget(policy);
+  if (typeof policy?.start !== "function") throw wrongType("policy", "a descriptor or a function of a list", policy);
+  const draws = wholeNumber("draws", request.draws ?? 100, 1);
+  return fittedListTarget({ policy, examination, window, reward, seed, module }, log, { at, draws });
+}

@@ -1,0 +1,73 @@
+import { finiteNumber, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../argument.ts";
+import { checkConversions, type LoggedConversion } from "./log.ts";
+
+/** An item of a logged list. */
+export interface LoggedItem {
+  /** Index of the candidate. */
+  readonly index: number;
+  /** Probability of the candidate at this place, greater than 0. */
+  readonly probability: number;
+  /**
+   * Probability of the candidate at each place of the list, as `Policy.placeChances` gives it. Absent if only `probability` is known. Not
+   * needed in a random list, where all places have the same probability.
+   */
+  readonly chances?: ArrayLike<number>;
+  /** Conversions and the times at which they happened, in ms since 1970. Their rewards add up. */
+  readonly conversions?: readonly LoggedConversion[];
+}
+
+/** A logged list and its conversions. */
+export interface LoggedList {
+  /** When the list was shown, in ms since 1970. */
+  readonly shownAt: number;
+  /** Number of candidates (k). */
+  readonly count: number;
+  /** Features of the candidates: k x d, row-major. Absent if they have none. May be a getter: it is read only when needed. */
+  readonly points?: Float64Array;
+  /** The shown items, the first place first. */
+  readonly items: readonly LoggedItem[];
+  /** Whether the list was ranked uniformly at random, as those of a holdout. Default false. */
+  readonly random?: boolean;
+  /** Probability with which the log kept the list, greater than 0. Default 1. The list counts by one over it. */
+  readonly kept?: number;
+}
+
+/** The lists shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the list. */
+export function listsUntil(asOf: number, log: readonly LoggedList[]): LoggedList[] {
+  if (!Array.isArray(log)) throw wrongType("log", "an array of lists", log);
+  log.forEach(check);
+  return log.filter(({ shownAt }) => shownAt <= asOf).sort((a, b) => a.shownAt - b.shownAt);
+}
+
+function check(list: LoggedList, number: number): void {
+  const name = `log[${number}]`;
+  record(name, list);
+  finiteNumber(`${name}.shownAt`, list.shownAt, 0);
+  const count = wholeNumber(`${name}.count`, list.count, 1);
+  share(`${name}.kept`, list.kept ?? 1);
+  if (!Array.isArray(list.items)) throw wrongType(`${name}.items`, "an array of items", list.items);
+  if (list.items.length === 0 || list.items.length > count) throw outOfRange(`${name}.items`, `1 to ${count} items`, list.items);
+  list.items.forEach((item: LoggedItem, place) => {
+    const own = `${name}.items[${place}]`;
+    wholeNumber(`${own}.index`, item.index, 0, count - 1);
+    share(`${own}.probability`, item.probability);
+    checkChances(`${own}.chances`, item.chances, list.items.length);
+    checkConversions(own, item.conversions);
+  });
+}
+
+function share(name: string, value: unknown): void {
+  if (positiveNumber(name, value) > 1) throw outOfRange(name, "at most 1", value);
+}
+
+function checkChances(name: string, chances: ArrayLike<number> | undefined, places: number): void {
+  if (chances === undefined) return;
+  if (chances === null || typeof chances !== "object") throw wrongType(name, `an array of ${places} probabilities`, chances);
+  if (chances.length !== places) throw outOfRange(name, `${places} probabilities, one per place of the list`, chances);
+  for (let k = 0; k < places; k++) finiteNumber(`${name}[${k}]`, chances[k], 0, 1 + 1e-9);
+}
+
+/** Probability of an item at each place of its list. Undefined if the log does not know it. */
+export function chancesOf({ random, items }: LoggedList, { chances, probability }: LoggedItem): ArrayLike<number> | undefined {
+  return chances ?? (random ? new Array<number>(items.length).fill(probability) : undefined);
+}

@@ -1,0 +1,60 @@
+import { outOfRange, wrongType } from "../argument.ts";
+import type { PolicyDescriptor } from "../policy/rule.ts";
+import type { RecommenderOptions } from "../recommender.ts";
+import type { LoggedList } from "./list-log.ts";
+import { candidatesFor, fitted, type PlacedDecision } from "./target.ts";
+
+/** Probability with which a policy would have shown each candidate of a logged list at each of its places. **Shapes:** k x places, row-major. */
+export type ListTarget = (list: LoggedList, number: number) => ArrayLike<number>;
+
+/** The same for the item that a list shows at a place: one entry per place. */
+export type ShownChances = (list: LoggedList, number: number) => (place: number) => ArrayLike<number>;
+
+/** A policy as it would stand at time `at`, after the earlier lists of the log. See `fitted`. */
+export async function fittedListTarget(
+  options: Omit<RecommenderOptions, "policy"> & { readonly policy: PolicyDescriptor },
+  log: readonly LoggedList[],
+  times: { readonly at: number; readonly draws: number },
+): Promise<ShownChances> {
+  const { policy, request } = await fitted(options, log.flatMap(decisionsOf), times);
+  return (list, number) => {
+    const { items } = list;
+    const asked = { ...request, ...candidatesFor(policy, list), limit: items.length, decision: `list ${number}` };
+    const chances = policy.placeChances(
+      asked,
+      items.map(({ index }) => index),
+    );
+    return (place) => chances.subarray(place * items.length, (place + 1) * items.length);
+  };
+}
+
+/** The items of a list as decisions. */
+function decisionsOf(list: LoggedList): PlacedDecision[] {
+  const { shownAt, count } = list;
+  return list.items.map(({ index, probability, conversions }, place) => ({
+    shownAt,
+    count,
+    get points() {
+      return list.points;
+    },
+    index,
+    probability,
+    place,
+    conversions,
+  }));
+}
+
+/** Checks the caller's probabilities: none is negative, and those of each place sum to 1 up to rounding. @throws {TypeError | RangeError} */
+export function givenListTarget(chances: ListTarget): ShownChances {
+  return (list, number) => {
+    const [count, places] = [list.count, list.items.length];
+    const given = chances(list, number);
+    if (typeof given?.length !== "number") throw wrongType("policy(list)", `an array of ${count} x ${places} chances`, given);
+    const sums = new Float64Array(places);
+    for (let i = 0; i < given.length; i++) sums[i % places] += given[i] >= 0 ? given[i] : Number.NaN;
+    if (given.length !== count * places || !sums.every((sum) => Math.abs(sum - 1) < 1e-6)) {
+      throw outOfRange("policy(list)", `${count} x ${places} chances, those of each place with the sum 1`, given);
+    }
+    return (place) => Array.from({ length: places }, (_, k) => given[list.items[place].index * places + k]);
+  };
+}
