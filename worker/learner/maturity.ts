@@ -11,6 +11,8 @@ import type { LearnerStore } from "./store/learner-store.ts";
 const AGES = 24;
 /** Most points of the delay distribution that a page draws. */
 const POINTS = 40;
+/** Steps of a window in which impressions are counted together. A multiple of the cohorts of a `DelayEstimate`. */
+const STEPS = 1024;
 /** Shares of conversions whose delays are stated. */
 const QUANTILES = [0.25, 0.5, 0.75, 0.9, 0.95];
 /** Windows that are compared with the model's, in ms. */
@@ -86,7 +88,7 @@ function delayOf(store: LearnerStore, history: History, { goal, windowMs, conver
   if (conversions.length === 0) return null;
   const estimate = new DelayEstimate({ window: windowMs });
   const impressions = history.shown.length + showEarlier(estimate, history, conversions);
-  for (const { shownAt } of history.shown) estimate.show(shownAt);
+  showRecent(estimate, history.shown, { matured: needed({ windowMs, conversions }, now), step: windowMs / STEPS });
   for (const { shownAt, at } of conversions) estimate.convert({ shownAt, at, arrivedAt: null });
   for (const time of store.database.arrivals(goal)) estimate.arrive(time);
   const toCome = estimate.toCome(now);
@@ -103,6 +105,28 @@ function delayOf(store: LearnerStore, history: History, { goal, windowMs, conver
     distribution: pointsOf(estimate, windowMs),
     silence: { since, ...estimate.silence(now, since) },
   };
+}
+
+/**
+ * Adds impressions in order of time. Those before `matured` count as one, and so do those of one step, at their mean time: an estimate has
+ * no finer cohorts, so this changes it by rounding alone.
+ */
+function showRecent(
+  estimate: DelayEstimate,
+  shown: readonly ShownImpression[],
+  { matured, step }: { matured: number; step: number },
+): void {
+  const groupOf = (time: number) => (time < matured ? -1 : Math.floor(time / step));
+  for (let i = 0; i < shown.length; ) {
+    const { shownAt: first } = shown[i];
+    const group = groupOf(first);
+    let [count, elapsed] = [0, 0];
+    for (; i < shown.length && groupOf(shown[i].shownAt) === group; i++) {
+      count++;
+      elapsed += shown[i].shownAt - first;
+    }
+    estimate.show(group < 0 ? first : first + elapsed / count, count);
+  }
 }
 
 /** First conversion of an impression, of a goal or of any. */
