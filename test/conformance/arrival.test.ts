@@ -25,7 +25,7 @@ function impressions(each: Listed): Promise<Shown[]> {
 }
 
 async function show({ factory, setting }: Listed): Promise<Shown[]> {
-  const recommender = await create(factory, setting.options, WINDOW);
+  const recommender = await create(factory, setting, WINDOW);
   const random = stream(31);
   return Array.from({ length: 40 }, (_, i) => {
     const now = 1000 * (i + 1);
@@ -48,7 +48,7 @@ function events(shown: readonly Shown[], { retract = false, reward: drawn = dyad
   return shown
     .filter((_, i) => i % 2 === 0)
     .flatMap(({ impressionId, now }) =>
-      ["conversion", "signup"].flatMap((goal) =>
+      ["conversion", "click"].flatMap((goal) =>
         Array.from({ length: Math.floor(random() * 4) }, (_, i): ConversionEvent => {
           const reward = retract && random() < 0.4 ? null : drawn(random);
           // Few times and ids, so that the id or the reward sometimes decides. The last time is too late.
@@ -67,7 +67,7 @@ interface Delivery {
 }
 
 async function deliver({ each, shown, arriving, random }: Delivery): Promise<Recommender> {
-  let recommender = await create(each.factory, each.setting.options, WINDOW);
+  let recommender = await create(each.factory, each.setting, WINDOW);
   const waiting = [...arriving];
   for (const impression of shown) {
     recommender.register(impression);
@@ -138,7 +138,7 @@ it("tests the default shrinkage of both delay-aware linear policies", () => {
   expect(new Set(byEvidence.map(({ factory }) => factory.id))).toEqual(new Set(["delay-lin-ucb", "delay-lin-ts"]));
 });
 
-it.each(byEvidence)("$name keeps in any order all but the ridge that it chose: sums, delays and rewards", async (each) => {
+it.each(byEvidence)("$name keeps in any order all but the ridges that it chose: sums, delays and rewards", async (each) => {
   const [reference, others] = await orders(each, "always", { retract: true });
   reference.policy.refactor();
   const expected = wordsOf(reference.snapshot());
@@ -146,7 +146,8 @@ it.each(byEvidence)("$name keeps in any order all but the ridge that it chose: s
     other.policy.refactor();
     const words = wordsOf(other.snapshot());
     expect(words.length).toBe(expected.length);
-    expect(words.filter((word, i) => word !== expected[i]).length).toBeLessThanOrEqual(1);
+    // One for each of two goals.
+    expect(words.filter((word, i) => word !== expected[i]).length).toBeLessThanOrEqual(2);
   }
 });
 

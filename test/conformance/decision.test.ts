@@ -83,7 +83,7 @@ describe("greedy", () => {
 });
 
 it.each(listed.filter(({ proposes }) => proposes))("$name says why it must decide in sequence, and takes one place", async (each) => {
-  const { policy } = await create(each.factory, each.setting.options);
+  const { policy } = await create(each.factory, each.setting);
   expect(policy.sequential).toBe(each.factory.sequential);
   expect(policy.sequential).toMatch(/^it[ s].{20,}[^.]$/);
   expect(() => policy.choose({ round: 1, limit: 2 })).toThrow(/^limit: /);

@@ -88,7 +88,7 @@ class Run {
 }
 
 const started = async ({ factory, setting }: Listed): Promise<[Recommender, Run]> => {
-  const recommender = await create(factory, setting.options, WINDOW);
+  const recommender = await create(factory, setting, WINDOW);
   return [recommender, new Run(recommender.policy)];
 };
 
@@ -253,7 +253,7 @@ describe.each(withNorms)("$name", (each) => {
 
 describe.each(without)("$name", (each) => {
   it("has no features of impressions to forget", async () => {
-    const recommender = await create(each.factory, each.setting.options, WINDOW);
+    const recommender = await create(each.factory, each.setting, WINDOW);
     const shown: Float64Array[] = [];
     for (let i = 1; i <= 20; i++) {
       const { impressionId } = recommender.recommend({ candidates: candidatesFor(each.setting, stream(i)), now: 1000 * i }).action;
@@ -283,7 +283,7 @@ describe("forget", () => {
   );
 
   it("of a policy without features has nothing to forget", async () => {
-    const { policy } = await create(uniform, {}, WINDOW);
+    const { policy } = await create(uniform, { label: "", options: {} }, WINDOW);
     expect(policy.forget(RARE)).toBe(false);
   });
 

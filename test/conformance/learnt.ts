@@ -10,7 +10,7 @@ export interface Learnt {
 
 /** A recommender after 30 rounds, and a request for the next. */
 export async function learnt({ factory, setting }: Listed): Promise<Learnt> {
-  const recommender = await create(factory, setting.options);
+  const recommender = await create(factory, setting);
   for (const event of history(recommender, setting, stream(21))) recommender.convert(event);
   return { recommender, request: { candidates: candidatesFor(setting, stream(22)), round: 31 } };
 }

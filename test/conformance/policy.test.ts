@@ -21,7 +21,7 @@ it.each(listed)("$name refuses an option it does not know", ({ factory, setting 
 });
 
 it.each(listed)("$name chooses without changing anything", async ({ factory, setting, proposes }) => {
-  const recommender = await create(factory, setting.options);
+  const recommender = await create(factory, setting);
   history(recommender, setting, stream(1));
   const before = recommender.snapshot();
   const request = { candidates: candidatesFor(setting, stream(2)), round: 31, limit: proposes ? 1 : 6 };
@@ -30,21 +30,21 @@ it.each(listed)("$name chooses without changing anything", async ({ factory, set
 });
 
 it.each(ranking)("$name ranks without repetition, best first", async ({ factory, setting }) => {
-  const { policy } = await create(factory, setting.options);
+  const { policy } = await create(factory, setting);
   const ranked = policy.choose({ candidates: candidatesFor(setting, stream(3), 20), round: 1, limit: 30 });
   expect(ranked.map(({ index }) => index).sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i));
   for (let i = 1; i < ranked.length; i++) expect(ranked[i - 1].score).toBeGreaterThanOrEqual(ranked[i].score);
 });
 
 it.each(amongCandidates)("$name ranks candidates that tie in the order in which they came", async ({ factory, setting }) => {
-  const { policy } = await create(factory, setting.options);
+  const { policy } = await create(factory, setting);
   const candidates = Array(5).fill({ features: [0, 0, 0, 0] });
   const ranked = policy.choose({ candidates, round: 1, limit: 5, uniforms: Array(5).fill(0.5) });
   expect(ranked[0].index).toBe(0);
 });
 
 it.each(listed)("$name draws the same numbers for the same decision", async ({ factory, setting, proposes }) => {
-  const { policy } = await create(factory, setting.options);
+  const { policy } = await create(factory, setting);
   const request = { candidates: candidatesFor(setting, stream(4)), round: 1, decision: "a", limit: proposes ? 1 : 6 };
   expect(policy.choose(request)).toEqual(policy.choose(request));
 });
@@ -52,7 +52,7 @@ it.each(listed)("$name draws the same numbers for the same decision", async ({ f
 const scoresByChance = ranking.filter(({ chance, factory }) => chance === "draws" || factory.id === "uniform");
 
 it.each(scoresByChance)("$name draws other numbers for other decisions", async ({ factory, setting }) => {
-  const { policy } = await create(factory, setting.options);
+  const { policy } = await create(factory, setting);
   const candidates = candidatesFor(setting, stream(4));
   const scores = (decision: string): number[] => policy.choose({ candidates, round: 1, decision, limit: 6 }).map(({ score }) => score);
   expect(scores("a")).not.toEqual(scores("b"));
@@ -60,7 +60,7 @@ it.each(scoresByChance)("$name draws other numbers for other decisions", async (
 
 it.each(amongCandidates)("$name gives a candidate the same mean and width wherever and among however many it stands", async (each) => {
   const { factory, setting } = each;
-  const recommender = await create(factory, setting.options);
+  const recommender = await create(factory, setting);
   for (const event of history(recommender, setting, stream(5))) recommender.convert(event);
   const candidates = candidatesFor(setting, stream(6), 17) ?? [];
   const all = recommender.policy.choose({ candidates, round: 31, limit: 17 });
@@ -73,8 +73,8 @@ it.each(amongCandidates)("$name gives a candidate the same mean and width wherev
 
 it.each(listed)("$name goes on identically when saved and restored between recommend and convert, at every round", async (each) => {
   const { factory, setting, proposes } = each;
-  const unbroken = await create(factory, setting.options, { ms: 9000 });
-  let broken = await create(factory, setting.options, { ms: 9000 });
+  const unbroken = await create(factory, setting, { ms: 9000 });
+  let broken = await create(factory, setting, { ms: 9000 });
   const random = stream(7);
   for (let round = 1; round <= 25; round++) {
     const now = round * 1000;
@@ -89,7 +89,7 @@ it.each(listed)("$name goes on identically when saved and restored between recom
 });
 
 it.each(listed)("$name counts nothing for a late conversion", async ({ factory, setting }) => {
-  const recommender = await create(factory, setting.options, { rounds: 3 });
+  const recommender = await create(factory, setting, { rounds: 3 });
   const random = stream(11);
   const { action } = recommender.recommend({ candidates: candidatesFor(setting, random) });
   for (let i = 0; i < 4; i++) recommender.recommend({ candidates: candidatesFor(setting, random) });
@@ -99,7 +99,7 @@ it.each(listed)("$name counts nothing for a late conversion", async ({ factory, 
 });
 
 it.each(predicting)("$name predicts a finite mean and a variance of at least zero", async ({ factory, setting }) => {
-  const recommender = await create(factory, setting.options);
+  const recommender = await create(factory, setting);
   for (const event of history(recommender, setting, stream(12))) recommender.convert(event);
   const { mean, variance } = recommender.policy.predict(dyadicVectors(stream(13), 5, 4));
   expect([...mean].every(Number.isFinite)).toBe(true);
@@ -107,14 +107,14 @@ it.each(predicting)("$name predicts a finite mean and a variance of at least zer
 });
 
 it.each(listed.filter((each) => !predicting.includes(each)))("$name says that it cannot predict", async ({ factory, setting }) => {
-  const { policy } = await create(factory, setting.options);
+  const { policy } = await create(factory, setting);
   expect(() => policy.predict(dyadicVectors(stream(13), 5, 4))).toThrow(UnsupportedError);
 });
 
 it.each(listed.filter(({ hasDomain }) => hasDomain))(
   "$name refuses candidates beside its own domain, and changes nothing",
   async (each) => {
-    const recommender = await create(each.factory, each.setting.options);
+    const recommender = await create(each.factory, each.setting);
     const before = recommender.snapshot();
     expect(() => recommender.recommend({ candidates: [{ features: [0, 0, 0, 0] }] })).toThrow(/candidates/);
     expect(() => recommender.register({ impressionId: "x", features: [9, 9, 9, 9] })).toThrow(/features/);
@@ -123,7 +123,7 @@ it.each(listed.filter(({ hasDomain }) => hasDomain))(
 );
 
 it.each(amongCandidates)("$name refuses candidates that are none, and changes nothing", async ({ factory, setting }) => {
-  const recommender = await create(factory, setting.options);
+  const recommender = await create(factory, setting);
   const before = recommender.snapshot();
   const bad: [unknown, RegExp][] = [
     [undefined, /^candidates: /],
@@ -135,7 +135,7 @@ it.each(amongCandidates)("$name refuses candidates that are none, and changes no
 });
 
 it.each(looking)("$name refuses bad features by name, and changes nothing", async ({ factory, setting }) => {
-  const recommender = await create(factory, setting.options);
+  const recommender = await create(factory, setting);
   const before = recommender.snapshot();
   for (const features of [
     undefined,

@@ -33,7 +33,7 @@ it.each(listed.filter(({ chance, proposes }) => !proposes && chance !== "none"))
   "$name chooses as often as it says, over many decisions",
   async (each) => {
     const { recommender, request } = await learnt(each);
-    const decisions = 1200;
+    const decisions = 2400;
     const chances = recommender.policy.chances({ ...request, draws: 50 });
     const counts = new Float64Array(chances.length);
     for (let i = 0; i < decisions; i++) {

@@ -24,7 +24,7 @@ it("calls a setting invariant only where it states that sums and state always ar
 });
 
 it.each(listed)("$name declares what is stated of it", async ({ factory, setting, invariant, chance, proposes, hasDomain }) => {
-  const { policy } = await create(factory, setting.options);
+  const { policy } = await create(factory, setting);
   expect(policy.orderInvariant).toBe(invariant);
   expect(policy.deterministic).toBe(chance === "none");
   expect(policy.sequential !== undefined).toBe(proposes);
@@ -40,7 +40,7 @@ it.each(listed)("$name knows a chance only where it is stated to", async (each) 
 
 it.each(listed)("$name decides the same exactly if it is deterministic", async (each) => {
   const { recommender, request } = await learnt(each);
-  const sizes = [recommender, await create(each.factory, each.setting.options)].map(({ policy }, i) => {
+  const sizes = [recommender, await create(each.factory, each.setting)].map(({ policy }, i) => {
     const choices = Array.from({ length: 250 }, (_, decision) => {
       const [{ index, features, score }] = policy.choose({ ...request, round: 31 - 30 * i, decision: `decision ${decision}` });
       return `${index} ${score} ${features}`;

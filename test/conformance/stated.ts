@@ -53,6 +53,11 @@ const STATED: Record<string, Stated> = {
   // Holds while sums fit double precision.
   "delay-lin-ucb forgetting": row("none", "always", "always", "always"),
   "delay-lin-ucb log-odds": row("none", "afterwards", "afterwards", "afterwards"),
+  // A stage that starts earlier than known is counted anew, and the mean age of a cohort rounds then.
+  "delay-lin-ucb in a funnel": row("none", "always", "never", "never"),
+  "delay-lin-ucb by amounts": row("none", "always", "never", "always"),
+  "delay-lin-ts in a funnel, log-odds": row("draws", "never", "never", "never"),
+  "delay-lin-ts by amounts": row("draws", "always", "never", "never"),
   "delay-lin-ts by evidence": row("draws", "always", "afterwards", "afterwards"),
   "delay-lin-ts fixed": row("draws", "always", "always", "always"),
   "delay-lin-ts forgetting, by evidence": row("draws", "always", "afterwards", "afterwards"),

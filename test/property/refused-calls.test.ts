@@ -19,7 +19,7 @@ interface Base {
 }
 
 async function baseOf({ factory, setting }: Listed): Promise<Base> {
-  const recommender = await create(factory, setting.options, { ms: 60_000 });
+  const recommender = await create(factory, setting, { ms: 60_000 });
   const events = history(recommender, setting, stream(31)).filter(({ at }) => at < 31_000);
   const converted = events[events.length - 1].impressionId;
   for (const event of events.slice(5)) recommender.convert(event);

@@ -74,7 +74,7 @@ function use(recommender: Recommender, bytes: Uint8Array): void {
 async function* fates(per: number): AsyncGenerator<Fate> {
   const { core } = freshCore();
   for (const [i, { name, factory, setting }] of listed.entries()) {
-    const recommender = await create(factory, setting.options, i % 2 ? { ms: 9000 } : { rounds: 8 });
+    const recommender = await create(factory, setting, i % 2 ? { ms: 9000 } : { rounds: 8 });
     for (const event of history(recommender, setting, stream(21))) recommender.convert(event);
     const forms = { snapshot: recommender.snapshot(), ...(factory.publishes && { publication: recommender.publication() }) };
     for (const [form, bytes] of Object.entries(forms)) {

@@ -1,9 +1,9 @@
 import { type PolicyFactory, Recommender, type Window } from "afterclick";
-import { candidatesFor, type Setting } from "./scenario.ts";
+import { candidatesFor, type Setting, TWO_GOALS } from "./scenario.ts";
 
-export function create(factory: PolicyFactory, options: object, window: Window = { rounds: 8 }) {
+export function create(factory: PolicyFactory, { options, goals = TWO_GOALS }: Setting, window: Window = { rounds: 8 }) {
   const make = factory as PolicyFactory<object>;
-  return Recommender.create({ policy: make(options), window, seed: 5 });
+  return Recommender.create({ policy: make(options), window, goals, seed: 5 });
 }
 
 /** Impressions of 30 rounds, and conversions for some of them. */
@@ -18,7 +18,7 @@ export function history(recommender: Recommender, setting: Setting, random: () =
     if (random() < 0.2) events.push(event);
     if (random() < 0.2) events.push({ ...event, eventId: `f${round}`, at: now + Math.floor(random() * 60_000), reward: reward() });
     if (random() < 0.1) events.push({ ...event, reward: reward() });
-    if (random() < 0.1) events.push({ ...event, goal: "signup", reward: reward() });
+    if (random() < 0.1) events.push({ ...event, goal: "click", reward: reward() });
   }
   return events;
 }

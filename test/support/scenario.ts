@@ -1,4 +1,4 @@
-import { type PolicyFactory, policies, Recommender } from "afterclick";
+import { type Goals, type PolicyFactory, policies, Recommender } from "afterclick";
 
 /** A small linear-congruential stream. It gives the same test data on every machine. */
 export function stream(seed: number): () => number {
@@ -20,7 +20,14 @@ export interface Setting {
   readonly options: Record<string, unknown>;
   /** The policy chooses one point at a time, in its own order. */
   readonly proposes?: boolean;
+  /** Default: two goals that add up. */
+  readonly goals?: Goals;
 }
+
+/** Goals by default, as a shop has them. */
+export const TWO_GOALS: Goals = { click: { weight: 0.25 }, conversion: { weight: 1 } };
+const FUNNEL: Goals = { click: { weight: 0.25 }, conversion: { weight: 1, after: "click" } };
+const PRICED: Goals = { click: { weight: 0 }, conversion: { weight: 1, after: "click", value: { currency: "EUR" } } };
 
 /** 4-dimensional points of a fixed domain: multiples of 2^-12 in [0, 1). */
 const points = dyadicVectors(stream(3), 20, 4).map((point) => point.map((coordinate) => coordinate + 0.5));
@@ -49,6 +56,8 @@ export const settings: Record<string, readonly Setting[]> = {
     { label: "fixed", options: { dimension: 4, shrinkage: "fixed" } },
     { label: "forgetting", options: { dimension: 4, shrinkage: "fixed", forgetting: { halfLife: 7 } } },
     { label: "log-odds", options: { dimension: 4, rewards: "bernoulli" } },
+    { label: "in a funnel", options: { dimension: 4 }, goals: FUNNEL },
+    { label: "by amounts", options: { dimension: 4, shrinkage: "fixed" }, goals: PRICED },
   ],
   "delay-lin-ts": [
     { label: "by evidence", options: { dimension: 4 } },
@@ -58,6 +67,8 @@ export const settings: Record<string, readonly Setting[]> = {
       label: "log-odds, fixed, forgetting",
       options: { dimension: 4, rewards: "bernoulli", shrinkage: "fixed", forgetting: { halfLife: 11 } },
     },
+    { label: "in a funnel, log-odds", options: { dimension: 4, rewards: "bernoulli" }, goals: FUNNEL },
+    { label: "by amounts", options: { dimension: 4 }, goals: PRICED },
   ],
   "gp-ucb-sdf": [
     { label: "exact", options: { dimension: 4 } },
@@ -141,9 +152,10 @@ export const settings: Record<string, readonly Setting[]> = {
 export async function play(factory: PolicyFactory, setting: Setting, module?: WebAssembly.Module): Promise<string> {
   const random = stream(17);
   const make = factory as PolicyFactory<object>;
-  let recommender = await Recommender.create({ policy: make(setting.options), window: { ms: 5000 }, seed: 11, module });
+  const { goals = TWO_GOALS } = setting;
+  let recommender = await Recommender.create({ policy: make(setting.options), window: { ms: 5000 }, goals, seed: 11, module });
   const log: unknown[] = [];
-  const due: { at: number; impressionId: string; reward: number }[] = [];
+  const due: { at: number; impressionId: string; goal: string; reward: number }[] = [];
   for (let round = 1; round <= 60; round++) {
     const now = round * 1000;
     if (round === 41) recommender = await Recommender.restore(recommender.snapshot(), { policies: [factory], module });
@@ -151,7 +163,10 @@ export async function play(factory: PolicyFactory, setting: Setting, module?: We
     const { ranking } = recommender.recommend({ candidates, limit: setting.proposes ? 1 : 2, now });
     log.push(ranking);
     for (const { impressionId } of ranking) {
-      if (random() < 0.5) due.push({ impressionId, at: now + Math.floor(random() * 7000), reward: Math.floor(random() * 4096) / 4096 });
+      if (random() < 0.5) {
+        const goal = random() < 0.5 ? "click" : "conversion";
+        due.push({ impressionId, goal, at: now + Math.floor(random() * 7000), reward: Math.floor(random() * 4096) / 4096 });
+      }
     }
     for (const event of due.filter(({ at }) => at <= now + 1000 && at > now)) {
       log.push(recommender.convert(event), recommender.convert(event));

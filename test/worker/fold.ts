@@ -25,8 +25,8 @@ export const linesOf = (text: string): Line[] =>
 const isLive = ({ type, state }: Line) => type === "impression" && state === "live";
 const counts = ({ type, status }: Line) => type === "conversion" && (status === "applied" || status === "conflict");
 
-/** Outcome of an impression's conversions: 0 and not converted if all are retracted, undefined before the first. */
-function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null) {
+/** Outcome of an impression's conversions: 0 and not converted if all are retracted, undefined before the first. Delays need `shownAt`. */
+function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null, shownAt = 0) {
   if (conversions.every(({ reward }) => reward === null)) return undefined;
   const rank = ({ at, event, reward }: Line) => [at, event, reward ?? Number.NEGATIVE_INFINITY];
   const before = (a: Line, b: Line) => rank(a).findIndex((value, i) => value !== rank(b)[i]);
@@ -38,7 +38,12 @@ function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, 
   );
   const counted = winners.filter(({ reward }) => reward !== null);
   const total = counted.reduce((sum, { goal, reward }) => sum + Math.trunc((goals?.[goal].weight ?? 1) * reward * 4096) / 4096, 0);
-  return { total, converted: counted.length > 0 };
+  const reached = counted.map(({ goal, reward }) => {
+    const times = conversions.flatMap((each) => (each.goal === goal && each.reward !== null ? [each.at] : []));
+    return [goal, { reward, delay: Math.max(Math.min(...times) - shownAt, 0) }] as const;
+  });
+  const delay = reached.length > 0 ? Math.min(...reached.map(([, { delay }]) => delay)) : undefined;
+  return { total, converted: counted.length > 0, reached: Object.fromEntries(reached), delay };
 }
 
 /** The counts of a description that follow from a log alone. */
@@ -69,9 +74,14 @@ export async function expectConsistent(model: string): Promise<void> {
 export async function foldedDigest([{ config }, ...lines]: readonly Line[]): Promise<string> {
   const { policy: id, options, window, reward, seed, goals } = config;
   const factory = policies.find((each) => each.id === id) as unknown as PolicyFactory<object>;
-  const { policy } = await Recommender.create({ policy: factory(options), window, reward, seed });
+  const declared = Object.entries((goals ?? {}) as Record<string, Line>).map(([name, { public: _, ...goal }]) => [name, goal]);
+  const { policy } = await Recommender.create({
+    policy: factory(options),
+    ...{ window, reward, seed },
+    ...(goals && { goals: Object.fromEntries(declared) }),
+  });
   type Shown = ReturnType<typeof policy.append>;
-  const shown = new Map<string, { impression: Shown; conversions: Line[]; learnt?: number }>();
+  const shown = new Map<string, { impression: Shown; conversions: Line[]; learnt?: NonNullable<ReturnType<typeof outcomeOf>> }>();
   for (const line of lines) {
     if (isLive(line)) {
       const { id, features, round, shownAt: now } = line;
@@ -79,11 +89,16 @@ export async function foldedDigest([{ config }, ...lines]: readonly Line[]): Pro
     } else if (counts(line)) {
       const known = shown.get(line.impression);
       if (!known) throw new Error(`a conversion that counts stands before its impression ${line.impression}`);
-      known.conversions.push(line);
-      const total = outcomeOf(known.conversions, goals)?.total;
-      if (total === undefined || total === known.learnt) continue;
-      policy.observe({ impression: known.impression, reward: total, ...(known.learnt !== undefined && { previous: known.learnt }) });
-      known.learnt = total;
+      const { impression, conversions, learnt: before } = known;
+      conversions.push(line);
+      const after = outcomeOf(conversions, goals, impression.now);
+      if (after === undefined) continue;
+      policy.observe({
+        ...{ impression, reward: after.total, goals: { before: before?.reached ?? {}, after: after.reached } },
+        ...(before && { previous: before.total }),
+        delay: { before: before?.delay, after: after.delay },
+      });
+      known.learnt = after;
     }
   }
   return policy.digest();

@@ -126,7 +126,7 @@ describe("a fast goal beside a slow one", () => {
     // Those shown in the last 3.5 days, and nearly none before.
     expect(Math.abs(purchase.delay.toCome - 0.35 * COUNT * RATES.purchase)).toBeLessThan(25);
     const early = (share: number) => purchase.delay.quantiles.find((each) => each.share === share)?.delayMs;
-    expect(Math.abs((early(0.5) as number) / DAY_MS - 3.5)).toBeLessThan(0.25);
+    expect(Math.abs((early(0.5) as number) / DAY_MS - 3.5)).toBeLessThan(0.5);
     // A visitor who has not bought after three days still may. One who has not clicked after a minute will not.
     const still = ({ distribution }: Delay, ms: number) => distribution.find(({ delayMs }) => delayMs >= ms)?.stillConverts;
     expect(still(purchase.delay, 3 * DAY_MS)).toBeGreaterThan(0.04);

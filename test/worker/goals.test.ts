@@ -17,22 +17,24 @@ const put = (body: object) => call("PUT", "/v1/models/refused", { window: { ms: 
 
 describe("are refused", () => {
   it.each([
-    [{ click: { weight: 1, window: { ms: HOUR_MS + 1 } } }, "goals.click.window.ms: expected at most the model's 3600000, got 3600001"],
+    [
+      { click: { weight: 1, window: { ms: HOUR_MS + 1 } } },
+      "goals.click.window: expected at most the recommender's window, 3600000 ms, got 3600001",
+    ],
     [
       { click: { weight: 1, window: { ms: MINUTE_MS }, delay: { ms: MINUTE_MS + 1 } } },
       "goals.click.delay.ms: expected at most the goal's window, 60000, got 60001",
     ],
+    [{ click: { weight: 1 }, purchase: { weight: 1, after: "clik" } }, 'goals.purchase.after: expected one of click, purchase, got "clik"'],
+    [{ click: { weight: 1, after: "click" } }, 'goals.click.after: expected a goal that does not come after this one, got "click"'],
     [
-      { click: { weight: 1 }, purchase: { weight: 1, after: "clik" } },
-      'goals.purchase.after: expected one of click, purchase, got clik; did you mean "click"?',
+      { cart: { weight: 1, after: "buy" }, buy: { weight: 1, after: "cart" } },
+      'goals.cart.after: expected a goal that does not come after this one, got "buy"',
     ],
-    [{ click: { weight: 1, after: "click" } }, "goals.click.after: expected goals that end somewhere, got the circle click after click"],
-    [
-      { cart: { weight: 1, after: "click" }, click: { weight: 1, after: "buy" }, buy: { weight: 1, after: "click" } },
-      "goals.cart.after: expected goals that end somewhere, got the circle cart after click after buy after click",
-    ],
+    [{ click: { weight: 0 } }, "goals: expected a goal with another weight than 0"],
+    [{}, "goals: expected 1 to 64 goals"],
   ])("%j: %s", async (wrong, detail) => {
-    expect(await put({ goals: wrong })).toMatchObject({ status: 422, body: { detail } });
+    expect(await put({ goals: wrong })).toMatchObject({ status: 422, body: { detail: expect.stringContaining(detail) } });
   });
 
   it.each([
@@ -40,7 +42,7 @@ describe("are refused", () => {
     ["a weight beyond 1000", { click: { weight: 1001 } }, "goals.click.weight"],
     ["no weight", { click: {} }, "goals.click.weight"],
     ["a window of no length", { click: { weight: 1, window: { ms: 0 } } }, "goals.click.window.ms"],
-    ["a delay below zero", { click: { weight: 1, delay: { ms: -1 } } }, "goals.click.delay.ms"],
+    ["a delay of nothing", { click: { weight: 1, delay: { ms: 0 } } }, "goals.click.delay.ms"],
     ["a name that is no text", { click: { weight: 1, after: 3 } }, "goals.click.after"],
     ["a misspelt option", { click: { weight: 1, windows: { ms: 1 } } }, "goals.click.windows"],
     ["public that is no flag", { click: { weight: 1, public: "yes" } }, "goals.click.public"],

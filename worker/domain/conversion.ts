@@ -1,6 +1,4 @@
 import type { ConversionEvent } from "./event.ts";
-import type { AppendedImpression } from "./impression.ts";
-import type { ResolvedReward } from "./reward.ts";
 
 /** Result of entering a delivered conversion. */
 export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
@@ -17,11 +15,4 @@ export interface StoredConversion extends ConversionEvent {
   /** Join key and action of a keyed event. Null if the event named its impression. */
   readonly key: string | null;
   readonly action: string | null;
-}
-
-/** A change of what an impression has brought. `before`: null before the first conversion. */
-export interface RewardChange {
-  readonly impression: AppendedImpression;
-  readonly before: ResolvedReward | null;
-  readonly after: ResolvedReward;
 }

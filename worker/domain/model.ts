@@ -5,7 +5,7 @@ import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import { DEFAULTS, DEFAULTS_VERSION, DELAY_AWARE, learningDefaults } from "./defaults.ts";
-import { checkGoals, type Goals, learntGoals, withPublic } from "./goals.ts";
+import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
 import { differences, differencesText, withStored } from "./reconfiguration.ts";
@@ -163,7 +163,6 @@ function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
       throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
     }
     if (new Set(shadows.map(({ name }) => name)).size < shadows.length) throw new RangeError("shadows: expected each name once");
-    checkGoals({ window: body.window, goals: body.goals ?? null });
     return withDefaults({
       ...body,
       policy: factory.id,
@@ -256,8 +255,9 @@ export function isSame(a: ModelConfig, b: ModelConfig): boolean {
 /** Starts the policies of a model without any learnt state: the served one first, then its shadows. */
 export async function startModel(config: ModelConfig): Promise<Policies> {
   const { window, reward, seed } = config;
+  const goals = config.goals ? learntGoals(config.goals) : undefined;
   const starting = [config, ...config.shadows].map(({ policy, options }) =>
-    Recommender.create({ policy: factoryOf(policy)(options), window, reward, seed }),
+    Recommender.create({ policy: factoryOf(policy)(options), window, reward, goals, seed }),
   );
   const started = await Promise.all(starting).catch((error) => Promise.reject(asProblem(error)));
   const [{ policy }, ...shadows] = started;

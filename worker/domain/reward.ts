@@ -1,12 +1,11 @@
+import type { GoalOutcome, GoalOutcomes } from "afterclick";
 import { toDyadic } from "../../publication/featurizer.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { Outcome } from "./event.ts";
 import type { Goals } from "./goals.ts";
+import type { AppendedImpression } from "./impression.ts";
 import type { Appended, Policies } from "./policies.ts";
 import { differences } from "./reconfiguration.ts";
-
-/** What each goal that counts has brought: its reward before weighting, and the time to its first conversion, in ms. */
-export type GoalOutcomes = Readonly<Record<string, { readonly reward: number; readonly delay: number }>>;
 
 /** What an impression has brought, resolved from all its conversions. */
 export interface ResolvedReward {
@@ -16,6 +15,13 @@ export interface ResolvedReward {
   readonly delay: number | undefined;
   /** By goal. Absent if the model declares no goals. */
   readonly goals?: GoalOutcomes;
+}
+
+/** A change of what an impression has brought. `before`: null before the first conversion. */
+export interface RewardChange {
+  readonly impression: AppendedImpression;
+  readonly before: ResolvedReward | null;
+  readonly after: ResolvedReward;
 }
 
 /** A reward as it counts: rounded towards zero to a multiple of 2^-12, so that sums are exact. */
@@ -33,7 +39,7 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
  */
 export function resolved(outcomes: readonly Outcome[], goals: Goals | null, shownAt: number): ResolvedReward | null {
   if (outcomes.every(({ reward }) => reward === null)) return null;
-  const counted = new Map<string, { readonly reward: number; readonly delay: number }>();
+  const counted = new Map<string, GoalOutcome>();
   for (const [goal, events] of Map.groupBy(outcomes, ({ goal }) => goal)) {
     const { reward } = events.reduce((winner, event) => (outranks(event, winner) ? event : winner));
     if (reward === null) continue;
@@ -61,7 +67,7 @@ export function differs(before: ResolvedReward | null, after: ResolvedReward | n
 export function observeAll(
   policies: Policies,
   impressions: readonly Appended[],
-  { before, after }: { readonly before: ResolvedReward | null; readonly after: ResolvedReward },
+  { before, after }: Pick<RewardChange, "before" | "after">,
 ): void {
   const outcome = {
     reward: after.reward,

@@ -1,10 +1,10 @@
 import { bucketEnd } from "../domain/bucket.ts";
-import type { LedgerStatus, RewardChange } from "../domain/conversion.ts";
+import type { LedgerStatus } from "../domain/conversion.ts";
 import type { ConversionEvent, Outcome } from "../domain/event.ts";
 import { windowOf } from "../domain/goals.ts";
 import { appendedOf } from "../domain/impression.ts";
 import type { ModelConfig } from "../domain/model.ts";
-import { counting, differs, resolved } from "../domain/reward.ts";
+import { counting, differs, type RewardChange, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { didYouMean } from "../protocol/nearest.ts";
 import type { Joining } from "./store/conversion-store.ts";

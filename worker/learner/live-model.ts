@@ -1,7 +1,7 @@
 import type { Policy } from "afterclick";
 import { bucketAt } from "../domain/bucket.ts";
 import { isGaussianProcess } from "../domain/capacity.ts";
-import type { ConversionStatus, RewardChange } from "../domain/conversion.ts";
+import type { ConversionStatus } from "../domain/conversion.ts";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import { windowOf } from "../domain/goals.ts";
 import type { AppendedImpression, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../domain/impression.ts";
@@ -9,7 +9,7 @@ import { counted } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
-import { observeAll, roundedReward } from "../domain/reward.ts";
+import { observeAll, type RewardChange, roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { Problem } from "../protocol/problem.ts";

@@ -143,7 +143,7 @@ const goalOptions = strictObject({
   weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)),
   window: v.optional(window),
   after: v.optional(goal),
-  delay: v.optional(strictObject({ ms: wholeNumber(0, YEAR_MS) })),
+  delay: v.optional(window),
   public: v.optional(v.boolean()),
 });
 const modelOptions = {

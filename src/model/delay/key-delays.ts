@@ -60,6 +60,11 @@ export class KeyDelays {
     this.#events = undefined;
   }
 
+  /** Whether it has counted nothing, but for what was removed again. */
+  get isEmpty(): boolean {
+    return this.#cohorts.list.length === 0 && this.#settled.every((each) => each === 0);
+  }
+
   /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
   convert(time: number, delay: number, sign: 1 | -1): void {
     const sums = this.#cohorts.find(time)?.sums ?? this.#settled;

@@ -74,7 +74,12 @@ export class OwnLaws {
 
   /** Undoes `append`. */
   remove({ features, ...moment }: AppendedImpression): void {
-    this.#laws[this.#keyOf(features)]?.remove(timeOf(this.#window, moment));
+    const key = this.#keyOf(features);
+    this.#laws[key]?.remove(timeOf(this.#window, moment));
+    if (this.#laws[key]?.isEmpty) {
+      this.#laws[key] = undefined;
+      this.#count--;
+    }
     this.#changed();
   }
 

@@ -47,14 +47,18 @@ export class UnmaturedSums {
   }
 
   /**
-   * Counts `count` impressions, and moves the clock on to `clock`. Returns the sums of its cohort, for the caller to add to. Undefined if it is
-   * too old for a cohort.
+   * Counts an impression, as `count` of one, and moves the clock on to `clock`. Returns the sums of its cohort, for the caller to add to.
+   * Undefined if it is too old for a cohort.
    */
   add(moment: Moment, count = 1, clock = moment): Float64Array | undefined {
     this.advance(clock);
     const time = timeOf(this.#window, moment);
     this.#delays.add(time, count);
-    return this.#cohorts.add(time, count)?.sums;
+    const cohort = this.#cohorts.add(time, count);
+    if (moment === clock) return cohort?.sums;
+    // Its cohort grows at once: the clock may stand still for a while.
+    this.advance(clock);
+    return this.find(moment)?.sums;
   }
 
   /** Undoes `add`. The caller has subtracted from the sums. */

@@ -1,7 +1,6 @@
 import type { Core } from "../../core/core.ts";
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
 import type { Moment, Window } from "../delay/window.ts";
-import { timeOf } from "../delay/window.ts";
 import type { Interval } from "../linear/interval.ts";
 import { MaturingRidge, type MaturingRidgeOptions } from "../linear/maturing-ridge.ts";
 import type { RateChange } from "../linear/rate-changes.ts";
@@ -35,6 +34,7 @@ const AMOUNTS = { rewards: "linear", forgetting: null } as const;
  * Regressions are independent, so the variance of a product is exact: m^2 s^2 + ... (see `productOf`).
  */
 export class GoalRidges {
+  /** False in a funnel: its sums do not depend on the order of events, but mean ages do by rounding. */
   readonly orderInvariant: boolean;
   readonly #stages: readonly Stage[];
   /** One for each stage that matters. */
@@ -57,7 +57,7 @@ export class GoalRidges {
       const reward = children.length > 0 ? REACHED : options.reward;
       return new MaturingRidge(core, goal.window, { ...options, reward, knownDelay: goal.delay });
     });
-    this.orderInvariant = this.#used().every(([ridge]) => ridge.orderInvariant);
+    this.orderInvariant = this.#used().every(([ridge, { parent }]) => ridge.orderInvariant && parent === undefined);
   }
 
   #used(): [MaturingRidge, Stage, number][] {
@@ -108,8 +108,8 @@ export class GoalRidges {
   #started(impression: AppendedImpression, { start }: Progress): AppendedImpression {
     if (start === 0) return impression;
     const { features, slot, round, now } = impression;
-    if (timeOf(this.#window, { round, now }) === now) return { features, slot, round, now: now + start };
-    return { features, slot, round: round + start };
+    const inMs = typeof this.#window === "object" && "ms" in this.#window;
+    return inMs ? { features, slot, round, now: (now as number) + start } : { features, slot, round: round + start };
   }
 
   /** As `MaturingRidge.change`: the most probable of all goals. */

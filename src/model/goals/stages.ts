@@ -46,23 +46,26 @@ export function stagesOf(goals: readonly LearntGoal[]): Stage[] {
  * What the goals of an impression tell of each stage. Undefined for a stage that has not started.
  *
  * A stage is reached as soon as it or a later one is: a purchase without its click counts as a click that nobody saw. A stage that
- * another one comes after is reached or not, so its reward counts as 1.
+ * another one comes after is reached or not, so its reward counts as 1, unless it is 0: it is then not reached.
  */
 export function progressOf(stages: readonly Stage[], outcomes: GoalOutcomes): (Progress | undefined)[] {
-  const reachedAt = stages.map(({ goal }) => outcomes[goal.name]?.delay ?? Number.POSITIVE_INFINITY);
+  const seenAt = stages.map(({ goal }) => {
+    const own = outcomes[goal.name];
+    return own && own.reward !== 0 ? own.delay : Number.POSITIVE_INFINITY;
+  });
   // Later stages come after earlier ones in the list.
   for (let i = stages.length - 1; i >= 0; i--) {
     const { parent } = stages[i];
-    if (parent !== undefined) reachedAt[parent] = Math.min(reachedAt[parent], reachedAt[i]);
+    if (parent !== undefined) seenAt[parent] = Math.min(seenAt[parent], seenAt[i]);
   }
   return stages.map(({ goal, amounts, parent, children }, i) => {
     const own = outcomes[goal.name];
     // Amounts come with the conversion. Nobody knows those of a goal that was reached unseen.
-    if (amounts) return own && { start: own.delay, value: own.reward, delay: 0 };
-    const start = parent === undefined ? 0 : reachedAt[parent];
+    if (amounts) return own && own.reward !== 0 ? { start: own.delay, value: own.reward, delay: 0 } : undefined;
+    const start = parent === undefined ? 0 : seenAt[parent];
     if (start === Number.POSITIVE_INFINITY) return undefined;
-    if (reachedAt[i] === Number.POSITIVE_INFINITY) return { start };
-    return { start, value: children.length > 0 ? 1 : own.reward, delay: reachedAt[i] - start };
+    if (children.length > 0) return seenAt[i] === Number.POSITIVE_INFINITY ? { start } : { start, value: 1, delay: seenAt[i] - start };
+    return own ? { start, value: own.reward, delay: Math.max(own.delay - start, 0) } : { start };
   });
 }
 

@@ -66,9 +66,9 @@ export class CappedSums {
     return octave;
   }
 
-  /** Octaves, least amounts first. */
+  /** Octaves with amounts, least amounts first. */
   #sorted(): [number, Octave][] {
-    return [...this.#octaves].sort(([a], [b]) => a - b);
+    return [...this.#octaves].filter(([, { eighths }]) => eighths.some((count) => count > 0)).sort(([a], [b]) => a - b);
   }
 
   #cap(): number {

@@ -143,6 +143,8 @@ export class MaturingRidge {
 
   /** Moves the clock on to an impression that this regression does not count. */
   advance(moment: Moment): void {
+    // The draws of a trial end with the next impression.
+    this.#posterior.redraw();
     this.#correction.advance(moment);
     this.#laws?.advance(moment);
     this.#mean.changed();

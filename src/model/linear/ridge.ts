@@ -84,6 +84,11 @@ export class Ridge implements Posterior {
     };
   }
 
+  /** Draws anew for the next request, although V is the same. */
+  redraw(): void {
+    this.#pairs = 0;
+  }
+
   /** The scores of all draws of `drawScores`: draws x k, row-major. */
   allDraws(request: SampleRequest, scale: number, centre?: Float64Array): Float64Array {
     this.#draw(request, scale, centre);

@@ -20,8 +20,8 @@ interface Shown {
 interface Learnt {
   readonly feature: number;
   readonly reward: number;
-  /** Time to the first conversion that counts. */
-  readonly delay: number | undefined;
+  /** Raw reward of each goal that counts, and the time to its first conversion. */
+  readonly goals: Readonly<Record<string, { readonly reward: number; readonly delay: number }>>;
 }
 
 interface State {
@@ -69,8 +69,8 @@ export class LedgerModel {
     return this.#state.events.filter(({ event }) => event.impression === impression);
   }
 
-  /** Rewards of the goals that count, times of their events with a reward, and whether the impression ever had a reward. */
-  #rewards(impression: string): { readonly rewards: number[]; readonly times: number[]; readonly rewarded: boolean } {
+  /** Rewards of the goals that count, what each has brought, and whether the impression ever had a reward. */
+  #rewards(impression: string): { readonly rewards: number[]; readonly goals: Learnt["goals"]; readonly rewarded: boolean } {
     const counting = this.#of(impression).filter(({ status }) => status === "applied" || status === "conflict");
     const events = counting.map(({ event }) => event);
     const key = ({ at, event, reward }: Event) => [at, event, reward ?? Number.NEGATIVE_INFINITY] as const;
@@ -80,9 +80,12 @@ export class LedgerModel {
     };
     const winners = events.filter((event) => !events.some((other) => other.goal === event.goal && outranks(other, event)));
     const rewards = winners.flatMap(({ goal, reward }) => (reward === null ? [] : dyadic(this.#rules.weights[goal] * reward)));
-    const counted = winners.flatMap(({ goal, reward }) => (reward === null ? [] : goal));
-    const times = events.flatMap(({ goal, reward, at }) => (reward !== null && counted.includes(goal) ? at : []));
-    return { rewards, times, rewarded: events.some(({ reward }) => reward !== null) };
+    const goals = winners.flatMap(({ goal, reward }) => {
+      if (reward === null) return [];
+      const times = events.flatMap((event) => (event.goal === goal && event.reward !== null ? event.at : []));
+      return [[goal, { reward, delay: Math.max(Math.min(...times) - this.#rules.shownAt(impression), 0) }] as const];
+    });
+    return { rewards, goals: Object.fromEntries(goals), rewarded: events.some(({ reward }) => reward !== null) };
   }
 
   /** Events of an impression with their statuses, in order of arrival. */
@@ -151,9 +154,8 @@ export class LedgerModel {
   }
 
   #learn(impression: string, reward: number): void {
-    const delays = this.#rewards(impression).times.map((at) => Math.max(at - this.#rules.shownAt(impression), 0));
-    const delay = delays.length > 0 ? Math.min(...delays) : undefined;
-    this.#state.learnt.set(impression, { feature: this.#rules.feature(impression), reward, delay });
+    const { goals } = this.#rewards(impression);
+    this.#state.learnt.set(impression, { feature: this.#rules.feature(impression), reward, goals });
   }
 
   show(impression: string, state: "live" | "deferred"): "registered" | "duplicate" {

@@ -133,10 +133,12 @@ class World {
 
   /** A policy that has learnt each impression once, with its present reward and delay. */
   async #expected(): Promise<Policy> {
-    const { policy } = await Recommender.create({ policy: delayLinTs(options), window: { ms: WINDOW_MS }, reward: { min: -1, max: 1 } });
-    for (const [id, { feature, reward, delay }] of this.model.learnt) {
-      const impression = policy.append({ features: features(feature), round: policy.impressions + 1, now: shownAt(placeOf(id)) });
-      if (reward !== 0 || delay !== undefined) policy.observe({ impression, reward, delay: { after: delay } });
+    const { window, reward, goals } = body;
+    const { policy } = await Recommender.create({ policy: delayLinTs(options), window, reward, goals });
+    for (const [id, learnt] of this.model.learnt) {
+      const impression = policy.append({ features: features(learnt.feature), round: policy.impressions + 1, now: shownAt(placeOf(id)) });
+      if (learnt.reward !== 0 || Object.keys(learnt.goals).length > 0)
+        policy.observe({ impression, reward: learnt.reward, goals: { before: {}, after: learnt.goals } });
     }
     return policy;
   }

@@ -22,14 +22,19 @@ const actions = Array.from({ length: PRODUCTS }, (_, i) => ({
 }));
 const contextOf = () => ({ country: oneOf(["PT", "DK", "FR", "DE"]), device: oneOf(["phone", "desktop"]), returning: random() < 0.3 });
 
-/** Learns from impressions of two weeks, a twentieth of which convert after about sixteen hours. */
+/** Learns from impressions of two weeks. A third are viewed at once, and a twentieth bought after about sixteen hours. */
 function learn({ policy }: Recommender, vectorOf: () => Float64Array): void {
   const due = new Map<number, ReturnType<typeof policy.append>[]>();
   for (let n = 0; n < IMPRESSIONS; n++) {
     const impression = policy.append({ features: vectorOf(), round: n + 1, now: START + n * MINUTE_MS });
     const at = n + Math.floor(2000 * random());
+    const view = { reward: 1, delay: 1000 };
+    policy.observe({ impression, reward: 0.1, goals: { before: {}, after: random() < 1 / 3 ? { view } : {} } });
     if (random() < 0.05) due.set(at, [...(due.get(at) ?? []), impression]);
-    for (const converted of due.get(n) ?? []) policy.observe({ impression: converted, reward: 1 });
+    for (const bought of due.get(n) ?? []) {
+      const purchase = { reward: 1, delay: START + n * MINUTE_MS - (bought.now as number) };
+      policy.observe({ impression: bought, reward: 0.7, goals: { before: {}, after: { purchase, cart: purchase } } });
+    }
   }
   policy.refactor();
 }

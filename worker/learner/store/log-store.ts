@@ -1,8 +1,8 @@
-import type { RewardChange, StoredConversion } from "../../domain/conversion.ts";
+import type { StoredConversion } from "../../domain/conversion.ts";
 import type { Outcome } from "../../domain/event.ts";
 import type { Goals } from "../../domain/goals.ts";
 import { type AppendedImpression, appendedOf, type StoredImpression } from "../../domain/impression.ts";
-import { differs, type ResolvedReward, resolved } from "../../domain/reward.ts";
+import { differs, type ResolvedReward, type RewardChange, resolved } from "../../domain/reward.ts";
 import { shownAtOf } from "../../domain/token.ts";
 import type { LogRow } from "../../rpc/log-row.ts";
 import type { ConversionStore } from "./conversion-store.ts";

@@ -41,7 +41,7 @@ const MIGRATIONS: readonly string[] = [
   "ALTER TABLE conversions DROP COLUMN previous; ALTER TABLE conversions DROP COLUMN total;",
   // The empty goal has what arrived of any goal until then.
   `ALTER TABLE arrivals RENAME TO slots;
-  CREATE TABLE arrivals (goal TEXT, slot INTEGER, PRIMARY KEY (goal, slot)) WITHOUT ROWID;
+  CREATE TABLE arrivals (goal TEXT, slot INTEGER, PRIMARY KEY (slot, goal)) WITHOUT ROWID;
   INSERT INTO arrivals SELECT '', slot FROM slots;
   DROP TABLE slots;
   UPDATE model SET heard = json_object('', heard) WHERE heard IS NOT NULL;`,
