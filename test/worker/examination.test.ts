@@ -69,9 +69,9 @@ it.each([
   expect(body.detail).toMatch(detail);
 });
 
-it("is null by default, and a change needs a reset", async () => {
+it("is absent by default, and a change needs a reset", async () => {
   const model = await createModel({ options });
-  expect((await describeModel(model)).examination).toBeNull();
+  expect((await describeModel(model)).examination).toBeUndefined();
   const changed = await call("PATCH", `/v1/models/${model}`, { examination });
   expect(changed).toMatchObject({ status: 409, body: { detail: expect.stringContaining("examination") } });
   const { window } = await describeModel(model);

@@ -26,7 +26,6 @@ export const DEFAULTS = {
   reward: { min: 0, max: 1 },
   seed: 0,
   goals: null,
-  examination: null,
   serving: "edge",
   draws: 100,
   greedy: false,

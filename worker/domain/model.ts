@@ -21,8 +21,8 @@ export interface LearntConfig {
   readonly seed: number;
   /** The goals that are taken. Null takes every goal with weight 1. */
   readonly goals: Goals | null;
-  /** Probability that a visitor examines each place of a list, relative to the first. Null: every place is examined. */
-  readonly examination: readonly number[] | null;
+  /** Probability that a visitor examines each place of a list, relative to the first. Absent: every place is examined. */
+  readonly examination?: readonly number[];
   /** Policies that learn and choose beside the served one. Their choices are recorded, not shown. */
   readonly shadows: readonly Shadow[];
 }
@@ -256,9 +256,8 @@ export function isSame(a: ModelConfig, b: ModelConfig): boolean {
 
 /** Starts the policies of a model without any learnt state: the served one first, then its shadows. */
 export async function startModel(config: ModelConfig): Promise<Policies> {
-  const { window, reward, seed } = config;
+  const { window, reward, examination, seed } = config;
   const goals = config.goals ? learntGoals(config.goals) : undefined;
-  const examination = config.examination ?? undefined;
   const starting = [config, ...config.shadows].map(({ policy, options }) =>
     Recommender.create({ policy: factoryOf(policy)(options), window, reward, goals, examination, seed }),
   );
