@@ -56,13 +56,13 @@ export class OwnModel implements LocalModel {
 
   private constructor(options: OwnModelOptions, recommender: Recommender) {
     const { name, encoder, report = () => {}, ...rest } = options;
-    const { policy, window, reward, seed } = rest;
+    const { policy, window, reward, goals, seed } = rest;
     this.#options = rest;
     this.#name = name;
     this.#report = report;
     this.#featurize = featurizer(encoder ?? null);
-    const encoding = encoder ? [encoder] : [];
-    this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward ?? null, seed ?? null, ...encoding]);
+    const given = [...(encoder ? [encoder] : []), ...(goals ? [{ goals }] : [])];
+    this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward ?? null, seed ?? null, ...given]);
     this.#shelf = new Shelf(`own ${name}`, report);
     this.#recommender = recommender;
   }

@@ -94,7 +94,7 @@ function Windows({ delay, windowMs }: { delay: Delay; windowMs: number }) {
         A shorter window closes sooner and misses late conversions. With the window of {duration(windowMs)}, {percent(delay.rate)} of
         impressions convert.
       </p>
-      <Table class="numbers" columns={["Window", "Catches", "95 % band", "Impressions that convert in it"]} rows={rows} />
+      <Table class="numbers unbroken" columns={["Window", "Catches", "95 % band", "Rate"]} rows={rows} />
     </>
   );
 }

@@ -1,3 +1,6 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
@@ -190,6 +193,41 @@ describeInChromium("the dashboard of a deployed worker", () => {
       .poll(() => figure.locator(".pointed").innerText(), soon)
       .toBe("Within 49 min: 20 % arrived (15 % to 25 %). Not converted by then: 6.0 % still will");
     expect(await page.getByRole("alert").count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  it("draws each goal by itself, chosen by keyboard, in a narrow window too", async () => {
+    const delay = busy.delay as Delay;
+    const windows = [1, 3, 7].map((days, i) => ({
+      windowMs: days * 86_400_000,
+      caught: (i + 1) / 3,
+      low: 0.3 * i,
+      high: 1,
+      rate: 0.02 * i,
+    }));
+    const goals = [
+      { goal: "click", windowMs: 3_600_000, delay: { ...delay, window95Ms: 90_000 } },
+      { goal: "purchase", windowMs: 14 * 86_400_000, delay: { ...delay, windows, window95Ms: 5 * 86_400_000 } },
+      { goal: "cart", windowMs: 3_600_000, delay: null },
+    ];
+    shop = { ...busy, goals };
+    await page.setViewportSize({ width: 390, height: 844 });
+    await enter(KEY);
+    await title("How late conversions come: click").waitFor();
+    await page.getByRole("button", { name: "purchase", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await title("How late conversions come: purchase").waitFor();
+    expect(await page.getByRole("button", { name: "purchase", exact: true }).getAttribute("aria-pressed")).toBe("true");
+    await title("Shorter windows").waitFor();
+    expect(await page.locator(".delay").innerText()).toContain("With the window of 14 d, 7.4 % of impressions convert.");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await page.evaluate(await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const { violations } = await page.evaluate<AxeResults>("axe.run('.delay', { resultTypes: ['violations'] })");
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`)).toEqual([]);
+    const folder = process.env.AFTERCLICK_SCREENSHOTS;
+    if (folder) await page.locator(".delay").screenshot({ path: `${folder}/goals.png` });
+    await page.getByRole("button", { name: "cart", exact: true }).click();
+    await title("How late conversions come: cart").waitFor();
     expect(complaints).toEqual([]);
   });
 

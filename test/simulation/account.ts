@@ -178,16 +178,32 @@ function rewardsOf({ description, impressions, conversions }: LearnerExport): st
 }
 
 /** The digest of a recommender that learns the log. */
-async function fold({ description, impressions }: LearnerExport): Promise<string> {
+async function fold({ description, impressions, conversions }: LearnerExport): Promise<string> {
   const factory = policies.find(({ id }) => id === description.policy) as unknown as PolicyFactory<object>;
-  const { window, reward, seed } = description;
-  const { policy } = await Recommender.create({ policy: factory(description.options), window, reward, seed });
+  const { window, reward, goals, seed } = description;
+  const { policy } = await Recommender.create({ policy: factory(description.options), window, reward, ...(goals && { goals }), seed });
+  const byImpression = Map.groupBy(conversions, ({ impression }) => impression);
   for (const { id, state, features, reward } of impressions) {
     if (state !== "live") continue;
-    const impression = policy.append({ features: Float64Array.from(features), round: policy.impressions + 1, now: shownAtOf(id) });
-    if (reward !== null) policy.observe({ impression, reward });
+    const shownAt = shownAtOf(id);
+    const impression = policy.append({ features: Float64Array.from(features), round: policy.impressions + 1, now: shownAt });
+    if (reward === null) continue;
+    const reached = reachedBy(byImpression.get(id) ?? [], shownAt);
+    const delays = Object.values(reached).map(({ delay }) => delay);
+    const delay = { after: delays.length > 0 ? Math.min(...delays) : undefined };
+    policy.observe({ impression, reward, delay, goals: { before: {}, after: reached } });
   }
   return policy.digest();
+}
+
+/** The reward of each goal that counts, and the time to its first event with a reward. */
+function reachedBy(conversions: readonly ConversionLine[], shownAt: number): Record<string, { reward: number; delay: number }> {
+  const reached = winnersOf(conversions).flatMap(({ goal, reward }) => {
+    if (reward === null) return [];
+    const times = joinedOf(conversions).flatMap((each) => (each.goal === goal && each.reward !== null ? [each.at] : []));
+    return [[goal, { reward, delay: Math.max(Math.min(...times) - shownAt, 0) }] as const];
+  });
+  return Object.fromEntries(reached);
 }
 
 /**
@@ -195,10 +211,16 @@ async function fold({ description, impressions }: LearnerExport): Promise<string
  * Null before the first conversion that is no retraction.
  */
 function totalOf(conversions: readonly ConversionLine[], goals: Description["goals"]): number | null {
-  const joined = conversions.filter(({ status }) => status === "applied" || status === "conflict");
-  if (joined.every(({ reward }) => reward === null)) return null;
-  const winners = Array.from(Map.groupBy(joined, ({ goal }) => goal).values(), (each) => each.sort(byRank).at(-1) as ConversionLine);
-  return winners.reduce((sum, { goal, reward }) => sum + (goals?.[goal].weight ?? 1) * (reward ?? 0), 0);
+  if (joinedOf(conversions).every(({ reward }) => reward === null)) return null;
+  return winnersOf(conversions).reduce((sum, { goal, reward }) => sum + (goals?.[goal].weight ?? 1) * (reward ?? 0), 0);
+}
+
+const joinedOf = (conversions: readonly ConversionLine[]) =>
+  conversions.filter(({ status }) => status === "applied" || status === "conflict");
+
+function winnersOf(conversions: readonly ConversionLine[]): ConversionLine[] {
+  const goals = Map.groupBy(joinedOf(conversions), ({ goal }) => goal);
+  return Array.from(goals.values(), (each) => each.sort(byRank).at(-1) as ConversionLine);
 }
 
 function byRank(a: ConversionLine, b: ConversionLine): number {

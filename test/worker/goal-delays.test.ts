@@ -1,5 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../simulation/stream.ts";
 import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
@@ -131,6 +131,21 @@ describe("a fast goal beside a slow one", () => {
     const still = ({ distribution }: Delay, ms: number) => distribution.find(({ delayMs }) => delayMs >= ms)?.stillConverts;
     expect(still(purchase.delay, 3 * DAY_MS)).toBeGreaterThan(0.04);
     expect(still(click.delay, MINUTE_MS)).toBeLessThan(0.001);
+  });
+
+  it("leaves the policy's estimates right: of the value, and of each goal", async () => {
+    const model = await shop();
+    const { body } = await call("GET", `/v1/models/${model}/snapshot`);
+    const { policy } = await Recommender.restore(new Uint8Array(body), { policies });
+    const truth = 0.01 * RATES.click + RATES.purchase;
+    const [{ mean, low, high }] = policy.interval([[1]]);
+    expect(Math.abs(mean - truth)).toBeLessThan(0.015);
+    expect(low).toBeLessThan(truth);
+    expect(high).toBeGreaterThan(truth);
+    for (const { goal, low, high } of policy.factors([[1]])[0]) {
+      expect(low).toBeLessThan(RATES[goal as keyof typeof RATES]);
+      expect(high).toBeGreaterThan(RATES[goal as keyof typeof RATES]);
+    }
   });
 
   it("does not change what shorter windows would catch of the slow one", async () => {

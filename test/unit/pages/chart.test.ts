@@ -291,9 +291,9 @@ describe("the goals", () => {
 
   it("are listed with what each has brought, and the first is drawn", () => {
     const { text, elements, charts } = drawn(DelayOf, { metrics: withGoals(goals) });
-    expect(text).toContain("click 5,000 6.9 % 7.4 % 131 2.6 h 1.5 min 1 h");
-    expect(text).toContain("cart none yet – – – – – 1 d");
-    expect(elements.flatMap(({ tag, props }) => (tag === "button" ? [props["aria-pressed"]] : []))).toEqual([true, false, false]);
+    expect(text).toContain("click 1 h 5,000 7.4 % 131 2.6 h 1.5 min");
+    expect(text).toContain("cart 1 d none yet – – – –");
+    expect(elements.flatMap(({ tag, props }) => (tag === "button" ? [props["aria-pressed"]] : []))).toEqual(["true", "false", "false"]);
     expect(charts.map(({ title }) => title)).toEqual(["How late conversions come: click"]);
     expect(charts[0].summary).toContain("95 % of conversions come within 1.5 min; the window is 1 h.");
   });
