@@ -235,8 +235,12 @@ export class Recommender {
   }
 
   #show(id: string, { features, place }: { features: ArrayLike<number> | undefined; place: number }, { round, now }: Moment): void {
-    const weight = this.#examination && examinationAt(this.#examination, place);
-    this.#pending.add(id, this.policy.append({ features, round, now, weight }));
+    this.#pending.add(id, this.policy.append({ features, round, now, weight: this.weightAt(place) }));
+  }
+
+  /** Examination weight of a place, 0 for the first: 1 without `examination`. For an impression that `policy.append` counts. */
+  weightAt(place: number): number {
+    return this.#examination ? examinationAt(this.#examination, wholeNumber("place", place, 0)) : 1;
   }
 
   #impressionIds(given: string | readonly string[] | undefined, places: number, round: number): string[] {

@@ -1,4 +1,5 @@
 import { windowOf } from "../../worker/domain/goals.ts";
+import { placeOf } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Appended, Policies } from "../../worker/domain/policies.ts";
 import { counting, differs, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
@@ -27,7 +28,11 @@ export class Ledger {
     }
     const expected = policies[0].policy.impressions + 1;
     if (round !== expected) throw new LogMismatch(`round: expected ${expected}, got ${round}`);
-    const shown = policies.map(({ policy }) => policy.append({ ...(policy.dimension > 0 && { features }), round, now }));
+    const place = placeOf(line);
+    const shown = policies.map((recommender) => {
+      const { policy } = recommender;
+      return policy.append({ ...(policy.dimension > 0 && { features }), round, now, weight: recommender.weightAt(place) });
+    });
     this.#known.set(line.id, { line, shown, state: "live", conversions: [], resolved: null });
   }
 

@@ -101,7 +101,8 @@ async function pastLineOf(item: PastItem, reading: Reading): Promise<PastImpress
 async function pastImpression(item: Extract<PastItem, { type: "impression" }>, reading: Reading): Promise<PastImpression> {
   const { id, shownAt, features, hashes, arm, state, byPage, sampling, decision } = item;
   if (UUID.test(id) && shownAtOf(id) !== shownAt) throw new Problem(422, `shownAt: expected the time of the id, ${shownAtOf(id)}`);
-  const given = { ...item, context: item.context ?? undefined, probability: item.probability ?? decision?.probability };
+  const [probability, place] = [item.probability ?? decision?.probability, item.place ?? decision?.place];
+  const given = { ...item, context: item.context ?? undefined, probability, place };
   const shown = UUID.test(id)
     ? { ...(await registrationOf({ ...given, id: undefined }, reading)), id }
     : await registrationOf(given, reading);

@@ -89,6 +89,7 @@ export const model = v.strictObject({
       }),
     ),
   ),
+  examination: v.optional(v.array(share)),
   shadows: v.array(v.strictObject({ name: v.string(), policy: v.string(), options: settings })),
   serving,
   draws: count,

@@ -121,6 +121,8 @@ const feature = v.lazy((input: unknown) => {
 });
 export const features = listOr(list(finite, 4096), record(text(64), feature, 256));
 export const action = strictObject({ id: actionId, features: v.optional(features) });
+/** Most items of a list. */
+const MOST_PLACES = 100;
 /** Most actions of a request, and of a catalogue. */
 export const MOST_ACTIONS = 1000;
 const actions = list(action, MOST_ACTIONS);
@@ -156,6 +158,7 @@ const modelOptions = {
   encoder: v.optional(options),
   seed: v.optional(v.pipe(v.number(), v.safeInteger())),
   goals: v.optional(record(goal, goalOptions, 64)),
+  examination: v.optional(v.pipe(list(v.pipe(finite, v.gtValue(0), v.maxValue(1)), MOST_PLACES), v.minLength(1))),
   shadows: v.optional(list(strictObject({ name: goal, policy: text(64), options: v.optional(options) }), 2)),
   draws: v.optional(wholeNumber(0, 1000)),
   greedy: v.optional(v.boolean()),
@@ -192,7 +195,7 @@ export const actionsBody = v.pipe(
 export const recommendationsBody = strictObject({
   context: v.optional(features),
   actions: v.optional(v.pipe(actions, v.minLength(1))),
-  limit: v.optional(wholeNumber(1, 100), 1),
+  limit: v.optional(wholeNumber(1, MOST_PLACES), 1),
   exclude: v.optional(list(actionId, 1000), []),
   greedy: v.optional(v.boolean()),
   defer: v.optional(v.boolean(), false),
@@ -200,6 +203,8 @@ export const recommendationsBody = strictObject({
 });
 
 const probability = v.pipe(v.number(), v.gtValue(0), v.maxValue(1));
+/** Of a list, 0 for the first. */
+const place = wholeNumber(0, MOST_PLACES - 1);
 const impression = strictObject({
   id: v.optional(text(256)),
   context: v.optional(features),
@@ -207,6 +212,7 @@ const impression = strictObject({
   shownAt: timestamp,
   keys: v.optional(keys, []),
   probability: v.optional(probability),
+  place: v.optional(place),
 });
 export const impressionsBody = v.pipe(list(impression, 1000), v.minLength(1));
 
@@ -253,7 +259,7 @@ const keyHash = formed(/^[\w-]{22}$/, "a hash as an export has it");
 const exportedOnly = {
   state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
   arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
-  decision: v.nullish(v.object({ probability: v.optional(probability) })),
+  decision: v.nullish(v.object({ probability: v.optional(probability), place: v.optional(place) })),
   byPage: v.optional(v.boolean(), false),
   sampling: v.optional(wholeNumber(0, 16), 0),
   hashes: v.optional(list(keyHash, 8), []),
@@ -269,6 +275,7 @@ export const pastLine = v.variant("type", [
     context: v.nullish(features),
     features: v.optional(list(finite, 4096)),
     probability: v.nullish(probability),
+    place: v.optional(place),
     keys: v.optional(keys, []),
     ...exportedOnly,
   }),
