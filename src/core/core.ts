@@ -212,13 +212,21 @@ export class Core {
   }
 
   /**
-   * Scores `xs` (k x d) by `samples` parameters, two per kept draw, around theta or a given `centre` (d). Returns the scores of
-   * the sample with index `taken`.
+   * Scores `xs` (k x d) by `samples` parameters, two per kept draw, around theta or a given `centre` (d), with deviations times
+   * `scales` (k). Returns the scores of the sample with index `taken`.
    */
-  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number, taken: number, centre?: Float64Array): Float64Array {
+  ridgeDrawScores(
+    h: RidgeHandle,
+    xs: Float64Array,
+    scales: Float64Array,
+    samples: number,
+    taken: number,
+    centre?: Float64Array,
+  ): Float64Array {
     const k = rows(xs, h.dimension);
-    const [points, parameter, scores] = this.memory.place([xs, centre ? exactly(centre, h.dimension) : xs.subarray(0, 0)], [k]);
-    check(this.exports.ridgeDrawScores(h.pointer, centre ? parameter : 0, points, k, scale, samples));
+    const about = centre ? exactly(centre, h.dimension) : xs.subarray(0, 0);
+    const [points, factors, parameter, scores] = this.memory.place([xs, exactly(scales, k), about], [k]);
+    check(this.exports.ridgeDrawScores(h.pointer, centre ? parameter : 0, points, k, factors, samples));
     this.exports.ridgeDrawn(h.pointer, k, taken, scores);
     return this.memory.copy(scores, k);
   }

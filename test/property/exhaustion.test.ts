@@ -95,7 +95,7 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
     40 * 8,
     (core) => {
       const handle = core.ridgeCreate(40, 1);
-      return () => [core.ridgeDraw(handle, values(320)), core.ridgeDrawScores(handle, values(400), 1, 16, 3)];
+      return () => [core.ridgeDraw(handle, values(320)), core.ridgeDrawScores(handle, values(400), values(10), 16, 3)];
     },
   ],
   ["a ridge solved from its sums", 820, (core) => () => core.shrunkSolve(new Float64Array(820), 1, values(40), 1)],

@@ -161,8 +161,11 @@ describe.each(SIZES)("a ridge posterior of %d features", (d) => {
             for (let c = 0; c < k; c++) near(alone[c], scoreOf(points[c], draws[0], theta, 0.75));
             for (const samples of [1, 2, 5, 16, 17, 18]) {
               const taken = samples - 1;
-              const scores = core.ridgeDrawScores(handle, xs, 0.75, samples, taken, centred ? Float64Array.from(centre) : undefined);
-              for (let c = 0; c < k; c++) near(scores[c], scoreOf(points[c], draws[taken >> 1], centre, taken % 2 === 0 ? 0.75 : -0.75));
+              const scales = Float64Array.from({ length: k }, (_, c) => 0.75 + c / 8);
+              const scores = core.ridgeDrawScores(handle, xs, scales, samples, taken, centred ? Float64Array.from(centre) : undefined);
+              for (let c = 0; c < k; c++) {
+                near(scores[c], scoreOf(points[c], draws[taken >> 1], centre, taken % 2 === 0 ? scales[c] : -scales[c]));
+              }
             }
           }
         },
@@ -191,7 +194,7 @@ describe.each([63, 64, 65, 127, 129, 130])("sparse features among %d", (d) => {
           core.ridgeDraw(handle, Float64Array.from(normals.flat()));
           // V is the identity, so a draw equals its normals.
           for (let taken = 0; taken < 4; taken++) {
-            const scores = core.ridgeDrawScores(handle, Float64Array.from(points.flat()), 1, 4, taken);
+            const scores = core.ridgeDrawScores(handle, Float64Array.from(points.flat()), Float64Array.of(1, 1, 1), 4, taken);
             points.forEach((x, c) => {
               const z = normals[taken >> 1];
               near(scores[c], (taken % 2 === 0 ? 1 : -1) * x.reduce((sum, value, j) => sum + value * z[j], 0));
@@ -220,7 +223,7 @@ it("draws are counted at each place, of equal scores the first candidate first",
         const xs = Float64Array.from(points.flat());
         const hits = Array.from({ length: k }, () => new Array<number>(k).fill(0));
         for (let s = 0; s < samples; s++) {
-          const scores = core.ridgeDrawScores(handle, xs, 1, samples, s);
+          const scores = core.ridgeDrawScores(handle, xs, new Float64Array(k).fill(1), samples, s);
           const order = Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b);
           order.forEach((candidate, rank) => void hits[candidate][rank]++);
         }
