@@ -5,6 +5,7 @@ import { type Estimate, type Evaluation, evaluate, type LoggedDecision, type Pol
 import { command, numberIn, UsageError, unreadable, type Values } from "./command.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
 import { eventSource } from "./evaluate/event-source.ts";
+import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
 import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
@@ -12,12 +13,13 @@ import { LogMismatch } from "./verify/event-log.ts";
 
 const USAGE = `Estimates the reward that a policy would have earned, from a log of other decisions and their probabilities.
 
-Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--options JSON] [--as-of TIME] [--split SHARE]
-                                  [--draws N] [--seed N] [--json]
+Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--lists] [--options JSON] [--as-of TIME]
+                                  [--split SHARE] [--draws N] [--seed N] [--json]
 
   EVENTS          a model's log from GET /v1/models/:model/events, or an Open Bandit csv or csv.gz
   --policy ID     one of ${policies.map(({ id }) => id).join(", ")}
   --action ID     evaluate the policy that always takes this action
+  --lists         evaluate whole lists instead of their first place, with examination weights estimated from the log
   --options JSON  options of the policy; its dimension defaults to the log's
   --as-of TIME    ignore conversions after this time: ISO 8601 or ms since 1970; default: the end of the log
   --split SHARE   share of decisions, oldest first, that teach the policy and the reward model, with the conversions known by
@@ -31,6 +33,7 @@ Example: npm run evaluate -- events.jsonl --policy otf-lin-ucb --split 0.5`;
 const options = {
   policy: { type: "string" },
   action: { type: "string" },
+  lists: { type: "boolean", default: false },
   options: { type: "string", default: "{}" },
   "as-of": { type: "string" },
   split: { type: "string", default: "0.5" },
@@ -40,15 +43,23 @@ const options = {
 } as const;
 
 async function main(values: Values<typeof options>, file: string): Promise<void> {
-  const { policy: id = "", action, json } = values;
+  const { policy: id = "", action, json, lists } = values;
   if ((id === "") === (action === undefined))
     throw new UsageError(`expected one of --policy and --action, got ${action === undefined ? "neither" : "both"}`);
+  if (lists && action !== undefined) throw new UsageError("--lists: expected --policy, got --action, which fills one place");
   const own = optionsOf(values.options);
   const asOf = values["as-of"] === undefined ? undefined : timeOf(values["as-of"]);
   const split = numberIn("--split", values.split, 0, 1);
   const draws = numberIn("--draws", values.draws, 1, 10_000);
   const seed = numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER);
   const source = await sourceOf(file, asOf);
+  if (lists) {
+    const { window, reward, end } = source;
+    const request = { policy: descriptorOf(id, own, source), asOf: asOf ?? end, window, reward, split, draws, seed };
+    const evaluated = await evaluatedLists(source, request);
+    console.log(json ? JSON.stringify({ policy: id, ...evaluated }) : listReport(id, evaluated));
+    return;
+  }
   const policy = action === undefined ? descriptorOf(id, own, source) : always(action, source);
   const { window, reward, decisions: log } = source;
   const bar = countingBar("evaluated");

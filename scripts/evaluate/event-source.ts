@@ -4,6 +4,7 @@ import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
+import { listsOf, type Placed } from "./source-lists.ts";
 
 /** Configuration and catalogue from event `since` on. */
 interface Setting {
@@ -14,7 +15,7 @@ interface Setting {
 }
 
 /**
- * Reads the log of a model as its worker exports it. Only the first place of each list counts, because only its probability is known.
+ * Reads the log of a model as its worker exports it. The first place of each list is a decision of its own.
  * @throws {SourceError} if the log has no configuration, so that the candidates are unknown.
  * @throws {LogMismatch} at a malformed line.
  */
@@ -33,15 +34,19 @@ export async function eventSource(texts: Texts, { progress, asOf }: SourceOption
   const last = settings.at(-1);
   if (!last) throw new SourceError("expected a log with the model's configuration, got none: export the log again from an updated worker");
   const leftOut = new Map<string, number>();
-  const decisions = impressions.flatMap((line) => {
+  const leaveOut = (why: string): unknown => leftOut.set(why, (leftOut.get(why) ?? 0) + 1);
+  const placed = impressions.flatMap((line): Placed[] => {
     const why = unusable(line);
-    if (why) leftOut.set(why, (leftOut.get(why) ?? 0) + 1);
-    return why ? [] : [decisionOf(line, settings, conversions.get(line.id) ?? [], asOf ?? end)];
+    if (why) leaveOut(why);
+    return why ? [] : [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], asOf ?? end) }];
   });
+  const first = placed.filter(({ line }) => line.decision?.place === 0);
+  for (let below = first.length; below < placed.length; below++) leaveOut("below the first place of a list");
   const { config } = last;
   const given = (config.options as { readonly dimension?: number }).dimension;
   const dimension = config.encoder?.dimension ?? given ?? impressions[0]?.features.length ?? 0;
-  return { decisions, leftOut, dimension, window: config.window, reward: rangeOf(config), end };
+  const decisions = first.map(({ decision }) => decision);
+  return { decisions, lists: listsOf(placed), leftOut, dimension, window: config.window, reward: rangeOf(config), end };
 }
 
 function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark" }>): void {
@@ -65,8 +70,7 @@ function unusable({ state, arm, decision }: ImpressionLine): string | undefined 
   if (state !== "live") return "never shown, or rolled back";
   if (decision?.probability === undefined) return "without a probability";
   if (decision.candidates === null) return "decided elsewhere, or in the policy's own domain";
-  if (arm === "default") return "the default action, without a choice";
-  return decision.place > 0 ? "below the first place of a list" : undefined;
+  return arm === "default" ? "the default action, without a choice" : undefined;
 }
 
 function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversions: ConversionLine[], asOf: number): SourceDecision {

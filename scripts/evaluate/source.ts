@@ -1,4 +1,5 @@
 import type { LoggedDecision } from "afterclick";
+import type { SourceLists } from "./source-lists.ts";
 
 /** A decision with the ids of its candidates. */
 export type SourceDecision = LoggedDecision & { readonly ids: readonly string[] };
@@ -6,6 +7,8 @@ export type SourceDecision = LoggedDecision & { readonly ids: readonly string[] 
 /** A log that a policy can be evaluated on. */
 export interface Source {
   readonly decisions: readonly SourceDecision[];
+  /** Absent for a format that does not say which impressions form a list. */
+  readonly lists?: SourceLists;
   /** Numbers of unusable decisions, by reason. */
   readonly leftOut: ReadonlyMap<string, number>;
   /** Features per candidate. */

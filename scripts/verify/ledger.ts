@@ -1,4 +1,5 @@
 import { windowOf } from "../../worker/domain/goals.ts";
+import { placeOf } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Appended, Policies } from "../../worker/domain/policies.ts";
 import { counting, differs, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
@@ -27,7 +28,11 @@ export class Ledger {
     }
     const expected = policies[0].policy.impressions + 1;
     if (round !== expected) throw new LogMismatch(`round: expected ${expected}, got ${round}`);
-    const shown = policies.map(({ policy }) => policy.append({ ...(policy.dimension > 0 && { features }), round, now }));
+    const place = placeOf(line);
+    const shown = policies.map((recommender) => {
+      const { policy } = recommender;
+      return policy.append({ ...(policy.dimension > 0 && { features }), round, now, weight: recommender.weightAt(place) });
+    });
     this.#known.set(line.id, { line, shown, state: "live", conversions: [], resolved: null });
   }
 
@@ -46,7 +51,7 @@ export class Ledger {
     if (!known?.shown || known.state !== "live") throw new LogMismatch(`status: got ${line.status}, but no live impression comes before`);
     if (line.at - known.line.shownAt > windowOf(config, line.goal))
       throw new LogMismatch(`status: expected late, because the window had ended; got ${line.status}`);
-    if (line.reward !== null && !(line.reward >= range.min && line.reward <= range.max))
+    if (!goals?.[line.goal]?.value && line.reward !== null && !(line.reward >= range.min && line.reward <= range.max))
       throw new LogMismatch(`reward: expected ${range.min} to ${range.max}, got ${line.reward}`);
     const again = known.conversions.some(({ goal, event }) => goal === line.goal && event === line.event);
     if (line.status !== "void" && (line.status === "conflict") !== again) {

@@ -184,9 +184,9 @@ export class Replay {
   }
 }
 
-/** Whether the impression was registered. A registered impression has no numbers except a probability. */
-function isElsewhere({ candidates, score, mean, width, probability }: NonNullable<ImpressionLine["decision"]>): boolean {
-  return candidates === null && probability !== undefined && score === 0 && mean === 0 && width === 0;
+/** Whether the impression was registered. A registered impression has no numbers except a probability and a place below the first. */
+function isElsewhere({ candidates, score, mean, width, probability, place }: NonNullable<ImpressionLine["decision"]>): boolean {
+  return candidates === null && (probability !== undefined || place > 0) && score === 0 && mean === 0 && width === 0;
 }
 
 function differ(name: string, logged: unknown, own: unknown): void {

@@ -39,6 +39,8 @@ export interface ListEvaluationRequest {
 /** Expected reward per list, by several estimators, each with a 95 % interval. */
 export interface ListEvaluation {
   readonly asOf: number;
+  /** When the evaluated part begins, in ms since 1970. */
+  readonly since: number;
   /** Lists learnt from, lists evaluated, and lists too young to be evaluated. */
   readonly lists: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
   /**
@@ -87,7 +89,8 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
   const core = await instantiate(request.module ?? (await compileCore()));
   const conversions = log.map(({ shownAt, items }) => ({ shownAt, conversions: items.flatMap((item) => item.conversions ?? []) }));
   const maturity = maturityOf(request.maturity, conversions, { asOf, windowMs });
-  const target = await targetOf(request, log.slice(0, cut), log[cut]?.shownAt ?? asOf);
+  const since = log[cut]?.shownAt ?? asOf;
+  const target = await targetOf(request, log.slice(0, cut), since);
   let tooYoung = 0;
   const rows = log.slice(cut).flatMap((list, i): Row[] => {
     const place = cut + i;
@@ -112,6 +115,7 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
     ratioEstimate(core, termsOf(rows, { weight, base: () => 0, share: () => 1 }, { decisions: log.length, reward, maturity }));
   return {
     asOf,
+    since,
     lists: { learnt: cut, evaluated: log.length - cut - tooYoung, tooYoung },
     weights: {
       itemPosition: meanOf(rows, ({ itemPosition, count }) => [count * itemPosition, count]),

@@ -1,6 +1,7 @@
 import { evaluate, type LoggedDecision, otfLinTs, uniform } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { eventSource } from "../../scripts/evaluate/event-source.ts";
+import { evaluatedLists, listReport } from "../../scripts/evaluate/list-report.ts";
 import { call, convert, createModel, HOUR_MS, keep, recommend } from "./client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { seedIds } from "./lived.ts";
@@ -84,6 +85,44 @@ it("still reads what there was to choose among when the model has forgotten how 
   expect(marks.slice(2).map(({ content }) => content.changed.length)).toEqual(marks.slice(2).map(() => 0));
   const { decisions } = await eventSource(await linesOf(model), { progress });
   expect(decisions.map(({ ids }) => ids)).toEqual([["lamp", "stove"]]);
+});
+
+it("reads whole lists, those of the holdout as random ones, and evaluates them", async () => {
+  const model = await createModel({ holdout: 0.5 });
+  for (let n = 0; n < 40; n++) {
+    tick(MINUTE_MS);
+    const { body } = await call("POST", `/v1/models/${model}/recommendations`, { context: { day: `${n % 7}` }, limit: 1 + (n % 3) });
+    const tent = body.actions.findIndex(({ id }: { id: string }) => id === "tent");
+    if (tent === 0 || (tent > 0 && n % 2 === 0)) await convert({ impressionId: body.actions[tent].impressionId, reward: 1 });
+  }
+  const source = await eventSource(await linesOf(model), { progress });
+  const { lists = [], incomplete } = source.lists as NonNullable<typeof source.lists>;
+  expect([lists.length, incomplete]).toEqual([40, 0]);
+  expect(lists.map(({ items }) => items.length)).toEqual(Array.from({ length: 40 }, (_, n) => 1 + (n % 3)));
+  const random = lists.filter((each) => each.random);
+  expect(random.length).toBeGreaterThan(10);
+  expect(random.length).toBeLessThan(30);
+  for (const { items, count, points } of random) {
+    expect(items.every(({ probability }) => probability === 1 / count)).toBe(true);
+    expect(points?.length).toBe(256 * count);
+  }
+  const evaluated = await evaluatedLists(source, {
+    policy: otfLinTs({ dimension: source.dimension }),
+    window: source.window,
+    asOf: source.end,
+  });
+  expect(evaluated.lists).toEqual({ learnt: 20, evaluated: 20, tooYoung: 0 });
+  expect(evaluated.examination).toHaveLength(3);
+  expect(listReport("otf-lin-ts", evaluated)).toMatch(
+    /examination of place +estimate.*\n1 +1\.00.*\n2 .*\n3 .*\n +used: 1\.00, .*position-based/s,
+  );
+  // A list that lacks an item is left out.
+  const lines = (await linesOf(model)).filter((line) => !/"place":1\b/.test(line));
+  const partly = await eventSource(lines, { progress });
+  expect(partly.lists?.incomplete).toBe(13);
+  await expect(
+    evaluatedLists({ ...source, lists: undefined }, { policy: otfLinTs({ dimension: 256 }), window: "none", asOf: 1 }),
+  ).rejects.toThrow("--lists: expected a model's log");
 });
 
 it("estimates from a model's log that always showing what converts earns more than chance", async () => {

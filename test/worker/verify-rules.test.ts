@@ -24,7 +24,7 @@ function listening() {
     observe: ({ impression, goals: _, ...outcome }: { impression: { slot: number }; goals?: object }) =>
       void observed.push({ slot: impression.slot, ...outcome }),
   };
-  return { observed, policies: [{ policy }] as unknown as Policies };
+  return { observed, policies: [{ policy, weightAt: () => 1 }] as unknown as Policies };
 }
 
 const shown = (fields: Partial<ImpressionLine> = {}) =>

@@ -70,6 +70,11 @@ export interface StoredImpression extends Omit<ImpressionRow, "keys">, Marks {
   readonly erased: boolean;
 }
 
+/** The place of an impression in its list, 0 for the first. */
+export function placeOf({ decision }: Pick<ImpressionRow, "decision">): number {
+  return decision?.place ?? 0;
+}
+
 /** An impression in the form that policies take. */
 export interface AppendedImpression extends Omit<ReturnType<Policy["append"]>, "slot"> {
   readonly slots: readonly number[];

@@ -21,6 +21,8 @@ export interface LearntConfig {
   readonly seed: number;
   /** The goals that are taken. Null takes every goal with weight 1. */
   readonly goals: Goals | null;
+  /** Probability that a visitor examines each place of a list, relative to the first. Absent: every place is examined. */
+  readonly examination?: readonly number[];
   /** Policies that learn and choose beside the served one. Their choices are recorded, not shown. */
   readonly shadows: readonly Shadow[];
 }
@@ -243,8 +245,8 @@ export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
 function learnt<Config extends Partial<Record<keyof LearntConfig, unknown>> & { readonly goals?: Goals | null }>(
   config: Config,
 ): Pick<Config, keyof LearntConfig> {
-  const { policy, options, window, reward, encoder, seed, goals, shadows } = config;
-  return { policy, options, window, reward, encoder, seed, goals: goals && learntGoals(goals), shadows };
+  const { policy, options, window, reward, encoder, seed, goals, examination, shadows } = config;
+  return { policy, options, window, reward, encoder, seed, goals: goals && learntGoals(goals), examination, shadows };
 }
 
 /** Whether two configurations are equal, in whichever order their names come. */
@@ -254,10 +256,10 @@ export function isSame(a: ModelConfig, b: ModelConfig): boolean {
 
 /** Starts the policies of a model without any learnt state: the served one first, then its shadows. */
 export async function startModel(config: ModelConfig): Promise<Policies> {
-  const { window, reward, seed } = config;
+  const { window, reward, examination, seed } = config;
   const goals = config.goals ? learntGoals(config.goals) : undefined;
   const starting = [config, ...config.shadows].map(({ policy, options }) =>
-    Recommender.create({ policy: factoryOf(policy)(options), window, reward, goals, seed }),
+    Recommender.create({ policy: factoryOf(policy)(options), window, reward, goals, examination, seed }),
   );
   const started = await Promise.all(starting).catch((error) => Promise.reject(asProblem(error)));
   const [{ policy }, ...shadows] = started;

@@ -25,9 +25,9 @@ export function registrationsOf(items: readonly ImpressionItem[], request: Regis
  * backends never meet.
  */
 export async function registrationOf(item: ImpressionItem, { model, byPage, signer, hashed }: RegistrationRequest): Promise<Shown> {
-  const { id, context, shownAt, probability } = item;
+  const { id, context, shownAt, probability, place } = item;
   const action = typeof item.action === "string" ? { id: item.action } : item.action;
-  const shown = { action, context, probability, keys: hashed(item.keys) };
+  const shown = { action, context, probability, place, keys: hashed(item.keys) };
   const token = id === undefined ? undefined : signer.verify(id, Date.now());
   if (token && byPage) return { ...shown, id: token.id, name: null, taken: true };
   if (token) {

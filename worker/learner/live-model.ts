@@ -4,7 +4,14 @@ import { isGaussianProcess } from "../domain/capacity.ts";
 import type { ConversionStatus } from "../domain/conversion.ts";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import { windowOf } from "../domain/goals.ts";
-import type { AppendedImpression, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../domain/impression.ts";
+import {
+  type AppendedImpression,
+  type ImpressionRow,
+  type ImpressionState,
+  type Marks,
+  placeOf,
+  type StoredImpression,
+} from "../domain/impression.ts";
 import { counted } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
@@ -89,7 +96,7 @@ export class LiveModel {
     if (this.#policies) return this.#policies;
     // No await from here on: the replay includes all rows so far, and later rows find running policies.
     for (const step of this.#store.log.replay(snapshot?.seq ?? 0, this.#config.goals)) {
-      if ("appended" in step) append(policies, step.appended);
+      if ("appended" in step) append(policies, { ...step.appended, place: step.place });
       else observe(policies, step.changed);
     }
     this.#snapshot = { seq: snapshot?.seq ?? 0, bytes: sizeOf(snapshot?.parts ?? []) };
@@ -123,7 +130,7 @@ export class LiveModel {
     return this.#change(() =>
       rows.map((row) => {
         if ("features" in row) return this.#added(policies, row, row.state, { logged: "in time" }).status;
-        const event = rounded(row.event);
+        const event = storedForm(row.event, this.#config.goals);
         const { key } = row.event;
         if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
         if (row.status === "void") return enterUndone(this.#store, event);
@@ -142,7 +149,7 @@ export class LiveModel {
     }
     const shownAt = shownAtOf(row.id);
     const live = state === "live";
-    const marks = live ? append(policies, { ...row, round: policies[0].policy.impressions + 1, now: shownAt }) : null;
+    const marks = live ? append(policies, { ...row, place: placeOf(row), round: policies[0].policy.impressions + 1, now: shownAt }) : null;
     const first = row.decision?.first ?? row.id;
     const list = lists?.has(first) ? first : null;
     this.#store.impressions.add(row, { bucket: bucketAt(shownAt, this.#config.window.ms), state, marks, list });
@@ -158,7 +165,7 @@ export class LiveModel {
     this.#change(() => {
       this.#store.impressions.activate(
         impression,
-        append(policies, { features, round: policies[0].policy.impressions + 1, now: shownAtOf(id) }),
+        append(policies, { features, place: placeOf(impression), round: policies[0].policy.impressions + 1, now: shownAtOf(id) }),
       );
       this.#observe(joinOrphans(this.#store, impression, this.#config));
     });
@@ -169,9 +176,10 @@ export class LiveModel {
     return this.#change(() =>
       events.map((event): Intake => {
         const detail = refusal(event, this.#config);
+        if (detail?.startsWith("currency")) this.#store.database.count("otherCurrency");
         if (detail) return { status: "refused", detail };
         if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
-        const { status, erased } = this.#delivered(rounded(event));
+        const { status, erased } = this.#delivered(storedForm(event, this.#config.goals));
         if (status === "orphan" && "key" in event) return this.#unjoined(event);
         return { status, ...(erased && { erased }) };
       }),
@@ -302,8 +310,11 @@ export class LiveModel {
   }
 }
 
-function rounded<Event extends ConversionEvent | KeyedEvent>(event: Event): Event {
-  return { ...event, reward: event.reward === null ? null : roundedReward(event.reward) };
+/** An event as it is stored. Only amounts can be restated: other rewards always are. */
+function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, goals: ModelConfig["goals"]): Event {
+  const { currency: _, restates, ...rest } = event;
+  const reward = event.reward === null ? null : roundedReward(event.reward);
+  return { ...(rest as Event), reward, ...(restates && goals?.[event.goal]?.value && { restates }) };
 }
 
 const OF_PAGES =
@@ -313,9 +324,13 @@ const UNSAMPLED = "the model keeps a sample of its impressions, because it is ne
 
 const startingAgain = (): Problem => new Problem(503, "the model is starting again");
 
-function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly round: number }): Marks {
-  const { features, round, now } = shown;
-  return { slots: policies.map(({ policy }) => policy.append({ ...fitting(policy, features), round, now }).slot), round };
+function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly place: number }): Marks {
+  const { features, place, round, now } = shown;
+  const slots = policies.map((recommender) => {
+    const { policy } = recommender;
+    return policy.append({ ...fitting(policy, features), round, now, weight: recommender.weightAt(place) }).slot;
+  });
+  return { slots, round };
 }
 
 function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {

@@ -44,7 +44,12 @@ export function maturity(store: LearnerStore, config: Windows, now: number): Pic
   return {
     pendingByAge: pendingByAge(shown, windowMs, now),
     delay: delayOf(store, history, first, now),
-    goals: config.goals && parts.map((part) => ({ goal: part.goal, windowMs: part.windowMs, delay: delayOf(store, history, part, now) })),
+    goals:
+      config.goals &&
+      parts.map(({ goal, ...part }) => {
+        const currency = config.goals?.[goal].value?.currency ?? null;
+        return { goal, windowMs: part.windowMs, currency, delay: delayOf(store, history, { goal, ...part }, now) };
+      }),
   };
 }
 

@@ -51,7 +51,7 @@ export function isCountable(policies: Policies, { features }: ImpressionRow): bo
 }
 
 function rowOf(shown: Shown, { store, config, featurize, policies, byPage = false }: Registering, oldest: number): ImpressionRow {
-  const { id, name, context, features, probability, keys } = shown;
+  const { id, name, context, features, probability, place, keys } = shown;
   if (byPage) {
     checkPageActions([shown.action], store.catalogue, config);
     checkPageProbability(probability);
@@ -66,7 +66,9 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
   const action = features ? shown.action : store.catalogue.find(shown.action);
   const point = features ? Float64Array.from(features, toDyadic) : featurize.vector(context, action);
   if (byPage && shown.action.features) checkPagePoints(point, [action]);
-  const decision = probability === undefined ? null : { score: 0, mean: 0, width: 0, probability, place: 0, candidates: null };
+  const stated = probability !== undefined || (place !== undefined && place > 0);
+  const scores = { score: 0, mean: 0, width: 0, ...(probability !== undefined && { probability }) };
+  const decision = stated ? { ...scores, place: place ?? 0, candidates: null } : null;
   return {
     id,
     name,

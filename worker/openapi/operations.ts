@@ -65,7 +65,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     id: "configureModel",
     summary: "Create or reconfigure a model",
     description:
-      "Learnt state depends on policy, options, window, reward, encoder, seed, goals and shadows: changing one of them needs a reset. The other options may change at any time.",
+      "Learnt state depends on policy, options, window, reward, encoder, seed, goals, examination and shadows: changing one of them needs a reset. The other options may change at any time.",
     key: "secret",
     body: "ModelBody",
     examples: () => ({

@@ -121,6 +121,8 @@ const feature = v.lazy((input: unknown) => {
 });
 export const features = listOr(list(finite, 4096), record(text(64), feature, 256));
 export const action = strictObject({ id: actionId, features: v.optional(features) });
+/** Most items of a list. */
+const MOST_PLACES = 100;
 /** Most actions of a request, and of a catalogue. */
 export const MOST_ACTIONS = 1000;
 const actions = list(action, MOST_ACTIONS);
@@ -139,12 +141,14 @@ const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeIn
 const goal = formed(/^[\w.:-]{1,64}$/, "1 to 64 letters, digits or . : - _");
 
 const window = strictObject({ ms: wholeNumber(1, YEAR_MS) });
+const currency = formed(/^[A-Z]{3}$/, "the code of a currency in capital letters, such as EUR");
 const goalOptions = strictObject({
   weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)),
   window: v.optional(window),
   after: v.optional(goal),
   delay: v.optional(window),
   public: v.optional(v.boolean()),
+  value: v.optional(strictObject({ currency, max: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(1e9))) })),
 });
 const modelOptions = {
   policy: v.optional(text(64)),
@@ -154,6 +158,7 @@ const modelOptions = {
   encoder: v.optional(options),
   seed: v.optional(v.pipe(v.number(), v.safeInteger())),
   goals: v.optional(record(goal, goalOptions, 64)),
+  examination: v.optional(v.pipe(list(v.pipe(finite, v.gtValue(0), v.maxValue(1)), MOST_PLACES), v.minLength(1))),
   shadows: v.optional(list(strictObject({ name: goal, policy: text(64), options: v.optional(options) }), 2)),
   draws: v.optional(wholeNumber(0, 1000)),
   greedy: v.optional(v.boolean()),
@@ -190,7 +195,7 @@ export const actionsBody = v.pipe(
 export const recommendationsBody = strictObject({
   context: v.optional(features),
   actions: v.optional(v.pipe(actions, v.minLength(1))),
-  limit: v.optional(wholeNumber(1, 100), 1),
+  limit: v.optional(wholeNumber(1, MOST_PLACES), 1),
   exclude: v.optional(list(actionId, 1000), []),
   greedy: v.optional(v.boolean()),
   defer: v.optional(v.boolean(), false),
@@ -198,6 +203,8 @@ export const recommendationsBody = strictObject({
 });
 
 const probability = v.pipe(v.number(), v.gtValue(0), v.maxValue(1));
+/** Of a list, 0 for the first. */
+const place = wholeNumber(0, MOST_PLACES - 1);
 const impression = strictObject({
   id: v.optional(text(256)),
   context: v.optional(features),
@@ -205,6 +212,7 @@ const impression = strictObject({
   shownAt: timestamp,
   keys: v.optional(keys, []),
   probability: v.optional(probability),
+  place: v.optional(place),
 });
 export const impressionsBody = v.pipe(list(impression, 1000), v.minLength(1));
 
@@ -220,7 +228,7 @@ const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {
 };
 const oneOrMany = <Item extends v.GenericSchema>(schema: Item) => listOr(v.pipe(list(schema, 500), v.minLength(1)), schema);
 
-export const rewarded = conversionItem({ reward: finite });
+export const rewarded = conversionItem({ reward: finite, currency: v.optional(currency) });
 export const retracted = conversionItem({});
 export const conversionsBody = v.variant("type", [
   fields({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
@@ -251,7 +259,7 @@ const keyHash = formed(/^[\w-]{22}$/, "a hash as an export has it");
 const exportedOnly = {
   state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
   arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
-  decision: v.nullish(v.object({ probability: v.optional(probability) })),
+  decision: v.nullish(v.object({ probability: v.optional(probability), place: v.optional(place) })),
   byPage: v.optional(v.boolean(), false),
   sampling: v.optional(wholeNumber(0, 16), 0),
   hashes: v.optional(list(keyHash, 8), []),
@@ -267,6 +275,7 @@ export const pastLine = v.variant("type", [
     context: v.nullish(features),
     features: v.optional(list(finite, 4096)),
     probability: v.nullish(probability),
+    place: v.optional(place),
     keys: v.optional(keys, []),
     ...exportedOnly,
   }),
@@ -276,6 +285,7 @@ export const pastLine = v.variant("type", [
     goal: v.optional(goal, "conversion"),
     event: v.optional(text(256)),
     reward: v.nullable(finite),
+    restates: v.optional(v.boolean()),
     at: timestamp,
     status: v.optional(v.picklist(["applied", "conflict", "late", "orphan", "void"]), "applied"),
     hash: v.optional(keyHash),

@@ -80,6 +80,8 @@ export interface Shown {
   /** The feature vector itself, from a log. */
   readonly features?: readonly number[];
   readonly probability?: number;
+  /** Its place in the list, 0 for the first. */
+  readonly place?: number;
   readonly keys: RequestKeys;
   /** Set if a page gave the id of an impression that the worker decided. */
   readonly taken?: true;

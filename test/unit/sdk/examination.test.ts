@@ -137,3 +137,28 @@ describe("rates are learnt whatever the places", () => {
     expect(Math.abs(without[1] - 0.2)).toBeLessThan(0.03);
   });
 });
+
+it("a funnel counts an impression by its place, and a click wholly", async () => {
+  const goals = { click: { weight: 0 }, purchase: { weight: 1, after: "click" } } as const;
+  const settings = { policy: delayLinTs({ dimension: 2 }), window: { ms: 1000 }, goals, examination: EXAMINATION };
+  const recommender = await Recommender.create(settings);
+  const random = stream(3);
+  for (let i = 0; i < 8000; i++) {
+    const product = i % 2;
+    const [impressionId, now] = [`${i}`, i];
+    recommender.register({ impressionId, features: [1 - product, product], now, place: 2 * product });
+    // Both products are clicked by 0.4 of those who see them, and bought by half of those who click.
+    if (random() >= 0.4 * EXAMINATION[2 * product]) continue;
+    recommender.convert({ impressionId, goal: "click", reward: 1, at: now });
+    if (random() < 0.5) recommender.convert({ impressionId, goal: "purchase", reward: 1, at: now });
+  }
+  const points = [
+    [1, 0],
+    [0, 1],
+  ];
+  for (const mean of recommender.policy.predict(points).mean) expect(Math.abs(mean - 0.2)).toBeLessThan(0.03);
+  for (const [click, purchase] of recommender.policy.factors(points)) {
+    expect(Math.abs(click.mean - 0.4)).toBeLessThan(0.04);
+    expect(Math.abs(purchase.mean - 0.5)).toBeLessThan(0.05);
+  }
+});

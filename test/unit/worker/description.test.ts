@@ -132,6 +132,7 @@ it("describes every option of a model", () => {
         "deferral",
         "draws",
         "encoder",
+        "examination",
         "featureNorm",
         "goals",
         "greedy",

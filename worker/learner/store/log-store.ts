@@ -15,7 +15,7 @@ const PAGE_LINES = 1000;
 const PAGE_BYTES = 4_000_000;
 
 /** A step of a replay: an impression to append, or a change of reward to observe. */
-export type ReplayStep = { readonly appended: AppendedImpression } | { readonly changed: RewardChange };
+export type ReplayStep = { readonly appended: AppendedImpression; readonly place: number } | { readonly changed: RewardChange };
 
 /** The event log of a model: the rows of several tables in the order of their common sequence. */
 export class LogStore {
@@ -67,26 +67,36 @@ export class LogStore {
    * themselves, also from those before that row. So the policies observe what they observed when the conversions arrived.
    */
   *replay(seq: number, goals: Goals | null): Generator<ReplayStep> {
-    type Row = { seq: number; id: string; blob: ArrayBuffer; slots: string; round: number; goal: string | null } & Omit<Outcome, "goal">;
+    type Row = {
+      seq: number;
+      id: string;
+      blob: ArrayBuffer;
+      slots: string;
+      round: number;
+      place: number | null;
+      goal: string | null;
+      restates: 1 | null;
+    } & Omit<Outcome, "goal" | "restates">;
     const rows = this.#database.sql.exec<Row & Record<string, SqlStorageValue>>(
-      `SELECT seq, id, features AS blob, slots, round, NULL AS goal, NULL AS event, NULL AS reward, NULL AS at
+      `SELECT seq, id, features AS blob, slots, round, decision ->> 'place' AS place,
+         NULL AS goal, NULL AS event, NULL AS reward, NULL AS at, NULL AS restates
        FROM impressions WHERE seq > ?1 AND state = 'live'
        UNION ALL
-       SELECT c.seq, i.id, i.features, i.slots, i.round, c.goal, c.event, c.reward, c.at
+       SELECT c.seq, i.id, i.features, i.slots, i.round, NULL, c.goal, c.event, c.reward, c.at, c.restates
        FROM conversions c JOIN impressions i ON i.id = c.impression
        WHERE c.impression IN (SELECT impression FROM conversions WHERE seq > ?1) AND c.status IN ('applied', 'conflict') AND i.state = 'live'
        ORDER BY seq`,
       seq,
     );
     const known = new Map<string, { readonly events: readonly Outcome[]; readonly before: ResolvedReward | null }>();
-    for (const { seq: at, id, blob, slots, round, goal, ...event } of rows) {
+    for (const { seq: at, id, blob, slots, round, place, goal, restates, ...event } of rows) {
       const impression = appendedOf({ id, round, slots: JSON.parse(slots), features: fromBlob(blob) });
       if (goal === null) {
-        yield { appended: impression };
+        yield { appended: impression, place: place ?? 0 };
         continue;
       }
       const { events: earlier, before } = known.get(id) ?? { events: [], before: null };
-      const events = [...earlier, { goal, ...event }];
+      const events = [...earlier, { goal, ...event, restates: restates === 1 }];
       const after = resolved(events, goals, shownAtOf(id));
       known.set(id, { events, before: after });
       if (at > seq && differs(before, after)) yield { changed: { impression, before, after } };
