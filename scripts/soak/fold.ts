@@ -20,11 +20,24 @@ export async function foldedDigest(
   const recommender = await Recommender.create({ policy: factory(options), window, reward, seed });
   const { policy } = recommender;
   const outcomes = outcomesOf(conversions);
+  const times = firstTimesOf(conversions);
   for (const { id, features, round, shownAt: now } of impressions) {
     const shown = { features: Float64Array.from(features), round, now };
     const { slot } = policy.append(shown);
     const outcome = outcomes.get(id);
-    if (outcome !== undefined) policy.observe({ impression: { ...shown, slot }, reward: outcome });
+    if (outcome === undefined) continue;
+    const delay = { after: outcome === 0 ? undefined : Math.max((times.get(id) ?? now) - now, 0) };
+    policy.observe({ impression: { ...shown, slot }, reward: outcome, delay });
   }
   return recommender.digest();
+}
+
+/** Time of the first event with a reward, per impression. */
+function firstTimesOf(conversions: readonly LoggedConversion[]): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const { impression, status, reward, at } of conversions) {
+    if (reward === null || (status !== "applied" && status !== "conflict")) continue;
+    times.set(impression, Math.min(times.get(impression) ?? at, at));
+  }
+  return times;
 }
