@@ -23,6 +23,7 @@ export { evaluateLists, type ListEvaluation, type ListEvaluationRequest } from "
 export type { LoggedItem, LoggedList } from "./evaluation/list-log.ts";
 export type { LoggedConversion, LoggedDecision } from "./evaluation/log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
+export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
 export type { Window } from "./model/delay/window.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";

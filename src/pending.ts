@@ -1,7 +1,8 @@
 import { boundedNumbers, finiteNumber } from "./argument.ts";
+import { compareEvents, firstDelay, type GoalEvent, outcomesOf } from "./goal-outcomes.ts";
 import { totalOf } from "./goals.ts";
 import { type Moment, spanOf, type Window } from "./model/delay/window.ts";
-import type { GoalChange, GoalOutcome, GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
+import type { GoalChange, GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
 import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
@@ -11,13 +12,8 @@ export type ConversionStatus = "applied" | "duplicate" | "late" | "unknown" | "c
 /** "retracted": the policy observed a reward, but all conversions that count were retracted. */
 export type ImpressionStatus = "pending" | "converted" | "expired" | "retracted";
 
-export interface Conversion {
-  readonly goal: string;
-  readonly eventId: string;
-  /** Time of the conversion in ms, or 0 if the window is not in ms. */
-  readonly at: number;
-  /** null retracts the goal. */
-  readonly reward: number | null;
+/** An event of a remembered impression. Its time is 0 if the window is not in ms and none was given. */
+export interface Conversion extends GoalEvent {
   /** Round of its arrival, if the window is in rounds and goals are declared. */
   readonly round?: number;
 }
@@ -42,6 +38,8 @@ export interface Registration {
   readonly goals?: GoalChange;
 }
 
+/** Kinds of saved events, beside 0 of a reward. */
+const [RETRACTS, RESTATES] = [1, 2];
 /** Earlier than any time. */
 const NEVER = Number.MIN_SAFE_INTEGER;
 
@@ -164,7 +162,7 @@ export class Pending {
     }
     const arrived = this.#goals && !this.#inMs ? { ...conversion, round: this.#round } : conversion;
     const conversions = [...impression.conversions, arrived];
-    if (conversions.length > 1) conversions.sort(compare);
+    if (conversions.length > 1) conversions.sort(compareEvents);
     const [before, after] = [this.#outcomes(impression), this.#outcomes({ ...impression, conversions })];
     const reward = this.#observedReward(after, conversions);
     const registration: Registration = {
@@ -193,26 +191,9 @@ export class Pending {
   }
 
   /** The goals that an impression has reached. */
-  #outcomes(impression: Pick<Impression, "round" | "now" | "conversions">): GoalOutcomes {
-    const { round, now, conversions } = impression;
-    const outcomes: Record<string, GoalOutcome> = {};
-    let delay = Number.POSITIVE_INFINITY;
-    /** Amounts of the present goal, by event. */
-    const lines = new Map<string, GoalOutcome>();
-    conversions.forEach((each, i) => {
-      const { goal, eventId, reward } = each;
-      const own = Math.max(this.#inMs ? each.at - (now as number) : (each.round ?? round) - round, 0);
-      if (reward === null) lines.clear();
-      else lines.set(eventId, { reward, delay: Math.min(own, lines.get(eventId)?.delay ?? own) });
-      if (reward !== null) delay = Math.min(delay, own);
-      if (conversions[i + 1]?.goal === goal) return;
-      if (this.#hasAmounts(goal)) Object.assign(outcomes, totalled(goal, [...lines.values()]));
-      // The last event of a goal counts.
-      else if (reward !== null) outcomes[goal] = { reward, delay };
-      delay = Number.POSITIVE_INFINITY;
-      lines.clear();
-    });
-    return outcomes;
+  #outcomes({ round, now, conversions }: Pick<Impression, "round" | "now" | "conversions">): GoalOutcomes {
+    const delayOf = (each: Conversion): number => (this.#inMs ? each.at - (now as number) : (each.round ?? round) - round);
+    return outcomesOf(conversions, delayOf, (goal) => this.#hasAmounts(goal));
   }
 
   /** The value of the goals that an impression has reached. Undefined if there are none. */
@@ -244,8 +225,8 @@ export class Pending {
     const events: number[] = [];
     kept.forEach((impression, i) => {
       shown.push(impression.slot, impression.round, impression.now ?? NEVER);
-      for (const { goal, eventId, at, reward } of impression.conversions) {
-        events.push(i, place(goal), place(eventId), at, reward ?? 0, Number(reward === null));
+      for (const { goal, eventId, at, reward, restates } of impression.conversions) {
+        events.push(i, place(goal), place(eventId), at, reward ?? 0, reward === null ? RETRACTS : restates ? RESTATES : 0);
       }
     });
     writer.numbers([this.#round, this.#now]);
@@ -283,7 +264,7 @@ export class Pending {
       const before = this.#queue.at(-1);
       if (before && this.#time(before) > (this.#inMs ? shownAt : shownRound)) throw malformed();
       const own = features.subarray(i * dimension, (i + 1) * dimension);
-      const events = conversions[i].sort(compare);
+      const events = conversions[i].sort(compareEvents);
       const shownNow = shownAt === NEVER ? undefined : shownAt;
       const reward = this.#observedReward(this.#outcomes({ round: shownRound, now: shownNow, conversions: events }), events);
       this.add(id, { features: own, slot, round: shownRound, now: shownNow }, events, reward);
@@ -297,7 +278,7 @@ function checkTime(time: number): void {
   if (time !== NEVER) finiteNumber("time", time, 0, Number.MAX_SAFE_INTEGER);
 }
 
-/** The conversions of each of `count` impressions. A row of `events`: impression, goal, event id, time, reward, 1 for a retraction. */
+/** The conversions of each of `count` impressions. A row of `events`: impression, goal, event id, time, reward, kind. */
 function conversionsOf(events: Float64Array, names: readonly string[], count: number): Conversion[][] {
   const conversions = Array.from({ length: count }, (): Conversion[] => []);
   for (let row = 0; row < events.length; row += 6) {
@@ -307,7 +288,8 @@ function conversionsOf(events: Float64Array, names: readonly string[], count: nu
       goal,
       eventId,
       at: events[row + 3],
-      reward: events[row + 5] ? null : events[row + 4],
+      reward: events[row + 5] === RETRACTS ? null : events[row + 4],
+      ...(events[row + 5] === RESTATES && { restates: true }),
     });
   }
   return conversions;
@@ -322,31 +304,9 @@ function withRounds(conversions: Conversion[][], rounds: Float64Array, latest: n
   }
 }
 
-/** The sum of the amounts of a goal, at least 0. Refunds alone are no conversion: they wait for their order. */
-function totalled(goal: string, lines: readonly GoalOutcome[]): GoalOutcomes {
-  const paid = lines.filter(({ reward }) => reward > 0);
-  if (paid.length === 0) return {};
-  const reward = lines.reduce((sum, line) => sum + line.reward, 0);
-  return { [goal]: { reward: Math.max(reward, 0), delay: Math.min(...paid.map((line) => line.delay)) } };
-}
-
-/** Time from the impression to its first conversion that counts. */
-function firstDelay(outcomes: GoalOutcomes): number | undefined {
-  const delays = Object.values(outcomes).map(({ delay }) => delay);
-  return delays.length > 0 ? Math.min(...delays) : undefined;
-}
-
 function isSame(a: GoalOutcomes, b: GoalOutcomes): boolean {
   const names = Object.keys(a);
   return (
     names.length === Object.keys(b).length && names.every((name) => a[name].reward === b[name]?.reward && a[name].delay === b[name]?.delay)
   );
-}
-
-/** Orders events by goal, time, event id and reward, with a retraction as the least reward. Arrival does not matter. */
-function compare(a: Conversion, b: Conversion): number {
-  if (a.goal !== b.goal) return a.goal < b.goal ? -1 : 1;
-  if (a.at !== b.at) return a.at - b.at;
-  if (a.eventId !== b.eventId) return a.eventId < b.eventId ? -1 : 1;
-  return (a.reward ?? Number.NEGATIVE_INFINITY) - (b.reward ?? Number.NEGATIVE_INFINITY);
 }

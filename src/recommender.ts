@@ -1,5 +1,5 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
+import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
@@ -81,6 +81,11 @@ export interface ConversionEvent {
   readonly goal?: string;
   /** Currency of the amount, for a goal with a value. Default: the goal's. Another one is refused. */
   readonly currency?: string;
+  /**
+   * For a goal with a value: the amount replaces all earlier ones of the goal. Default false: it adds to them. Rewards of other goals always
+   * replace earlier ones.
+   */
+  readonly restates?: boolean;
   /** Identifies the event, so that a repetition is a duplicate. Default: its time. */
   readonly eventId?: string;
 }
@@ -265,14 +270,16 @@ export class Recommender {
    */
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
     if (!this.policy.learns) throw onlyDecides(this.policy.id);
-    onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId", "currency"]);
+    onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId", "currency", "restates"]);
     const reward = event.reward === null ? null : this.#rewardOf(event);
     const at = this.#inMs || event.at !== undefined ? finiteNumber("at", event.at) : 0;
     const goal = nonEmptyString("goal", event.goal ?? "conversion");
     if (this.#goals && !Object.hasOwn(this.#goals, goal)) throw outOfRange("goal", `one of ${Object.keys(this.#goals).join(", ")}`, goal);
     const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
     const id = nonEmptyString("impressionId", event.impressionId, 2048);
-    const { status } = this.#pending.convert(id, { goal, eventId, at, reward }, (impression, { reward: total, previous, delay, goals }) => {
+    const restates = flag("restates", event.restates ?? false);
+    const conversion = { goal, eventId, at, reward, ...(restates && { restates }) };
+    const { status } = this.#pending.convert(id, conversion, (impression, { reward: total, previous, delay, goals }) => {
       this.policy.observe({ impression, reward: total as number, previous, delay, goals });
     });
     return { status };

@@ -123,9 +123,26 @@ function Conversions({ conversions, shownAt }: { conversions: readonly Explanati
   return <Table class="numbers" columns={["Arrived", "Goal", "Reward", "Status"]} rows={rows} />;
 }
 
+/** What is expected of each goal, of which the mean is made. */
+function Factors({ factors }: { factors: NonNullable<NonNullable<Explanation["now"]>["factors"]> }) {
+  const rows = factors.map(({ goal, after, amount, mean, low, high }) => [
+    goal,
+    amount ? "mean amount" : `share of ${after === undefined ? "impressions" : `those with ${after}`}`,
+    <>
+      {decimal(mean)} <small>{`${decimal(low)} to ${decimal(high)}`}</small>
+    </>,
+  ]);
+  return (
+    <>
+      <h3>What is expected of it now, by goal</h3>
+      <Table class="numbers" columns={["Goal", "Of what", "Mean, with interval of 95 %"]} rows={rows} />
+    </>
+  );
+}
+
 /** One impression: the shown action, its competitors, the reason for the choice, and its conversions. */
 export function ExplanationOf({ explanation, now }: { explanation: Explanation; now: number }) {
-  const { model, action, status, shownAt, windowEndsAt, conversions, candidates, reward, decision } = explanation;
+  const { model, action, status, shownAt, windowEndsAt, conversions, candidates, reward, decision, now: belief } = explanation;
   const heading = useRef<HTMLHeadingElement>(null);
   // Screen readers announce the focused heading, and the browser scrolls to it.
   useEffect(() => heading.current?.focus(), []);
@@ -148,6 +165,7 @@ export function ExplanationOf({ explanation, now }: { explanation: Explanation; 
       {shadows.length > 0 && (
         <p class="quiet">Shadow policies: {shadows.map(([name, shadowed]) => `${name} would have shown ${shadowed}`).join(", ")}.</p>
       )}
+      {belief?.factors && <Factors factors={belief.factors} />}
       {candidates && candidates.length > 0 && <Candidates explanation={explanation} />}
       <h3>Conversions</h3>
       {conversions.length > 0 ? (

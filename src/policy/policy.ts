@@ -48,6 +48,10 @@ export class Policy {
   get hasDomain(): boolean {
     return Boolean(this.#rule.domain ?? this.#rule.propose);
   }
+  /** Whether goals are learnt one by one, so that there are `factors`. */
+  get hasFactors(): boolean {
+    return this.#rule.state.factors !== undefined;
+  }
   get orderInvariant(): boolean {
     return this.#rule.orderInvariant;
   }

@@ -38,7 +38,7 @@ function listener(delayOffset: 0 | 1, observed: Observation[]): PolicyFactory {
   return Object.assign(() => descriptor, { id: "listener" }) as unknown as PolicyFactory;
 }
 
-type Event = Required<Omit<ConversionEvent, "currency">>;
+type Event = Required<Omit<ConversionEvent, "currency" | "restates">>;
 
 interface Shown {
   readonly round: number;

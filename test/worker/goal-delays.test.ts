@@ -215,6 +215,26 @@ describe("the alarm", () => {
     expect((await goalOf(model, "purchase")).delay.silence.since).toBe(Date.now());
   });
 
+  it("names a goal whose window is far shorter than the time in which its conversions are expected", async () => {
+    const model = await createModel({ goals });
+    const random = stream("few");
+    const alarmed: number[] = [];
+    for (let minute = 0; minute < 120; minute++) {
+      const ids = await show(model, {}, {});
+      tick(20_000);
+      const clicks =
+        minute < 90 ? ids.filter(() => random() < 0.5).map((impressionId) => ({ impressionId, goal: "click", reward: 1 })) : [];
+      const sent = [...clicks, ...ids.map((impressionId) => ({ impressionId, goal: "purchase", reward: 1 }))];
+      await convert(sent);
+      tick(40_000);
+      if ((await goalOf(model, "click").catch(() => undefined))?.delay.silence.alarm) alarmed.push(minute);
+    }
+    // One click a minute is expected. Within the goal's own window there would be two at most.
+    expect(alarmed[0]).toBeGreaterThan(95);
+    expect(alarmed[0]).toBeLessThan(110);
+    expect((await goalOf(model, "purchase")).delay.silence.alarm).toBe(false);
+  });
+
   it("of a goal begins anew in a database that did not tell arrivals apart", async () => {
     const model = await createModel({ goals });
     const [impressionId] = await show(model, {});

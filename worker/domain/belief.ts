@@ -6,8 +6,10 @@ import type { Offer } from "./decision.ts";
 export function beliefsOf(policy: Policy, { actions, points }: Offer): readonly (Belief | null)[] {
   const { dimension: d, hasDomain } = policy;
   if (d === 0 || hasDomain || !points) return actions.map(() => null);
+  const vectors = actions.map((_, i) => points.subarray(i * d, (i + 1) * d));
   try {
-    return policy.interval(actions.map((_, i) => points.subarray(i * d, (i + 1) * d)));
+    const factors = policy.hasFactors ? policy.factors(vectors) : undefined;
+    return policy.interval(vectors).map((belief, i) => (factors ? { ...belief, factors: factors[i] } : belief));
   } catch (error) {
     if (error instanceof UnsupportedError) return actions.map(() => null);
     throw error;

@@ -8,6 +8,10 @@ export interface Outcome {
   readonly event: string;
   /** Null retracts an earlier reward. */
   readonly reward: number | null;
+  /** Of a goal with a value: the amount replaces the earlier ones, and does not add to them. */
+  readonly restates?: boolean;
+  /** Currency of an amount, as delivered. It is checked, and not stored. */
+  readonly currency?: string;
   /** When the conversion happened, in ms since 1970. */
   readonly at: number;
 }

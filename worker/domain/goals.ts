@@ -1,7 +1,7 @@
 import type { GoalOptions } from "afterclick";
 
 /** A goal that visitors reach, as a model declares it. Windows and delays are in ms. */
-export interface Goal extends Pick<GoalOptions, "weight" | "after"> {
+export interface Goal extends Pick<GoalOptions, "weight" | "after" | "value"> {
   readonly window?: { readonly ms: number };
   readonly delay?: { readonly ms: number };
   /** Whether pages may report it. Learnt state does not depend on it. */

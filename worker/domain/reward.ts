@@ -1,4 +1,4 @@
-import type { GoalOutcome, GoalOutcomes } from "afterclick";
+import { type GoalOutcomes, goalOutcomes } from "afterclick";
 import { toDyadic } from "../../publication/featurizer.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { Outcome } from "./event.ts";
@@ -33,29 +33,20 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
 }
 
 /**
- * For each goal the event with the greatest (time, event name, reward) counts. A retraction ranks below every reward. The delay of a goal
- * that counts is the time to its earliest event with a reward, so a correction of the reward does not change it.
- * Null before the first conversion: an early retraction waits for the conversion that it retracts.
+ * What the conversions of an impression amount to, in any order; see `goalOutcomes`. Null before the first conversion: an early retraction
+ * waits for the conversion that it retracts, and a refund for its order.
  */
 export function resolved(outcomes: readonly Outcome[], goals: Goals | null, shownAt: number): ResolvedReward | null {
-  if (outcomes.every(({ reward }) => reward === null)) return null;
-  const counted = new Map<string, GoalOutcome>();
-  for (const [goal, events] of Map.groupBy(outcomes, ({ goal }) => goal)) {
-    const { reward } = events.reduce((winner, event) => (outranks(event, winner) ? event : winner));
-    if (reward === null) continue;
-    const first = events.reduce(
-      (earliest, each) => (each.reward === null ? earliest : Math.min(earliest, each.at)),
-      Number.POSITIVE_INFINITY,
-    );
-    // The clock of a sender may be slow.
-    counted.set(goal, { reward, delay: Math.max(first - shownAt, 0) });
-  }
+  const paid = ({ goal, reward }: Outcome): boolean => reward !== null && (reward > 0 || goals?.[goal]?.value === undefined);
+  if (!outcomes.some(paid)) return null;
+  const events = outcomes.map(({ event, ...outcome }) => ({ ...outcome, eventId: event }));
+  const reached = goalOutcomes(events, { shownAt, goals });
   let [total, delay]: [number, number | undefined] = [0, undefined];
-  for (const [goal, own] of counted) {
+  for (const [goal, own] of Object.entries(reached)) {
     total += goals ? toDyadic(goals[goal].weight * own.reward) : own.reward;
     delay = Math.min(delay ?? own.delay, own.delay);
   }
-  return { reward: total, delay, ...(goals && { goals: Object.fromEntries(counted) }) };
+  return { reward: total, delay, ...(goals && { goals: reached }) };
 }
 
 /** Whether the policies have to observe a change from one outcome of an impression to another. */
@@ -78,10 +69,4 @@ export function observeAll(
   policies.forEach(({ policy }, place) => {
     policy.observe({ impression: impressions[place], ...outcome });
   });
-}
-
-function outranks(a: Outcome, b: Outcome): boolean {
-  if (a.at !== b.at) return a.at > b.at;
-  if (a.event !== b.event) return a.event > b.event;
-  return (a.reward ?? Number.NEGATIVE_INFINITY) > (b.reward ?? Number.NEGATIVE_INFINITY);
 }

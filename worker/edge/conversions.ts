@@ -53,7 +53,7 @@ export async function takeConversions(env: Environment, name: string, body: Conv
   const deliveries = new Map<number, Delivery>();
   await Promise.all(
     items.map(async (item, place) => {
-      const outcome = outcomeOf(item, item.timestamp ?? body.timestamp, batch ? `${name} ${place}` : name);
+      const outcome = outcomeOf(item, item.timestamp ?? body.timestamp, batch ? `${name} ${place}` : name, body.type);
       const token = "key" in item ? null : signer.verify(item.impressionId, now);
       const refusal = untimely(token, outcome.at, now);
       if (token === undefined) results[place] = { status: "unknown" };
@@ -73,8 +73,11 @@ export async function takeConversions(env: Environment, name: string, body: Conv
   });
 }
 
-function outcomeOf(item: ConversionItem, at: number, event: string): Outcome {
-  return { goal: item.goal, event, reward: "reward" in item ? item.reward : null, at };
+function outcomeOf(item: ConversionItem, at: number, event: string, type: ConversionsBody["type"]): Outcome {
+  const { goal } = item;
+  if (!("reward" in item)) return { goal, event, reward: null, at };
+  const { reward, currency } = item;
+  return { goal, event, reward, at, ...(currency && { currency }), ...(type === "conversion.updated" && { restates: true }) };
 }
 
 /** How the learner rounds a reward that it stores. It never clips one: a reward outside the range is refused. */

@@ -113,13 +113,14 @@ async function pastImpression(item: Extract<PastItem, { type: "impression" }>, r
 }
 
 function pastConversion(item: Extract<PastItem, { type: "conversion" }>, { uuids }: Reading): PastConversion {
-  const { impression: id, goal, event = `at ${firstIdAt(item.at)}`, reward, at, status, hash, action } = item;
+  const { impression: id, goal, event = `at ${firstIdAt(item.at)}`, reward, restates, at, status, hash, action } = item;
   // An orphan with a join key has the name under which it waits.
   const impression = uuids.get(id) ?? (UUID.test(id) || (hash !== undefined && id === waitingFor(hash, at)) ? id : undefined);
   if (!impression) throw new Problem(422, `impression: ${id} is not among the lines before`);
   if (at > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "at: lies in the future");
   if (at < shownAtOf(impression) - CLOCK_TOLERANCE_MS) throw new Problem(422, "at: lies before the impression was shown");
-  return { type: "conversion", event: { impression, goal, event, reward, at, ...(hash !== undefined && { key: hash, action }) }, status };
+  const outcome = { goal, event, reward, at, ...(restates && { restates }) };
+  return { type: "conversion", event: { impression, ...outcome, ...(hash !== undefined && { key: hash, action }) }, status };
 }
 
 function parseJson(text: string): unknown {

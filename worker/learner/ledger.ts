@@ -78,13 +78,18 @@ export function joinOrphans(store: LearnerStore, impression: Joining, rules: Rul
 }
 
 /** Why the model refuses a conversion; undefined if it does not. */
-export function refusal({ reward, goal }: Outcome, { reward: range, goals }: Rules): string | undefined {
+export function refusal({ reward, goal, currency }: Outcome, { reward: range, goals }: Rules): string | undefined {
   if (goals && !Object.hasOwn(goals, goal)) {
     const names = Object.keys(goals);
     return `goal: expected one of ${names.join(", ")}, got ${goal}${didYouMean(goal, names)}`;
   }
+  const value = goals?.[goal].value;
+  if (currency !== undefined && currency !== value?.currency) {
+    return `currency: expected ${value?.currency ?? `none, as the goal ${goal} has no value`}, got ${currency}`;
+  }
+  if (value) return undefined;
   if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;
-  return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}`;
+  return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}; for amounts of money declare a goal with a value`;
 }
 
 /**

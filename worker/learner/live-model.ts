@@ -130,7 +130,7 @@ export class LiveModel {
     return this.#change(() =>
       rows.map((row) => {
         if ("features" in row) return this.#added(policies, row, row.state, { logged: "in time" }).status;
-        const event = rounded(row.event);
+        const event = storedForm(row.event, this.#config.goals);
         const { key } = row.event;
         if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
         if (row.status === "void") return enterUndone(this.#store, event);
@@ -176,9 +176,10 @@ export class LiveModel {
     return this.#change(() =>
       events.map((event): Intake => {
         const detail = refusal(event, this.#config);
+        if (detail?.startsWith("currency")) this.#store.database.count("otherCurrency");
         if (detail) return { status: "refused", detail };
         if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
-        const { status, erased } = this.#delivered(rounded(event));
+        const { status, erased } = this.#delivered(storedForm(event, this.#config.goals));
         if (status === "orphan" && "key" in event) return this.#unjoined(event);
         return { status, ...(erased && { erased }) };
       }),
@@ -309,8 +310,11 @@ export class LiveModel {
   }
 }
 
-function rounded<Event extends ConversionEvent | KeyedEvent>(event: Event): Event {
-  return { ...event, reward: event.reward === null ? null : roundedReward(event.reward) };
+/** An event as it is stored. Only amounts can be restated: other rewards always are. */
+function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, goals: ModelConfig["goals"]): Event {
+  const { currency: _, restates, ...rest } = event;
+  const reward = event.reward === null ? null : roundedReward(event.reward);
+  return { ...(rest as Event), reward, ...(restates && goals?.[event.goal]?.value && { restates }) };
 }
 
 const OF_PAGES =

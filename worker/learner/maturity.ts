@@ -11,6 +11,8 @@ import type { LearnerStore } from "./store/learner-store.ts";
 const AGES = 24;
 /** Most points of the delay distribution that a page draws. */
 const POINTS = 40;
+/** Steps of a window in which impressions are counted together. A multiple of the cohorts of a `DelayEstimate`. */
+const STEPS = 1024;
 /** Shares of conversions whose delays are stated. */
 const QUANTILES = [0.25, 0.5, 0.75, 0.9, 0.95];
 /** Windows that are compared with the model's, in ms. */
@@ -26,7 +28,7 @@ const SETTLED = 3;
  * delivery, they forget what the log forgets, and they cost nothing on registration. Only the times of arrivals are stored, as quarters
  * of an hour. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving conversion ends it.
  *
- * **Cost:** linear in open impressions, times one more than the goals, and in the conversions that the log holds. Older buckets, whose
+ * **Cost:** linear in open impressions, for each goal, and in the conversions that the log holds. Older buckets, whose
  * windows had closed when the latest conversion happened, enter as sums.
  */
 export function maturity(store: LearnerStore, config: Windows, now: number): Pick<Metrics, "pendingByAge" | "delay" | "goals"> {
@@ -36,13 +38,18 @@ export function maturity(store: LearnerStore, config: Windows, now: number): Pic
   const parts = Object.keys(config.goals ?? {}).map((goal): Part & { readonly goal: string } => {
     return { goal, windowMs: windowOf(config, goal), conversions: conversions.filter((each) => each.goal === goal) };
   });
-  const from = Math.min(store.watermark, ...[first, ...parts].map((part) => bucketAt(needed(part, now), windowMs)));
+  const from = Math.min(store.watermark, ...[first, ...parts].map((part) => bucketAt(needed({ ...part, windowMs }, now), windowMs)));
   const shown = store.impressions.shownSince(from);
-  const history = { from, shown, earlier: earlierBuckets(store, from, windowMs), bucketWindowMs: windowMs };
+  const history = { from, shown, earlier: earlierBuckets(store, from, windowMs), windowMs };
   return {
     pendingByAge: pendingByAge(shown, windowMs, now),
     delay: delayOf(store, history, first, now),
-    goals: config.goals && parts.map((part) => ({ goal: part.goal, windowMs: part.windowMs, delay: delayOf(store, history, part, now) })),
+    goals:
+      config.goals &&
+      parts.map(({ goal, ...part }) => {
+        const currency = config.goals?.[goal].value?.currency ?? null;
+        return { goal, windowMs: part.windowMs, currency, delay: delayOf(store, history, { goal, ...part }, now) };
+      }),
   };
 }
 
@@ -66,8 +73,8 @@ interface History {
   readonly from: number;
   readonly shown: readonly ShownImpression[];
   readonly earlier: readonly Earlier[];
-  /** The window by which buckets are cut. */
-  readonly bucketWindowMs: number;
+  /** The window of the model, by which buckets are cut. */
+  readonly windowMs: number;
 }
 
 interface Earlier {
@@ -82,13 +89,13 @@ interface Part {
   readonly conversions: readonly Conversion[];
 }
 
-function delayOf(store: LearnerStore, history: History, { goal, windowMs, conversions }: Part, now: number): Delay | null {
+function delayOf(store: LearnerStore, history: History, part: Part, now: number): Delay | null {
+  const { goal, windowMs, conversions } = part;
   if (conversions.length === 0) return null;
-  const estimate = new DelayEstimate({ window: windowMs });
-  const impressions = history.shown.length + showEarlier(estimate, history, conversions);
-  for (const { shownAt } of history.shown) estimate.show(shownAt);
-  for (const { shownAt, at } of conversions) estimate.convert({ shownAt, at, arrivedAt: null });
-  for (const time of store.database.arrivals(goal)) estimate.arrive(time);
+  const { estimate, impressions } = estimateOf(store, history, part, now);
+  // A silence may last many windows of a goal. An estimate keeps impressions for two, so it gets the model's window.
+  const patient =
+    windowMs === history.windowMs ? estimate : estimateOf(store, history, { ...part, windowMs: history.windowMs }, now).estimate;
   const toCome = estimate.toCome(now);
   const since = store.database.lastArrivalAt(goal) ?? now;
   return {
@@ -101,8 +108,41 @@ function delayOf(store: LearnerStore, history: History, { goal, windowMs, conver
     quantiles: QUANTILES.map((share) => ({ share, delayMs: estimate.quantile(share) })),
     windows: windowsOf(estimate, windowMs),
     distribution: pointsOf(estimate, windowMs),
-    silence: { since, ...estimate.silence(now, since) },
+    silence: { since, ...patient.silence(now, since) },
   };
+}
+
+/** The estimate of a part, within the part's window, and the number of its impressions. */
+function estimateOf(store: LearnerStore, history: History, part: Part, now: number) {
+  const { goal, windowMs, conversions } = part;
+  const estimate = new DelayEstimate({ window: windowMs });
+  const impressions = history.shown.length + showEarlier(estimate, history, conversions);
+  showRecent(estimate, history.shown, { matured: needed(part, now), step: windowMs / STEPS });
+  for (const { shownAt, at } of conversions) estimate.convert({ shownAt, at, arrivedAt: null });
+  for (const time of store.database.arrivals(goal)) estimate.arrive(time);
+  return { estimate, impressions };
+}
+
+/**
+ * Adds impressions in order of time. Those before `matured` count as one, and so do those of one step, at their mean time: an estimate has
+ * no finer cohorts, so this changes it by rounding alone.
+ */
+function showRecent(
+  estimate: DelayEstimate,
+  shown: readonly ShownImpression[],
+  { matured, step }: { matured: number; step: number },
+): void {
+  const groupOf = (time: number) => (time < matured ? -1 : Math.floor(time / step));
+  for (let i = 0; i < shown.length; ) {
+    const { shownAt: first } = shown[i];
+    const group = groupOf(first);
+    let [count, elapsed] = [0, 0];
+    for (; i < shown.length && groupOf(shown[i].shownAt) === group; i++) {
+      count++;
+      elapsed += shown[i].shownAt - first;
+    }
+    estimate.show(group < 0 ? first : first + elapsed / count, count);
+  }
 }
 
 /** First conversion of an impression, of a goal or of any. */
@@ -150,11 +190,11 @@ function earlierBuckets(store: LearnerStore, from: number, windowMs: number): Ea
 }
 
 /** Adds the impressions shown before `from`: converted ones at their own time, the others by bucket. Returns their number. */
-function showEarlier(estimate: DelayEstimate, { from, earlier, bucketWindowMs }: History, conversions: readonly Conversion[]): number {
+function showEarlier(estimate: DelayEstimate, { from, earlier, windowMs }: History, conversions: readonly Conversion[]): number {
   const converted = new Map<number, number>();
   for (const { shownAt } of conversions) {
     if (shownAt >= from) continue;
-    const bucket = bucketAt(shownAt, bucketWindowMs);
+    const bucket = bucketAt(shownAt, windowMs);
     converted.set(bucket, (converted.get(bucket) ?? 0) + 1);
     estimate.show(shownAt);
   }

@@ -10,7 +10,7 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
     "Turns named features into a vector. Default: 64 dimensions with all interactions of context and action. With options.dimension and no encoder, features are arrays of numbers.",
   seed: "Seed of the policy's randomness; default 0.",
   goals:
-    "The goals by name; other goals are refused. weight: factor on its rewards. window: how long its conversions count, up to the model's window. after: the goal that visitors reach before it. delay: the delay of all its conversions, if it is known. public: whether pages may report it; may change without a reset. Default: every goal is taken with weight 1.",
+    "The goals by name; other goals are refused. weight: factor on its rewards. window: how long its conversions count, up to the model's window. after: the goal that visitors reach before it. delay: the delay of all its conversions, if it is known. value: its rewards are amounts of money in a currency, which add up; an amount above max counts as max, by default above ten times what 99 % do not exceed. public: whether pages may report it; may change without a reset. Default: every goal is taken with weight 1.",
   examination:
     "Probability that a visitor examines each place of a list, relative to the first: the first is 1, the others are above 0 and at most 1. Later places have the last one. Delay-aware linear policies then count an impression by its place. Default: every place is examined.",
   shadows: "Up to two policies that learn and choose beside the served one. Their choices are recorded, not shown.",

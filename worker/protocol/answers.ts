@@ -85,6 +85,7 @@ export const model = v.strictObject({
         after: v.optional(v.string()),
         delay: v.optional(duration),
         public: v.optional(v.boolean()),
+        value: v.optional(v.strictObject({ currency: v.string(), max: v.optional(number) })),
       }),
     ),
   ),
@@ -116,9 +117,10 @@ export const model = v.strictObject({
       keptOut: count,
       collisions: count,
       ofPages: count,
+      otherCurrency: count,
     }),
     v.description(
-      "Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not take, impression ids of pages that were taken, and orphans whose key only pages gave.",
+      "Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not take, impression ids of pages that were taken, orphans whose key only pages gave, and amounts refused because of their currency.",
     ),
   ),
   actions: v.pipe(count, v.description("Size of the catalogue.")),
@@ -147,8 +149,23 @@ export const imported = v.strictObject({
 });
 
 const estimate = { mean: number, width: number };
+const factor = v.strictObject({
+  goal: v.string(),
+  after: v.optional(v.pipe(v.string(), v.description("The goal before it: the share is of those that reached that one."))),
+  amount: v.optional(
+    v.pipe(v.literal(true), v.description("The mean amount of those that reached the goal, not the share that reaches it.")),
+  ),
+  ...{ mean: number, low: number, high: number },
+});
 const belief = v.pipe(
-  v.nullable(v.strictObject({ mean: number, low: number, high: number })),
+  v.nullable(
+    v.strictObject({
+      ...{ mean: number, low: number, high: number },
+      factors: v.optional(
+        v.pipe(v.array(factor), v.description("What is expected of each goal. Absent unless goals are learnt one by one.")),
+      ),
+    }),
+  ),
   v.description(
     "The expected reward now, and the interval that holds it with a probability of 95 %. Null for a policy without a posterior, or with its own domain.",
   ),
@@ -311,6 +328,7 @@ export const metrics = v.strictObject({
         v.strictObject({
           goal: v.string(),
           windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
+          currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Null if it has no value.")),
           delay: v.pipe(v.nullable(delay), v.description("Null before its first conversion.")),
         }),
       ),

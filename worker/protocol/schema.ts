@@ -141,12 +141,14 @@ const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeIn
 const goal = formed(/^[\w.:-]{1,64}$/, "1 to 64 letters, digits or . : - _");
 
 const window = strictObject({ ms: wholeNumber(1, YEAR_MS) });
+const currency = formed(/^[A-Z]{3}$/, "the code of a currency in capital letters, such as EUR");
 const goalOptions = strictObject({
   weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)),
   window: v.optional(window),
   after: v.optional(goal),
   delay: v.optional(window),
   public: v.optional(v.boolean()),
+  value: v.optional(strictObject({ currency, max: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(1e9))) })),
 });
 const modelOptions = {
   policy: v.optional(text(64)),
@@ -226,7 +228,7 @@ const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {
 };
 const oneOrMany = <Item extends v.GenericSchema>(schema: Item) => listOr(v.pipe(list(schema, 500), v.minLength(1)), schema);
 
-export const rewarded = conversionItem({ reward: finite });
+export const rewarded = conversionItem({ reward: finite, currency: v.optional(currency) });
 export const retracted = conversionItem({});
 export const conversionsBody = v.variant("type", [
   fields({ type: v.picklist(["conversion", "conversion.updated"]), timestamp, data: oneOrMany(rewarded) }),
@@ -283,6 +285,7 @@ export const pastLine = v.variant("type", [
     goal: v.optional(goal, "conversion"),
     event: v.optional(text(256)),
     reward: v.nullable(finite),
+    restates: v.optional(v.boolean()),
     at: timestamp,
     status: v.optional(v.picklist(["applied", "conflict", "late", "orphan", "void"]), "applied"),
     hash: v.optional(keyHash),

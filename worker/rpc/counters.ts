@@ -7,7 +7,7 @@ export const EVENTS = ["fromPages", "applied", "conflict", ...DELIVERIES] as con
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
  * take, impression ids of pages that were taken, and orphans whose key only pages gave.
  */
-export const INCIDENTS = ["missed", "refused", "dropped", "unsampled", "keptOut", "collisions", "ofPages"] as const;
+export const INCIDENTS = ["missed", "refused", "dropped", "unsampled", "keptOut", "collisions", "ofPages", "otherCurrency"] as const;
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
 

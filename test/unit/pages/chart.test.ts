@@ -283,9 +283,9 @@ describe("the delays", () => {
 
 describe("the goals", () => {
   const DAY_MS = 24 * HOUR_MS;
-  const purchase = { goal: "purchase", windowMs: 7 * DAY_MS, delay: { ...delay, window95Ms: 5 * DAY_MS } };
-  const click = { goal: "click", windowMs: HOUR_MS, delay: { ...delay, window95Ms: 90_000, conversions: 5000 } };
-  const goals = [click, purchase, { goal: "cart", windowMs: DAY_MS, delay: null }];
+  const purchase = { goal: "purchase", windowMs: 7 * DAY_MS, currency: null, delay: { ...delay, window95Ms: 5 * DAY_MS } };
+  const click = { goal: "click", windowMs: HOUR_MS, currency: null, delay: { ...delay, window95Ms: 90_000, conversions: 5000 } };
+  const goals = [click, purchase, { goal: "cart", windowMs: DAY_MS, currency: null, delay: null }];
   const withGoals = (of: Metrics["goals"]): Metrics => ({ ...busy, goals: of });
   const silence = { since: busy.now - 8_640_000, expected: 14.3, chance: 6.2e-7, alarm: true };
 

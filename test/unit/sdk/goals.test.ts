@@ -269,6 +269,17 @@ describe("amounts", () => {
     );
   });
 
+  it("are restated by an event that says so, and taken back up to a retraction", async () => {
+    const recommender = await shown(goals, 3);
+    const restated = { ...line(0, 12, "b", 3), restates: true };
+    for (const each of [line(0, 20, "a", 1), line(0, 5, "c", 2), line(0, 1, "d", 4)]) told(recommender, each);
+    recommender.convert({ impressionId: "0", goal: "purchase", reward: 12, eventId: "b", at: HOUR + 3 * 60_000, restates: true });
+    expect(recommender.impression("0")).toMatchObject({ reward: 13, status: "converted" });
+    expect(told(recommender, restated)).toEqual({ status: "duplicate" });
+    told(recommender, line(0, null, "back", 5));
+    expect(recommender.impression("0")).toMatchObject({ reward: 0, status: "retracted" });
+  });
+
   it("of refunds wait for their order, and those larger than it leave nothing", async () => {
     const recommender = await shown(goals, 3);
     const before = recommender.digest();

@@ -10,8 +10,8 @@ import { firstIdAt, shownAtOf } from "../../domain/token.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impression-store.ts";
 
-const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action";
-type Row = StoredConversion & Record<string, SqlStorageValue>;
+const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
+type Row = Omit<StoredConversion, "restates"> & Record<string, SqlStorageValue> & { readonly restates: 1 | null };
 
 /** An impression that becomes known, with its keys if they are not stored yet under their older hashes. */
 export type Joining = Pick<StoredImpression, "id" | "action"> & { readonly keys?: readonly KeyHashes[] };
@@ -28,11 +28,11 @@ export class ConversionStore {
 
   /** Conversions of an impression, in order of arrival. */
   of(impression: string): StoredConversion[] {
-    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE impression = ? ORDER BY seq`, impression);
+    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE impression = ? ORDER BY seq`, impression).map(stored);
   }
 
   at(seq: number): StoredConversion | undefined {
-    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ?`, seq)[0];
+    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ?`, seq).map(stored)[0];
   }
 
   /**
@@ -52,7 +52,7 @@ export class ConversionStore {
 
   add({ impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<ByKey>, status: ConversionStatus): void {
     this.#database.query(
-      `INSERT INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       this.#database.next(),
       impression,
       goal,
@@ -62,6 +62,7 @@ export class ConversionStore {
       status,
       from.key ?? null,
       from.action ?? null,
+      from.restates ? 1 : null,
     );
     if (status === "void") return;
     this.#database.count(status);
@@ -88,7 +89,7 @@ export class ConversionStore {
       JSON.stringify(goals ?? {}),
     );
     this.#database.count("orphan", -orphans.length);
-    return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...orphan, impression: id }));
+    return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...stored(orphan), impression: id }));
   }
 
   /** Stores what an impression has brought, after a change that the policies observe. */
@@ -135,7 +136,7 @@ export class ConversionStore {
   /** Deletes the conversions that came with a join key. */
   eraseKey(hashes: KeyHashes): void {
     const erased = `DELETE FROM conversions WHERE key IN (SELECT value FROM json_each(?)) RETURNING ${COLUMNS}`;
-    this.#bury(this.#database.query<Row>(erased, JSON.stringify(hashes)));
+    this.#bury(this.#database.query<Row>(erased, JSON.stringify(hashes)).map(stored));
   }
 
   /** Notes what is erased, so that a repeated delivery is recognised. An event that names its impression is recognised by that. */
@@ -152,6 +153,11 @@ export class ConversionStore {
     const query = "SELECT 1 FROM erased WHERE digest IN (SELECT value FROM json_each(?)) LIMIT 1";
     return this.#database.query(query, JSON.stringify(digests)).length > 0;
   }
+}
+
+/** A conversion as its row states it. */
+function stored({ restates, ...conversion }: Row): StoredConversion {
+  return restates ? { ...conversion, restates: true } : conversion;
 }
 
 /** Identifies an event without its key. */

@@ -75,26 +75,28 @@ export class LogStore {
       round: number;
       place: number | null;
       goal: string | null;
-    } & Omit<Outcome, "goal">;
+      restates: 1 | null;
+    } & Omit<Outcome, "goal" | "restates">;
     const rows = this.#database.sql.exec<Row & Record<string, SqlStorageValue>>(
-      `SELECT seq, id, features AS blob, slots, round, decision ->> 'place' AS place, NULL AS goal, NULL AS event, NULL AS reward, NULL AS at
+      `SELECT seq, id, features AS blob, slots, round, decision ->> 'place' AS place, NULL AS goal, NULL AS event,
+         NULL AS reward, NULL AS at, NULL AS restates
        FROM impressions WHERE seq > ?1 AND state = 'live'
        UNION ALL
-       SELECT c.seq, i.id, i.features, i.slots, i.round, NULL, c.goal, c.event, c.reward, c.at
+       SELECT c.seq, i.id, i.features, i.slots, i.round, NULL, c.goal, c.event, c.reward, c.at, c.restates
        FROM conversions c JOIN impressions i ON i.id = c.impression
        WHERE c.impression IN (SELECT impression FROM conversions WHERE seq > ?1) AND c.status IN ('applied', 'conflict') AND i.state = 'live'
        ORDER BY seq`,
       seq,
     );
     const known = new Map<string, { readonly events: readonly Outcome[]; readonly before: ResolvedReward | null }>();
-    for (const { seq: at, id, blob, slots, round, place, goal, ...event } of rows) {
+    for (const { seq: at, id, blob, slots, round, place, goal, restates, ...event } of rows) {
       const impression = appendedOf({ id, round, slots: JSON.parse(slots), features: fromBlob(blob) });
       if (goal === null) {
         yield { appended: impression, place: place ?? 0 };
         continue;
       }
       const { events: earlier, before } = known.get(id) ?? { events: [], before: null };
-      const events = [...earlier, { goal, ...event }];
+      const events = [...earlier, { goal, ...event, restates: restates === 1 }];
       const after = resolved(events, goals, shownAtOf(id));
       known.set(id, { events, before: after });
       if (at > seq && differs(before, after)) yield { changed: { impression, before, after } };

@@ -45,6 +45,7 @@ const MIGRATIONS: readonly string[] = [
   INSERT INTO arrivals SELECT '', slot FROM slots;
   DROP TABLE slots;
   UPDATE model SET heard = json_object('', heard) WHERE heard IS NOT NULL;`,
+  "ALTER TABLE conversions ADD COLUMN restates INTEGER;",
 ];
 
 /** All tables that hold data of a model. */
