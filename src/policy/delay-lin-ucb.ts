@@ -2,6 +2,7 @@
 // Assumes: linear expected reward, or linear log-odds of it; a conversion comes after a random delay or never.
 // Model: ridge regression in which an impression of age s counts F(s) in the mean and wholly in the variance (`MaturingRidge`).
 //   Laws of delays may differ by the first nonzero feature (`OwnLaws`). Each goal has a regression of its own (`GoalRidges`).
+//   In a place that visitors examine with probability e, an impression counts e times, and its rewards count wholly.
 // Expired means: a reward of 0.
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, with c cohorts of age; O(d^2) per impression, O(d) per conversion.
 import { GoalRidges } from "../model/goals/goal-ridges.ts";

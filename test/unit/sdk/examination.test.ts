@@ -37,6 +37,26 @@ describe("the option examination", () => {
   });
 });
 
+it("a snapshot is restored at any time, also when rates have changed and impressions were forgotten", async () => {
+  const settings = { policy: delayLinTs({ dimension: 3 }), window: { rounds: 60 }, examination: [1, 0.7, 0.3] };
+  const unbroken = await Recommender.create(settings);
+  let restored = await Recommender.create(settings);
+  const random = stream(11);
+  const candidates = [0, 1, 2].map((i) => ({ features: [0, 1, 2].map((j) => Number(i === j)) }));
+  for (let round = 0; round < 600; round++) {
+    const { ranking } = unbroken.recommend({ candidates, limit: 3 });
+    expect(restored.recommend({ candidates, limit: 3 }).ranking).toEqual(ranking);
+    ranking.forEach(({ index, impressionId }, place) => {
+      const rate = round < 300 ? 0.1 + 0.3 * index : 0.7 - 0.3 * index;
+      if (random() >= rate * settings.examination[place]) return;
+      for (const each of [unbroken, restored]) each.convert({ impressionId, reward: 1 });
+    });
+    if (round % 10 === 0) restored = await Recommender.restore(restored.snapshot(), { policies });
+  }
+  expect(unbroken.policy.change?.since).toBeGreaterThan(200);
+  expect(restored.snapshot()).toEqual(unbroken.snapshot());
+});
+
 describe("an impression", () => {
   it("counts in the sums by the weight of its place, the places beyond the weights by the last", async () => {
     const recommender = await Recommender.create({ policy, window: "none", examination: EXAMINATION });
