@@ -37,12 +37,12 @@ export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
 
 /**
  * Computes the scores of m samples in opposite pairs, and keeps them in `model.scores`: k rows. In row c, entry 2 s is
- * <x_c, centre> + scales_c <x_c, w_s> for each w_s of `ridgeDraw`, and entry 2 s + 1 has a minus, at no extra cost.
+ * <x_c, centre> + scale <x_c, w_s> for each w_s of `ridgeDraw`, and entry 2 s + 1 has a minus, at no extra cost.
  *
- * `ridgeDraw` must have kept at least m / 2 draws. `centre`: d, or 0 for theta; `xs`: k x d, row-major; `scales`: k. Returns OK, OUT_OF_MEMORY or
+ * `ridgeDraw` must have kept at least m / 2 draws. `centre`: d, or 0 for theta; `xs`: k x d, row-major. Returns OK, OUT_OF_MEMORY or
  * NOT_FINITE. **Cost:** m / 2 for each feature that is not zero.
  */
-export function ridgeDrawScores(model: Ridge, centre: usize, xs: usize, k: usize, scales: usize, m: usize): i32 {
+export function ridgeDrawScores(model: Ridge, centre: usize, xs: usize, k: usize, scale: f64, m: usize): i32 {
   const d = model.dimension;
   if (!centre) centre = estimate(model);
   const groups = (m + 2 * GROUP - 1) / (2 * GROUP);
@@ -52,9 +52,8 @@ export function ridgeDrawScores(model: Ridge, centre: usize, xs: usize, k: usize
   const features = model.panel;
   const row = d << 3;
   let out = model.scores;
-  for (const end = xs + k * row; xs < end; xs += row, scales += 8) {
+  for (const end = xs + k * row; xs < end; xs += row) {
     const last = listFeatures(xs, d, features);
-    const scale = load<f64>(scales);
     let mean: f64 = 0;
     for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(centre + load<usize>(f, 8) / GROUP);
     for (let g: usize = 0; g < groups; g++, out += 2 * GROUP_ROW) {

@@ -169,20 +169,18 @@ describe("ridge", () => {
     const z = noise(6, 6 * D);
     const samples = 11;
     const k = 10;
-    const halves = zeros(k);
-    for (let c = 0; c < k; c++) put(halves, c, 0.5);
     const scores = zeros(k);
     const parameter = zeros(D);
     const expected = zeros(k);
     expect<i32>(ridgeDraw(model, z, 6)).toBe(OK);
     for (let s = 0; s < samples; s++) {
-      expect<i32>(ridgeDrawScores(model, 0, candidates, k, halves, samples)).toBe(OK);
+      expect<i32>(ridgeDrawScores(model, 0, candidates, k, 0.5, samples)).toBe(OK);
       ridgeDrawn(model, k, s, 1, scores);
       ridgeSample(model, z + (s >> 1) * D * 8, s & 1 ? -0.5 : 0.5, parameter);
       ridgeProducts(model, candidates, k, parameter, expected);
       expect<f64>(distance(scores, expected, k)).toBeLessThan(1e-14);
       for (let c = 0; c < k; c++) {
-        ridgeDrawScores(model, 0, candidates + c * D * 8, 1, halves, samples);
+        ridgeDrawScores(model, 0, candidates + c * D * 8, 1, 0.5, samples);
         ridgeDrawn(model, 1, s, 1, parameter);
         expect<f64>(get(parameter, 0)).toBe(get(scores, c));
       }
@@ -200,10 +198,8 @@ describe("ridge", () => {
     memory.copy(xs + 4 * D * 8, candidates + 3 * D * 8, D << 3);
     const counts = zeros(k * k);
     const scores = zeros(k);
-    const halves = zeros(k);
-    for (let c = 0; c < k; c++) put(halves, c, 0.5);
     ridgeDraw(model, noise(6, 6 * D), 6);
-    ridgeDrawScores(model, 0, xs, k, halves, samples);
+    ridgeDrawScores(model, 0, xs, k, 0.5, samples);
     for (let s = 0; s < samples; s++) {
       ridgeDrawn(model, k, s, 1, scores);
       for (let c = 0; c < k; c++) {

@@ -211,14 +211,11 @@ export class Core {
     check(this.exports.ridgeDraw(h.pointer, z, m));
   }
 
-  /**
-   * Scores `xs` (k x d) by `samples` parameters, two per kept draw, around theta or a given `centre` (d), with deviations times
-   * `scales` (k). `ridgeDrawn` reads the scores.
-   */
-  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scales: Float64Array, samples: number, centre?: Float64Array): void {
+  /** Scores `xs` (k x d) by `samples` parameters, two per kept draw, around theta or a given `centre` (d). `ridgeDrawn` reads the scores. */
+  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number, centre?: Float64Array): void {
     const k = rows(xs, h.dimension);
-    const [points, factors, parameter] = this.memory.place([xs, exactly(scales, k), centre ? exactly(centre, h.dimension) : NOTHING]);
-    check(this.exports.ridgeDrawScores(h.pointer, centre ? parameter : 0, points, k, factors, samples));
+    const [points, parameter] = this.memory.place([xs, centre ? exactly(centre, h.dimension) : NOTHING]);
+    check(this.exports.ridgeDrawScores(h.pointer, centre ? parameter : 0, points, k, scale, samples));
   }
 
   /** The scores of `count` samples of the last `ridgeDrawScores` (k candidates), from one on: count x k, row-major. */

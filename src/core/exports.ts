@@ -30,7 +30,7 @@ export interface CoreExports {
   ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;
   ridgeDrawHits(h: Pointer, k: number, m: number, candidate: number, place: number): number;
   ridgeDrawn(h: Pointer, k: number, first: number, count: number, scores: Pointer): void;
-  ridgeDrawScores(h: Pointer, centre: Pointer, xs: Pointer, k: number, scales: Pointer, m: number): Status;
+  ridgeDrawScores(h: Pointer, centre: Pointer, xs: Pointer, k: number, scale: number, m: number): Status;
   ridgeProducts(h: Pointer, xs: Pointer, k: number, parameter: Pointer, scores: Pointer): Status;
   ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
   ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;

@@ -61,14 +61,14 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
       delayOffset: 0,
       state,
       score(request) {
-        const { points, count, trial: t, draws, normals } = request;
+        const { points, trial: t, draws, normals } = request;
         const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
         // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
         // that number: the choice is the same, and the mean stays an estimate of the reward.
         const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
         const multiplier = exploration * Math.min(Math.sqrt(beta), widthCap);
-        const scales = new Float64Array(count).fill(multiplier);
-        const scores = draws > 0 ? posterior.drawScores(request, scales) : { score: posterior.sampleScores(points, normals(d), scales) };
+        const scores =
+          draws > 0 ? posterior.drawScores(request, multiplier) : { score: posterior.sampleScores(points, normals(d), multiplier) };
         return {
           ...scores,
           moments(indices) {

@@ -97,7 +97,7 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
       const handle = core.ridgeCreate(40, 1);
       return () => [
         core.ridgeDraw(handle, values(320)),
-        core.ridgeDrawScores(handle, values(400), values(10), 16),
+        core.ridgeDrawScores(handle, values(400), 1, 16),
         core.ridgeDrawn(handle, 10, 0, 16),
       ];
     },

@@ -160,12 +160,11 @@ describe.each(SIZES)("a ridge posterior of %d features", (d) => {
             const alone = core.ridgeSampleScores(handle, xs, Float64Array.from(normals[0]), 0.75);
             for (let c = 0; c < k; c++) near(alone[c], scoreOf(points[c], draws[0], theta, 0.75));
             for (const samples of [1, 2, 5, 16, 17, 18]) {
-              const scales = Float64Array.from({ length: k }, (_, c) => 0.75 + c / 8);
-              core.ridgeDrawScores(handle, xs, scales, samples, centred ? Float64Array.from(centre) : undefined);
+              core.ridgeDrawScores(handle, xs, 0.75, samples, centred ? Float64Array.from(centre) : undefined);
               const scores = core.ridgeDrawn(handle, k, 0, samples);
               for (let s = 0; s < samples; s++) {
-                const sign = s % 2 === 0 ? 1 : -1;
-                for (let c = 0; c < k; c++) near(scores[s * k + c], scoreOf(points[c], draws[s >> 1], centre, sign * scales[c]));
+                const sign = s % 2 === 0 ? 0.75 : -0.75;
+                for (let c = 0; c < k; c++) near(scores[s * k + c], scoreOf(points[c], draws[s >> 1], centre, sign));
               }
             }
           }
@@ -194,7 +193,7 @@ describe.each([63, 64, 65, 127, 129, 130])("sparse features among %d", (d) => {
         (points, normals) => {
           core.ridgeDraw(handle, Float64Array.from(normals.flat()));
           // V is the identity, so a draw equals its normals.
-          core.ridgeDrawScores(handle, Float64Array.from(points.flat()), Float64Array.of(1, 1, 1), 4);
+          core.ridgeDrawScores(handle, Float64Array.from(points.flat()), 1, 4);
           for (let taken = 0; taken < 4; taken++) {
             const scores = core.ridgeDrawn(handle, points.length, taken, 1);
             points.forEach((x, c) => {
@@ -224,7 +223,7 @@ it("draws are counted at each place, of equal scores the first candidate first",
         const k = points.length;
         const xs = Float64Array.from(points.flat());
         const hits = Array.from({ length: k }, () => new Array<number>(k).fill(0));
-        core.ridgeDrawScores(handle, xs, new Float64Array(k).fill(1), samples);
+        core.ridgeDrawScores(handle, xs, 1, samples);
         for (let s = 0; s < samples; s++) {
           const scores = core.ridgeDrawn(handle, k, s, 1);
           const order = Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b);

@@ -8,8 +8,9 @@ export interface MaturingRidgeSettings {
   /** Ridge of the variance, and the least ridge of the mean, default 0.1. */
   readonly ridge?: number;
   /**
-   * Factor on the standard deviation of the samples, or on the bonus, default 0.22. It is multiplied by the factors of `Exploration`,
-   * which grow with the impressions: with linear rewards in up to 16 dimensions by each candidate's own width, otherwise for all alike.
+   * Factor on the standard deviation of the samples, or on the bonus. It is multiplied by the root of log(2 + n / d) after n impressions
+   * that had d features, and by the fourth root of 16 / d if that is less than 1.
+   * Default 0.22.
    */
   readonly exploration?: number;
   /**

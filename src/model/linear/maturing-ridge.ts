@@ -8,7 +8,6 @@ import { amountLikelihood } from "./amount-likelihood.ts";
 import { CappedSums } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
 import { changedAt, DelayCorrection, type MaturedSums, type Terms } from "./delay-correction.ts";
-import { Exploration, type Traffic } from "./exploration.ts";
 import { Halving } from "./halving.ts";
 import type { Interval } from "./interval.ts";
 import { BernoulliLikelihood, gaussianLikelihood, type Likelihood } from "./likelihood.ts";
@@ -18,6 +17,8 @@ import { Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
 import { addSquare, triangle } from "./vector.ts";
 
+/** Up to this many features are explored at full width. */
+const FEW = 16;
 /** With up to this many features the mean is solved after every change, with twice as many after every second impression. */
 const SOLVED_AT_ONCE = 128;
 
@@ -52,18 +53,18 @@ export class MaturingRidge {
   readonly #halving: Halving;
   readonly #changes: RateChanges | undefined;
   readonly #mean: CorrectedMean;
-  readonly #exploration: Exploration;
+  readonly #core: Core;
   /** Absent if the latent value is no reward, because its corrections multiply, or if the delay is known. */
   readonly #laws: OwnLaws | undefined;
   /** Absent unless rewards are amounts. */
   readonly #amounts: CappedSums | undefined;
   #impressions = 0;
-  /** From a publication, which has no sums. */
-  #published: Traffic | undefined;
+  /** `#growth` from a publication, which has no sums. */
+  #publishedGrowth: number | undefined;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
     const { dimension: d, ridge, shrinkage, forgetting, rewards, delayComponents, knownDelay } = options;
-    this.#exploration = new Exploration(core, d, rewards);
+    this.#core = core;
     this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
     this.#likelihood = likelihoodOf(core, options);
     this.#amounts = options.amounts && new CappedSums(d, options.amounts.max);
@@ -196,22 +197,27 @@ export class MaturingRidge {
     return { ...sums, moment: this.#laws?.corrected({ gram: sums.gram, moment }) ?? moment };
   }
 
-  #traffic(): Traffic {
-    return this.#published ?? { impressions: this.#impressions, features: Math.max(this.#posterior.features(), 1) };
+  /**
+   * Factor on deviations, beside `exploration`: the root of log(2 + n / d) after n impressions of d features, and for more than 16
+   * features the fourth root of 16 / d. It grows with the impressions per feature, so in a million no run stays with the second best.
+   *
+   * **Source:** Abbasi-Yadkori, Pal, Szepesvari 2011, theorem 2: the radius of the confidence ellipsoid, per feature.
+   * Deviation: the second factor. A draw deviates in all features at once, and few visitors cannot pay for exploring many features.
+   */
+  #growth(): number {
+    const features = Math.max(this.#posterior.features(), 1);
+    return Math.sqrt(this.#core.log(2 + this.#impressions / features)) * Math.min(1, Math.sqrt(Math.sqrt(FEW / features)));
   }
 
-  /** What the widths of candidates, for unit noise, are multiplied by when they explore: one number each. */
-  #scales(count: number, widths: () => Float64Array, exploration: number): Float64Array {
-    const by = exploration * this.#mean.spread;
-    return this.#exploration.factors(count, widths, this.#traffic()).map((each) => by * each);
+  #widening(exploration: number): number {
+    return exploration * (this.#publishedGrowth ?? this.#growth());
   }
 
-  /** Mean and deviation of <x, theta> at `points`. With `exploration` the deviation is that of exploring. */
-  #latent(points: Float64Array, exploration?: number): Moments {
-    const { spread } = this.#mean;
+  /** Mean and deviation of <x, theta> at `points`, the deviation times `multiplier`. */
+  #latent(points: Float64Array, multiplier: number): Moments {
     const { mean, deviation } = this.#posterior.moments(points);
-    const scales = exploration === undefined ? undefined : this.#scales(mean.length, () => deviation, exploration);
-    return { mean: this.#mean.correct(mean, points), deviation: deviation.map((each, i) => (scales?.[i] ?? spread) * each) };
+    const scale = multiplier * this.#mean.spread;
+    return { mean: this.#mean.correct(mean, points), deviation: deviation.map((each) => scale * each) };
   }
 
   /**
@@ -219,37 +225,38 @@ export class MaturingRidge {
    * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
    */
   sampleScores(request: SampleRequest, exploration: number): Scores {
-    const { points, count, draws, normals } = request;
-    const { coefficients, level } = this.#mean;
-    const scales = this.#scales(count, () => this.#posterior.moments(points).deviation, exploration);
+    const { points, draws, normals } = request;
+    const scale = this.#widening(exploration) * this.#mean.spread;
     if (draws > 0) {
-      const { score, probability } = this.#posterior.drawScores(request, scales, coefficients);
+      const { score, probability } = this.#posterior.drawScores(request, scale, this.#mean.coefficients);
+      const { level } = this.#mean;
       return { score: level === 0 ? score : score.map((each) => level + each), probability };
     }
-    return { score: this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scales), points) };
+    const normal = normals(this.#posterior.dimension);
+    return { score: this.#mean.correct(this.#posterior.sampleScores(points, normal, scale), points) };
   }
 
   /** Draws of the expected rewards, as `sampleScores` takes one of them: max(draws, 1) x k, row-major. */
   samples(request: SampleRequest, exploration: number): Float64Array {
-    const { points, count, draws, normals } = request;
+    const { points, draws, normals } = request;
+    const scale = this.#widening(exploration) * this.#mean.spread;
     const { level, coefficients } = this.#mean;
-    const scales = this.#scales(count, () => this.#posterior.moments(points).deviation, exploration);
     const scores =
       draws > 0
-        ? this.#posterior.allDraws(request, scales, coefficients).map((each) => level + each)
-        : this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scales), points);
+        ? this.#posterior.allDraws(request, scale, coefficients).map((each) => level + each)
+        : this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scale), points);
     return this.#likelihood.toRewards?.(scores) ?? scores;
   }
 
   /** Expected rewards at `points`, and how much higher they are by as many deviations as `exploration` stands for. */
   upper(points: Float64Array, exploration: number): { readonly mean: Float64Array; readonly width: Float64Array } {
-    return this.#likelihood.upper(this.#latent(points, exploration));
+    return this.#likelihood.upper(this.#latent(points, this.#widening(exploration)));
   }
 
   /** See `Policy.interval`. Of a slow product less has matured than the common law says, by its ratio. */
   interval(points: Float64Array): Interval[] {
     const sums = this.#matured();
-    const { mean } = this.#latent(points);
+    const { mean } = this.#latent(points, 1);
     const d = this.#posterior.dimension;
     const deviation = this.#mean.deviation(points).map((each, i) => each * Math.sqrt(this.#laws?.ratio(points, i * d) ?? 1));
     const maturityError = this.#correction.maturityError();
@@ -257,7 +264,7 @@ export class MaturingRidge {
   }
 
   predict(points: Float64Array): Moments {
-    return this.#likelihood.moments(this.#latent(points));
+    return this.#likelihood.moments(this.#latent(points, 1));
   }
 
   /** V without its ridge and B, over all impressions, then the sum of their offsets. */
@@ -305,16 +312,14 @@ export class MaturingRidge {
   publish(writer: SnapshotWriter): void {
     // The mean first: solving it calls the core, which would invalidate views of the posterior.
     this.#mean.publish(writer);
-    const { impressions, features } = this.#traffic();
-    writer.numbers([impressions, features]);
+    writer.numbers([this.#growth()]);
     this.#posterior.publish(writer);
   }
 
   loadPublished(reader: SnapshotReader): void {
     this.#mean.loadPublished(reader);
-    const [impressions, features] = reader.numbers(2);
-    if (!(features >= 1 && features <= this.#posterior.dimension)) throw malformed();
-    this.#published = { impressions: counted("count", impressions), features };
+    [this.#publishedGrowth] = reader.numbers(1);
+    if (!(this.#publishedGrowth > 0)) throw malformed();
     this.#posterior.loadPublished(reader);
   }
 }

@@ -62,29 +62,22 @@ export class Ridge implements Posterior {
     return this.#core.ridgeWidth(this.#handle, features);
   }
 
-  /**
-   * Scores <x_c, theta + scales_c L^-T z> of `points` (k x d) with `scales` (k), z = `normals` (d) and L L^T = V.
-   * **Cost:** O(d^2 + k d), or O(k d^2) if the scales differ.
-   */
-  sampleScores(points: Float64Array, normals: Float64Array, scales: Float64Array): Float64Array {
-    const [first] = scales;
-    const scores = this.#core.ridgeSampleScores(this.#handle, points, normals, first);
-    if (scales.every((each) => each === first)) return scores;
-    const { mean } = this.moments(points);
-    return scores.map((each, i) => mean[i] + (scales[i] / first) * (each - mean[i]));
+  /** Scores <x, theta + scale L^-T z> of `points` (k x d) with z = `normals` (d) and L L^T = V. **Cost:** O(d^2 + k d). */
+  sampleScores(points: Float64Array, normals: Float64Array, scale: number): Float64Array {
+    return this.#core.ridgeSampleScores(this.#handle, points, normals, scale);
   }
 
   /**
-   * Scores the same way by one of `draws` parameters, which are drawn in opposite pairs about theta, or about `centre` (d). The decision takes
+   * The same by one of `draws` parameters, which are drawn in opposite pairs about theta, or about `centre` (d). The decision takes
    * one of them at random.
    *
    * The draws L^-T z are kept until V changes. Until then, requests must give the same normals, and fewer normals must be the first
    * of more. Probabilities are valid until the next call.
    * **Cost:** O(draws) for each nonzero feature, and O(draws d^2) once per V.
    */
-  drawScores(request: SampleRequest, scales: Float64Array, centre?: Float64Array): Scores {
+  drawScores(request: SampleRequest, scale: number, centre?: Float64Array): Scores {
     const { count, draws } = request;
-    this.#draw(request, scales, centre);
+    this.#draw(request, scale, centre);
     return {
       score: this.#core.ridgeDrawn(this.#handle, count, taken(request), 1),
       probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
@@ -97,18 +90,18 @@ export class Ridge implements Posterior {
   }
 
   /** The scores of all draws of `drawScores`: draws x k, row-major. */
-  allDraws(request: SampleRequest, scales: Float64Array, centre?: Float64Array): Float64Array {
-    this.#draw(request, scales, centre);
+  allDraws(request: SampleRequest, scale: number, centre?: Float64Array): Float64Array {
+    this.#draw(request, scale, centre);
     return this.#core.ridgeDrawn(this.#handle, request.count, 0, request.draws);
   }
 
-  #draw({ points, draws, normals }: SampleRequest, scales: Float64Array, centre?: Float64Array): void {
+  #draw({ points, draws, normals }: SampleRequest, scale: number, centre?: Float64Array): void {
     const pairs = Math.ceil(draws / 2);
     if (this.#pairs < pairs) {
       this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
       this.#pairs = pairs;
     }
-    this.#core.ridgeDrawScores(this.#handle, points, scales, draws, centre);
+    this.#core.ridgeDrawScores(this.#handle, points, scale, draws, centre);
   }
 
   /** Number of features that impressions have had: each counts by its share of V that is not the ridge. **Cost:** O(d). */

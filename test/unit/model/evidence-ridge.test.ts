@@ -42,13 +42,11 @@ async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["win
   }
 }
 
-/** The factor on the deviation of a point after a number of impressions. */
-function widening(plain: PlainRidge, impressions: number, point: readonly number[]): number {
-  const { ridge = 0.1, rewards } = plain.options;
+/** The factor on deviations after a number of impressions. */
+function widening(plain: PlainRidge, impressions: number): number {
+  const { ridge = 0.1 } = plain.options;
   const features = plain.information().reduce((sum, row, i) => sum + 1 - ridge / row[i], 0);
-  const ratio = impressions / Math.max(features, 1);
-  const width = plain.latent(point).deviation / plain.spread();
-  return WIDE * (rewards === "bernoulli" ? Math.sqrt(Math.log(2 + ratio)) : 1.9 * Math.sqrt(Math.log(2 + 3 * ratio * width ** 2)));
+  return WIDE * Math.sqrt(Math.log(2 + impressions / Math.max(features, 1)));
 }
 
 function agree(policy: Recommender["policy"], plain: PlainRidge, points: number[][], round: number): void {
@@ -63,7 +61,7 @@ function agree(policy: Recommender["policy"], plain: PlainRidge, points: number[
     expect(mean[i]).toBeCloseTo(bernoulli ? rate : level, 9);
     expect(Math.sqrt(variance[i])).toBeCloseTo(deviation * (bernoulli ? rate * (1 - rate) : 1), 9);
     expect(stated).toBeCloseTo(mean[i], 9);
-    const bonus = widening(plain, round, point) * deviation;
+    const bonus = widening(plain, round) * deviation;
     expect(width).toBeCloseTo(bernoulli ? logistic(level + bonus) - rate : bonus, 9);
     expect(score).toBeCloseTo(stated + width, 9);
   }
@@ -191,10 +189,7 @@ describe("a delay-aware linear policy", () => {
       drawn[i] = (normals[i] - [0, 1, 2].reduce((sum, j) => (j > i ? sum + factor[j][i] * drawn[j] : sum), 0)) / factor[i][i];
     const one = policy.choose({ candidates, round: 61, normals, limit: 2 });
     for (const { index, score } of one) {
-      expect(score).toBeCloseTo(
-        plain.latent(points[index]).mean + widening(plain, 60, points[index]) * plain.spread() * dot(drawn, points[index]),
-        9,
-      );
+      expect(score).toBeCloseTo(plain.latent(points[index]).mean + widening(plain, 60) * plain.spread() * dot(drawn, points[index]), 9);
     }
     const draws = 2000;
     const uniforms = Array.from({ length: draws }, (_, i) => (i + 0.5) / draws);
@@ -202,7 +197,7 @@ describe("a delay-aware linear policy", () => {
     const { mean, deviation } = plain.latent(points[0]);
     expect(scores.reduce((sum, each) => sum + each, 0) / draws).toBeCloseTo(mean, 9);
     const variance = scores.reduce((sum, each) => sum + (each - mean) ** 2, 0) / draws;
-    expect(Math.sqrt(variance) / (widening(plain, 60, points[0]) * deviation)).toBeCloseTo(1, 1);
+    expect(Math.sqrt(variance) / (widening(plain, 60) * deviation)).toBeCloseTo(1, 1);
   });
 });
 

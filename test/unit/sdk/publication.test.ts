@@ -36,10 +36,10 @@ describe("a publication", () => {
     expect(own.subarray(4)).toEqual(snapshot.subarray(4));
   });
 
-  it("has the solved mean, the impressions and their features, the moment and the factor", () => {
+  it("has the solved mean, the growth of exploration, the moment and the factor", () => {
     const [config, ...sections] = contentsOf(bytes).sections;
     expect(JSON.parse(config as string)).toMatchObject({ policy: { dimension: 3 }, round: 6 });
-    expect(sections.map(({ length }) => length)).toEqual([2, 3, 2, 3, 6]);
+    expect(sections.map(({ length }) => length)).toEqual([2, 3, 1, 3, 6]);
   });
 
   it("has one error per field of its header", async () => {
@@ -80,7 +80,6 @@ describe("a publication", () => {
     expect(await codeOf(withNumber(1, 0, -1))).toBe("malformed");
     for (const section of [1, 2, 3, 4])
       for (const value of [Number.NaN, Infinity]) expect(await codeOf(withNumber(section, 0, value))).toBe("malformed");
-    for (const features of [0.5, 3.5]) expect(await codeOf(withNumber(3, 1, features))).toBe("malformed");
     expect(await codeOf(crafted(core, { ...contents, sections: [...contents.sections, [1]] }))).toBe("malformed");
   });
 
