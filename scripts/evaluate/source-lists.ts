@@ -1,17 +1,11 @@
 import type { LoggedList } from "afterclick";
 import type { ImpressionLine } from "../verify/event-log.ts";
-import type { SourceDecision } from "./source.ts";
+import type { SourceDecision, SourceLists } from "./source.ts";
 
 /** An impression that can be used, and its decision. */
 export interface Placed {
   readonly line: ImpressionLine;
   readonly decision: SourceDecision;
-}
-
-/** The lists of a log, and the number of lists that lack an item. */
-export interface SourceLists {
-  readonly lists: readonly LoggedList[];
-  readonly incomplete: number;
 }
 
 /** Groups impressions by list. Those of a holdout are random. */

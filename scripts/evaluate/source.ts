@@ -1,8 +1,13 @@
-import type { LoggedDecision } from "afterclick";
-import type { SourceLists } from "./source-lists.ts";
+import type { LoggedDecision, LoggedList } from "afterclick";
 
 /** A decision with the ids of its candidates. */
 export type SourceDecision = LoggedDecision & { readonly ids: readonly string[] };
+
+/** The lists of a log, and the number of lists that lack an item. */
+export interface SourceLists {
+  readonly lists: readonly LoggedList[];
+  readonly incomplete: number;
+}
 
 /** A log that a policy can be evaluated on. */
 export interface Source {

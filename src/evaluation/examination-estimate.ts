@@ -33,7 +33,7 @@ const MOST_STEPS = 100;
 const FARTHEST = 12;
 /** 97.5 % limit of the mean of a Poisson count of zero. */
 const NONE = 3.6888794541139363;
-const UNKNOWN: Estimate = { value: Number.NaN, low: 0, high: Number.POSITIVE_INFINITY };
+const UNKNOWN: Estimate = /* @__PURE__ */ Object.freeze({ value: Number.NaN, low: 0, high: Number.POSITIVE_INFINITY });
 
 /** A converted item: its list, its place, how many it stands for, and its probability at each place. */
 interface Converted {

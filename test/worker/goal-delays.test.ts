@@ -58,7 +58,7 @@ it("is null for a model that declares none, and without a law before a goal's fi
   const model = await createModel({ goals: { click: { weight: 0, window: { ms: MINUTE_MS } }, purchase: { weight: 1 } } });
   const [impressionId] = await show(model, {});
   await convert({ impressionId, goal: "purchase", reward: 1 });
-  expect((await metricsOf(model)).goals).toEqual([
+  expect((await metricsOf(model)).goals).toMatchObject([
     { goal: "click", windowMs: MINUTE_MS, delay: null },
     { goal: "purchase", windowMs: HOUR_MS, delay: expect.objectContaining({ conversions: 1 }) },
   ]);
