@@ -9,7 +9,6 @@ const MINUTE = 60_000;
 const WINDOW = 500 * MINUTE;
 /** Products among which a list is ranked. */
 const PRODUCTS = 20;
-const HORIZON = 4000;
 /** Lists ranked at random. */
 const RANDOM_SHARE = 0.05;
 const DRAWS = 100;
@@ -17,6 +16,8 @@ const DRAWS = 100;
 const FIRST_ESTIMATE = 30;
 
 interface Setting {
+  /** Lists of the policy. */
+  readonly horizon: number;
   readonly examination: readonly number[];
   /** Lists before the policy, in an order that an editor made: one of two sets of products by turns. */
   readonly edited?: number;
@@ -25,10 +26,10 @@ interface Setting {
 }
 
 const settings: Readonly<Record<string, Setting>> = {
-  "from nothing": { examination: EXAMINATION },
-  "after 1,000 lists in an editor's order": { examination: EXAMINATION, edited: 1000 },
-  "a new product every 200 lists": { examination: EXAMINATION, replacement: 200 },
-  "no position bias": { examination: new Array<number>(PLACES).fill(1) },
+  "from nothing": { horizon: 10_000, examination: EXAMINATION },
+  "after 1,000 lists in an editor's order": { horizon: 4000, examination: EXAMINATION, edited: 1000 },
+  "a new product every 200 lists": { horizon: 4000, examination: EXAMINATION, replacement: 200 },
+  "no position bias": { horizon: 4000, examination: new Array<number>(PLACES).fill(1) },
 };
 
 const WITHOUT = "without weights";
@@ -91,8 +92,8 @@ class Game {
     this.#algorithm = algorithm;
     this.#run = run;
     const names = ["signals", "lists", setting, run];
-    const { replacement = HORIZON } = this.#setting;
-    [this.#rates] = drawRates(1, PRODUCTS + Math.ceil(HORIZON / replacement), stream(...names, "world"));
+    const { horizon, replacement = horizon } = this.#setting;
+    [this.#rates] = drawRates(1, PRODUCTS + Math.ceil(horizon / replacement), stream(...names, "world"));
     this.#streams = { visitor: stream(...names, "visitor"), luck: stream(...names, "luck"), delay: stream(...names, "delay") };
   }
 
@@ -173,15 +174,15 @@ class Game {
 
   /** The regret of each list. Random lists have none: they are the same for all policies. */
   async play(): Promise<Float64Array> {
-    const { edited = 0, replacement = Number.POSITIVE_INFINITY, examination } = this.#setting;
+    const { horizon, edited = 0, replacement = Number.POSITIVE_INFINITY, examination } = this.#setting;
     let recommender = await this.#start(this.#algorithm === "weights given" ? examination : undefined);
     const teach = (): void => this.#history.teach(recommender, this.#history.lists.length - 1, this.#features);
     for (let i = 0; i < edited; i++) {
       this.#edit();
       teach();
     }
-    const regret = new Float64Array(HORIZON);
-    for (let i = 0; i < HORIZON; i++) {
+    const regret = new Float64Array(horizon);
+    for (let i = 0; i < horizon; i++) {
       recommender = await this.#renewed(recommender);
       if ((i + 1) % replacement === 0) this.#replace();
       regret[i] = this.#decide(recommender);
@@ -201,7 +202,7 @@ const lists: Experiment = {
   ratios: { metric: "cumulative regret", of: ESTIMATED, to: ["weights given", WITHOUT] },
   async run(task) {
     const regret = cumulative(await new Game(task).play());
-    const at = Array.from({ length: 50 }, (_, i) => ((i + 1) * HORIZON) / 50);
+    const at = Array.from({ length: 50 }, (_, i) => ((i + 1) * regret.length) / 50);
     return [{ metric: "cumulative regret", at, values: at.map((list) => regret[list - 1]) }];
   },
 };
