@@ -39,7 +39,8 @@ export interface Registration {
 }
 
 /** Kinds of saved events, beside 0 of a reward. */
-const [RETRACTS, RESTATES] = [1, 2];
+const RETRACTS = 1;
+const RESTATES = 2;
 /** Earlier than any time. */
 const NEVER = Number.MIN_SAFE_INTEGER;
 

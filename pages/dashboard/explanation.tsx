@@ -125,9 +125,11 @@ function Conversions({ conversions, shownAt }: { conversions: readonly Explanati
 
 /** What is expected of each goal, of which the mean is made. */
 function Factors({ factors }: { factors: NonNullable<NonNullable<Explanation["now"]>["factors"]> }) {
-  const rows = factors.map(({ goal, after, amount, mean, low, high }) => [
+  const rows = factors.map(({ goal, after, amount, clipped = 0, mean, low, high }) => [
     goal,
-    amount ? "mean amount" : `share of ${after === undefined ? "impressions" : `those with ${after}`}`,
+    amount
+      ? `mean amount${clipped > 0 ? `, ${whole(clipped)} clipped` : ""}`
+      : `share of ${after === undefined ? "impressions" : `those with ${after}`}`,
     <>
       {decimal(mean)} <small>{`${decimal(low)} to ${decimal(high)}`}</small>
     </>,

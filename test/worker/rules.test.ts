@@ -279,7 +279,11 @@ it("says how a reward was rounded, for every status that stores it", async () =>
     { model, key: "k", goal: "order", reward: 0.1 },
   ];
   expect((await convert(items, { timestamp: START })).body.conversions).toEqual([
-    { impressionId, status: "refused", detail: "reward: expected a number between 0 and 1, got 1.1" },
+    {
+      impressionId,
+      status: "refused",
+      detail: "reward: expected a number between 0 and 1, got 1.1; for amounts of money declare a goal with a value",
+    },
     { impressionId, status: "refused", detail: 'goal: expected one of order, got ordr; did you mean "order"?' },
     { key: "k", status: "orphan", rounded: { from: 0.1, to: 409 / 4096 } },
   ]);

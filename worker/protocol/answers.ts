@@ -155,6 +155,7 @@ const factor = v.strictObject({
   amount: v.optional(
     v.pipe(v.literal(true), v.description("The mean amount of those that reached the goal, not the share that reaches it.")),
   ),
+  clipped: v.optional(v.pipe(count, v.description("Amounts so far that were above the greatest one that counts wholly."))),
   ...{ mean: number, low: number, high: number },
 });
 const belief = v.pipe(

@@ -16,6 +16,8 @@ export interface Factor extends Interval {
   readonly after?: string;
   /** Set for the amount of those that reached the goal. The other factor of such a goal is the share that reaches it. */
   readonly amount?: true;
+  /** Amounts so far that were above the greatest one that counts wholly. */
+  readonly clipped?: number;
 }
 
 /** Rewards of a stage that another one comes after. */
@@ -197,7 +199,7 @@ export class GoalRidges {
   factors(points: Float64Array): Factor[][] {
     const parts = this.#used().map(([ridge, { goal, amounts }]) => ({
       goal: goal.name,
-      ...(amounts && { amount: true as const }),
+      ...(amounts && { amount: true as const, clipped: ridge.clipped }),
       ...(!amounts && goal.after !== undefined && { after: goal.after }),
       intervals: ridge.interval(points),
     }));

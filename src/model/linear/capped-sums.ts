@@ -16,7 +16,8 @@ interface Octave {
 /** Parts of an octave, by which a quantile is found. */
 const EIGHTH = 8;
 /** Exponents of octaves: amounts below 2^-12 count among the least, and amounts are below 2^30. */
-const [LEAST, MOST] = [-12, 30];
+const LEAST = -12;
+const MOST = 30;
 /** The cap is this many times the quantile. */
 const TIMES = 10;
 /** Share of amounts above the quantile. */
@@ -33,6 +34,8 @@ export class CappedSums {
   readonly #dimension: number;
   readonly #max: number;
   readonly #octaves = new Map<number, Octave>();
+  /** Amounts above `max`. */
+  #beyond = 0;
 
   /** `max`: an amount above it counts as this. */
   constructor(dimension: number, max = Number.POSITIVE_INFINITY) {
@@ -48,6 +51,7 @@ export class CappedSums {
 
   #add(features: Float64Array, whole: number, sign: 1 | -1): void {
     const amount = Math.min(whole, this.#max);
+    if (whole > amount) this.#beyond += sign;
     const exponent = exponentOf(amount);
     const octave = this.#octaves.get(exponent) ?? this.#start(exponent);
     octave.eighths[eighthOf(amount, exponent)] += sign;
@@ -84,11 +88,11 @@ export class CappedSums {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** The sums of a regression that depend on amounts. `clipped`: amounts above the cap that follows from all amounts. */
+  /** The sums of a regression that depend on amounts, and the number of amounts above the cap. */
   capped(): Pick<MaturedSums, "moment" | "rewards" | "squares"> & { readonly clipped: number } {
     const cap = this.#cap();
     const moment = new Float64Array(this.#dimension);
-    let [rewards, squares, clipped] = [0, 0, 0];
+    let [rewards, squares, clipped] = [0, 0, this.#beyond];
     for (const [exponent, octave] of this.#sorted()) {
       const above = this.#max === Number.POSITIVE_INFINITY && powerOfTwo(exponent) >= cap;
       const count = above ? octave.eighths.reduce((sum, each) => sum + each, 0) : 0;
@@ -102,13 +106,16 @@ export class CappedSums {
 
   save(writer: SnapshotWriter): void {
     const octaves = this.#sorted();
-    writer.numbers(octaves.map(([exponent]) => exponent));
+    writer.numbers([this.#beyond, ...octaves.map(([exponent]) => exponent)]);
     for (const [, { eighths, sum, squares, features, moment }] of octaves) writer.numbers([...eighths, sum, squares], features, moment);
   }
 
   load(reader: SnapshotReader): void {
     this.#octaves.clear();
-    for (const exponent of reader.numbers()) {
+    const [beyond, ...exponents] = reader.numbers();
+    if (!(beyond >= 0)) throw malformed();
+    this.#beyond = beyond;
+    for (const exponent of exponents) {
       if (!Number.isInteger(exponent) || exponent < LEAST || exponent > MOST || this.#octaves.has(exponent)) throw malformed();
       const octave = this.#start(exponent);
       const scalars = reader.numbers(EIGHTH + 2);

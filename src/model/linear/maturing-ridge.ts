@@ -267,6 +267,11 @@ export class MaturingRidge {
     return this.#likelihood.moments(this.#latent(points, 1));
   }
 
+  /** Amounts that counted as less than they are. Undefined unless rewards are amounts. */
+  get clipped(): number | undefined {
+    return this.#amounts?.capped().clipped;
+  }
+
   /** V without its ridge and B, over all impressions, then the sum of their offsets. */
   statistics(): Float64Array {
     const [sums, { offsets }] = [this.#posterior.statistics(), this.#correction];
