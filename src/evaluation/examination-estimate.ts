@@ -33,7 +33,7 @@ const MOST_STEPS = 100;
 const FARTHEST = 12;
 /** 97.5 % limit of the mean of a Poisson count of zero. */
 const NONE = 3.6888794541139363;
-const UNKNOWN: Estimate = /* @__PURE__ */ Object.freeze({ value: Number.NaN, low: 0, high: Number.POSITIVE_INFINITY });
+const unknown = (): Estimate => ({ value: Number.NaN, low: 0, high: Number.POSITIVE_INFINITY });
 
 /** A converted item: its list, its place, how many it stands for, and its probability at each place. */
 interface Converted {
@@ -92,13 +92,13 @@ function estimatesOf(core: Core, converted: readonly Converted[], places: number
   const counts = new Float64Array(places);
   for (const { place, count } of converted) counts[place] += count;
   const first: Estimate = { value: 1, low: 1, high: 1 };
-  if (!(counts[0] > 0)) return [first, ...new Array<Estimate>(places - 1).fill(UNKNOWN)];
+  if (!(counts[0] > 0)) return [first, ...Array.from({ length: places - 1 }, unknown)];
   // Places without conversions have the weight 0, and no parameter.
   const free = Array.from(counts.keys()).filter((place) => place > 0 && counts[place] > 0);
   const solved = solve(core, converted, places, free);
   return Array.from(counts, (count, place): Estimate => {
     if (place === 0) return first;
-    if (!solved || solved.rates[place] === 0) return UNKNOWN;
+    if (!solved || solved.rates[place] === 0) return unknown();
     if (count === 0) return { value: 0, low: 0, high: NONE / solved.rates[place] };
     const [log, half] = [solved.logs[place], QUANTILE * solved.errors[place]];
     return { value: core.exp(log), low: core.exp(log - half), high: core.exp(log + half) };
