@@ -4,6 +4,7 @@ import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
 import { goalsTable, rhythmTable } from "./goals.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "./shop/tables.ts";
+import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 
 const USAGE = `Updates the tables and figures of docs/research.md and docs/choosing.md from experiments/results.json.
 
@@ -21,10 +22,11 @@ async function main(): Promise<void> {
     "shop-ratios": shopRatios(results),
     "shop-traffic": shopTraffic(results),
     "shop-intervals": shopIntervals(results),
+    signals: signalsTable(results),
   };
   await writeFile("docs/research.md", withTables(await readFile("docs/research.md", "utf8"), tables));
   await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));
-  for (const [name, comparison] of Object.entries({ ...comparisons, ...shopComparisons(results) })) {
+  for (const [name, comparison] of Object.entries({ ...comparisons, ...shopComparisons(results), ...signalsComparisons(results) })) {
     await writeFile(`docs/figures/${name}.svg`, await drawingOf(comparison, results));
   }
 }

@@ -10,12 +10,12 @@ export interface GoalEvent {
   readonly at: number;
   /** Null retracts earlier events of the goal. */
   readonly reward: number | null;
-  /** Of a goal with a value: the amount replaces all earlier ones, and does not add to them. */
+  /** Whether the amount replaces all earlier ones of a goal with a value. Otherwise it adds to them. */
   readonly restates?: boolean;
 }
 
 /**
- * What an impression has reached of each goal, from its events in any order.
+ * The goals that an impression has reached, by its events in any order.
  *
  * Of each goal the event with the greatest (time, event id, reward) counts; a retraction has the least reward. Of a goal with a value the
  * amounts of all events count that are not taken back or restated, the greatest of each event id. Their sum is at least 0, and refunds

@@ -2,7 +2,7 @@ import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, positiveNumber, rec
 import { parseWindow, spanOf, type Window } from "./model/delay/window.ts";
 import type { GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
 
-/** What a conversion of one goal is worth, and when it may come. */
+/** A goal: the worth of its conversions, and their delays. */
 export interface GoalOptions {
   /** Value of a reward of 1. A goal of weight 0 is learnt if another comes after it, and counts for nothing itself. */
   readonly weight: number;

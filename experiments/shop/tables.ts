@@ -31,7 +31,7 @@ function rowsOf(results: readonly Result[]): { readonly experiment: string; read
   });
 }
 
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, ["---", ...head.slice(1).map(() => "--:")], ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
 /** The last row of a metric: a curve may be reported at several rounds. */

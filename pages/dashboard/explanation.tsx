@@ -123,7 +123,7 @@ function Conversions({ conversions, shownAt }: { conversions: readonly Explanati
   return <Table class="numbers" columns={["Arrived", "Goal", "Reward", "Status"]} rows={rows} />;
 }
 
-/** What is expected of each goal, of which the mean is made. */
+/** The expected reward of each goal. Their product is the mean. */
 function Factors({ factors }: { factors: NonNullable<NonNullable<Explanation["now"]>["factors"]> }) {
   const rows = factors.map(({ goal, after, amount, clipped = 0, mean, low, high }) => [
     goal,

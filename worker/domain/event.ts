@@ -8,7 +8,7 @@ export interface Outcome {
   readonly event: string;
   /** Null retracts an earlier reward. */
   readonly reward: number | null;
-  /** Of a goal with a value: the amount replaces the earlier ones, and does not add to them. */
+  /** Whether the amount replaces the earlier ones of a goal with a value. Otherwise it adds to them. */
   readonly restates?: boolean;
   /** Currency of an amount, as delivered. It is checked, and not stored. */
   readonly currency?: string;

@@ -7,7 +7,7 @@ import type { AppendedImpression } from "./impression.ts";
 import type { Appended, Policies } from "./policies.ts";
 import { differences } from "./reconfiguration.ts";
 
-/** What an impression has brought, resolved from all its conversions. */
+/** The reward of an impression, resolved from all its conversions. */
 export interface ResolvedReward {
   /** Sum over the goals; 0 if all conversions were retracted. */
   readonly reward: number;
@@ -33,7 +33,7 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
 }
 
 /**
- * What the conversions of an impression amount to, in any order; see `goalOutcomes`. Null before the first conversion: an early retraction
+ * The reward of an impression by its conversions in any order; see `goalOutcomes`. Null before the first conversion: an early retraction
  * waits for the conversion that it retracts, and a refund for its order.
  */
 export function resolved(outcomes: readonly Outcome[], goals: Goals | null, shownAt: number): ResolvedReward | null {

@@ -13,7 +13,7 @@ export interface LearntGoal {
   readonly value: { readonly max?: number } | undefined;
 }
 
-/** What an impression has reached of one goal. */
+/** One goal that an impression has reached. */
 export interface GoalOutcome {
   /** The reward as reported, without the weight of the goal; the sum of its amounts, if they are money. */
   readonly reward: number;

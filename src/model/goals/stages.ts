@@ -14,7 +14,7 @@ export interface Stage {
   readonly matters: boolean;
 }
 
-/** What an impression tells of a stage that it has started. */
+/** A stage that an impression has started, and perhaps reached. */
 export interface Progress {
   /** Time from the impression to the start of the stage: 0, or when the stage before was reached. */
   readonly start: number;
@@ -43,7 +43,7 @@ export function stagesOf(goals: readonly LearntGoal[]): Stage[] {
 }
 
 /**
- * What the goals of an impression tell of each stage. Undefined for a stage that has not started.
+ * The progress of an impression in each stage, by its goals. Undefined for a stage that has not started.
  *
  * A stage is reached as soon as it or a later one is: a purchase without its click counts as a click that nobody saw. A stage that
  * another one comes after is reached or not, so its reward counts as 1, unless it is 0: it is then not reached.

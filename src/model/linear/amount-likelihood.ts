@@ -25,7 +25,7 @@ function differences(sums: MaturedSums): Float64Array {
  * any amounts is expected to bring the mean, and not nothing.
  */
 export const amountLikelihood: Likelihood = {
-  // Of an amount over the mean amount.
+  // The variance of an amount over the mean amount.
   rewardVariance: 1,
   offsets: 0,
   terms: (features) => ({ count: 1, features, weighted: features, offsets: NO_OFFSETS }),

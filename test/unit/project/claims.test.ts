@@ -5,10 +5,11 @@ import { claimsTable } from "../../../experiments/claims.ts";
 import { goalsTable, rhythmTable } from "../../../experiments/goals.ts";
 import type { Result } from "../../../experiments/results.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "../../../experiments/shop/tables.ts";
+import { signalsComparisons, signalsTable } from "../../../experiments/signals/tables.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
-it.each([claimsTable, goalsTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals])(
+it.each([claimsTable, goalsTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals, signalsTable])(
   "the table %o of docs/research.md is that of experiments/results.json",
   async (table) => {
     expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
@@ -20,7 +21,7 @@ it("the guide's tables are those of experiments/results.json", async () => {
   expect(withNumbers(guide, results)).toBe(guide);
 });
 
-it.each(Object.entries({ ...comparisons, ...shopComparisons(results) }))(
+it.each(Object.entries({ ...comparisons, ...shopComparisons(results), ...signalsComparisons(results) }))(
   "the figure %s is that of experiments/results.json",
   async (name, comparison) => {
     expect(await readFile(`docs/figures/${name}.svg`, "utf8")).toBe(await drawingOf(comparison, results));

@@ -81,7 +81,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   simulation: ["afterclick"],
   experiments: ["afterclick", "simulation", "experiments/shop", "experiments/signals", "scripts/command.ts", "scripts/progress.ts"],
   // The worker itself makes the default model that is tried in shops.
-  "experiments/signals": ["afterclick", "simulation", "experiments"],
+  "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop"],
   "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
   bench: [
     ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],

@@ -37,7 +37,7 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE model ADD COLUMN sampled INTEGER;
   CREATE TABLE erased (digest TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;`,
   "CREATE TABLE arrivals (slot INTEGER PRIMARY KEY);",
-  // What the policies observe follows from the conversions.
+  // Policies observe changes that follow from the conversions, so none are stored.
   "ALTER TABLE conversions DROP COLUMN previous; ALTER TABLE conversions DROP COLUMN total;",
   // The empty goal has what arrived of any goal until then.
   `ALTER TABLE arrivals RENAME TO slots;

@@ -1,0 +1,43 @@
+// Writes the table and the figures of docs/research.md about the signals of a shop.
+import type { Comparison } from "../choosing.ts";
+import { type Result, ratioName } from "../results.ts";
+import { table } from "../shop/tables.ts";
+
+const EXPERIMENTS = ["goals", "funnel", "contextual-funnel", "revenue", "lists"];
+const DRAWN = ["funnel", "contextual-funnel"];
+
+const shown = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
+const withError = ({ mean, standardError }: Result): string => `${shown(mean)} ± ${shown(standardError)}`;
+
+const ofPaper = (results: readonly Result[]): Result[] => results.filter(({ paper }) => paper === "signals");
+const isRatio = ({ metric }: Result): boolean => metric.includes(ratioName("", ""));
+
+/** Each setting with its algorithms: their regret or error, and the ratios of the first one to others. */
+export function signalsTable(results: readonly Result[]): string {
+  const rows = EXPERIMENTS.flatMap((experiment) => {
+    const own = ofPaper(results).filter((row) => row.experiment === experiment);
+    return [...new Set(own.map(({ setting }) => setting))].map((setting) => {
+      const here = own.filter((row) => row.setting === setting);
+      const values = here.filter((row) => !isRatio(row)).map((row) => `${row.algorithm} ${withError(row)}`);
+      const ratios = here.filter(isRatio).map((row) => {
+        const [, to] = row.metric.split(" over that of ");
+        return `${row.mean.toFixed(2)} ± ${row.standardError.toFixed(2)} of ${to}`;
+      });
+      return [`${experiment}: ${setting}`, String(here[0].runs), values.join("; "), ratios.join("; ")];
+    });
+  });
+  return table(["setting", "runs", "regret, or error of the estimate", "ratio of the first"], rows);
+}
+
+/** Figures by name: the regret of each algorithm in the settings of an experiment. */
+export function signalsComparisons(results: readonly Result[]): Readonly<Record<string, Comparison>> {
+  const same = (names: readonly string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, name]));
+  return Object.fromEntries(
+    DRAWN.map((experiment): [string, Comparison] => {
+      const own = ofPaper(results).filter((row) => row.experiment === experiment && !isRatio(row));
+      const names = (field: "setting" | "algorithm") => same([...new Set(own.map((row) => row[field]))]);
+      const metric = "cumulative regret";
+      return [`signals-${experiment}`, { experiments: [experiment], metric, settings: names("setting"), algorithms: names("algorithm") }];
+    }),
+  );
+}
