@@ -323,6 +323,13 @@ describe("amounts", () => {
       ],
     ]);
     expect(recommender.policy.predict([[1, 0, 0]]).mean[0]).toBeCloseTo(25, 3);
+    // The third action was never bought, so its amount may be anything. It is not negative.
+    for (const { low } of recommender.policy.interval([
+      [1, 0, 0],
+      [0, 1, 0],
+      [0, 0, 1],
+    ]))
+      expect(low).toBeGreaterThanOrEqual(0);
     const copy = await Recommender.restore(recommender.snapshot(), { policies });
     expect(copy.policy.factors([[1, 0, 0]])).toEqual([factors[0]]);
   });
