@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "hono/jsx/dom";
 import type { Candidate, Explanation } from "../../worker/protocol/answers.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
-import { column, decimal, duration, moment, whole } from "../ui/notation.ts";
+import { column, decimal, duration, moment, percent, whole } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
 import { Table } from "../ui/table.tsx";
 import { scaleOf } from "./scale.ts";
@@ -131,7 +131,7 @@ function Factors({ factors }: { factors: NonNullable<NonNullable<Explanation["no
       ? `mean amount${clipped > 0 ? `, ${whole(clipped)} clipped` : ""}`
       : `share of ${after === undefined ? "impressions" : `those with ${after}`}`,
     <>
-      {decimal(mean)} <small>{`${decimal(low)} to ${decimal(high)}`}</small>
+      {(amount ? decimal : percent)(mean)} <small>{[low, high].map(amount ? decimal : percent).join(" to ")}</small>
     </>,
   ]);
   return (
