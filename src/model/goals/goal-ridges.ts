@@ -33,7 +33,7 @@ const AMOUNTS = { rewards: "linear", forgetting: null } as const;
  * on: its impressions are the clicks, and its delays are counted from them. So the early signal, which has matured, carries what it
  * knows, and nothing is assumed about the ratio of purchases to clicks.
  *
- * Regressions are independent, so the variance of a product is exact: m^2 s^2 + ... (see `productOf`).
+ * Regressions are independent, so the variance of a product is exact (see `productOf`).
  */
 export class GoalRidges {
   /** False in a funnel: its sums do not depend on the order of events, but mean ages do by rounding. */

@@ -119,8 +119,9 @@ export class MaturingRidge {
   }
 
   /**
-   * Forgets an impression, with its reward and the delay of its conversion. Undone in part only with "bernoulli" rewards: the expansion
-   * of an impression is known when it is shown alone, so the impression stays, without its reward. **Cost:** O(d^3).
+   * Forgets an impression, with its reward and the delay of its conversion. **Cost:** O(d^3).
+   *
+   * Deviation: with "bernoulli" rewards the impression stays, without its reward. Its expansion is not known any more.
    */
   remove(impression: AppendedImpression, reward: number | undefined, delay: number | undefined): void {
     if (reward !== undefined) this.observe(impression, 0, reward, { before: delay });
