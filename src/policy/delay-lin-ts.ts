@@ -30,6 +30,7 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
     return {
       dimension: settings.dimension,
       orderInvariant: state.orderInvariant,
+      merges: state.orderInvariant || 'rewards: "linear", and forgetting: "changes" or null',
       deterministic: false,
       delayOffset: 0,
       state,

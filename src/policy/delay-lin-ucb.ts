@@ -30,6 +30,7 @@ export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ de
     return {
       dimension: settings.dimension,
       orderInvariant: state.orderInvariant,
+      merges: state.orderInvariant || 'rewards: "linear", and forgetting: "changes" or null',
       deterministic: true,
       delayOffset: 0,
       state,

@@ -19,7 +19,7 @@ it("calls a setting invariant only where it states that sums and state always ar
   const always = listed.filter(({ sums, state }) => sums === "always" && state === "always").map(({ name }) => name);
   const invariant = listed.filter((each) => each.invariant).map(({ name }) => name);
   // After many halvings, sums exceed double precision.
-  expect(always.filter((name) => !invariant.includes(name))).toEqual(["delay-lin-ucb forgetting"]);
+  expect(always.filter((name) => !invariant.includes(name))).toEqual(["delay-lin-ucb forgetting", "delay-lin-ts forgetting, by evidence"]);
   expect(invariant.filter((name) => !always.includes(name))).toEqual([]);
 });
 
