@@ -1,7 +1,7 @@
 import { compileCore } from "#core-module";
 import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { type Core, instantiate } from "./core/core.ts";
-import { SnapshotError, UnsupportedError } from "./errors.ts";
+import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
 import { amountOf, type Goals, parseGoals } from "./goals.ts";
 import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
@@ -98,7 +98,7 @@ export class Recommender {
   readonly policy: Policy;
   readonly #core: Core;
   readonly #descriptor: PolicyDescriptor;
-  #pending: Pending;
+  readonly #pending: Pending;
   readonly #window: Window;
   readonly #reward: { readonly min: number; readonly max: number };
   readonly #examination: readonly number[] | undefined;
@@ -123,18 +123,9 @@ export class Recommender {
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
     this.#goals = options.goals;
-    const goals = this.#parsedGoals();
+    const goals = options.goals === undefined ? undefined : parseGoals(options.goals, this.#window);
     this.policy = new Policy(options.policy, { core, window: this.#window, reward: this.#reward, goals, seed: this.#seed });
-    this.#pending = this.#ledger();
-  }
-
-  #parsedGoals() {
-    return this.#goals === undefined ? undefined : parseGoals(this.#goals, this.#window);
-  }
-
-  /** A ledger without impressions. */
-  #ledger(): Pending {
-    return new Pending(this.#window, this.policy.delayOffset, this.#parsedGoals());
+    this.#pending = new Pending(this.#window, this.policy.delayOffset, goals);
   }
 
   /**
@@ -168,13 +159,13 @@ export class Recommender {
     if (!Array.isArray(options?.policies)) throw wrongType("policies", "an array of policy factories", options?.policies);
     const core = await instantiate(options.module ?? (await compileCore()));
     const reader = new SnapshotReader(core, bytes);
-    const { kind, policyId, stateVersion } = reader.header;
+    const { kind, policyId, stateVersion, dimension } = reader.header;
     const factory = options.policies.find(({ id }) => id === policyId) as PolicyFactory<unknown> | undefined;
     if (!factory) {
       const known = options.policies.map(({ id }) => id).join(", ");
       throw new SnapshotError("policy", `policies: expected the factory of ${JSON.stringify(policyId)}, got ${known || "none"}`);
     }
-    return wellFormed(() => {
+    try {
       const config = record("config", reader.json());
       const policy = factory(config.policy);
       if (policy.stateVersion !== stateVersion) {
@@ -184,76 +175,16 @@ export class Recommender {
       const least = 8 * (policy.leastNumbers ?? 0);
       if ((kind === "publication" ? least / 2 : least) > bytes.length) throw malformed();
       const recommender = new Recommender(core, { ...(config as unknown as RecommenderOptions), policy });
-      recommender.#load(reader, config.round);
+      if (recommender.policy.dimension !== dimension) throw malformed();
+      recommender.#round = counted("round", config.round);
+      recommender.policy.load(reader);
+      if (kind === "snapshot")
+        recommender.#pending.load(reader, dimension, recommender.#round, (goal, reward) => recommender.#rewardOf({ goal, reward }));
+      reader.end();
       return recommender;
-    });
-  }
-
-  /** Takes the state that follows the configuration. */
-  #load(reader: SnapshotReader, round: unknown): void {
-    const { dimension, kind } = reader.header;
-    if (this.policy.dimension !== dimension) throw malformed();
-    this.#round = counted("round", round);
-    this.policy.load(reader);
-    this.#pending = this.#ledger();
-    if (kind === "snapshot") this.#pending.load(reader, dimension, this.#round, (goal, reward) => this.#rewardOf({ goal, reward }));
-    reader.end();
-  }
-
-  /**
-   * Merges snapshots of recommenders with the same options, each of which has learnt other impressions. The result is the recommender that
-   * has learnt all of them: as long as none has forgotten an impression too early, it has the same bytes, whoever learnt what in which
-   * order. So shards of a model, or parts of a log, learn by themselves and then become one.
-   *
-   * **Needs:** a window in ms, and a policy whose state is a sum over impressions: `delayLinTs` and `delayLinUcb` with linear rewards and
-   * without a half-life, `otfLinTs` and `otfLinUcb` with `norms: "exact"`. **Exact:** for features and rewards that are multiples of 2^-12,
-   * as those of the encoder are, and no weights of places; other sums agree to rounding. See `Policy.rangeUsed`.
-   * **Cost:** that of restoring each snapshot, and O(d^3).
-   *
-   * @example
-   * const merged = await Recommender.merge([first.snapshot(), second.snapshot()], { policies });
-   * @throws {RangeError} for no snapshot.
-   * @throws {SnapshotError} as `restore`; code `differs` for snapshots of different options, or with the same impression.
-   * @throws {UnsupportedError} code `no-sum` for another policy, `rounds` without a window in ms, `only-decides` for a publication.
-   */
-  static async merge(
-    snapshots: readonly Uint8Array[],
-    options: { readonly policies: readonly PolicyFactory[]; readonly module?: WebAssembly.Module },
-  ): Promise<Recommender> {
-    if (!Array.isArray(snapshots)) throw wrongType("snapshots", "an array of snapshots", snapshots);
-    if (snapshots.length === 0) throw new RangeError("snapshots: expected at least one snapshot, got none");
-    const module = options?.module ?? (await compileCore());
-    const merged = await Recommender.restore(snapshots[0], { ...options, module });
-    if (!merged.policy.learns) throw onlyDecides(merged.policy.id);
-    merged.policy.checkMerges();
-    if (!merged.#inMs) throw new UnsupportedError("rounds", "window: expected one in ms, as each recommender counts rounds of its own");
-    // One more takes the others in turn: each has a memory of its own, which is not given back at once.
-    const other = new Recommender(await instantiate(module), { ...merged.#config, policy: merged.#descriptor });
-    for (const [i, bytes] of snapshots.entries()) {
-      if (i === 0) continue;
-      const reader = new SnapshotReader(other.#core, bytes);
-      if (reader.header.kind !== "snapshot") throw onlyDecides(reader.header.policyId);
-      wellFormed(() => {
-        const config = record("config", reader.json());
-        merged.#checkSame(`snapshots[${i}]`, { ...reader.header, ...config, options: config.policy, policy: reader.header.policyId });
-        other.#load(reader, config.round);
-      });
-      merged.#pending.merge(other.#pending);
-      merged.policy.merge(other.policy);
-      merged.#round += other.#round;
-    }
-    merged.policy.refactor();
-    merged.#pending.refactor();
-    return merged;
-  }
-
-  /** Throws unless the options of a snapshot are those of this recommender. */
-  #checkSame(name: string, given: Readonly<Record<string, unknown>>): void {
-    const own = { policy: this.policy.id, stateVersion: this.#descriptor.stateVersion, ...this.#config };
-    for (const [option, value] of Object.entries(own)) {
-      const [expected, got] = [value, given[option]].map((each) => JSON.stringify(each));
-      if (expected !== got)
-        throw new SnapshotError("differs", `${name}: expected the ${option} of the first snapshot, ${expected}, got ${got}`);
+    } catch (error) {
+      if (error instanceof SnapshotError) throw error;
+      throw new SnapshotError("malformed", `the snapshot's contents do not fit together: ${(error as Error).message}`);
     }
   }
 
@@ -395,6 +326,22 @@ export class Recommender {
     return this.#core.memoryBytes;
   }
 
+  /**
+   * Derives everything again from what was learnt, as `Policy.refactor`. If the policy `merges` and the window is in ms, a snapshot then
+   * depends on the options, the impressions and their events alone, in whichever order they came. Impressions are numbered by their time.
+   */
+  refactor(): void {
+    this.policy.refactor();
+    if (this.#inMs) this.#pending.refactor();
+  }
+
+  /** Takes what another recommender with the same options has learnt, which is not used any more. For `merge`. Call `refactor` then. */
+  absorb(other: Recommender): void {
+    this.#pending.merge(other.#pending);
+    this.policy.merge(other.policy);
+    this.#round += other.#round;
+  }
+
   /** All state as bytes. A recommender restored from them makes identical decisions. */
   snapshot(): Uint8Array {
     return this.#written("snapshot", (writer) => {
@@ -413,8 +360,15 @@ export class Recommender {
 
   #written(kind: "snapshot" | "publication", write: (writer: SnapshotWriter) => void): Uint8Array {
     const writer = new SnapshotWriter();
-    const { options, ...others } = this.#config;
-    writer.json({ policy: options, ...others, round: this.#round });
+    writer.json({
+      policy: this.#descriptor.options,
+      window: this.#window,
+      reward: this.#reward,
+      goals: this.#goals,
+      examination: this.#examination,
+      seed: this.#seed,
+      round: this.#round,
+    });
     write(writer);
     return writer.finish(this.#core, {
       kind,
@@ -425,18 +379,6 @@ export class Recommender {
     });
   }
 
-  /** All options: those of the policy, and the others by their names. */
-  get #config() {
-    return {
-      options: this.#descriptor.options,
-      window: this.#window,
-      reward: this.#reward,
-      goals: this.#goals,
-      examination: this.#examination,
-      seed: this.#seed,
-    };
-  }
-
   get #inMs(): boolean {
     return typeof this.#window === "object" && "ms" in this.#window;
   }
@@ -444,15 +386,5 @@ export class Recommender {
   #moment(round: number, now: number | undefined): Moment {
     if (!this.#inMs && now === undefined) return { round };
     return { round, now: finiteNumber("now", now, 0, Number.MAX_SAFE_INTEGER) };
-  }
-}
-
-/** Runs what reads a snapshot. @throws {SnapshotError} */
-function wellFormed<Result>(read: () => Result): Result {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof SnapshotError) throw error;
-    throw new SnapshotError("malformed", `the snapshot's contents do not fit together: ${(error as Error).message}`);
   }
 }

@@ -102,12 +102,6 @@ export class ExactSums {
     if (this.#rests) for (let i = 0; i < this.#rests.length; i++) this.#rests[i] *= factor;
   }
 
-  copy(): ExactSums {
-    const copy = new ExactSums(this.values.slice());
-    copy.#rests = this.#rests?.slice();
-    return copy;
-  }
-
   /** Places and rests of the sums that have one, in turn. */
   rests(): number[] {
     const rests: number[] = [];

@@ -59,9 +59,9 @@ export class Policy {
   get deterministic(): boolean {
     return this.#rule.deterministic;
   }
-  /** Whether the state is a sum over impressions, so that states of several recommenders merge: see `Recommender.merge`. */
-  get merges(): boolean {
-    return this.#rule.merges === true;
+  /** Whether the state is a sum over impressions, so that snapshots `merge`. A text names the options with which it is. */
+  get merges(): boolean | string {
+    return this.#rule.merges ?? false;
   }
   get delayOffset(): 0 | 1 {
     return this.#rule.delayOffset;
@@ -242,17 +242,8 @@ export class Policy {
     return this.statistics().reduce((most, sum) => Math.max(most, Math.abs(sum) / MOST_SUM), this.#impressions / MOST_IMPRESSIONS);
   }
 
-  /** Throws unless states of this policy add up. @throws {UnsupportedError} code `no-sum`. */
-  checkMerges(): void {
-    const { merges } = this.#rule;
-    if (merges === true) return;
-    const expected = merges ? `expected ${merges}` : "expected a policy whose state is a sum, such as delay-lin-ts";
-    throw new UnsupportedError("no-sum", `${this.id}: ${expected}, as states of other policies do not merge`);
-  }
-
-  /** Adds what another policy with the same options has learnt, which is not used any more. For `Recommender.merge`; call `refactor` then. */
+  /** Adds what another policy with the same options has learnt, which is not used any more. For `merge`; call `refactor` then. */
   merge(other: Policy): void {
-    this.checkMerges();
     this.#learning().merge?.(other.#learning());
     this.#impressions += other.#impressions;
   }

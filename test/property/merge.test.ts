@@ -3,6 +3,7 @@ import {
   delayLinTs,
   delayLinUcb,
   type Goals,
+  merge,
   otfLinTs,
   otfLinUcb,
   type PolicyDescriptor,
@@ -134,11 +135,15 @@ function expectSame(own: Learnt, other: Learnt, name: string): void {
 
 async function expectMerged(kind: Kind, events: Course): Promise<Recommender> {
   const reference = await learnt(kind, events, orders["in order of time"]);
+  // Alone and in order of time, impressions are numbered by their time anyway.
   reference.policy.refactor();
   const expected = stateOf(reference);
   for (const [name, order] of Object.entries(orders)) {
+    const alone = await learnt(kind, events, order);
+    alone.refactor();
+    expectSame(stateOf(alone), expected, `one recommender ${name}`);
     for (const count of [1, 4, 16]) {
-      const merged = await Recommender.merge(await parts(kind, events, order, count), { policies });
+      const merged = await merge(await parts(kind, events, order, count), { policies });
       expectSame(stateOf(merged), expected, `${count} parts ${name}`);
     }
   }
@@ -153,5 +158,14 @@ describe("merged snapshots are one recommender that has learnt everything, byte 
       }),
       { numRuns: 5, seed: 1 },
     );
+  });
+});
+
+describe("so are those of many features, whose means are not solved at once", () => {
+  it.each([
+    ["with forgetting, in a funnel", delayLinTs, 130, funnel],
+    ["without forgetting, by amounts", delayLinUcb, 257, priced],
+  ])("%s", async (_, factory, dimension, goals) => {
+    await expectMerged({ policy: factory({ dimension }), goals }, course(4, 30, goals, dimension));
   });
 });
