@@ -71,7 +71,7 @@ export interface State {
 export interface Rule {
   /** Features per candidate. 0 for a rule that ignores features. */
   readonly dimension: number;
-  /** Whether the state is independent of the order of conversions. */
+  /** Whether the state, once refactored, is independent of the order of conversions. */
   readonly orderInvariant: boolean;
   /** Whether states are sums over impressions, and add up. A text names the options with which they are. Absent: never. */
   readonly merges?: true | string;
