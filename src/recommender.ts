@@ -332,7 +332,7 @@ export class Recommender {
    */
   refactor(): void {
     this.policy.refactor();
-    if (this.#inMs) this.#pending.refactor();
+    if (this.#inMs && this.policy.merges === true) this.#pending.refactor();
   }
 
   /** Takes what another recommender with the same options has learnt, which is not used any more. For `merge`. Call `refactor` then. */

@@ -166,13 +166,13 @@ export class DelayedPosterior<P extends Posterior> {
 
   /**
    * Also sums the open widths again. Buffered widths themselves stay as they are. Exact ones follow from the features of the open
-   * impressions, which are put in order of time.
+   * impressions, which are put in order of time if the posterior is a sum.
    */
   refactor(): void {
     this.posterior.refactor();
     this.#options.evidence?.refactor();
     this.#compact();
-    if (this.#options.norms === "exact" && !this.#options.evidence) this.#sort();
+    if (this.#options.norms === "exact" && this.posterior.merge) this.#sort();
     this.#sum = this.#widths.reduce((sum, width) => sum + width, 0);
   }
 
