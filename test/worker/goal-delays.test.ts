@@ -241,7 +241,7 @@ describe("the alarm", () => {
     await convert({ impressionId, goal: "purchase", reward: 1 });
     const before = Date.now();
     await runInDurableObject(learnerOf(model), (_, { storage }) => {
-      storage.sql.exec("UPDATE arrivals SET goal = ''; UPDATE model SET heard = json_object('', ?)", before);
+      storage.sql.exec("UPDATE arrivals SET goal = ''; UPDATE progress SET heard = json_object('', ?)", before);
     });
     await evictDurableObject(learnerOf(model));
     tick(MINUTE_MS);

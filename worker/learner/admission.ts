@@ -53,7 +53,7 @@ export class Admission {
   }
 
   get #open(): number {
-    return this.#store.impressions.countSince(this.#store.watermark);
+    return this.#store.tallies.countSince(this.#store.watermark);
   }
 
   get #room(): number {

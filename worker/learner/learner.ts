@@ -215,7 +215,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         this.#store.database.count("dropped", dropped);
         this.#store.database.count("keptOut", keptOut);
         for (const { unsampled, byPage } of batch) live.leaveOut(unsampled, byPage);
-        if (shown.length > 0) this.#store.setLag(Math.max(0, now - Math.max(...shown)));
+        if (shown.length > 0) this.#store.database.setLag(Math.max(0, now - Math.max(...shown)));
       });
       if (shown.length > 0) await this.#upkeep.arm(Math.min(...shown));
       const { generation, offered: newest } = this.#store;
@@ -288,8 +288,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       });
       if (rows.length > 0) {
         const oldest = Math.min(...rows.map((row) => shownAtOf("features" in row ? row.id : row.event.impression)));
-        this.#store.transact(() => this.#store.summarise(bucketAt(oldest, config.window.ms), this.#store.watermark));
-        await this.#upkeep.arm();
+        await this.#upkeep.arm(oldest);
       }
       return imported;
     });
