@@ -1,4 +1,4 @@
-import { toBlob } from "../../worker/learner/store/feature-blob.ts";
+import { toBlob } from "../../worker/domain/feature-blob.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 
 /** Turns a database of today into one of schema 8, which had a row for each impression. */

@@ -1,4 +1,5 @@
 import type { Policy } from "afterclick";
+import type { Block } from "../domain/block.ts";
 import { isGaussianProcess } from "../domain/capacity.ts";
 import type { ConversionStatus } from "../domain/conversion.ts";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
@@ -11,7 +12,7 @@ import {
   placeOf,
   type StoredImpression,
 } from "../domain/impression.ts";
-import { counted } from "../domain/join-key.ts";
+import { counted, type KeyHashes } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
@@ -110,6 +111,21 @@ export class LiveModel {
     return this.#change(() => this.#added(policies, rows, deferred ? "deferred" : "live"));
   }
 
+  /** Adds a block of unknown impressions that are shown. @param keys of each impression. @see add */
+  addBlock(policies: Policies, block: Block, keys: (place: number) => readonly KeyHashes[]): void {
+    this.#checkRunning(policies);
+    this.#change(() => {
+      const marks = Array.from({ length: block.count }, (_, i) => {
+        return appendNext(policies, { features: block.features(i), place: block.listPlace(i), now: block.shownAt(i) });
+      });
+      this.#store.impressions.addBlock(block, marks, keys, this.#config);
+      // Usually nothing waits, and then no row has to be read.
+      for (let i = 0; i < block.count && this.#store.conversions.anyWaits; i++) {
+        this.#observe(joinOrphans(this.#store, { ...block.row(i), keys: keys(i) }, this.#config));
+      }
+    });
+  }
+
   /** Counts impressions that the sampling left out. Needs a transaction. */
   leaveOut(count = 0, byPage = false): void {
     if (count === 0) return;
@@ -149,8 +165,7 @@ export class LiveModel {
     });
     const fresh = Array.from(adding.values());
     if (state === "deferred") for (const row of fresh) impressions.defer(row);
-    else
-      impressions.add(state === "live" ? fresh.map((row) => ({ row, marks: shown(policies, row) })) : unmarked(fresh), state, this.#config);
+    else impressions.add(fresh, state === "live" ? fresh.map((row) => shown(policies, row)) : [], this.#config);
     if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
     return additions;
   }
@@ -330,12 +345,15 @@ function batchesOf(rows: readonly PastRow[]): (PastImpressionRow[] | PastConvers
   return batches;
 }
 
-const unmarked = (rows: readonly ImpressionRow[]) => rows.map((row) => ({ row, marks: null }));
-
 /** Appends an impression to the policies. */
 function shown(policies: Policies, impression: ImpressionRow | StoredImpression): Marks {
   const { id, features } = impression;
-  return append(policies, { features, place: placeOf(impression), round: policies[0].policy.impressions + 1, now: shownAtOf(id) });
+  return appendNext(policies, { features, place: placeOf(impression), now: shownAtOf(id) });
+}
+
+/** Appends an impression of the next round. */
+function appendNext(policies: Policies, shown: { readonly features: Float64Array; readonly place: number; readonly now: number }): Marks {
+  return append(policies, { ...shown, round: policies[0].policy.impressions + 1 });
 }
 
 function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly place: number }): Marks {

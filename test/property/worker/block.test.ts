@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { Block, type BlockRow, encodeBlock } from "../../../worker/domain/block.ts";
 import { uuidAt } from "../../../worker/domain/token.ts";
-import { Block, type BlockRow, encodeBlock } from "../../../worker/learner/store/block.ts";
 
 /** A finite number with any bits. */
 const number = fc.double({ noNaN: true });
@@ -35,7 +35,6 @@ const list = fc.record({
       mean: number,
       width: number,
       probability: fc.option(number, { nil: undefined }),
-      slots: fc.tuple(fc.integer({ min: -1, max: 1000 }), fc.constant(4)),
       erased: fc.boolean(),
       random: fc.uint8Array({ minLength: 10, maxLength: 10 }),
     }),
@@ -45,30 +44,29 @@ const list = fc.record({
 
 type List = typeof list extends fc.Arbitrary<infer Value> ? Value : never;
 
-function rowsOf(lists: readonly List[], round: number | null): BlockRow[] {
-  const rows = lists.flatMap(({ items, named, decided, shownAt, candidates, asked, shadows, withoutFirst, ...common }): BlockRow[] => {
+function rowsOf(lists: readonly List[]): BlockRow[] {
+  return lists.flatMap(({ items, named, decided, shownAt, candidates, asked, shadows, withoutFirst, ...common }): BlockRow[] => {
     const ids = items.map(({ random }) => uuidAt(shownAt, random));
-    const all = items.map(({ score, mean, width, probability, slots, erased, random: _, ...own }, place): BlockRow => {
+    const all = items.map(({ score, mean, width, probability, erased, random: _, ...own }, place): BlockRow => {
       const scores = { score, mean, width, ...(probability !== undefined && { probability }) };
       const shared = { ...(shadows && { shadows }), ...(place > 0 && { first: ids[0] }), ...(asked && { asked }) };
       const row = { ...common, ...own, id: ids[place], name: named ? ids[place].slice(14) : null };
-      const whole = { ...row, decision: decided ? { ...scores, place, candidates, ...shared } : null, marks: { slots, round: 0 } };
+      const whole = { ...row, decision: decided ? { ...scores, place, candidates, ...shared } : null };
       if (!erased) return whole;
       const nothing = { name: null, action: "", features: new Float64Array(0), context: null, decision: null };
       return { ...whole, ...nothing, arm: "" as "policy", version: 0, byPage: false, sampling: 0 };
     });
     return withoutFirst ? all.slice(1) : all;
   });
-  return rows.map((row, i) => ({ ...row, marks: round === null || !row.marks ? null : { ...row.marks, round: round + i } }));
 }
 
-const blocks = fc.tuple(fc.array(list, { minLength: 1, maxLength: 5 }), fc.option(fc.nat({ max: 1e9 })));
+const blocks = fc.array(list, { minLength: 1, maxLength: 5 });
 
 it("a block gives back each impression, bit for bit", () => {
   fc.assert(
-    fc.property(blocks, ([lists, round]) => {
-      const rows = rowsOf(lists, round);
-      const block = new Block(encodeBlock(rows).buffer);
+    fc.property(blocks, (lists) => {
+      const rows = rowsOf(lists);
+      const block = new Block(encodeBlock(rows));
       expect(block.count).toBe(rows.length);
       rows.forEach((row, i) => {
         expect(block.row(i)).toStrictEqual(row);
@@ -82,22 +80,22 @@ it("a block gives back each impression, bit for bit", () => {
 
 it("a block does not have what was not put into it", () => {
   fc.assert(
-    fc.property(blocks, fc.uint8Array({ minLength: 10, maxLength: 10 }), ([lists, round], random) => {
-      const rows = rowsOf(lists, round);
+    fc.property(blocks, fc.uint8Array({ minLength: 10, maxLength: 10 }), (lists, random) => {
+      const rows = rowsOf(lists);
       const id = uuidAt(1_600_000_000_000, random);
-      expect(new Block(encodeBlock(rows).buffer).placeOf(id)).toBe(-1);
+      expect(new Block(encodeBlock(rows)).placeOf(id)).toBe(-1);
     }),
   );
 });
 
 it("a block that was cut short, or is of another version, is refused", () => {
   fc.assert(
-    fc.property(blocks, fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), ([lists, round], share) => {
-      const bytes = encodeBlock(rowsOf(lists, round));
+    fc.property(blocks, fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), (lists, share) => {
+      const bytes = encodeBlock(rowsOf(lists));
       const cut = bytes.slice(0, Math.floor(share * bytes.length));
-      expect(() => new Block(cut.buffer)).toThrow(/expected a block of/);
+      expect(() => new Block(cut)).toThrow(/expected a block of/);
       bytes[0]++;
-      expect(() => new Block(bytes.buffer)).toThrow("expected a block of version 1, got 2");
+      expect(() => new Block(bytes)).toThrow("expected a block of version 1, got 2");
     }),
   );
 });

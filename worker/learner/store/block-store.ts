@@ -1,6 +1,7 @@
+import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/block.ts";
 import { bucketAt } from "../../domain/bucket.ts";
+import type { Marks } from "../../domain/impression.ts";
 import { shownAtOf } from "../../domain/token.ts";
-import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "./block.ts";
 import type { Database } from "./database.ts";
 
 /**
@@ -20,17 +21,29 @@ export interface Found {
   readonly seq: number;
   readonly state: BlockState;
   readonly row: BlockRow;
+  /** Null if the policies do not know the impression. */
+  readonly marks: Marks | null;
 }
 
-/** A block with the number of its first row. The others follow. */
+/** A block with the number of its first row, and the round of that impression. The others follow. */
 export interface StoredBlock {
   readonly seq: number;
   readonly state: BlockState;
+  /** Null if the policies do not know the impressions. */
+  readonly round: number | null;
+  /** Slots of each policy: one for all impressions, or one each. */
+  readonly slots: readonly (number | readonly number[])[];
   readonly block: Block;
 }
 
-type Row = { readonly seq: number; readonly state: BlockState; readonly content: ArrayBuffer } & Record<string, SqlStorageValue>;
-const COLUMNS = "seq, state, content";
+type Row = Record<string, SqlStorageValue> & {
+  readonly seq: number;
+  readonly state: BlockState;
+  readonly round: number | null;
+  readonly slots: string;
+  readonly content: ArrayBuffer;
+};
+const COLUMNS = "seq, state, round, slots, content";
 const AROUND = SPANS_MS.map(
   (ms, span) => `SELECT ${COLUMNS} FROM blocks WHERE span = ${span} AND first BETWEEN ?1 - ${ms} AND ?2 AND last >= ?1`,
 ).join(" UNION ALL ");
@@ -45,13 +58,23 @@ export class BlockStore {
     database.onDrop(() => this.#cache.clear());
   }
 
-  /** Adds impressions in their order, in as few blocks as possible. */
-  add(rows: readonly BlockRow[], state: BlockState, windowMs: number): void {
+  /** Adds impressions in their order, in as few blocks as possible. @param marks of consecutive rounds; none for void impressions. */
+  add(rows: readonly BlockRow[], marks: readonly Marks[], windowMs: number): void {
     for (let from = 0; from < rows.length; ) {
       const count = this.#fitting(rows, from, windowMs);
-      this.#addBlock(rows.slice(from, from + count), state);
+      const part = rows.slice(from, from + count);
+      const times = part.map(({ id }) => shownAtOf(id));
+      this.#insert(encodeBlock(part), count, timesOf(times), marks.slice(from, from + count));
       from += count;
     }
+  }
+
+  /** Adds a whole block as it is. Returns false, and does nothing, if it reaches over the end of a bucket. */
+  addBlock(block: Block, marks: readonly Marks[], windowMs: number): boolean {
+    const times = timesOf(Array.from({ length: block.count }, (_, i) => block.shownAt(i)));
+    if (bucketAt(times.first, windowMs) !== bucketAt(times.last, windowMs)) return false;
+    this.#insert(block.bytes, block.count, times, marks);
+    return true;
   }
 
   /** How many rows from a place on make one block. */
@@ -62,7 +85,7 @@ export class BlockStore {
     for (const row of rows.slice(from, from + MOST_ROWS)) {
       const { context, decision } = row;
       if (last?.context !== context || last?.decision?.asked !== decision?.asked) characters += JSON.stringify([context, decision]).length;
-      const fits = bucketAt(shownAtOf(row.id), windowMs) === bucket && (row.marks === null) === (rows[from].marks === null);
+      const fits = bucketAt(shownAtOf(row.id), windowMs) === bucket;
       if (count > 0 && (!fits || characters > MOST_CHARACTERS)) break;
       last = row;
       count++;
@@ -70,12 +93,19 @@ export class BlockStore {
     return count;
   }
 
-  #addBlock(rows: readonly BlockRow[], state: BlockState): void {
-    const times = rows.map(({ id }) => shownAtOf(id));
-    const [first, last] = [Math.min(...times), Math.max(...times)];
-    const seq = this.#database.next(rows.length);
-    const insert = "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)";
-    this.#database.query(insert, seq, rows.length, spanOf(last - first), first, last, state, encodeBlock(rows).buffer);
+  #insert(bytes: Uint8Array<ArrayBuffer>, count: number, { first, last }: Times, marks: readonly Marks[]): void {
+    this.#database.query(
+      "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      this.#database.next(count),
+      count,
+      spanOf(last - first),
+      first,
+      last,
+      marks.length > 0 ? "live" : "void",
+      marks[0]?.round ?? null,
+      slotsOf(marks),
+      bytes,
+    );
   }
 
   find(id: string): Found | undefined {
@@ -167,7 +197,7 @@ export class BlockStore {
     const [stored] = this.around(shownAtOf(id), shownAtOf(id)).filter(({ block }) => block.placeOf(id) >= 0);
     const rows = Array.from({ length: stored.block.count }, (_, i) => stored.block.row(i));
     const left = rows.map((row) => (row.id === id ? { ...row, action: "", context: null, decision: null } : row));
-    this.#database.query("UPDATE blocks SET content = ? WHERE seq = ?", encodeBlock(left).buffer, stored.seq);
+    this.#database.query("UPDATE blocks SET content = ? WHERE seq = ?", encodeBlock(left), stored.seq);
     this.#cache.delete(stored.seq);
     return found;
   }
@@ -178,10 +208,10 @@ export class BlockStore {
     this.#cache.clear();
   }
 
-  #stored({ seq, state, content }: Row): StoredBlock {
+  #stored({ seq, state, round, slots, content }: Row): StoredBlock {
     const cached = this.#cache.get(seq);
     if (cached) return cached;
-    const stored = { seq, state, block: new Block(content) };
+    const stored = { seq, state, round, slots: JSON.parse(slots), block: new Block(new Uint8Array(content)) };
     if (this.#cache.size >= MOST_CACHED) this.#cache.delete(this.#cache.keys().next().value as number);
     this.#cache.set(seq, stored);
     return stored;
@@ -193,6 +223,26 @@ export function spanOf(ms: number): number {
   return SPANS_MS.findIndex((span) => ms <= span);
 }
 
-function foundIn({ seq, state, block }: StoredBlock, place: number): Found {
-  return { seq: seq + place, state, row: block.row(place) };
+/** An impression of a block, by its place. */
+export function foundIn({ seq, state, round, slots, block }: StoredBlock, place: number): Found {
+  const own = slots.map((each) => (typeof each === "number" ? each : each[place]));
+  return { seq: seq + place, state, row: block.row(place), marks: round === null ? null : { round: round + place, slots: own } };
+}
+
+interface Times {
+  readonly first: number;
+  readonly last: number;
+}
+
+function timesOf(times: readonly number[]): Times {
+  return { first: Math.min(...times), last: Math.max(...times) };
+}
+
+/** The slots of impressions as JSON. @see StoredBlock.slots */
+export function slotsOf(marks: readonly Marks[]): string {
+  const slots = marks[0]?.slots.map((first, policy) => {
+    const all = marks.map((each) => each.slots[policy]);
+    return all.every((slot) => slot === first) ? first : all;
+  });
+  return JSON.stringify(slots ?? []);
 }

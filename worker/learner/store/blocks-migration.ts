@@ -1,10 +1,10 @@
+import { type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/block.ts";
 import { bucketAt, bucketMs } from "../../domain/bucket.ts";
+import { fromBlob } from "../../domain/feature-blob.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { Marks } from "../../domain/impression.ts";
 import { shownAtOf } from "../../domain/token.ts";
-import { type BlockRow, encodeBlock, MOST_ROWS } from "./block.ts";
-import { spanOf } from "./block-store.ts";
-import { fromBlob } from "./feature-blob.ts";
+import { slotsOf, spanOf } from "./block-store.ts";
 import { stepAt, widthsOf } from "./tally-store.ts";
 
 // Databases of schema 8 and earlier have a row per impression. This migration puts them into blocks, with the same numbers.
@@ -12,7 +12,7 @@ import { stepAt, widthsOf } from "./tally-store.ts";
 const TABLES = `
   CREATE TABLE blocks (
     seq INTEGER PRIMARY KEY, count INTEGER NOT NULL, span INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-    state TEXT NOT NULL, content BLOB NOT NULL);
+    state TEXT NOT NULL, round INTEGER, slots TEXT NOT NULL, content BLOB NOT NULL);
   CREATE INDEX blocks_time ON blocks (span, first, last);
   CREATE TABLE deferred (id TEXT PRIMARY KEY, seq INTEGER NOT NULL, content BLOB NOT NULL) WITHOUT ROWID;
   CREATE TABLE names (name TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
@@ -59,8 +59,12 @@ function blocks(sql: SqlStorage): void {
     const times = batch.map(({ id }) => shownAtOf(id));
     const [first, last] = [Math.min(...times), Math.max(...times)];
     const [{ seq, state }] = batch;
-    const content = encodeBlock(batch.map(blockRow)).buffer;
-    sql.exec("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)", seq, batch.length, spanOf(last - first), first, last, state, content);
+    const marks = batch.flatMap((row) => marksOf(row) ?? []);
+    sql.exec(
+      "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      ...[seq, batch.length, spanOf(last - first), first, last, state],
+      ...[marks[0]?.round ?? null, slotsOf(marks), encodeBlock(batch.map(blockRow))],
+    );
     batch = [];
   };
   for (let seq = -1; ; ) {
@@ -77,7 +81,7 @@ function blocks(sql: SqlStorage): void {
       seq = row.seq;
       const last = batch.at(-1);
       if (last && !follows(last, row)) write();
-      if (row.state === "deferred") sql.exec("INSERT INTO deferred VALUES (?, ?, ?)", row.id, seq, encodeBlock([blockRow(row)]).buffer);
+      if (row.state === "deferred") sql.exec("INSERT INTO deferred VALUES (?, ?, ?)", row.id, seq, encodeBlock([blockRow(row)]));
       else batch.push(row);
       if (batch.length === MOST_ROWS) write();
     }
@@ -94,14 +98,17 @@ function follows(last: Row, row: Row): boolean {
 const isLong = ({ context, list_context, asked }: Row): boolean =>
   [context, list_context, asked].some((text) => typeof text === "string" && text.length > 2000);
 
+function marksOf({ round, slots }: Row): Marks | null {
+  return round === null ? null : { round: round as number, slots: JSON.parse(slots as string) };
+}
+
 function blockRow(row: Row): BlockRow {
   const { id, name, arm, action, version, page, sampling, context, list_context, asked, list } = row;
   const parsed = (text: SqlStorageValue) => text && JSON.parse(text as string);
   const own = parsed(row.decision);
   const decision = own && { ...own, ...(list !== null && own.place > 0 && { first: list }), ...(asked && { asked: parsed(asked) }) };
-  const marks: Marks | null = row.round === null ? null : { round: row.round as number, slots: parsed(row.slots) };
   return {
-    ...{ id, name, arm, action, version, sampling, decision, marks, byPage: page === 1 },
+    ...{ id, name, arm, action, version, sampling, decision, byPage: page === 1 },
     context: parsed(context ?? list_context),
     features: action === "" ? new Float64Array(0) : fromBlob(row.features as ArrayBuffer),
   } as BlockRow;

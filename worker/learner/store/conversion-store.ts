@@ -78,10 +78,14 @@ export class ConversionStore {
     if (status === "applied") this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`);
   }
 
+  /** Whether a conversion waits for its impression. Pruning does not lower the counter, so a positive count may be out of date. */
+  get anyWaits(): boolean {
+    return this.#database.counted("orphan") > 0;
+  }
+
   /** Removes and returns the orphans that belong to an impression, by its id or by one of its keys. The caller enters them again. */
   removeOrphans({ id, action, decision, keys = [] }: Joining, { window, goals }: Windows): ConversionEvent[] {
-    // Usually there are none. Pruning does not lower the counter, so a positive count may be out of date.
-    if (this.#database.counted("orphan") === 0) return [];
+    if (!this.anyWaits) return [];
     const shownAt = shownAtOf(id);
     const orphans = this.#database.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR

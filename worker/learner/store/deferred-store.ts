@@ -1,5 +1,5 @@
+import { Block, type BlockRow, encodeBlock } from "../../domain/block.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
-import { Block, type BlockRow, encodeBlock } from "./block.ts";
 import type { Database } from "./database.ts";
 
 /** An impression that is not shown yet. */
@@ -19,7 +19,7 @@ export class DeferredStore {
   }
 
   add(row: BlockRow): void {
-    this.#database.query("INSERT INTO deferred VALUES (?, ?, ?)", row.id, this.#database.next(), encodeBlock([row]).buffer);
+    this.#database.query("INSERT INTO deferred VALUES (?, ?, ?)", row.id, this.#database.next(), encodeBlock([row]));
   }
 
   find(id: string): DeferredRow | undefined {
@@ -38,7 +38,7 @@ export class DeferredStore {
 
   #all(where: string, ...values: (string | number)[]): DeferredRow[] {
     const rows = this.#database.query<Stored>(`SELECT seq, content FROM deferred WHERE ${where}`, ...values);
-    return rows.map(({ seq, content }) => ({ seq, row: new Block(content).row(0) }));
+    return rows.map(({ seq, content }) => ({ seq, row: new Block(new Uint8Array(content)).row(0) }));
   }
 
   /** Number of impressions. **Cost:** linear in it. */
@@ -59,6 +59,6 @@ export class DeferredStore {
   /** Deletes the impressions that were to be shown before a time, and returns them. */
   deleteBefore(time: number): BlockRow[] {
     const deleted = this.#database.query<Stored>("DELETE FROM deferred WHERE id < ? RETURNING seq, content", firstIdAt(time));
-    return deleted.map(({ content }) => new Block(content).row(0));
+    return deleted.map(({ content }) => new Block(new Uint8Array(content)).row(0));
   }
 }

@@ -1,12 +1,12 @@
+import type { Block, BlockRow } from "../../domain/block.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../domain/token.ts";
-import type { BlockRow } from "./block.ts";
-import { BlockStore, type Found } from "./block-store.ts";
+import { BlockStore, type Found, foundIn } from "./block-store.ts";
 import type { Database } from "./database.ts";
-import { DeferredStore } from "./deferred-store.ts";
+import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
 
 /** Impressions of one action in one context. */
@@ -16,13 +16,6 @@ export interface ContextCount {
   readonly action: string;
   readonly impressions: number;
   readonly converted: number;
-}
-
-/** An impression to add, with its places in the policies. */
-export interface Added {
-  readonly row: ImpressionRow;
-  /** Null unless the impression is live. */
-  readonly marks: Marks | null;
 }
 
 type Outcome = { readonly reward: number | null; readonly converted: number };
@@ -52,7 +45,7 @@ export class ImpressionStore {
     const found = this.blocks.find(id);
     if (found) return this.#stored(found);
     const deferred = this.#deferred.find(id);
-    return deferred && storedForm(deferred.seq, deferred.row, "deferred", undefined);
+    return deferred && deferredForm(deferred);
   }
 
   #stored(found: Found): StoredImpression {
@@ -89,15 +82,16 @@ export class ImpressionStore {
     let next = 0;
     const before = function* (limit: number) {
       for (; next < deferred.length && deferred[next].seq < limit; next++) {
-        yield storedForm(deferred[next].seq, deferred[next].row, "deferred", undefined);
+        yield deferredForm(deferred[next]);
       }
     };
-    for (const { seq: first, state, block } of this.blocks.after(seq)) {
+    for (const stored of this.blocks.after(seq)) {
+      const { seq: first, block } = stored;
       yield* before(first);
       const ids = Array.from({ length: block.count }, (_, i) => block.id(i));
       const outcomes = this.#outcomesOf(ids);
       for (let i = Math.max(0, seq + 1 - first); i < block.count; i++) {
-        yield liveForm({ seq: first + i, state, row: block.row(i) }, outcomes.get(ids[i]));
+        yield liveForm(foundIn(stored, i), outcomes.get(ids[i]));
       }
     }
     yield* before(Number.POSITIVE_INFINITY);
@@ -113,21 +107,32 @@ export class ImpressionStore {
     return this.blocks.countAfter(seq) + this.#deferred.after(seq).length;
   }
 
-  /** Adds impressions that are shown, in their order, or void. */
-  add(added: readonly Added[], state: "live" | "void", windows: Windows): void {
-    if (added.length === 0) return;
-    const rows = added.map(({ row, marks }) => blockRow(row, marks));
-    this.blocks.add(rows, state, windows.window.ms);
-    if (state === "live") {
-      this.#tallies.show(rows, windows);
-      this.#countLive(rows);
+  /** Adds impressions in their order. `marks`: their places in the policies; none makes them void. */
+  add(rows: readonly ImpressionRow[], marks: readonly Marks[], windows: Windows): void {
+    const blockRows = rows.map(blockRow);
+    this.blocks.add(blockRows, marks, windows.window.ms);
+    if (marks.length > 0) this.#countLive(blockRows, windows);
+    for (const row of rows) this.#addKeys(row);
+  }
+
+  /** Adds the impressions of a block, all of them live. `keys`: those of each impression. */
+  addBlock(block: Block, marks: readonly Marks[], keys: (place: number) => readonly KeyHashes[], windows: Windows): void {
+    const places = Array.from({ length: block.count }, (_, i) => i);
+    if (!this.blocks.addBlock(block, marks, windows.window.ms)) {
+      const rows = places.map((i) => ({ ...block.row(i), keys: keys(i) }));
+      this.add(rows, marks, windows);
+      return;
     }
-    for (const { row } of added) this.#addKeys(row);
+    this.#countLive(
+      places.map((i) => ({ ...block.common(i), id: block.id(i) })),
+      windows,
+    );
+    for (const i of places) if (keys(i).length > 0) this.#addKeys({ ...block.row(i), keys: keys(i) });
   }
 
   /** Adds an impression that is not shown yet. */
   defer(row: ImpressionRow): void {
-    this.#deferred.add(blockRow(row, null));
+    this.#deferred.add(blockRow(row));
     this.#addKeys(row);
   }
 
@@ -136,7 +141,9 @@ export class ImpressionStore {
     for (const [key] of row.keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, listOf(row));
   }
 
-  #countLive(rows: readonly BlockRow[]): void {
+  #countLive(rows: readonly Pick<BlockRow, "id" | "arm" | "byPage">[], windows: Windows): void {
+    if (rows.length === 0) return;
+    this.#tallies.show(rows, windows);
     this.#database.count("impressions", rows.length);
     this.#database.count("fromPages", rows.filter(({ byPage }) => byPage).length);
   }
@@ -146,10 +153,8 @@ export class ImpressionStore {
     const deferred = this.#deferred.find(id);
     if (!deferred) return;
     this.#deferred.delete(id);
-    const row = { ...deferred.row, marks };
-    this.blocks.add([row], "live", windows.window.ms);
-    this.#tallies.show([row], windows);
-    this.#countLive([row]);
+    this.blocks.add([deferred.row], [marks], windows.window.ms);
+    this.#countLive([deferred.row], windows);
   }
 
   /** Stores what a live impression has brought. */
@@ -162,9 +167,9 @@ export class ImpressionStore {
 
   /** Makes the impressions after a row void. */
   voidAfter(seq: number, windows: Windows): void {
-    for (const { seq: first, block } of this.blocks.voidAfter(seq)) {
-      for (let i = 0; i < block.count; i++) {
-        if (!block.isErased(i)) this.#takeAway(this.#stored({ seq: first + i, state: "live", row: block.row(i) }), windows);
+    for (const stored of this.blocks.voidAfter(seq)) {
+      for (let i = 0; i < stored.block.count; i++) {
+        if (!stored.block.isErased(i)) this.#takeAway(this.#stored(foundIn(stored, i)), windows);
       }
     }
   }
@@ -244,10 +249,10 @@ export class ImpressionStore {
   /** The newest live impressions, newest first. */
   recent(limit: number): StoredImpression[] {
     const blocks = this.blocks.newest(limit).filter(({ state }) => state === "live");
-    const places = blocks.flatMap(({ seq, state, block }) => Array.from({ length: block.count }, (_, i) => ({ seq, state, block, i })));
-    const shown = places.filter(({ block, i }) => !block.isErased(i)).map((place) => ({ ...place, id: place.block.id(place.i) }));
+    const places = blocks.flatMap((stored) => Array.from({ length: stored.block.count }, (_, i) => ({ stored, i })));
+    const shown = places.flatMap(({ stored, i }) => (stored.block.isErased(i) ? [] : [{ stored, i, id: stored.block.id(i) }]));
     const newest = shown.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit);
-    return newest.map(({ seq, state, block, i }) => this.#stored({ seq: seq + i, state, row: block.row(i) }));
+    return newest.map(({ stored, i }) => this.#stored(foundIn(stored, i)));
   }
 
   /** Number of impressions that wait to be shown. **Cost:** linear in it. */
@@ -310,14 +315,14 @@ export class ImpressionStore {
   /** Adds an impression that was erased before it was shown or registered. */
   #addErased(id: string, { window }: Windows): void {
     const erased = { name: null, action: "", features: new Float64Array(0), arm: "policy" as const, version: 0 };
-    const row = { ...erased, id, context: null, decision: null, byPage: false, sampling: 0, marks: null };
-    this.blocks.add([row], "void", window.ms);
+    const row = { ...erased, id, context: null, decision: null, byPage: false, sampling: 0 };
+    this.blocks.add([row], [], window.ms);
     this.#database.query("INSERT OR IGNORE INTO names VALUES (?, ?)", nameOf(id), id);
   }
 }
 
-function blockRow({ keys: _, ...row }: ImpressionRow, marks: Marks | null): BlockRow {
-  return { ...row, sampling: row.sampling ?? 0, marks };
+function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
+  return { ...row, sampling: row.sampling ?? 0 };
 }
 
 function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "converted">): Brought | null {
@@ -325,12 +330,18 @@ function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "con
 }
 
 /** An impression of a block. An erased one is void. */
-function liveForm({ seq, state, row }: Found, outcome: Outcome | undefined): StoredImpression {
-  return storedForm(seq, row, row.action === "" ? "void" : state, outcome);
+function liveForm(found: Found, outcome: Outcome | undefined): StoredImpression {
+  return storedForm({ ...found, state: found.row.action === "" ? "void" : found.state }, outcome);
 }
 
-function storedForm(seq: number, row: BlockRow, state: StoredImpression["state"], outcome: Outcome | undefined): StoredImpression {
-  const { id, name, arm, action, version, sampling, features, context, decision, byPage, marks } = row;
+function deferredForm({ seq, row }: DeferredRow): StoredImpression {
+  return storedForm({ seq, row, state: "deferred", marks: null }, undefined);
+}
+
+type Stored = Omit<Found, "state"> & Pick<StoredImpression, "state">;
+
+function storedForm({ seq, row, state, marks }: Stored, outcome: Outcome | undefined): StoredImpression {
+  const { id, name, arm, action, version, sampling, features, context, decision, byPage } = row;
   return {
     ...{ seq, id, name, state, arm, action, round: marks?.round ?? null, version, reward: outcome?.reward ?? null, sampling },
     ...{ features, context, decision, slots: marks?.slots ?? null, converted: outcome?.converted === 1, byPage, erased: action === "" },

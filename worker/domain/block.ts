@@ -1,6 +1,6 @@
-import type { Decision, ImpressionRow, Marks } from "../../domain/impression.ts";
-import { setUuid, uuidOf } from "../../domain/token.ts";
 import { fromBlob, toBlob } from "./feature-blob.ts";
+import type { Decision, ImpressionRow } from "./impression.ts";
+import { setUuid, uuidOf } from "./token.ts";
 
 // A block is one blob with the impressions of a batch. Layout, little-endian: version (uint32), number of impressions (uint32), length
 // of the header (uint32), 4 bytes of nothing; score, mean, width and probability of each impression (float64); ids (16 bytes each);
@@ -21,8 +21,6 @@ export const MOST_ROWS = 500;
 /** An impression in a block. After an erasure only the id is left, and the action is empty. */
 export interface BlockRow extends Omit<ImpressionRow, "keys"> {
   readonly sampling: number;
-  /** Null if the policies do not know the impression. */
-  readonly marks: Marks | null;
 }
 
 /** What impressions of one decision have in common. */
@@ -35,13 +33,9 @@ interface Shared extends Pick<BlockRow, "arm" | "version" | "context" | "byPage"
 interface Header {
   readonly shared: readonly Shared[];
   readonly actions: readonly string[];
-  /** Round of the first impression; the others follow. Null if the policies do not know the impressions. */
-  readonly round: number | null;
-  /** Slots of each policy: one for all impressions, or one each. */
-  readonly slots: readonly (number | readonly number[])[];
 }
 
-/** Encodes impressions of consecutive rounds: at most `MOST_ROWS`. */
+/** Encodes impressions: at most `MOST_ROWS`, of at most 8,191 features. */
 export function encodeBlock(rows: readonly BlockRow[]): Uint8Array<ArrayBuffer> {
   const shared = new Dictionary<Shared>();
   const actions = new Dictionary<string>();
@@ -68,7 +62,7 @@ export function encodeBlock(rows: readonly BlockRow[]): Uint8Array<ArrayBuffer> 
     );
     if (decision) scores.set([decision.score, decision.mean, decision.width, decision.probability ?? Number.NaN], i * SCORES);
   });
-  const header: Header = { shared: shared.values, actions: actions.values, ...marksOf(rows) };
+  const header: Header = { shared: shared.values, actions: actions.values };
   const text = new TextEncoder().encode(JSON.stringify(header));
   let offset = HEAD_BYTES + rows.length * ROW_BYTES;
   const bytes = new Uint8Array(features.reduce((sum, { byteLength }) => sum + byteLength, offset + text.length));
@@ -104,16 +98,6 @@ function hasSameValues(a: object, b: object): boolean {
   return values.length === Object.keys(b).length && values.every(([name, value]) => (b as Record<string, unknown>)[name] === value);
 }
 
-function marksOf(rows: readonly BlockRow[]): Pick<Header, "round" | "slots"> {
-  const marks = rows.flatMap((row) => row.marks ?? []);
-  if (marks.length === 0) return { round: null, slots: [] };
-  const slots = marks[0].slots.map((first, policy) => {
-    const all = marks.map((each) => each.slots[policy]);
-    return all.every((slot) => slot === first) ? first : all;
-  });
-  return { round: marks[0].round, slots };
-}
-
 /** Distinct values in the order of their first use. */
 class Dictionary<Value> {
   readonly values: Value[] = [];
@@ -138,7 +122,8 @@ const idAt = (count: number, i: number): number => HEAD_BYTES + count * SCORES *
 /** A block, read impression by impression. */
 export class Block {
   readonly count: number;
-  readonly #bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly #view: DataView;
   readonly #headerLength: number;
   readonly #columns: Uint16Array;
   #header?: Header;
@@ -146,12 +131,15 @@ export class Block {
   #features?: Uint32Array;
 
   /** @throws {Error} if another version of this module wrote the block, or a part of it is missing. */
-  constructor(content: ArrayBuffer) {
+  constructor(bytes: Uint8Array<ArrayBuffer>) {
+    // Numbers are read where they lie, so they have to lie at the beginning of a buffer.
+    this.bytes = bytes.byteOffset === 0 && bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
+    const content = this.bytes.buffer;
     const [version, count, length] = content.byteLength < HEAD_BYTES ? [0, 0, 0] : new Uint32Array(content, 0, 3);
     if (version !== VERSION) throw new Error(`expected a block of version ${VERSION}, got ${version}`);
     this.count = count;
+    this.#view = new DataView(content);
     this.#headerLength = length;
-    this.#bytes = new Uint8Array(content);
     const end = HEAD_BYTES + count * ROW_BYTES + length;
     if (content.byteLength < end) throw cut(end, content.byteLength);
     this.#columns = new Uint16Array(content, idAt(count, count), count * COLUMNS);
@@ -166,7 +154,7 @@ export class Block {
     for (let i = 0, at = idAt(this.count, 0); i < this.count; i++, at += ID_BYTES) {
       let same = 0;
       // Ids of one time differ in their last bytes.
-      for (let byte = ID_BYTES - 1; byte >= 0 && this.#bytes[at + byte] === sought[byte]; byte--) same++;
+      for (let byte = ID_BYTES - 1; byte >= 0 && this.bytes[at + byte] === sought[byte]; byte--) same++;
       if (same === ID_BYTES) return i;
     }
     return -1;
@@ -174,7 +162,13 @@ export class Block {
 
   id(i: number): string {
     const at = idAt(this.count, i);
-    return uuidOf(this.#bytes.subarray(at, at + ID_BYTES));
+    return uuidOf(this.bytes.subarray(at, at + ID_BYTES));
+  }
+
+  /** When an impression was shown, in ms since 1970. */
+  shownAt(i: number): number {
+    const at = idAt(this.count, i);
+    return this.#view.getUint16(at) * 2 ** 32 + this.#view.getUint32(at + 2);
   }
 
   /** Whether an impression was erased. */
@@ -182,35 +176,42 @@ export class Block {
     return this.#column(i, 0) === NOWHERE;
   }
 
-  get hasNames(): boolean {
-    return this.#head().shared.some(({ named }) => named);
-  }
-
   row(i: number): BlockRow {
     const id = this.id(i);
-    const { shared, actions, round, slots } = this.#head();
-    const marks = round === null ? null : { round: round + i, slots: slots.map((each) => (typeof each === "number" ? each : each[i])) };
-    if (this.isErased(i)) return { ...ERASED, id, marks };
-    const { named, decision, ...common } = shared[this.#column(i, 0)];
+    if (this.isErased(i)) return { ...ERASED, id };
+    const { named, decision, ...common } = this.#sharedOf(i);
     return {
       id,
       name: named ? id.slice(NAME_AT) : null,
-      action: actions[this.#column(i, 1)],
-      features: this.#featuresOf(i),
+      action: this.#head().actions[this.#column(i, 1)],
+      features: this.features(i),
       ...common,
       decision: decision && this.#decisionOf(i, decision),
-      marks,
     };
   }
 
+  /** What an impression has in common with others of its decision. Not for an erased one. */
+  common(i: number): Pick<BlockRow, "arm" | "byPage" | "sampling"> {
+    return this.#sharedOf(i);
+  }
+
+  /** Place of an impression in its list, 0 for the first. */
+  listPlace(i: number): number {
+    return this.#column(i, 2);
+  }
+
+  #sharedOf(i: number): Shared {
+    return this.#head().shared[this.#column(i, 0)];
+  }
+
   #decisionOf(i: number, { candidates, shadows, asked, first: outside, ...more }: NonNullable<Shared["decision"]>): Decision {
-    const [score, mean, width, probability] = new Float64Array(this.#bytes.buffer, HEAD_BYTES + i * SCORES * 8, SCORES);
+    const [score, mean, width, probability] = new Float64Array(this.bytes.buffer, HEAD_BYTES + i * SCORES * 8, SCORES);
     const inside = this.#column(i, 3);
     const first = inside === NOWHERE ? outside : this.id(inside);
     return {
       ...{ score, mean, width },
       ...(!Number.isNaN(probability) && { probability }),
-      ...{ place: this.#column(i, 2), candidates },
+      ...{ place: this.listPlace(i), candidates },
       ...(shadows && { shadows }),
       ...(first !== undefined && { first }),
       ...(asked && { asked }),
@@ -218,7 +219,7 @@ export class Block {
     };
   }
 
-  #featuresOf(i: number): Float64Array<ArrayBuffer> {
+  features(i: number): Float64Array<ArrayBuffer> {
     if (!this.#features) {
       this.#features = new Uint32Array(this.count);
       let at = HEAD_BYTES + this.count * ROW_BYTES + this.#headerLength;
@@ -228,7 +229,7 @@ export class Block {
       }
     }
     const from = this.#features[i];
-    return fromBlob(this.#bytes.buffer.slice(from, from + this.#column(i, 4)));
+    return fromBlob(this.bytes.buffer.slice(from, from + this.#column(i, 4)));
   }
 
   #column(i: number, column: number): number {
@@ -237,7 +238,7 @@ export class Block {
 
   #head(): Header {
     const from = HEAD_BYTES + this.count * ROW_BYTES;
-    this.#header ??= JSON.parse(new TextDecoder().decode(this.#bytes.subarray(from, from + this.#headerLength))) as Header;
+    this.#header ??= JSON.parse(new TextDecoder().decode(this.bytes.subarray(from, from + this.#headerLength))) as Header;
     return this.#header;
   }
 }
