@@ -124,6 +124,6 @@ function knownDelay(name: string, value: unknown, window: Window): number {
 
 /** The value of rewards: the sum over goals, each times its weight. Their order does not matter. */
 export function totalOf(outcomes: GoalOutcomes, goals: readonly LearntGoal[]): number {
-  const values = goals.flatMap(({ name, weight }) => (outcomes[name] ? [weight * outcomes[name].reward] : []));
+  const values = goals.flatMap(({ name, weight }) => (Object.hasOwn(outcomes, name) ? [weight * outcomes[name].reward] : []));
   return values.sort((a, b) => a - b).reduce((sum, value) => sum + value, 0);
 }
