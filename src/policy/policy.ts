@@ -1,4 +1,4 @@
-import { boundedNumbers, copyVector, examinationWeight, finiteNumber, finiteVector, record, wholeNumber, wrongType } from "../argument.ts";
+import { boundedNumbers, copyVector, finiteNumber, finiteVector, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
 import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
@@ -121,7 +121,7 @@ export class Policy {
   append(impression: Moment & { readonly features?: ArrayLike<number>; readonly weight?: number }): AppendedImpression {
     const { round, now, weight = 1 } = impression;
     wholeNumber("round", round, 1);
-    examinationWeight("weight", weight);
+    positiveShare("weight", weight);
     const features = this.features(impression.features);
     const slot = this.#learning().append(features, impression, weight);
     this.#impressions++;
