@@ -1,5 +1,5 @@
 import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, positiveNumber, record, wrongType } from "./argument.ts";
-import { parseWindow, spanOf, type Window } from "./model/delay/window.ts";
+import { isInMs, parseWindow, spanOf, type Window } from "./model/delay/window.ts";
 import type { GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
 
 /** A goal: the worth of its conversions, and their delays. */
@@ -103,7 +103,7 @@ export function amountOf(name: string, value: unknown): number {
   return finiteNumber(name, value, -MOST_AMOUNT, MOST_AMOUNT);
 }
 
-const unitOf = (window: Window): "ms" | "rounds" => (typeof window === "object" && "ms" in window ? "ms" : "rounds");
+const unitOf = (window: Window): "ms" | "rounds" => (isInMs(window) ? "ms" : "rounds");
 
 function ownWindow(name: string, value: unknown, window: Window): Window {
   onlyKeys(name, record(name, value), ["ms", "rounds"]);
