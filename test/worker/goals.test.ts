@@ -162,7 +162,7 @@ describe("a name that every object has", () => {
   });
 });
 
-/** What the policies observe, without the impression. */
+/** Records calls of `Policy.observe`. The returned function lists their arguments so far, without the impression. */
 async function observing(): Promise<() => object[]> {
   const { policy } = await Recommender.create({ policy: otfLinTs({ dimension: 1 }), window: "none" });
   const observe = vi.spyOn(Object.getPrototypeOf(policy) as Policy, "observe");
