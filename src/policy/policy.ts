@@ -7,7 +7,7 @@ import { type Interval, QUANTILE } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { counted, SnapshotReader, SnapshotWriter } from "../snapshot.ts";
-import { type Choice, type ChooseRequest, Chooser } from "./chooser.ts";
+import { type Choice, type ChooseRequest, Chooser, type RandomRequest } from "./chooser.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, State } from "./rule.ts";
 
 // The part that all algorithms share: checking input, counting, predicting, saving. The part of a decision is in chooser.ts.
@@ -105,6 +105,15 @@ export class Policy {
    */
   placeChances(request: ChooseRequest, indices: readonly number[]): Float64Array {
     return this.#chooser.placeChances(request, indices);
+  }
+
+  /**
+   * Whether `choose` ranks `count` candidates uniformly at random for this request, because of its `minimumShare`. Such a list is random
+   * whatever the policy knows, so it counts as `LoggedList.random`.
+   * @throws {TypeError | RangeError} naming the argument.
+   */
+  ranksAtRandom(request: RandomRequest, count: number): boolean {
+    return this.#chooser.ranksAtRandom(request, count);
   }
 
   /** The state, of a policy that learns. @throws {UnsupportedError} code `only-decides`. */
