@@ -1,0 +1,112 @@
+import { expect, it } from "vitest";
+import { type Stream, shuffled, stream } from "../../../simulation/stream.ts";
+import { type ClickModelName, compareClickModels, type RandomList } from "../../../worker/domain/click-models.ts";
+import { type PlacedRow, randomLists } from "../../../worker/learner/list-log.ts";
+import type { Assignment } from "../../../worker/protocol/answers.ts";
+
+// Click models on simulated random lists whose law is known.
+
+const WEIGHTS = [1, 0.7, 0.5, 0.35];
+const ACTIONS = Array.from({ length: 12 }, (_, i) => `action ${i}`);
+
+/** The probability that an action converts at a place, by the click model that is true. */
+const laws: Readonly<Record<ClickModelName, (draws: Stream) => (action: string, place: number) => number>> = {
+  "no-bias": (draws) => ratesOf(draws),
+  "position-based": (draws) => {
+    const rate = ratesOf(draws);
+    return (action, place) => rate(action) * WEIGHTS[place];
+  },
+  "item-position": (draws) => {
+    const rates = WEIGHTS.map(() => ratesOf(draws));
+    return (action, place) => rates[place](action);
+  },
+};
+
+function ratesOf(draws: Stream): (action: string) => number {
+  const rates = new Map(ACTIONS.map((action) => [action, 0.4 * draws()]));
+  return (action) => rates.get(action) ?? 0;
+}
+
+function drawn(law: (action: string, place: number) => number, count: number, draws: Stream): RandomList[] {
+  return Array.from({ length: count }, () =>
+    shuffled(ACTIONS, draws)
+      .slice(0, WEIGHTS.length)
+      .map((action, place) => ({ action, place, converted: draws() < law(action, place) })),
+  );
+}
+
+/** Conversions at each place relative to the first. */
+async function ratios(lists: readonly RandomList[]): Promise<number[]> {
+  const counts = WEIGHTS.map((_, place) => lists.filter((list) => list[place].converted).length);
+  return counts.map((count) => Math.min(1, count / counts[0]));
+}
+
+it.each(["no-bias", "position-based", "item-position"] as const)("finds %s where it is true", async (truth) => {
+  let best = 0;
+  for (let run = 0; run < 20; run++) {
+    const draws = stream("click models", truth, run);
+    const compared = await compareClickModels(drawn(laws[truth](draws), 1500, draws), ratios);
+    if (compared?.best === truth) best++;
+    for (const { name, behind, logLikelihood, perplexity } of compared?.models ?? []) {
+      expect(perplexity).toBeCloseTo(Math.exp(-logLikelihood), 12);
+      expect(behind.low).toBeLessThanOrEqual(behind.value);
+      expect(behind.value).toBeLessThanOrEqual(behind.high);
+      if (name === compared?.best) expect(behind).toEqual({ value: 0, low: 0, high: 0 });
+    }
+  }
+  // Position-based weights of nearly 1 fit a world without bias as well.
+  expect(best).toBeGreaterThanOrEqual(truth === "no-bias" ? 12 : 19);
+});
+
+it("bounds how far a wrong model is behind", async () => {
+  const draws = stream("click models", "behind");
+  const compared = await compareClickModels(drawn(laws["position-based"](draws), 3000, draws), ratios);
+  const [noBias, positionBased, itemPosition] = compared?.models ?? [];
+  expect(compared?.best).toBe("position-based");
+  expect(noBias.behind.low).toBeGreaterThan(0);
+  expect(itemPosition.behind.value).toBeGreaterThan(0);
+  expect(positionBased.logLikelihood).toBeGreaterThan(noBias.logLikelihood);
+  // A model that knows the law would have this log-likelihood, apart from chance.
+  expect(positionBased.perplexity).toBeGreaterThan(1);
+  expect(positionBased.perplexity).toBeLessThan(2);
+});
+
+it("says nothing about few conversions", async () => {
+  const lists = Array.from(
+    { length: 100 },
+    (_, i): RandomList => [
+      { place: 0, action: "a", converted: i < 19 },
+      { place: 1, action: "b", converted: false },
+    ],
+  );
+  expect(await compareClickModels(lists, ratios)).toBeNull();
+  expect(await compareClickModels([], ratios)).toBeNull();
+  const one = [{ place: 0, action: "a", converted: true }, lists[0][1]];
+  expect(await compareClickModels([...lists, one], async () => [1, 0.5])).not.toBeNull();
+});
+
+it("takes lists of the holdout and those that were ranked at random, of two items or more", () => {
+  const row = (first: string, place: number, arm: Assignment, more: Partial<PlacedRow> = {}): PlacedRow => ({
+    ...{ first, place, arm, action: `${first}${place}`, candidates: 5, version: 1, converted: false },
+    ...more,
+  });
+  const rows = [
+    row("held", 0, "holdout"),
+    row("random", 0, "policy"),
+    row("held", 2, "holdout", { converted: true }),
+    row("random", 1, "policy"),
+    row("ranked", 0, "policy"),
+    row("ranked", 1, "policy"),
+    row("single", 0, "holdout"),
+    row("default", 0, "default"),
+    row("default", 1, "default"),
+    row("deep", 0, "holdout"),
+    row("deep", 20, "holdout"),
+  ];
+  const lists = randomLists(rows, ({ first }) => first !== "ranked");
+  expect(Array.from(lists.keys())).toEqual(["held", "random"]);
+  expect(lists.get("held")).toEqual([
+    { place: 0, action: "held0", converted: false },
+    { place: 2, action: "held2", converted: true },
+  ]);
+});
