@@ -30,13 +30,12 @@ function Verdict({ model, examination: { clickModels, examination, configured } 
   if (!clickModels || !examination) {
     return <p>There are fewer than 20 conversions in random lists. These are too few to compare click models or to use the weights.</p>;
   }
-  const { best, models } = clickModels;
-  const doubted = models.some(({ name, behind }) => name === "no-bias" && behind.low <= 0);
-  if (doubted) {
+  const { best } = clickModels;
+  if (best === "no-bias") {
     return (
       <p>
-        The {names[best]} model fits best. The log does not rule out that every place is examined alike, so leave <code>examination</code>{" "}
-        {configured ? "as it is" : "out"} and estimate again when there are more random lists.
+        No click model fits clearly better than {names[best]}: the log does not show that the place matters. Leave <code>examination</code>{" "}
+        {configured ? "as it is" : "out"}, and estimate again when there are more random lists.
       </p>
     );
   }
@@ -63,9 +62,9 @@ function Models({ clickModels: { models } }: { clickModels: ClickModels }) {
       {names[name]} <small>{rates[name]}</small>
     </>,
     perThousand(logLikelihood),
-    behind.high === 0 ? "best" : `${perThousand(behind.value)} (${perThousand(behind.low)} to ${perThousand(behind.high)})`,
+    behind.high === 0 ? "0" : `${perThousand(behind.value)} (${perThousand(behind.low)} to ${perThousand(behind.high)})`,
   ]);
-  const columns = ["Click model", "Log-likelihood per 1,000", "Behind the best, 95 %"];
+  const columns = ["Click model", "Log-likelihood per 1,000", "Behind the greatest, 95 %"];
   return <Table class="numbers" columns={columns} rows={rows} />;
 }
 

@@ -13,6 +13,7 @@ export interface ShownItem {
 /** A list that was ranked uniformly at random. Items may be missing. */
 export type RandomList = readonly ShownItem[];
 
+/** From simple to complex. */
 export const CLICK_MODELS = ["no-bias", "position-based", "item-position"] as const;
 export type ClickModelName = (typeof CLICK_MODELS)[number];
 
@@ -23,11 +24,12 @@ export interface ClickModel {
   readonly logLikelihood: number;
   /** exp of minus the mean: 1 if every conversion is foreseen, 2 for a coin. */
   readonly perplexity: number;
-  /** How much higher the log-likelihood of the best model is, with its 95 % interval. All are 0 for the best. */
+  /** How much higher the greatest of these log-likelihoods is, with its 95 % interval. All are 0 where it is the greatest. */
   readonly behind: { readonly value: number; readonly low: number; readonly high: number };
 }
 
 export interface ClickModels {
+  /** The simplest model that is not clearly behind: the interval holds 0. */
   readonly best: ClickModelName;
   readonly models: readonly ClickModel[];
 }
@@ -74,13 +76,14 @@ export async function compareClickModels(
     }
   }
   const totals = scores.map((own) => own.reduce((sum, each) => sum + each, 0));
-  const best = totals.indexOf(Math.max(...totals));
+  const first = totals.indexOf(Math.max(...totals));
   const models = CLICK_MODELS.map((name, model): ClickModel => {
     const mean = totals[model] / impressions;
-    const ahead = scores[best].map((each, i) => each - scores[model][i]);
+    const ahead = scores[first].map((each, i) => each - scores[model][i]);
     return { name, logLikelihood: mean, perplexity: Math.exp(-mean), behind: meanOf(ahead, lists, impressions) };
   });
-  return { best: CLICK_MODELS[best], models };
+  const { name: best } = models.find(({ behind }) => behind.low <= 0) as ClickModel;
+  return { best, models };
 }
 
 function logLikelihood(chance: number, converted: boolean): number {

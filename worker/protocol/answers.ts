@@ -386,7 +386,7 @@ export const examination = v.strictObject({
   clickModels: v.pipe(
     v.nullable(
       v.strictObject({
-        best: clickModel,
+        best: v.pipe(clickModel, v.description("The simplest model that is not clearly behind: its interval holds 0.")),
         models: v.array(
           v.strictObject({
             name: clickModel,
@@ -394,7 +394,7 @@ export const examination = v.strictObject({
             perplexity: v.pipe(number, v.description("exp of minus the mean log-likelihood: 1 is perfect.")),
             behind: v.pipe(
               v.strictObject({ value: number, low: number, high: number }),
-              v.description("How much higher the best model's log-likelihood is, with a 95 % interval."),
+              v.description("How much higher the greatest of these log-likelihoods is, with a 95 % interval."),
             ),
           }),
         ),
