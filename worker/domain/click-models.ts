@@ -29,7 +29,7 @@ export interface ClickModel {
 }
 
 export interface ClickModels {
-  /** The simplest model that is not clearly behind: the interval holds 0. */
+  /** The simplest model that is at most one standard error behind. */
   readonly best: ClickModelName;
   readonly models: readonly ClickModel[];
 }
@@ -50,10 +50,12 @@ const LEAST_CHANCE = 1e-6;
  * - position-based: p(action) e(place).
  * - item-position: p(action, place), a rate of its own for each pair.
  *
- * Rates have a Gamma prior about the mean, whose strength maximises the evidence. Intervals take each list as one observation.
+ * Rates have a Gamma prior about the mean, whose strength maximises the evidence. Intervals take each list as one observation. The best
+ * model is the simplest within one standard error.
  *
  * **Source:** the models: Craswell et al. 2008, and Li et al., KDD 2018, section 4. Log-likelihood and perplexity of click models:
- * Dupret and Piwowarski, SIGIR 2008; Chuklin, Markov and de Rijke, *Click models for web search*, 2015, chapter 5.
+ * Dupret and Piwowarski, SIGIR 2008; Chuklin, Markov and de Rijke, *Click models for web search*, 2015, chapter 5. One standard
+ * error: Breiman, Friedman, Olshen and Stone, *Classification and regression trees*, 1984, section 3.4.3.
  *
  * @param weightsOf estimates the weights of places from lists. Places beyond them have the last weight.
  * @returns null if there are too few conversions to tell.
@@ -82,7 +84,8 @@ export async function compareClickModels(
     const ahead = scores[first].map((each, i) => each - scores[model][i]);
     return { name, logLikelihood: mean, perplexity: Math.exp(-mean), behind: meanOf(ahead, lists, impressions) };
   });
-  const { name: best } = models.find(({ behind }) => behind.low <= 0) as ClickModel;
+  // Models contain one another, so the difference of two that are alike varies far less than this error says.
+  const { name: best } = models.find(({ behind: { value, high } }) => value <= (high - value) / QUANTILE) as ClickModel;
   return { best, models };
 }
 

@@ -386,7 +386,7 @@ export const examination = v.strictObject({
   clickModels: v.pipe(
     v.nullable(
       v.strictObject({
-        best: v.pipe(clickModel, v.description("The simplest model that is not clearly behind: its interval holds 0.")),
+        best: v.pipe(clickModel, v.description("The simplest model that is at most one standard error behind.")),
         models: v.array(
           v.strictObject({
             name: clickModel,
