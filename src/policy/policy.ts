@@ -109,7 +109,8 @@ export class Policy {
 
   /**
    * Whether `choose` ranks `count` candidates uniformly at random for this request, because of its `minimumShare`. Such a list is random
-   * whatever the policy knows, so it counts as `LoggedList.random`.
+   * whatever the policy knows, so `estimateExamination` may take it as `LoggedList.random`. `evaluateLists` may not: it needs the
+   * probabilities that held before this draw.
    * @throws {TypeError | RangeError} naming the argument.
    */
   ranksAtRandom(request: RandomRequest, count: number): boolean {

@@ -1,6 +1,7 @@
 import { estimateExamination, type LoggedItem, type LoggedList, type Policy } from "afterclick";
 import { compareClickModels, type RandomList } from "../domain/click-models.ts";
 import type { ModelConfig } from "../domain/model.ts";
+import { isRandomList } from "../domain/random-list.ts";
 import { shownAtOf } from "../domain/token.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type { Examination } from "../rpc/message.ts";
@@ -12,8 +13,7 @@ const MOST_ROWS = 100_000;
 /** A model and its log. */
 export interface ExaminedModel {
   readonly config: ModelConfig;
-  /** Any policy of the model: the lists that its `minimumShare` ranks at random do not depend on what it has learnt. */
-  readonly policy: Policy;
+  readonly policy: Pick<Policy, "ranksAtRandom">;
   /** The newest row of the log, and the page of rows after a row, empty at the end. */
   readonly seq: number;
   page(seq: number): readonly LogRow[];
@@ -68,12 +68,10 @@ async function placedRows({ config, policy, seq, page }: ExaminedModel) {
   }
   // Without a change since the first row, that row has the present configuration. Before a change it is unknown.
   if (settings.length === 0) settings.push({ since: 0, config });
-  const isRandom = ({ first, version, candidates }: PlacedRow): boolean => {
-    const decided = settings.findLast(({ since }) => since <= version)?.config;
-    if (!decided) return false;
-    return (
-      decided.policy === "uniform" || policy.ranksAtRandom({ round: 1, decision: first, minimumShare: decided.minimumShare }, candidates)
-    );
+  const unknown = { policy: config.policy, minimumShare: 0 };
+  const isRandom = (row: PlacedRow): boolean => {
+    const decided = settings.findLast(({ since }) => since <= row.version)?.config;
+    return isRandomList(policy, decided ?? unknown, row);
   };
   return { rows, isRandom };
 }

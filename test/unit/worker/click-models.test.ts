@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { type Stream, shuffled, stream } from "../../../simulation/stream.ts";
 import { type ClickModelName, compareClickModels, type RandomList } from "../../../worker/domain/click-models.ts";
+import { isRandomList } from "../../../worker/domain/random-list.ts";
 import { type PlacedRow, randomLists } from "../../../worker/learner/list-log.ts";
 import type { Assignment } from "../../../worker/protocol/answers.ts";
 
@@ -96,28 +97,32 @@ it("says nothing about few conversions", async () => {
   expect(await compareClickModels([...lists, one], async () => [1, 0.5])).not.toBeNull();
 });
 
-it("takes lists of the holdout and those that were ranked at random, of two items or more", () => {
-  const row = (first: string, place: number, arm: Assignment, more: Partial<PlacedRow> = {}): PlacedRow => ({
-    ...{ first, place, arm, action: `${first}${place}`, candidates: 5, version: 1, converted: false },
-    ...more,
-  });
+const row = (first: string, place: number, arm: Assignment = "policy", more: Partial<PlacedRow> = {}): PlacedRow => ({
+  ...{ first, place, arm, action: `${first}${place}`, candidates: 5, version: 1, converted: false },
+  ...more,
+});
+
+it("takes random lists of two items or more, whose items may be missing or stand apart", () => {
   const rows = [
-    row("held", 0, "holdout"),
-    row("random", 0, "policy"),
-    row("held", 2, "holdout", { converted: true }),
-    row("random", 1, "policy"),
-    row("ranked", 0, "policy"),
-    row("ranked", 1, "policy"),
-    row("single", 0, "holdout"),
-    row("default", 0, "default"),
-    row("default", 1, "default"),
-    row("deep", 0, "holdout"),
-    row("deep", 20, "holdout"),
+    ...[row("a", 0), row("b", 0), row("a", 2, "policy", { converted: true }), row("b", 1)],
+    ...[row("ranked", 0), row("ranked", 1), row("single", 0), row("deep", 0), row("deep", 20)],
   ];
   const lists = randomLists(rows, ({ first }) => first !== "ranked");
-  expect(Array.from(lists.keys())).toEqual(["held", "random"]);
-  expect(lists.get("held")).toEqual([
-    { place: 0, action: "held0", converted: false },
-    { place: 2, action: "held2", converted: true },
+  expect(Array.from(lists.keys())).toEqual(["a", "b"]);
+  expect(lists.get("a")).toEqual([
+    { place: 0, action: "a0", converted: false },
+    { place: 2, action: "a2", converted: true },
   ]);
+});
+
+it("takes for random what the holdout, the minimum share or a uniform policy ranked", () => {
+  const asked: unknown[] = [];
+  const policy = { ranksAtRandom: (...request: unknown[]) => asked.push(request) > 1 };
+  const model = { policy: "otf-lin-ts", minimumShare: 0.02 };
+  expect(isRandomList(policy, model, row("x", 0, "holdout"))).toBe(true);
+  expect(isRandomList(policy, model, row("x", 0, "default"))).toBe(false);
+  expect(isRandomList(policy, { ...model, policy: "uniform" }, row("x", 0))).toBe(true);
+  expect(asked).toEqual([]);
+  expect([1, 2].map(() => isRandomList(policy, model, row("x", 0)))).toEqual([false, true]);
+  expect(asked[0]).toEqual([{ round: 1, decision: "x", minimumShare: 0.02 }, 5]);
 });
