@@ -22,7 +22,7 @@ async function goalOf(model: string, name: string): Promise<{ readonly windowMs:
 
 const near = (value: number) => expect.closeTo(value, 9);
 
-/** What an estimate says that is fed with the log's conversions of one goal. */
+/** The delay statistics of one goal that the worker should report, from a `DelayEstimate` of all conversions in the exported log. */
 function expectedOf(lines: readonly Line[], goal: string, window: number): object {
   const shown = lines.filter(({ type, state }) => type === "impression" && state === "live");
   const estimate = new DelayEstimate({ window });

@@ -27,6 +27,7 @@ import { Admission } from "./admission.ts";
 import { Arrivals } from "./arrivals.ts";
 import { ClosedWindows } from "./closed-windows.ts";
 import { describe } from "./description.ts";
+import { examine } from "./examination.ts";
 import { explain } from "./explanation.ts";
 import { isOfNamesake } from "./ledger.ts";
 import { LiveModel } from "./live-model.ts";
@@ -146,6 +147,20 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const [{ policy }] = await live.start();
       const now = Date.now();
       return measure(this.#store, config, describe(this.#store, policy, report, now), policy.change ?? null, now);
+    });
+  }
+
+  examination(): Promise<Message.Answer<Message.Examination>> {
+    return answer(async () => {
+      const { config, live } = this.#known();
+      const [{ policy }] = await live.start();
+      const { log, seq } = this.#store;
+      const page = (after: number) => {
+        // A reset meanwhile has started another log.
+        if (!live.isCurrent) throw new Problem(503, "the model is starting again");
+        return log.page(after);
+      };
+      return examine({ config, policy, seq, page });
     });
   }
 

@@ -1,4 +1,5 @@
 import { bucketMs } from "../domain/bucket.ts";
+import { QUANTILE } from "../domain/interval.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { shownAtOf } from "../domain/token.ts";
 import type { Bar, Bucket, Lift } from "../protocol/answers.ts";
@@ -9,8 +10,6 @@ import type { LearnerStore } from "./store/learner-store.ts";
 /** Most buckets and most recent impressions that the dashboard gets. */
 const BUCKETS = 300;
 const RECENT = 20;
-/** Quantile of the standard normal for a two-sided 95 % interval. */
-const QUANTILE = 1.959963984540054;
 
 /** Metrics of a model, as `GET /v1/models/:model/metrics` returns them. */
 export function measure(

@@ -140,6 +140,8 @@ export interface LogHead {
 
 export type Explanation = Omit<Answers.Explanation, "impressionId">;
 
+export type Examination = Omit<Answers.Examination, "model">;
+
 /** Impressions whose window has closed. */
 export interface ClosedCount {
   readonly impressions: number;
