@@ -44,36 +44,43 @@ type Row = Record<string, SqlStorageValue> & {
   readonly content: ArrayBuffer;
 };
 const COLUMNS = "seq, state, round, slots, content";
-const AROUND = SPANS_MS.map(
-  (ms, span) => `SELECT ${COLUMNS} FROM blocks WHERE span = ${span} AND first BETWEEN ?1 - ${ms} AND ?2 AND last >= ?1`,
-).join(" UNION ALL ");
 
 /** The blocks of a model. A block never reaches over the end of a bucket. Every change needs a transaction of the database. */
 export class BlockStore {
   readonly #database: Database;
+  readonly #table: string;
+  /** Finds the blocks around a time. */
+  readonly #around: string;
   readonly #cache = new Map<number, StoredBlock>();
 
-  constructor(database: Database) {
+  constructor(database: Database, table = "blocks") {
     this.#database = database;
+    this.#table = table;
+    this.#around = SPANS_MS.map(
+      (ms, span) => `SELECT ${COLUMNS} FROM ${table} WHERE span = ${span} AND first BETWEEN ?1 - ${ms} AND ?2 AND last >= ?1`,
+    ).join(" UNION ALL ");
     database.onDrop(() => this.#cache.clear());
   }
 
-  /** Adds impressions in their order, in as few blocks as possible. @param marks of consecutive rounds; none for void impressions. */
-  add(rows: readonly BlockRow[], marks: readonly Marks[], windowMs: number): void {
+  /**
+   * Adds impressions in their order, in as few blocks as possible.
+   * @param marks of consecutive rounds; none for void impressions. @param seq number of the first row; the others follow.
+   */
+  add(rows: readonly BlockRow[], marks: readonly Marks[], windowMs: number, seq: number): void {
     for (let from = 0; from < rows.length; ) {
       const count = this.#fitting(rows, from, windowMs);
       const part = rows.slice(from, from + count);
       const times = part.map(({ id }) => shownAtOf(id));
-      this.#insert(encodeBlock(part), count, timesOf(times), marks.slice(from, from + count));
+      this.#insert(encodeBlock(part), { count, ...timesOf(times) }, marks.slice(from, from + count), seq + from);
       from += count;
     }
   }
 
   /** Adds a whole block as it is. Returns false, and does nothing, if it reaches over the end of a bucket. */
-  addBlock(block: Block, marks: readonly Marks[], windowMs: number): boolean {
+  addBlock(block: Block, marks: readonly Marks[], windowMs: number, seq: number): boolean {
     const times = timesOf(Array.from({ length: block.count }, (_, i) => block.shownAt(i)));
     if (bucketAt(times.first, windowMs) !== bucketAt(times.last, windowMs)) return false;
-    this.#insert(block.bytes, block.count, times, marks);
+    this.#insert(block.bytes, { count: block.count, ...times }, marks, seq);
     return true;
   }
 
@@ -93,10 +100,15 @@ export class BlockStore {
     return count;
   }
 
-  #insert(bytes: Uint8Array<ArrayBuffer>, count: number, { first, last }: Times, marks: readonly Marks[]): void {
+  #insert(
+    bytes: Uint8Array<ArrayBuffer>,
+    { count, first, last }: Times & { readonly count: number },
+    marks: readonly Marks[],
+    seq: number,
+  ): void {
     this.#database.query(
-      "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      this.#database.next(count),
+      `INSERT INTO ${this.#table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      seq,
       count,
       spanOf(last - first),
       first,
@@ -119,18 +131,22 @@ export class BlockStore {
 
   /** The blocks that may have impressions shown between two times. */
   around(from: number, to: number): StoredBlock[] {
-    return this.#database.query<Row>(AROUND, from, to).map((row) => this.#stored(row));
+    return this.#database.query<Row>(this.#around, from, to).map((row) => this.#stored(row));
   }
 
   /** The blocks that may have impressions shown from one time to before another, one after the other. */
   *overlapping(from: number, before: number): Generator<StoredBlock> {
-    for (const { seq } of this.#database.query<{ seq: number }>("SELECT seq FROM blocks WHERE last >= ? AND first < ?", from, before)) {
-      yield this.#stored(this.#database.query<Row>(`SELECT ${COLUMNS} FROM blocks WHERE seq = ?`, seq)[0]);
+    for (const { seq } of this.#database.query<{ seq: number }>(
+      `SELECT seq FROM ${this.#table} WHERE last >= ? AND first < ?`,
+      from,
+      before,
+    )) {
+      yield this.#stored(this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq = ?`, seq)[0]);
     }
   }
 
   at(seq: number): Found | undefined {
-    const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM blocks WHERE seq <= ? ORDER BY seq DESC LIMIT 1`, seq);
+    const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq <= ? ORDER BY seq DESC LIMIT 1`, seq);
     if (!row) return undefined;
     const stored = this.#stored(row);
     return seq - stored.seq < stored.block.count ? foundIn(stored, seq - stored.seq) : undefined;
@@ -139,13 +155,13 @@ export class BlockStore {
   /** The blocks with rows after a row, in order. */
   *after(seq: number): Generator<StoredBlock> {
     const [reaching] = this.#database.query<{ seq: number }>(
-      "SELECT coalesce(max(seq), 0) AS seq FROM blocks WHERE seq <= ? AND seq + count > ? + 1",
+      `SELECT coalesce(max(seq), 0) AS seq FROM ${this.#table} WHERE seq <= ? AND seq + count > ? + 1`,
       seq,
       seq,
     );
     let next = reaching.seq > 0 ? reaching.seq : seq + 1;
     for (;;) {
-      const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM blocks WHERE seq >= ? ORDER BY seq LIMIT 1`, next);
+      const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq >= ? ORDER BY seq LIMIT 1`, next);
       if (!row) return;
       yield this.#stored(row);
       next = row.seq + 1;
@@ -155,7 +171,7 @@ export class BlockStore {
   /** Number of rows after a row. **Cost:** linear in the number of blocks. */
   countAfter(seq: number): number {
     const [{ count }] = this.#database.query<{ count: number }>(
-      "SELECT coalesce(sum(min(count, seq + count - 1 - ?1)), 0) AS count FROM blocks WHERE seq + count - 1 > ?1",
+      `SELECT coalesce(sum(min(count, seq + count - 1 - ?1)), 0) AS count FROM ${this.#table} WHERE seq + count - 1 > ?1`,
       seq,
     );
     return count;
@@ -163,13 +179,13 @@ export class BlockStore {
 
   /** For each span, so many of the newest blocks. */
   newest(limit: number): StoredBlock[] {
-    const newest = `SELECT ${COLUMNS} FROM blocks WHERE span = ? ORDER BY first DESC LIMIT ?`;
+    const newest = `SELECT ${COLUMNS} FROM ${this.#table} WHERE span = ? ORDER BY first DESC LIMIT ?`;
     return SPANS_MS.flatMap((_, span) => this.#database.query<Row>(newest, span, limit).map((row) => this.#stored(row)));
   }
 
   /** The earliest time shown since a bound of buckets. */
   oldestSince(time: number): number | undefined {
-    const earliest = SPANS_MS.map((_, span) => `SELECT min(first) AS first FROM blocks WHERE span = ${span} AND first >= ?1`);
+    const earliest = SPANS_MS.map((_, span) => `SELECT min(first) AS first FROM ${this.#table} WHERE span = ${span} AND first >= ?1`);
     const [{ first }] = this.#database.query<{ first: number | null }>(
       `SELECT min(first) AS first FROM (${earliest.join(" UNION ALL ")})`,
       time,
@@ -184,10 +200,16 @@ export class BlockStore {
 
   /** Makes the blocks after a row void, and returns those that were not. */
   voidAfter(seq: number): StoredBlock[] {
-    const query = `UPDATE blocks SET state = 'void' WHERE seq > ? AND state = 'live' RETURNING ${COLUMNS}`;
+    const query = `UPDATE ${this.#table} SET state = 'void' WHERE seq > ? AND state = 'live' RETURNING ${COLUMNS}`;
     const voided = this.#database.query<Row>(query, seq).map((row) => this.#stored(row));
     this.#cache.clear();
     return voided;
+  }
+
+  /** Deletes the blocks after a row. */
+  deleteAfter(seq: number): void {
+    this.#database.query(`DELETE FROM ${this.#table} WHERE seq > ?`, seq);
+    this.#cache.clear();
   }
 
   /** Empties an impression. Returns what it was. */
@@ -197,14 +219,14 @@ export class BlockStore {
     const [stored] = this.around(shownAtOf(id), shownAtOf(id)).filter(({ block }) => block.placeOf(id) >= 0);
     const rows = Array.from({ length: stored.block.count }, (_, i) => stored.block.row(i));
     const left = rows.map((row) => (row.id === id ? { ...row, action: "", context: null, decision: null } : row));
-    this.#database.query("UPDATE blocks SET content = ? WHERE seq = ?", encodeBlock(left), stored.seq);
+    this.#database.query(`UPDATE ${this.#table} SET content = ? WHERE seq = ?`, encodeBlock(left), stored.seq);
     this.#cache.delete(stored.seq);
     return found;
   }
 
   /** Deletes the blocks before a bound of buckets. */
   deleteBefore(time: number): void {
-    this.#database.query(`DELETE FROM blocks WHERE span IN (${SPANS_MS.map((_, span) => span)}) AND first < ?`, time);
+    this.#database.query(`DELETE FROM ${this.#table} WHERE span IN (${SPANS_MS.map((_, span) => span)}) AND first < ?`, time);
     this.#cache.clear();
   }
 

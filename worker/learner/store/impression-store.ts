@@ -110,7 +110,7 @@ export class ImpressionStore {
   /** Adds impressions in their order. `marks`: their places in the policies; none makes them void. */
   add(rows: readonly ImpressionRow[], marks: readonly Marks[], windows: Windows): void {
     const blockRows = rows.map(blockRow);
-    this.blocks.add(blockRows, marks, windows.window.ms);
+    this.blocks.add(blockRows, marks, windows.window.ms, this.#database.next(rows.length));
     if (marks.length > 0) this.#countLive(blockRows, windows);
     for (const row of rows) this.#addKeys(row);
   }
@@ -118,10 +118,14 @@ export class ImpressionStore {
   /** Adds the impressions of a block, all of them live. `keys`: those of each impression. */
   addBlock(block: Block, marks: readonly Marks[], keys: (place: number) => readonly KeyHashes[], windows: Windows): void {
     const places = Array.from({ length: block.count }, (_, i) => i);
-    if (!this.blocks.addBlock(block, marks, windows.window.ms)) {
-      const rows = places.map((i) => ({ ...block.row(i), keys: keys(i) }));
-      this.add(rows, marks, windows);
-      return;
+    const seq = this.#database.next(block.count);
+    if (!this.blocks.addBlock(block, marks, windows.window.ms, seq)) {
+      this.blocks.add(
+        places.map((i) => block.row(i)),
+        marks,
+        windows.window.ms,
+        seq,
+      );
     }
     this.#countLive(
       places.map((i) => ({ ...block.common(i), id: block.id(i) })),
@@ -153,7 +157,7 @@ export class ImpressionStore {
     const deferred = this.#deferred.find(id);
     if (!deferred) return;
     this.#deferred.delete(id);
-    this.blocks.add([deferred.row], [marks], windows.window.ms);
+    this.blocks.add([deferred.row], [marks], windows.window.ms, this.#database.next());
     this.#countLive([deferred.row], windows);
   }
 
@@ -316,7 +320,7 @@ export class ImpressionStore {
   #addErased(id: string, { window }: Windows): void {
     const erased = { name: null, action: "", features: new Float64Array(0), arm: "policy" as const, version: 0 };
     const row = { ...erased, id, context: null, decision: null, byPage: false, sampling: 0 };
-    this.blocks.add([row], [], window.ms);
+    this.blocks.add([row], [], window.ms, this.#database.next());
     this.#database.query("INSERT OR IGNORE INTO names VALUES (?, ?)", nameOf(id), id);
   }
 }
