@@ -163,6 +163,10 @@ it("reads the newest 100,000 rows, a page at a time", async () => {
   };
   expect((await examine({ config, policy: {} as Policy, seq: 250_000, page })).lists).toBe(0);
   expect(asked).toEqual([150_000, 150_001, 150_002, 150_003]);
+  // Rows that arrive meanwhile wait for the next estimate.
+  asked.splice(0, 4);
+  await examine({ config, policy: {} as Policy, seq: 1, page });
+  expect(asked).toEqual([0, 1]);
 });
 
 it("needs the secret key, and a model", async () => {

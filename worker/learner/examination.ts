@@ -58,7 +58,7 @@ async function placedRows({ config, policy, seq, page }: ExaminedModel) {
   const from = Math.max(0, seq - MOST_ROWS);
   const rows: PlacedRow[] = [];
   const settings: { readonly since: number; readonly config: ModelConfig }[] = [];
-  for (let lines = page(from); lines.length > 0; lines = page(lines[lines.length - 1].seq)) {
+  for (let lines = page(from); lines.length > 0 && lines[0].seq <= seq; lines = page(lines[lines.length - 1].seq)) {
     for (const line of lines) {
       if (line.type === "impression") rows.push(...placedRow(line, config));
       else if (line.type === "mark" && line.mark === "configuration") settings.push({ since: line.seq, config: JSON.parse(line.content) });
