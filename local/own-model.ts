@@ -113,7 +113,6 @@ export class OwnModel implements LocalModel {
     if (actions.length === 0) throw new RangeError("actions: expected at least one, as there is no catalogue");
     const { policy } = recommender;
     const points = this.#featurize.matrix(context, actions);
-    const { window } = this.#options;
     const { ranking } = recommender.recommend({
       ...(policy.dimension > 0 ? { points } : { candidates: actions.map(() => ({})) }),
       limit: Math.min(limit, actions.length),
@@ -122,7 +121,7 @@ export class OwnModel implements LocalModel {
     return {
       modelVersion: this.#revision,
       policy: policy.id,
-      windowEndsAt: typeof window === "object" && "ms" in window ? now + window.ms : Number.POSITIVE_INFINITY,
+      windowEndsAt: now + this.#windowMs,
       actions: ranking.map((choice) => shownAction(choice, policy, choice.impressionId, actions[choice.index].id)),
     };
   }
@@ -147,8 +146,13 @@ export class OwnModel implements LocalModel {
   }
 
   get #inMs(): boolean {
+    return Number.isFinite(this.#windowMs);
+  }
+
+  /** Length of the window. Infinite if it is not in ms. */
+  get #windowMs(): number {
     const { window } = this.#options;
-    return typeof window === "object" && "ms" in window;
+    return typeof window === "object" && "ms" in window ? window.ms : Number.POSITIVE_INFINITY;
   }
 
   #change<T>(work: (recommender: Recommender, now: number) => T): Promise<T> {

@@ -37,8 +37,8 @@ export function positiveNumber(name: string, value: unknown): number {
   return number;
 }
 
-/** Probability that a visitor examines a place. */
-export function examinationWeight(name: string, value: unknown): number {
+/** A probability or share that is greater than 0. */
+export function positiveShare(name: string, value: unknown): number {
   if (positiveNumber(name, value) > 1) throw outOfRange(name, "at most 1", value);
   return value as number;
 }

@@ -1,4 +1,4 @@
-import { examinationWeight, outOfRange, wrongType } from "./argument.ts";
+import { outOfRange, positiveShare, wrongType } from "./argument.ts";
 
 // Examination weights: the probability that a visitor examines each place of a list, relative to the first place.
 
@@ -6,7 +6,7 @@ import { examinationWeight, outOfRange, wrongType } from "./argument.ts";
 export function parseExamination(weights: unknown): readonly number[] {
   if (!Array.isArray(weights)) throw wrongType("examination", "an array of weights, one per place", weights);
   if (weights.length === 0) throw outOfRange("examination", "at least one weight", weights);
-  const checked = Array.from(weights, (weight, place) => examinationWeight(`examination[${place}]`, weight));
+  const checked = Array.from(weights, (weight, place) => positiveShare(`examination[${place}]`, weight));
   if (checked[0] !== 1) throw outOfRange("examination[0]", "1, as the weights of other places are relative to the first", checked[0]);
   return checked;
 }

@@ -38,7 +38,8 @@ export function outcomesOf<Event extends GoalEvent>(
   delayOf: (event: Event) => number,
   hasAmounts: (goal: string) => boolean,
 ): GoalOutcomes {
-  const outcomes: Record<string, GoalOutcome> = {};
+  // A plain object would lose a goal with the name __proto__.
+  const outcomes = new Map<string, GoalOutcome>();
   /** Amounts of the present goal, by event. */
   const lines = new Map<string, number>();
   let delay = Number.POSITIVE_INFINITY;
@@ -53,12 +54,12 @@ export function outcomesOf<Event extends GoalEvent>(
     const rewards = [...lines.values()];
     if (rewards.some((each) => each > 0 || !amounts)) {
       const sum = rewards.reduce((total, each) => total + each, 0);
-      outcomes[goal] = { reward: amounts ? Math.max(sum, 0) : sum, delay };
+      outcomes.set(goal, { reward: amounts ? Math.max(sum, 0) : sum, delay });
     }
     delay = Number.POSITIVE_INFINITY;
     lines.clear();
   });
-  return outcomes;
+  return Object.fromEntries(outcomes);
 }
 
 /** Orders events by goal, time, event id and reward, with a retraction as the least reward. Arrival does not matter. */

@@ -1,5 +1,5 @@
 import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, positiveNumber, record, wrongType } from "./argument.ts";
-import { parseWindow, spanOf, type Window } from "./model/delay/window.ts";
+import { isInMs, parseWindow, spanOf, type Window } from "./model/delay/window.ts";
 import type { GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
 
 /** A goal: the worth of its conversions, and their delays. */
@@ -103,7 +103,7 @@ export function amountOf(name: string, value: unknown): number {
   return finiteNumber(name, value, -MOST_AMOUNT, MOST_AMOUNT);
 }
 
-const unitOf = (window: Window): "ms" | "rounds" => (typeof window === "object" && "ms" in window ? "ms" : "rounds");
+const unitOf = (window: Window): "ms" | "rounds" => (isInMs(window) ? "ms" : "rounds");
 
 function ownWindow(name: string, value: unknown, window: Window): Window {
   onlyKeys(name, record(name, value), ["ms", "rounds"]);
@@ -124,6 +124,6 @@ function knownDelay(name: string, value: unknown, window: Window): number {
 
 /** The value of rewards: the sum over goals, each times its weight. Their order does not matter. */
 export function totalOf(outcomes: GoalOutcomes, goals: readonly LearntGoal[]): number {
-  const values = goals.flatMap(({ name, weight }) => (outcomes[name] ? [weight * outcomes[name].reward] : []));
+  const values = goals.flatMap(({ name, weight }) => (Object.hasOwn(outcomes, name) ? [weight * outcomes[name].reward] : []));
   return values.sort((a, b) => a - b).reduce((sum, value) => sum + value, 0);
 }

@@ -2,7 +2,7 @@ import { boundedNumbers, finiteNumber } from "./argument.ts";
 import { SnapshotError } from "./errors.ts";
 import { compareEvents, firstDelay, type GoalEvent, outcomesOf } from "./goal-outcomes.ts";
 import { totalOf } from "./goals.ts";
-import { type Moment, spanOf, type Window } from "./model/delay/window.ts";
+import { isInMs, type Moment, spanOf, type Window } from "./model/delay/window.ts";
 import type { GoalChange, GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
 import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
@@ -71,7 +71,7 @@ export class Pending {
 
   constructor(window: Window, delayOffset: 0 | 1, goals?: readonly LearntGoal[]) {
     const span = spanOf(window);
-    this.#inMs = window !== "none" && "ms" in window;
+    this.#inMs = isInMs(window);
     this.#span = span;
     this.#memory = span + (window === "none" ? 0 : (window.grace ?? span));
     this.#delayOffset = this.#inMs ? 0 : delayOffset;

@@ -4,7 +4,7 @@ import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
 import { amountOf, type Goals, parseGoals } from "./goals.ts";
-import { type Moment, parseWindow, type Window } from "./model/delay/window.ts";
+import { isInMs, type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate, Choice } from "./policy/chooser.ts";
 import { onlyDecides, Policy } from "./policy/policy.ts";
@@ -380,7 +380,7 @@ export class Recommender {
   }
 
   get #inMs(): boolean {
-    return typeof this.#window === "object" && "ms" in this.#window;
+    return isInMs(this.#window);
   }
 
   #moment(round: number, now: number | undefined): Moment {

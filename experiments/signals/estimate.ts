@@ -10,7 +10,10 @@ const [CLICK, BUY] = [0.3, 0.3];
 /** Value of a click. */
 const WEIGHT = 0.01;
 
-/** What is reported of a product: purchases, or clicks as well, by goals or as rewards of one sum. */
+/**
+ * The conversions that reach the recommender. "purchases": purchases alone. "goals": clicks and purchases, each as a goal. "sum": clicks
+ * and purchases too, but without declared goals, so their rewards add up.
+ */
 export type Reported = "purchases" | "goals" | "sum";
 
 const GOALS: Goals = { click: { weight: WEIGHT }, purchase: { weight: 1 } };

@@ -11,7 +11,7 @@ export interface PlaySpec {
   shop(random: Stream): SignalShop;
 }
 
-/** What a recommender is told of its visitors. */
+/** The conversions that reach a recommender. */
 export interface Told {
   /** Default: any goal counts 1. */
   readonly goals?: Goals;

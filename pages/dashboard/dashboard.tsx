@@ -7,6 +7,7 @@ import { linkTo, type Route } from "../ui/route.ts";
 import { Alarm, Calm } from "./alarm.tsx";
 import { DelayOf } from "./delay.tsx";
 import { Empty } from "./empty.tsx";
+import { ExaminationOf } from "./examination.tsx";
 import { ExplanationOf } from "./explanation.tsx";
 import { Figures } from "./figures.tsx";
 import { Ages, Delays } from "./histogram.tsx";
@@ -61,6 +62,7 @@ function NoModel({ model }: { model: string | undefined }) {
 }
 
 interface Shown {
+  readonly source: Source;
   readonly metrics: Metrics;
   readonly explanation: Explanation | null | undefined;
   readonly impression: string | undefined;
@@ -69,7 +71,7 @@ interface Shown {
 }
 
 /** One model's counts, rates, delays and newest impressions. */
-function Model({ metrics, explanation, impression, simulated, children }: Shown) {
+function Model({ source, metrics, explanation, impression, simulated, children }: Shown) {
   const { model, policy, serving, windowMs, now } = metrics;
   return (
     <div class="columns">
@@ -86,6 +88,7 @@ function Model({ metrics, explanation, impression, simulated, children }: Shown)
       <section class="wide">
         <LiftOf metrics={metrics} />
       </section>
+      <ExaminationOf key={`examination of ${model}`} source={source} model={model} />
       <section class="wide delay">
         <DelayOf key={model} metrics={metrics} />
       </section>
@@ -129,7 +132,7 @@ export function Dashboard(props: { source: Source; route: Route; simulated?: boo
       {models && <Models models={models} chosen={metrics?.model ?? route.model} />}
       {metrics === null && <NoModel model={route.model} />}
       {metrics && (
-        <Model metrics={metrics} explanation={explanation} impression={route.impression} simulated={simulated}>
+        <Model source={source} metrics={metrics} explanation={explanation} impression={route.impression} simulated={simulated}>
           {children}
         </Model>
       )}

@@ -1,4 +1,4 @@
-import type { Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
+import type { Examination, Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
 import { call } from "../ui/call.ts";
 
 /** The API that a dashboard reads. */
@@ -6,6 +6,7 @@ export interface Source {
   models(): Promise<readonly ModelSummary[]>;
   metrics(model: string): Promise<Metrics>;
   explain(impression: string): Promise<Explanation>;
+  examination(model: string): Promise<Examination>;
 }
 
 /** The demonstration's backend, which holds the secret key. It shows the developer's own models on the developer's machine alone. */
@@ -13,6 +14,7 @@ export const demoSource: Source = {
   models: async () => (await call<{ models: readonly ModelSummary[] }>("/demo/models")).models,
   metrics: (model) => call(`/demo/models/${encodeURIComponent(model)}/metrics`),
   explain: (impression) => call(`/demo/impressions/${encodeURIComponent(impression)}`),
+  examination: (model) => call(`/demo/models/${encodeURIComponent(model)}/examination`),
 };
 
 /** The worker's API, with the secret key. */
@@ -22,5 +24,6 @@ export function keyedSource(key: string): Source {
     models: async () => (await read<{ models: readonly ModelSummary[] }>("models")).models,
     metrics: (model) => read(`models/${encodeURIComponent(model)}/metrics`),
     explain: (impression) => read(`impressions/${encodeURIComponent(impression)}`),
+    examination: (model) => read(`models/${encodeURIComponent(model)}/examination`),
   };
 }

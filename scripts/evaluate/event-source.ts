@@ -1,6 +1,8 @@
+import { Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model.ts";
+import { isRandomList } from "../../worker/domain/random-list.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
@@ -46,7 +48,11 @@ export async function eventSource(texts: Texts, { progress, asOf }: SourceOption
   const given = (config.options as { readonly dimension?: number }).dimension;
   const dimension = config.encoder?.dimension ?? given ?? impressions[0]?.features.length ?? 0;
   const decisions = first.map(({ decision }) => decision);
-  return { decisions, lists: listsOf(placed), leftOut, dimension, window: config.window, reward: rangeOf(config), end };
+  // The random orders of a minimum share depend on the seed alone.
+  const { policy } = await Recommender.create({ policy: uniform(), window: "none", seed: config.seed });
+  const isRandom = ({ id, arm, decision, version }: ImpressionLine): boolean =>
+    isRandomList(policy, settingAt(settings, version).config, { first: decision?.first ?? id, arm, candidates: decision?.candidates ?? 0 });
+  return { decisions, lists: listsOf(placed, isRandom), leftOut, dimension, window: config.window, reward: rangeOf(config), end };
 }
 
 function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark" }>): void {
@@ -58,6 +64,11 @@ function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark"
   else if (line.mark === "actions" && before) {
     settings.push({ ...before, since, catalogue: new Catalogue(changedBy(catalogue.actions, line.content)) });
   }
+}
+
+/** The setting that a version of the model decided by. */
+function settingAt(settings: readonly Setting[], version: number): Setting {
+  return settings.findLast(({ since }) => since <= version) ?? settings[0];
 }
 
 /** Decisions of an earlier version of the encoder are encoded by the present one. */
@@ -75,7 +86,7 @@ function unusable({ state, arm, decision }: ImpressionLine): string | undefined 
 
 function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversions: ConversionLine[], asOf: number): SourceDecision {
   const { action, context, decision, shownAt, version } = line;
-  const { catalogue, featurize, config } = settings.findLast(({ since }) => since <= version) ?? settings[0];
+  const { catalogue, featurize, config } = settingAt(settings, version);
   const { probability = 0, asked = {} } = decision ?? {};
   // The whole catalogue is passed as it is, because its features are prepared only once.
   const { actions } = asked.actions || asked.exclude ? catalogue.candidates(asked.actions, asked.exclude ?? []) : catalogue;

@@ -7,7 +7,7 @@ export async function evaluatedLists(
   request: Omit<ListEvaluationRequest, "log" | "examination" | "policy"> & { readonly policy: PolicyDescriptor },
 ) {
   if (!lists) throw new SourceError("--lists: expected a model's log, whose impressions name their list, got an Open Bandit csv");
-  const { places, weights } = await estimateExamination({ log: lists.lists, window });
+  const { places, weights } = await estimateExamination({ log: lists.random, window });
   const evaluation = await evaluateLists({ ...request, log: lists.lists, examination: weights });
   return { incomplete: lists.incomplete, examination: places, examinationWeights: weights, ...evaluation };
 }

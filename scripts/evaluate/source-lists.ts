@@ -8,11 +8,20 @@ export interface Placed {
   readonly decision: SourceDecision;
 }
 
-/** Groups impressions by list. Those of a holdout are random. */
-export function listsOf(placed: readonly Placed[]): SourceLists {
-  const groups = Map.groupBy(placed, ({ line: { id, decision } }) => decision?.first ?? id);
-  const lists = Array.from(groups.values(), listOf).filter((list) => list !== undefined);
-  return { lists, incomplete: groups.size - lists.length };
+/** Groups impressions by list. Those of a holdout are random. `isRandom`: whether a list was ranked at random, by its first impression. */
+export function listsOf(placed: readonly Placed[], isRandom: (line: ImpressionLine) => boolean): SourceLists {
+  const groups = Array.from(Map.groupBy(placed, ({ line: { id, decision } }) => decision?.first ?? id).values());
+  const lists = groups.flatMap((group) => {
+    const list = listOf(group);
+    return list ? [{ list, line: group[0].line }] : [];
+  });
+  const random = lists.filter(({ line }) => isRandom(line)).map(({ list }) => shuffledList(list));
+  return { lists: lists.map(({ list }) => list), random, incomplete: groups.length - lists.length };
+}
+
+/** A list by the probabilities of its random order. The features of its candidates are not needed. */
+function shuffledList({ shownAt, count, items, kept }: LoggedList): LoggedList {
+  return { shownAt, count, kept, random: true, items: items.map((item) => ({ ...item, probability: 1 / count })) };
 }
 
 /** A list. Undefined if an item before its last one is missing. */

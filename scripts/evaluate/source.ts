@@ -6,6 +6,8 @@ export type SourceDecision = LoggedDecision & { readonly ids: readonly string[] 
 /** The lists of a log, and the number of lists that lack an item. */
 export interface SourceLists {
   readonly lists: readonly LoggedList[];
+  /** Those that were ranked at random, also by a minimum share: the places of their items tell how visitors examine places. */
+  readonly random: readonly LoggedList[];
   readonly incomplete: number;
 }
 

@@ -1,37 +1,19 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, onlyKeys, positiveNumber, range, record, wholeNumber, wrongType } from "../argument.ts";
+import { wholeNumber, wrongType } from "../argument.ts";
 import { instantiate } from "../core/core.ts";
-import type { PolicyDescriptor } from "../policy/rule.ts";
 import type { Estimate } from "./estimate.ts";
 import { decisionsUntil, type LoggedDecision, rewardBy } from "./log.ts";
 import { LEAST_MATURITY, maturityOf } from "./maturity.ts";
+import { checked, type PolicyRequest } from "./request.ts";
 import { estimates, immatureShares, type Row, rewardModel, weightsOf } from "./row.ts";
 import { fitted, fittedTarget, givenTarget, type Target } from "./target.ts";
 
 /** Request of `evaluate`. */
-export interface EvaluationRequest {
+export interface EvaluationRequest extends PolicyRequest<Target> {
   /** Decisions of one or several policies, each with its probability. */
   readonly log: readonly LoggedDecision[];
-  /** The policy to evaluate: a descriptor, which learns from the first part of the log, or a function that gives its probabilities. */
-  readonly policy: PolicyDescriptor | Target;
-  /** Time of the evaluation, in ms since 1970. Later events are ignored. */
-  readonly asOf: number;
-  /** How long after its impression a conversion still counts. */
-  readonly window: { readonly ms: number } | "none";
-  /** Share of the decisions, oldest first, from which policy and reward model learn. The others evaluate them. Default 0.5. */
-  readonly split?: number;
-  /** Range of a decision's reward, default 0 to 1. */
-  readonly reward?: { readonly min: number; readonly max: number };
-  /** Samples from which a sampling policy computes its probabilities, default 100. */
-  readonly draws?: number;
-  /** Seed of the policy, default 0. */
-  readonly seed?: number;
-  /** Probability that a conversion has come by an age in ms, if it comes. Default: estimated from the conversions of the log. */
-  readonly maturity?: (ageMs: number) => number;
   /** Called now and then with the number of decisions done. */
   readonly progress?: (done: number, all: number) => void;
-  /** A compiled core, for hosts that bring their own. */
-  readonly module?: WebAssembly.Module;
 }
 
 /** Expected reward per decision, by several estimators, each with a 95 % interval. */
@@ -72,7 +54,7 @@ const PROGRESS_EVERY = 64;
  * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluate(request: EvaluationRequest): Promise<Evaluation> {
-  const { asOf, windowMs, split, reward } = checked(request);
+  const { asOf, windowMs, split, reward } = checked(request, ["progress"]);
   const log = decisionsUntil(asOf, request.log);
   const cut = Math.floor(split * log.length);
   const since = log[cut]?.shownAt ?? asOf;
@@ -102,19 +84,6 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
     immature: immatureShares(rows),
     weights: weightsOf(rows),
     ...estimates(core, rows, { decisions: log.length, reward, maturity }),
-  };
-}
-
-function checked(request: EvaluationRequest) {
-  const known = ["log", "policy", "asOf", "window", "split", "reward", "draws", "seed", "maturity", "progress", "module"];
-  onlyKeys("request", record("request", request), known);
-  const { window, reward = { min: 0, max: 1 } } = request;
-  if (window !== "none") onlyKeys("window", record("window", window), ["ms"]);
-  return {
-    asOf: finiteNumber("asOf", request.asOf, 0),
-    windowMs: window === "none" ? Number.POSITIVE_INFINITY : positiveNumber("window.ms", window.ms),
-    split: finiteNumber("split", request.split ?? 0.5, 0, 1),
-    reward: range("reward", reward),
   };
 }
 

@@ -1,9 +1,10 @@
 import { compileCore } from "#core-module";
-import { onlyKeys, positiveNumber, record } from "../argument.ts";
+import { onlyKeys, record } from "../argument.ts";
 import { type Core, instantiate } from "../core/core.ts";
 import { QUANTILE } from "../model/linear/interval.ts";
 import type { Estimate } from "./estimate.ts";
 import { chancesOf, type LoggedList, listsUntil } from "./list-log.ts";
+import { type LogWindow, windowMsOf } from "./request.ts";
 import { inverse } from "./symmetric-inverse.ts";
 
 /** Request of `estimateExamination`. */
@@ -11,7 +12,7 @@ export interface ExaminationRequest {
   /** Lists of one or several policies, in any order. */
   readonly log: readonly LoggedList[];
   /** How long after its impression a conversion still counts. */
-  readonly window: { readonly ms: number } | "none";
+  readonly window: LogWindow;
   /** A compiled core, for hosts that bring their own. */
   readonly module?: WebAssembly.Module;
 }
@@ -64,9 +65,7 @@ interface Converted {
  */
 export async function estimateExamination(request: ExaminationRequest): Promise<ExaminationEstimate> {
   onlyKeys("request", record("request", request), ["log", "window", "module"]);
-  const { window } = request;
-  if (window !== "none") onlyKeys("window", record("window", window), ["ms"]);
-  const windowMs = window === "none" ? Number.POSITIVE_INFINITY : positiveNumber("window.ms", window.ms);
+  const windowMs = windowMsOf(request.window);
   const log = listsUntil(Number.POSITIVE_INFINITY, request.log);
   const core = await instantiate(request.module ?? (await compileCore()));
   const converted = log.flatMap((list, number) => convertedOf(list, number, windowMs));

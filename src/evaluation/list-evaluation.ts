@@ -1,39 +1,21 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, onlyKeys, positiveNumber, range, record, wholeNumber, wrongType } from "../argument.ts";
+import { wholeNumber, wrongType } from "../argument.ts";
 import { instantiate } from "../core/core.ts";
 import { examinationAt, parseExamination } from "../examination.ts";
-import type { PolicyDescriptor } from "../policy/rule.ts";
 import { type Estimate, ratioEstimate } from "./estimate.ts";
 import { chancesOf, type LoggedItem, type LoggedList, listsUntil } from "./list-log.ts";
 import { fittedListTarget, givenListTarget, type ListTarget, type ShownChances } from "./list-target.ts";
 import { rewardBy } from "./log.ts";
 import { LEAST_MATURITY, maturityOf } from "./maturity.ts";
+import { checked, type PolicyRequest } from "./request.ts";
 import { type SeenRow, termsOf } from "./row.ts";
 
 /** Request of `evaluateLists`. */
-export interface ListEvaluationRequest {
+export interface ListEvaluationRequest extends PolicyRequest<ListTarget> {
   /** Lists of one or several policies, each item with its probability. */
   readonly log: readonly LoggedList[];
-  /** The policy to evaluate: a descriptor, which learns from the first part of the log, or a function that gives its probabilities. */
-  readonly policy: PolicyDescriptor | ListTarget;
   /** Examination weights of places, as `RecommenderOptions.examination`. `estimateExamination` estimates them. */
   readonly examination: readonly number[];
-  /** Time of the evaluation, in ms since 1970. Later events are ignored. */
-  readonly asOf: number;
-  /** How long after its impression a conversion still counts. */
-  readonly window: { readonly ms: number } | "none";
-  /** Share of the lists, oldest first, from which the policy learns. The others evaluate it. Default 0.5. */
-  readonly split?: number;
-  /** Range of an item's reward, default 0 to 1. */
-  readonly reward?: { readonly min: number; readonly max: number };
-  /** Samples from which a sampling policy computes its probabilities, default 100. */
-  readonly draws?: number;
-  /** Seed of the policy, default 0. */
-  readonly seed?: number;
-  /** Probability that a conversion has come by an age in ms, if it comes. Default: estimated from the conversions of the log. */
-  readonly maturity?: (ageMs: number) => number;
-  /** A compiled core, for hosts that bring their own. */
-  readonly module?: WebAssembly.Module;
 }
 
 /** Expected reward per list, by several estimators, each with a 95 % interval. */
@@ -83,7 +65,8 @@ interface Row extends SeenRow {
  * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluateLists(request: ListEvaluationRequest): Promise<ListEvaluation> {
-  const { asOf, windowMs, split, reward, examination } = checked(request);
+  const { asOf, windowMs, split, reward } = checked(request, ["examination"]);
+  const examination = parseExamination(request.examination);
   const log = listsUntil(asOf, request.log);
   const cut = Math.floor(split * log.length);
   const core = await instantiate(request.module ?? (await compileCore()));
@@ -153,20 +136,6 @@ function weightsOf(
     below += examinationAt(examination, k) * logged[k];
   }
   return { itemPosition, positionBased: above / below };
-}
-
-function checked(request: ListEvaluationRequest) {
-  const known = ["log", "policy", "examination", "asOf", "window", "split", "reward", "draws", "seed", "maturity", "module"];
-  onlyKeys("request", record("request", request), known);
-  const { window, reward = { min: 0, max: 1 } } = request;
-  if (window !== "none") onlyKeys("window", record("window", window), ["ms"]);
-  return {
-    asOf: finiteNumber("asOf", request.asOf, 0),
-    windowMs: window === "none" ? Number.POSITIVE_INFINITY : positiveNumber("window.ms", window.ms),
-    split: finiteNumber("split", request.split ?? 0.5, 0, 1),
-    reward: range("reward", reward),
-    examination: parseExamination(request.examination),
-  };
 }
 
 async function targetOf(request: ListEvaluationRequest, log: readonly LoggedList[], at: number): Promise<ShownChances> {

@@ -1,4 +1,4 @@
-import { finiteNumber, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../argument.ts";
+import { finiteNumber, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
 import { checkConversions, type LoggedConversion } from "./log.ts";
 
 /** An item of a logged list. */
@@ -44,20 +44,16 @@ function check(list: LoggedList, number: number): void {
   record(name, list);
   finiteNumber(`${name}.shownAt`, list.shownAt, 0);
   const count = wholeNumber(`${name}.count`, list.count, 1);
-  share(`${name}.kept`, list.kept ?? 1);
+  positiveShare(`${name}.kept`, list.kept ?? 1);
   if (!Array.isArray(list.items)) throw wrongType(`${name}.items`, "an array of items", list.items);
   if (list.items.length === 0 || list.items.length > count) throw outOfRange(`${name}.items`, `1 to ${count} items`, list.items);
   list.items.forEach((item: LoggedItem, place) => {
     const own = `${name}.items[${place}]`;
     wholeNumber(`${own}.index`, item.index, 0, count - 1);
-    share(`${own}.probability`, item.probability);
+    positiveShare(`${own}.probability`, item.probability);
     checkChances(`${own}.chances`, item.chances, list.items.length);
     checkConversions(own, item.conversions);
   });
-}
-
-function share(name: string, value: unknown): void {
-  if (positiveNumber(name, value) > 1) throw outOfRange(name, "at most 1", value);
 }
 
 function checkChances(name: string, chances: ArrayLike<number> | undefined, places: number): void {

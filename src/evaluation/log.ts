@@ -1,4 +1,4 @@
-import { finiteNumber, matrix, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../argument.ts";
+import { finiteNumber, matrix, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
 
 /** A logged conversion. */
 export interface LoggedConversion {
@@ -38,9 +38,8 @@ function check(decision: LoggedDecision, place: number): void {
   finiteNumber(`${name}.shownAt`, decision.shownAt, 0);
   const count = wholeNumber(`${name}.count`, decision.count, 1);
   wholeNumber(`${name}.index`, decision.index, 0, count - 1);
-  for (const [field, value] of Object.entries({ probability: decision.probability, kept: decision.kept ?? 1 })) {
-    if (positiveNumber(`${name}.${field}`, value) > 1) throw outOfRange(`${name}.${field}`, "at most 1", value);
-  }
+  positiveShare(`${name}.probability`, decision.probability);
+  positiveShare(`${name}.kept`, decision.kept ?? 1);
   checkConversions(name, decision.conversions);
 }
 

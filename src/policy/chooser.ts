@@ -63,6 +63,9 @@ export interface Choice {
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
+/** The part of a request that decides whether its list is random. */
+export type RandomRequest = Pick<ChooseRequest, "round" | "decision" | "minimumShare">;
+
 /** Probability that a decision ranks at random, and the random order if this decision does. */
 interface Shares {
   readonly uniform: number;
@@ -189,7 +192,12 @@ export class Chooser {
     return { domain, count, score, own, shares, known, momentsOf: scores.moments };
   }
 
-  #shares({ minimumShare = 0, round, decision }: ChooseRequest, count: number, places: number): Shares {
+  /** As `Policy.ranksAtRandom`. */
+  ranksAtRandom(request: RandomRequest, count: number): boolean {
+    return this.#shares(request, wholeNumber("count", count, 1), 0).order !== undefined;
+  }
+
+  #shares({ minimumShare = 0, round, decision }: RandomRequest, count: number, places: number): Shares {
     const uniform = Math.min(1, count * finiteNumber("minimumShare", minimumShare, 0, 1));
     if (uniform === 0) return NO_SHARES;
     const { core, seed } = this.#context;

@@ -1,4 +1,4 @@
-import { boundedNumbers, copyVector, examinationWeight, finiteNumber, finiteVector, record, wholeNumber, wrongType } from "../argument.ts";
+import { boundedNumbers, copyVector, finiteNumber, finiteVector, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
 import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
@@ -7,7 +7,7 @@ import { type Interval, QUANTILE } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { counted, SnapshotReader, SnapshotWriter } from "../snapshot.ts";
-import { type Choice, type ChooseRequest, Chooser } from "./chooser.ts";
+import { type Choice, type ChooseRequest, Chooser, type RandomRequest } from "./chooser.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, State } from "./rule.ts";
 
 // The part that all algorithms share: checking input, counting, predicting, saving. The part of a decision is in chooser.ts.
@@ -111,6 +111,16 @@ export class Policy {
     return this.#chooser.placeChances(request, indices);
   }
 
+  /**
+   * Whether `choose` ranks `count` candidates uniformly at random for this request, because of its `minimumShare`. Such a list is random
+   * whatever the policy knows, so `estimateExamination` may take it as `LoggedList.random`. `evaluateLists` may not: it needs the
+   * probabilities that held before this draw.
+   * @throws {TypeError | RangeError} naming the argument.
+   */
+  ranksAtRandom(request: RandomRequest, count: number): boolean {
+    return this.#chooser.ranksAtRandom(request, count);
+  }
+
   /** The state, of a policy that learns. @throws {UnsupportedError} code `only-decides`. */
   #learning(): State {
     if (!this.#learns) throw onlyDecides(this.id);
@@ -125,7 +135,7 @@ export class Policy {
   append(impression: Moment & { readonly features?: ArrayLike<number>; readonly weight?: number }): AppendedImpression {
     const { round, now, weight = 1 } = impression;
     wholeNumber("round", round, 1);
-    examinationWeight("weight", weight);
+    positiveShare("weight", weight);
     const features = this.features(impression.features);
     const slot = this.#learning().append(features, impression, weight);
     this.#impressions++;

@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
-import { busy, explained, idle } from "./report.ts";
+import { busy, examined, explained, idle } from "./report.ts";
 import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";
 
 const KEY = secrets.AFTERCLICK_SECRET_KEY;
@@ -79,6 +79,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
         "/v1/models/shop/metrics": shop,
         "/v1/models/blog/metrics": idle,
         [`/v1/impressions/${explained.impressionId}`]: explained,
+        "/v1/models/shop/examination": examined,
       };
       const problem = (status: number, detail: string) => route.fulfill({ status, json: { status, detail } });
       if (route.request().headers().authorization !== `Bearer ${KEY}`) return problem(401, "a valid key or signature is needed");
@@ -229,6 +230,40 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await page.getByRole("button", { name: "cart", exact: true }).click();
     await title("How late conversions come: cart").waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  it("estimates how visitors examine the places of a list, when asked to", async () => {
+    await enter(KEY);
+    await title("Examination of places").waitFor();
+    const section = page.locator(".examination");
+    expect(asked).not.toContain("/v1/models/shop/examination");
+    await page.getByRole("button", { name: "Estimate from the log" }).focus();
+    await page.keyboard.press("Enter");
+    await section.locator(".candidates").waitFor();
+    expect(await section.innerText()).toContain('reset model shop with "examination": [1,0.71,0.49,0.49]');
+    const widths = await section
+      .locator(".plot .band")
+      .evaluateAll((bands) => bands.map((band) => Math.round(band.getBoundingClientRect().width)));
+    expect(widths).toHaveLength(3);
+    // The first place is the reference, so its interval has no width. That of the second is wider than that of the third.
+    expect(widths[0]).toBe(0);
+    expect(widths[1]).toBeGreaterThan(widths[2]);
+    expect(widths[2]).toBeGreaterThan(10);
+    const folder = process.env.AFTERCLICK_SCREENSHOTS;
+    if (folder) await section.screenshot({ path: `${folder}/examination.png` });
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    if (folder) await section.screenshot({ path: `${folder}/examination-narrow.png` });
+    await page.evaluate(await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const { violations } = await page.evaluate<AxeResults>("axe.run('.examination', { resultTypes: ['violations'] })");
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`)).toEqual([]);
+    expect(asked.filter((path) => path.endsWith("/examination"))).toHaveLength(1);
+    await page.route("**/examination", (route) => route.abort(), { times: 1 });
+    await page.getByRole("button", { name: "Estimate again" }).click();
+    await expect.poll(() => section.locator("[role=status]").innerText(), soon).toContain("Not estimated: ");
+    expect(await section.locator(".candidates").count()).toBe(1);
+    // The browser itself logs the request that failed.
+    expect(complaints.filter((complaint) => !complaint.includes("ERR_FAILED"))).toEqual([]);
   });
 
   it("says as an alert that conversions no longer get through, and stops when they do", async () => {

@@ -1,4 +1,4 @@
-import type { Bucket, Explanation, Metrics } from "../../worker/protocol/answers.ts";
+import type { Bucket, Examination, Explanation, Metrics } from "../../worker/protocol/answers.ts";
 
 // Reports of a worker with a busy model. The numbers are invented and the same at each run.
 
@@ -163,4 +163,27 @@ export const explained: Explanation = {
   ],
   reward: 1,
   now: { mean: 0.112, low: 0.0822, high: 0.1418 },
+};
+
+/** Examination of places in the busy model. The fourth place has no conversions yet. */
+export const examined: Examination = {
+  model: "shop",
+  configured: [1, 0.8, 0.6],
+  lists: 2023,
+  since: NOW - 9 * WINDOW,
+  places: [
+    { impressions: 2023, converted: 164, weight: 1, low: 1, high: 1 },
+    { impressions: 2023, converted: 117, weight: 0.7134, low: 0.5622, high: 0.9053 },
+    { impressions: 2020, converted: 81, weight: 0.4939, low: 0.3779, high: 0.6455 },
+    { impressions: 20, converted: 0, weight: null, low: 0, high: null },
+  ],
+  examination: [1, 0.71, 0.49, 0.49],
+  clickModels: {
+    best: "position-based",
+    models: [
+      { name: "no-bias", logLikelihood: -0.2213, perplexity: 1.2477, behind: { value: 0.0041, low: 0.0012, high: 0.007 } },
+      { name: "position-based", logLikelihood: -0.2172, perplexity: 1.2426, behind: { value: 0, low: 0, high: 0 } },
+      { name: "item-position", logLikelihood: -0.2181, perplexity: 1.2437, behind: { value: 0.0009, low: -0.0004, high: 0.0022 } },
+    ],
+  },
 };

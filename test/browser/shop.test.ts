@@ -57,6 +57,9 @@ describe("the shop's backend", () => {
     expect((await read("/demo/models/absent/metrics")).status).toBe(404);
     expect(await names("shop.example")).toEqual(["demo"]);
     expect((await read("/demo/models/own/metrics", "shop.example")).status).toBe(404);
+    expect((await read("/demo/models/own/examination")).body).toMatchObject({ model: "own", lists: 0 });
+    expect((await read("/demo/models/own/examination", "shop.example")).status).toBe(404);
+    expect((await read("/demo/models/own/events")).status).toBe(404);
     expect((await read("/demo/models/demo/metrics", "shop.example")).body.model).toBe("demo");
   });
 

@@ -52,6 +52,24 @@ it("gives every place of a list its probability", async () => {
   }
 });
 
+it("says which lists it ranks at random", async () => {
+  const policy = await running(otfLinUcb({ dimension: 2 }));
+  const own = policy.choose({ candidates, round: 2, limit: 4 }).map(({ index }) => index);
+  let random = 0;
+  for (let n = 0; n < 2000; n++) {
+    const request = { round: 2, decision: `decision ${n}`, minimumShare: 0.1 };
+    const order = policy.choose({ ...request, candidates, limit: 4 }).map(({ index }) => index);
+    if (policy.ranksAtRandom(request, 4)) random++;
+    else expect(order).toEqual(own);
+  }
+  // Four candidates, each with a share of 0.1.
+  expect(Math.abs(random / 2000 - 0.4)).toBeLessThan(0.05);
+  expect(policy.ranksAtRandom({ round: 2 }, 4)).toBe(false);
+  expect(policy.ranksAtRandom({ round: 2, minimumShare: 0.25 }, 4)).toBe(true);
+  expect(() => policy.ranksAtRandom({ round: 2, minimumShare: 2 }, 4)).toThrow(/minimumShare/);
+  expect(() => policy.ranksAtRandom({ round: 2 }, 0)).toThrow(/count/);
+});
+
 it("refuses shares that are none, and policies that choose in their own domain", async () => {
   const policy = await running(otfLinUcb({ dimension: 2 }));
   for (const minimumShare of [-0.1, 1.1, Number.NaN]) {

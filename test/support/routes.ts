@@ -124,6 +124,13 @@ export const routes: Readonly<Record<string, Route>> = {
     problems: [401, 403, 404, 422, 500, 503],
     parameters: ["model", "key"],
   },
+  "GET /v1/models/:model/examination": {
+    id: "examineModel",
+    key: secret,
+    answers: { 200: "Examination" },
+    problems: [401, 403, 404, 422, 500, 503],
+    parameters: ["model"],
+  },
   "GET /v1/models/:model/metrics": {
     id: "measureModel",
     key: secret,

@@ -116,6 +116,7 @@ it("reads whole lists, those of the holdout as random ones, and evaluates them",
   expect(listReport("otf-lin-ts", evaluated)).toMatch(
     /examination of place +estimate.*\n1 +1\.00.*\n2 .*\n3 .*\n +used: 1\.00, .*position-based/s,
   );
+  expect(source.lists?.random).toEqual(random.map(({ points: _, ...list }) => list));
   // A list that lacks an item is left out.
   const lines = (await linesOf(model)).filter((line) => !/"place":1\b/.test(line));
   const partly = await eventSource(lines, { progress });
@@ -123,6 +124,31 @@ it("reads whole lists, those of the holdout as random ones, and evaluates them",
   await expect(
     evaluatedLists({ ...source, lists: undefined }, { policy: otfLinTs({ dimension: 256 }), window: "none", asOf: 1 }),
   ).rejects.toThrow("--lists: expected a model's log");
+});
+
+it("takes lists that the minimum share ranked at random for the examination, by the share of their time", async () => {
+  const model = await createModel({ minimumShare: 0 });
+  const show = async (lists: number) => {
+    for (let n = 0; n < lists; n++) {
+      tick(MINUTE_MS);
+      await recommend(model, { context: { day: `${n % 7}` }, limit: 3 });
+    }
+  };
+  await show(10);
+  await call("PATCH", `/v1/models/${model}`, { minimumShare: 0.2 });
+  await show(40);
+  const { lists } = await eventSource(await linesOf(model), { progress });
+  expect(lists?.lists).toHaveLength(50);
+  expect(lists?.lists.some(({ random }) => random)).toBe(false);
+  // Three actions, each with a share of 0.2.
+  expect(Math.abs((lists?.random.length ?? 0) - 24)).toBeLessThan(10);
+  for (const { shownAt, items, random } of lists?.random ?? []) {
+    expect(shownAt).toBeGreaterThan(lists?.lists[9].shownAt as number);
+    expect(random).toBe(true);
+    expect(items.map(({ probability }) => probability)).toEqual([1 / 3, 1 / 3, 1 / 3]);
+  }
+  const { body } = await call("GET", `/v1/models/${model}/examination`);
+  expect(body.lists).toBe(lists?.random.length);
 });
 
 it("estimates from a model's log that always showing what converts earns more than chance", async () => {

@@ -132,7 +132,7 @@ describe("the learner throws while it ingests", () => {
     expect(expected.state.counts).toMatchObject({ impressions: 3, applied: 4, orphan: 0, converted: 3 });
     let failures = 0;
     while ((await answeredAfterFailureAt(failures + 1, expected.state)).failed) failures++;
-    expect(failures).toBeGreaterThan(25);
+    expect(failures).toBeGreaterThan(20);
   });
 
   /** Registers and converts while the n-th change of the learner's tables fails. Repeats each step until it is answered. */

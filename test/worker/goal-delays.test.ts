@@ -22,7 +22,7 @@ async function goalOf(model: string, name: string): Promise<{ readonly windowMs:
 
 const near = (value: number) => expect.closeTo(value, 9);
 
-/** What an estimate says that is fed with the log's conversions of one goal. */
+/** The delay statistics of one goal that the worker should report, from a `DelayEstimate` of all conversions in the exported log. */
 function expectedOf(lines: readonly Line[], goal: string, window: number): object {
   const shown = lines.filter(({ type, state }) => type === "impression" && state === "live");
   const estimate = new DelayEstimate({ window });
@@ -241,7 +241,7 @@ describe("the alarm", () => {
     await convert({ impressionId, goal: "purchase", reward: 1 });
     const before = Date.now();
     await runInDurableObject(learnerOf(model), (_, { storage }) => {
-      storage.sql.exec("UPDATE arrivals SET goal = ''; UPDATE model SET heard = json_object('', ?)", before);
+      storage.sql.exec("UPDATE arrivals SET goal = ''; UPDATE progress SET heard = json_object('', ?)", before);
     });
     await evictDurableObject(learnerOf(model));
     tick(MINUTE_MS);

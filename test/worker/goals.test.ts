@@ -135,7 +135,34 @@ it("a purchase counts without its click, and a click after the purchase", async 
   expect(await rewardOf()).toBe(0.5);
 });
 
-/** What the policies observe, without the impression. */
+describe("a name that every object has", () => {
+  it.each(["__proto__", "constructor", "toString"])("%s: a conversion counts in a model without goals", async (goal) => {
+    const model = await createModel();
+    const [impressionId] = await show(model, {});
+    tick(1);
+    expect(statusesOf(await convert({ impressionId, goal, reward: 1 }))).toEqual(["applied"]);
+    expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ status: "converted", reward: 1 });
+    tick(1);
+    await convert({ impressionId, goal }, { type: "conversion.retracted" });
+    expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ status: "retracted", reward: 0 });
+  });
+
+  it("toString: is a goal like another one, and no goal until it is declared", async () => {
+    const declared = await createModel({ goals: { toString: { weight: 0.5 } } });
+    const [impressionId] = await show(declared, {});
+    tick(1);
+    expect(statusesOf(await convert({ impressionId, goal: "toString", reward: 1 }))).toEqual(["applied"]);
+    expect((await call("GET", `/v1/impressions/${impressionId}`)).body.reward).toBe(0.5);
+    const other = await createModel({ goals });
+    const added = await call("PATCH", `/v1/models/${other}`, { goals: { ...goals, toString: { weight: 1 } } });
+    expect(added.body.detail).toContain('goals.toString: expected none, got {"weight":1}');
+    const [id] = await show(other, {});
+    const { status, body } = await convert({ impressionId: id, goal: "toString", reward: 1 });
+    expect([status, body.detail]).toEqual([422, "goal: expected one of click, purchase, got toString"]);
+  });
+});
+
+/** Records calls of `Policy.observe`. The returned function lists their arguments so far, without the impression. */
 async function observing(): Promise<() => object[]> {
   const { policy } = await Recommender.create({ policy: otfLinTs({ dimension: 1 }), window: "none" });
   const observe = vi.spyOn(Object.getPrototypeOf(policy) as Policy, "observe");

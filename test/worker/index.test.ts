@@ -3,10 +3,10 @@ import { expect, it } from "vitest";
 import { createModel, learnerOf } from "./client.ts";
 
 it.each([
-  ["an impression by its name", "SELECT * FROM impressions WHERE name = 'n'", "impressions_name"],
+  ["the names of old impressions", "SELECT count(*) FROM names WHERE id < 'i'", "names_id"],
   ["the conversions of a message", "SELECT impression FROM conversions WHERE key = 'k'", "conversions_key"],
 ])("finds %s without going through all", async (_, query, index) => {
   const model = await createModel();
   const plan = await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => sql.exec(`EXPLAIN QUERY PLAN ${query}`).toArray());
-  expect(plan.map(({ detail }) => detail)).toEqual([expect.stringContaining(`USING INDEX ${index} `)]);
+  expect(plan.map(({ detail }) => detail)).toEqual([expect.stringContaining(`INDEX ${index} `)]);
 });

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import type { ConversionEvent } from "../../worker/domain/event.ts";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
-import { fromBlob } from "../../worker/learner/store/feature-blob.ts";
+import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import type { Answer, Shown } from "../../worker/rpc/message.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
 
@@ -135,10 +135,8 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
       await value(learnerOf(model).register(shown));
       expect(encoder).toMatchObject({ dimension: 256 });
       await runInDurableObject(learnerOf(model), (_, { storage }) => {
-        for (const { id, features } of storage.sql.exec<{ id: string; features: ArrayBuffer }>(
-          "SELECT id, features FROM impressions ORDER BY seq",
-        )) {
-          sdk.register({ impressionId: id, features: fromBlob(features), now: shownAtOf(id) });
+        for (const { id, features } of new LearnerStore(storage).impressions.after(0)) {
+          sdk.register({ impressionId: id, features, now: shownAtOf(id) });
         }
       });
       const seen = new Set<string>();

@@ -425,6 +425,7 @@ it("leaves nothing of a model that is deleted", async () => {
     ["POST", "/rollback", {}],
     ["GET", "/snapshot"],
     ["GET", "/metrics"],
+    ["GET", "/examination"],
     ["GET", "/events"],
     ["POST", "/events", "{}"],
     ["PUT", "/actions", []],

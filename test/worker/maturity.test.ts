@@ -7,6 +7,7 @@ import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show, 
 import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";
 import { type Line, logOf } from "./fold.ts";
 import { lived } from "./lived.ts";
+import { EARLIER, toEighth } from "./schema.ts";
 
 useClock();
 
@@ -181,12 +182,8 @@ it("goes on with a model that was made when it was not yet kept when a conversio
   const [impressionId, other] = await show(model, {}, {});
   await convert({ impressionId, reward: 1 });
   await runInDurableObject(learnerOf(model), (_, { storage }) => {
-    storage.sql.exec(
-      `ALTER TABLE conversions DROP COLUMN restates; ALTER TABLE conversions ADD COLUMN previous REAL; ALTER TABLE conversions ADD COLUMN total REAL;
-       DROP TABLE lists; DROP TABLE erased; DROP TABLE arrivals; DROP INDEX impressions_deferred; ALTER TABLE impressions DROP COLUMN list;
-       ALTER TABLE impressions DROP COLUMN sampling; ALTER TABLE impressions DROP COLUMN page;
-       ALTER TABLE model DROP COLUMN sampled; ALTER TABLE model DROP COLUMN heard; DROP TABLE schema`,
-    );
+    toEighth(storage);
+    storage.sql.exec(EARLIER["the first version"]);
   });
   await evictDurableObject(learnerOf(model));
   tick();

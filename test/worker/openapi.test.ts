@@ -97,7 +97,8 @@ it("describes what holdouts, shadows, probabilities and closed books add to an a
   expectDescribed("POST /v1/models/:model/events", await ask("POST /v1/models/:model/events", { model }, log.join("\n")));
   const ids = await recommend(model, { context: { country: "PT" }, limit: 3 });
   for (const id of ids) expectDescribed("GET /v1/impressions/:id", await ask("GET /v1/impressions/:id", { id }));
-  for (const route of ["GET /v1/models/:model", "GET /v1/models/:model/metrics"]) expectDescribed(route, await ask(route, { model }));
+  for (const route of ["GET /v1/models/:model", "GET /v1/models/:model/metrics", "GET /v1/models/:model/examination"])
+    expectDescribed(route, await ask(route, { model }));
 });
 
 /** A learner and a KV that cannot be reached. */
@@ -196,6 +197,7 @@ it("gives answers the types that the worker gives them", () => {
   expectTypeOf<Given<Model["rollback"]["$post"]>>().toEqualTypeOf<Described<"Rollback">>();
   expectTypeOf<Given<Model["actions"]["$put"]>>().toEqualTypeOf<Described<"Catalogue">>();
   expectTypeOf<Given<Model["metrics"]["$get"]>>().toEqualTypeOf<Described<"Metrics">>();
+  expectTypeOf<Given<Model["examination"]["$get"]>>().toEqualTypeOf<Described<"Examination">>();
   expectTypeOf<Given<Model["events"]["$post"]>>().toEqualTypeOf<Described<"Imported">>();
   expectTypeOf<Given<Model["keys"][":key"]["$delete"]>>().toEqualTypeOf<Described<"Erased">>();
   expectTypeOf<Given<Model["recommendations"]["$post"]>>().toEqualTypeOf<Described<"Recommendations">>();

@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { uuidAt } from "../../worker/domain/token.ts";
 import { enter } from "../../worker/learner/ledger.ts";
@@ -39,7 +39,7 @@ it("has nothing for the policies to observe where a conversion changes neither a
   const shownAt = Date.now();
   await show(model, {});
   const changes = await inStore(model, (store) => {
-    const [{ id: impression }] = store.database.query<{ id: string }>("SELECT id FROM impressions");
+    const [{ id: impression }] = Array.from(store.impressions.after(0));
     const event = (reward: number | null, after: number) => ({ impression, goal: "order", event: "order 1", reward, at: shownAt + after });
     const entered = (reward: number | null, after: number) => store.transact(() => enter(store, event(reward, after), store.config));
     return [entered(0, 2), entered(null, 3), entered(0.5, 4), entered(0.5, 2), entered(0.25, 1)].map(({ status, change }) => [
@@ -60,6 +60,8 @@ it("has nothing for the policies to observe where a conversion changes neither a
       ],
     ],
   ]);
+  // The learner has not made these changes itself.
+  await evictDurableObject(learnerOf(model));
   const { counts } = (await call("GET", `/v1/models/${model}`)).body;
   expect(counts).toMatchObject({ converted: 1, retracted: 0 });
 });
@@ -85,6 +87,6 @@ it("takes a deferred impression of a past log from the watermark on", async () =
   };
   const { body } = await call("POST", `/v1/models/${model}/events`, [watermark - 1, watermark].map(line).join("\n"));
   expect(body).toMatchObject({ impressions: 1 });
-  const stored = await inStore(model, (store) => store.database.query("SELECT id, state FROM impressions"));
+  const stored = await inStore(model, (store) => Array.from(store.impressions.after(0), ({ id, state }) => ({ id, state })));
   expect(stored).toEqual([{ id: uuidAt(watermark, new Uint8Array(10)), state: "deferred" }]);
 });

@@ -53,9 +53,14 @@ export interface Difference {
 export function differences(stored: unknown, asked: unknown, path = ""): Difference[] {
   if (isContainer(stored) && isContainer(asked) && Array.isArray(stored) === Array.isArray(asked)) {
     const names = new Set([...Object.keys(stored), ...Object.keys(asked)]);
-    return Array.from(names).flatMap((name) => differences(stored[name], asked[name], path ? `${path}.${name}` : name));
+    return Array.from(names).flatMap((name) => differences(ownOf(stored, name), ownOf(asked, name), path ? `${path}.${name}` : name));
   }
   return stored === asked ? [] : [{ path, stored, asked }];
+}
+
+/** A field of the object itself: every object inherits a `toString`. */
+function ownOf(fields: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : undefined;
 }
 
 /** Most differences that a refusal names, and most characters of each value. */

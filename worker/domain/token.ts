@@ -174,7 +174,8 @@ function decode(token: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-function setUuid(bytes: Uint8Array, offset: number, id: string): void {
+/** Writes the 16 bytes of a UUID. */
+export function setUuid(bytes: Uint8Array, offset: number, id: string): void {
   for (let i = 0, digits = 0; i < id.length; i++) {
     const code = id.charCodeAt(i);
     if (code === DASH) continue;
@@ -187,7 +188,8 @@ function setUuid(bytes: Uint8Array, offset: number, id: string): void {
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-function uuidOf(bytes: Uint8Array): string {
+/** The UUID of 16 bytes. */
+export function uuidOf(bytes: Uint8Array): string {
   let hex = "";
   for (const byte of bytes) hex += HEX[byte];
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

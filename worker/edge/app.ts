@@ -154,6 +154,10 @@ export function createApp() {
       });
       return c.json({ ...metrics, recent: named }, 200);
     })
+    .get("/v1/models/:model/examination", secretKey, model, async (c) => {
+      const { model } = c.req.valid("param");
+      return c.json({ model, ...(await learner(c.env, model, (stub) => stub.examination())) }, 200);
+    })
     .put("/v1/models/:model/actions", secretKey, model, valid("json", actionsBody), async (c) => {
       const { model } = c.req.valid("param");
       const counted = await learner(c.env, model, (stub) => stub.setActions(c.req.valid("json")));

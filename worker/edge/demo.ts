@@ -79,10 +79,10 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     return c.json({ models: models.filter(({ model }) => isShown(c, model)) });
   });
 
-  shop.get("/models/:model/metrics", (c) => {
-    const { model } = c.req.param();
+  shop.get("/models/:model/:statistic{metrics|examination}", (c) => {
+    const { model, statistic } = c.req.param();
     if (!isShown(c, model)) throw new Problem(404, "there is no such model");
-    return ask(c, `/v1/models/${encodeURIComponent(model)}/metrics`);
+    return ask(c, `/v1/models/${encodeURIComponent(model)}/${statistic}`);
   });
 
   /** Explanation of one impression. */

@@ -1,20 +1,24 @@
+import { type BlockRow, encodeBlock, MOST_ROWS } from "../domain/block.ts";
+import type { ImpressionRow } from "../domain/impression.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Registration } from "../rpc/message.ts";
+import type { Registration, ShownDecision } from "../rpc/message.ts";
 
 /** How long an isolate gathers impressions before it registers them, in ms. */
 const GATHER_MS = 50;
 /** After this long, assume the sending request was cancelled, in ms. */
 const CANCELLED_MS = 200;
-/** Most decisions and bytes of one registration. A remote call takes 32 MiB. */
-const MAX_BATCH = 500;
-const MAX_BATCH_BYTES = 4_000_000;
+/** Most bytes of one registration, which becomes a row of 2 MB at most. */
+const MAX_BATCH_BYTES = 1_000_000;
 /** Most bytes that wait. Beyond, the oldest impressions are dropped: an isolate has 128 MB in all. */
 const MAX_BYTES = 16_000_000;
 /** Approximate size of an impression without its features, its context and the restrictions of its request. */
 const ROW_BYTES = 400;
 const CHARACTER_BYTES = 2;
 
-type Shown = Registration["batch"][number];
+/** A decision with its impressions. */
+export interface Shown extends Omit<ShownDecision, "count" | "keys"> {
+  readonly rows: readonly ImpressionRow[];
+}
 
 interface Entry {
   readonly shown: Shown;
@@ -56,7 +60,7 @@ export class Outbox {
       const [dropped, keptOut] = [this.#dropped, this.#keptOut];
       [this.#dropped, this.#keptOut] = [0, 0];
       try {
-        await register({ batch: batch.map(({ shown }) => shown), dropped, keptOut });
+        await register({ ...encoded(batch.map(({ shown }) => shown)), dropped, keptOut });
       } catch (error) {
         this.#dropped += dropped;
         this.#keptOut += keptOut;
@@ -65,11 +69,17 @@ export class Outbox {
     }
   }
 
+  /** The oldest entries that fit one block. */
   #batch(): Entry[] {
     const batch: Entry[] = [];
-    const most = this.#bytes - MAX_BATCH_BYTES;
-    while (this.#entries.length > 0 && batch.length < MAX_BATCH && (batch.length === 0 || this.#bytes > most)) batch.push(this.#take());
-    return batch;
+    let [rows, bytes] = [0, 0];
+    for (const { shown, bytes: own } of this.#entries) {
+      rows += shown.rows.length;
+      bytes += own;
+      if (batch.length > 0 && (rows > MOST_ROWS || bytes > MAX_BATCH_BYTES || batch.length === MOST_ROWS)) break;
+      batch.push(this.#entries[batch.length]);
+    }
+    return batch.map(() => this.#take());
   }
 
   #putBack(batch: readonly Entry[], error: unknown): void {
@@ -89,6 +99,13 @@ export class Outbox {
     this.#bytes -= entry.bytes;
     return entry;
   }
+}
+
+/** Decisions in the form of a registration: their impressions in one block. */
+export function encoded(shown: readonly Shown[]): Pick<Registration, "decisions" | "block"> {
+  const rows = shown.flatMap((decision) => decision.rows.map(({ keys: _, ...row }): BlockRow => ({ ...row, sampling: row.sampling ?? 0 })));
+  const decisions = shown.map(({ rows: own, ...decision }) => ({ ...decision, count: own.length, keys: own[0]?.keys ?? [] }));
+  return { decisions, block: rows.length > 0 ? encodeBlock(rows) : null };
 }
 
 /** The rows of a decision share its context and its restrictions, and a message contains a shared object once. */

@@ -1,4 +1,3 @@
-import type { ImpressionRow } from "../domain/impression.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { exponentAt, NONE, type Sampling } from "../domain/sampling.ts";
 import { Problem } from "../protocol/problem.ts";
@@ -37,10 +36,10 @@ export class Admission {
   }
 
   /** Tells of one shown impression after the other whether it fits. */
-  fitting(): (shown: { readonly row: ImpressionRow; readonly deferred: boolean }) => boolean {
+  fitting(): (shown: { readonly byPage: boolean; readonly deferred: boolean }) => boolean {
     let [room, roomForPages] = [this.#room, this.#store.roomForPages(this.#config.pageShare)];
     let waiting: number | undefined;
-    return ({ row: { byPage }, deferred }) => {
+    return ({ byPage, deferred }) => {
       if (byPage && roomForPages <= 0) return false;
       if (deferred) {
         waiting ??= this.#deferred();
@@ -53,7 +52,7 @@ export class Admission {
   }
 
   get #open(): number {
-    return this.#store.impressions.countSince(this.#store.watermark);
+    return this.#store.tallies.countSince(this.#store.watermark);
   }
 
   get #room(): number {

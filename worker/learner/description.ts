@@ -8,9 +8,10 @@ import type { LearnerStore } from "./store/learner-store.ts";
 export function describe(store: LearnerStore, policy: Policy, report: EncodingReport, now: number): Description {
   const { config } = store;
   const { converted, retracted, impressions, ...counters } = store.counters();
-  const open = store.impressions.liveSince(now - config.window.ms);
-  const pending = open.impressions - open.observed;
-  const settled = impressions - open.impressions;
+  const cohorts = store.tallies.cohortsSince(now - config.window.ms, config.window.ms);
+  const open = (name: "impressions" | "observed" | "converted") => cohorts.reduce((sum, cohort) => sum + cohort[name], 0);
+  const pending = open("impressions") - open("observed");
+  const settled = impressions - open("impressions");
   const { version, at } = store.published;
   return {
     model: store.name,
@@ -33,7 +34,7 @@ export function describe(store: LearnerStore, policy: Policy, report: EncodingRe
     published: at === null ? null : { version, at },
     kept: store.snapshots.versions(),
     // Pending impressions may still convert, so only impressions with a closed window count.
-    conversionRate: settled > 0 ? (converted - open.converted) / settled : null,
+    conversionRate: settled > 0 ? (converted - open("converted")) / settled : null,
   };
 }
 

@@ -24,8 +24,10 @@ import type { LearnerRpc } from "../rpc/learner.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
+import { Arrivals } from "./arrivals.ts";
 import { ClosedWindows } from "./closed-windows.ts";
 import { describe } from "./description.ts";
+import { examine } from "./examination.ts";
 import { explain } from "./explanation.ts";
 import { isOfNamesake } from "./ledger.ts";
 import { LiveModel } from "./live-model.ts";
@@ -148,6 +150,20 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
+  examination(): Promise<Message.Answer<Message.Examination>> {
+    return answer(async () => {
+      const { config, live } = this.#known();
+      const [{ policy }] = await live.start();
+      const { log, seq } = this.#store;
+      const page = (after: number) => {
+        // A reset meanwhile has started another log.
+        if (!live.isCurrent) throw new Problem(503, "the model is starting again");
+        return log.page(after);
+      };
+      return examine({ config, policy, seq, page });
+    });
+  }
+
   setActions(actions: readonly Action[]): Promise<Message.Answer<{ readonly actions: number }>> {
     return answer(async () => {
       const { config, featurize } = this.#known();
@@ -191,35 +207,33 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return { config, featurize, catalogue: this.#store.catalogue, policies, version: this.#store.seq };
   }
 
-  registerShown({ batch, dropped, keptOut }: Message.Registration): Promise<Message.Answer<Message.Registry>> {
+  registerShown(registration: Message.Registration): Promise<Message.Answer<Message.Registry>> {
     return answer(async () => {
       const { live, admission } = this.#known();
       const policies = await live.start();
       const now = Date.now();
       const oldest = this.#oldestOpen(now);
-      const arrived = batch.flatMap(({ rows, ...decision }) => rows.map((row) => ({ row, shownAt: shownAtOf(row.id), ...decision })));
-      const known = this.#store.impressions.known(arrived.map(({ row }) => row.id));
-      const unknown = arrived.filter(({ row }) => !known.has(row.id));
-      const timely = unknown.filter(({ row, shownAt, generation }) => {
+      const { generation } = this.#store;
+      const arrivals = new Arrivals(registration);
+      const known = this.#store.impressions.known(arrivals.all.map(({ id }) => id));
+      const unknown = arrivals.all.filter(({ id }) => !known.has(id));
+      const timely = unknown.filter(({ shownAt, decision, features }) => {
         const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
-        return generation === this.#store.generation && inTime && isCountable(policies, row);
+        return decision.generation === generation && inTime && isCountable(policies, features());
       });
       const fitting = timely.filter(admission.fitting());
-      for (const deferred of [false, true]) {
-        const rows = fitting.flatMap((each) => (each.deferred === deferred ? [each.row] : []));
-        if (rows.length > 0) live.add(policies, rows, { deferred });
-      }
-      const shown = fitting.map(({ shownAt }) => shownAt);
+      arrivals.add(live, policies, fitting);
+      const times = fitting.map(({ shownAt }) => shownAt);
       this.#store.transact(() => {
-        this.#store.database.count("refused", unknown.length - fitting.length);
-        this.#store.database.count("dropped", dropped);
-        this.#store.database.count("keptOut", keptOut);
-        for (const { unsampled, byPage } of batch) live.leaveOut(unsampled, byPage);
-        if (shown.length > 0) this.#store.setLag(Math.max(0, now - Math.max(...shown)));
+        const { database } = this.#store;
+        database.count("refused", unknown.length - fitting.length);
+        database.count("dropped", registration.dropped);
+        database.count("keptOut", registration.keptOut);
+        for (const { unsampled, byPage } of registration.decisions) live.leaveOut(unsampled, byPage);
+        if (times.length > 0) database.setLag(Math.max(0, now - Math.max(...times)));
       });
-      if (shown.length > 0) await this.#upkeep.arm(Math.min(...shown));
-      const { generation, offered: newest } = this.#store;
-      return { generation, newest, sampling: admission.sampling() };
+      if (times.length > 0) await this.#upkeep.arm(Math.min(...times));
+      return { generation, newest: this.#store.offered, sampling: admission.sampling() };
     });
   }
 
@@ -288,8 +302,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       });
       if (rows.length > 0) {
         const oldest = Math.min(...rows.map((row) => shownAtOf("features" in row ? row.id : row.event.impression)));
-        this.#store.transact(() => this.#store.summarise(bucketAt(oldest, config.window.ms), this.#store.watermark));
-        await this.#upkeep.arm();
+        await this.#upkeep.arm(oldest);
       }
       return imported;
     });

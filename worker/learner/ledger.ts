@@ -54,7 +54,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   if (!live || status === "late") return { status };
   const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
   if (!differs(before, after)) return { status };
-  store.conversions.changeReward(impression, after);
+  store.conversions.changeReward(impression, after, rules);
   return { status, change: { impression: appendedOf(impression), before, after } };
 }
 

@@ -1,5 +1,5 @@
 import type { Policy } from "afterclick";
-import { bucketAt } from "../domain/bucket.ts";
+import type { Block } from "../domain/block.ts";
 import { isGaussianProcess } from "../domain/capacity.ts";
 import type { ConversionStatus } from "../domain/conversion.ts";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
@@ -12,7 +12,7 @@ import {
   placeOf,
   type StoredImpression,
 } from "../domain/impression.ts";
-import { counted } from "../domain/join-key.ts";
+import { counted, type KeyHashes } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
@@ -34,11 +34,6 @@ export interface Addition {
   readonly status: "registered" | "duplicate" | "unsampled";
 }
 
-interface Adding {
-  readonly logged?: Logged;
-  readonly lists?: ReadonlySet<string>;
-}
-
 /** How a snapshot is saved. */
 interface Saving {
   readonly kept: boolean;
@@ -49,9 +44,9 @@ interface Saving {
 }
 
 /** An impression or a conversion of a past log. */
-export type PastRow =
-  | (ImpressionRow & { readonly state: ImpressionState })
-  | { readonly event: ConversionEvent & Partial<ByKey>; readonly status: ConversionStatus };
+export type PastRow = PastImpressionRow | PastConversionRow;
+type PastImpressionRow = ImpressionRow & { readonly state: ImpressionState };
+type PastConversionRow = { readonly event: ConversionEvent & Partial<ByKey>; readonly status: ConversionStatus };
 
 /**
  * The policies in memory, restored from the store and changed together with it. Each change is one transaction, in which the
@@ -113,8 +108,22 @@ export class LiveModel {
    */
   add(policies: Policies, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
     this.#checkRunning(policies);
-    const lists = new Set(rows.flatMap(({ decision }) => decision?.first ?? []));
-    return this.#change(() => rows.map((row) => this.#added(policies, row, deferred ? "deferred" : "live", { lists })));
+    return this.#change(() => this.#added(policies, rows, deferred ? "deferred" : "live"));
+  }
+
+  /** Adds a block of unknown impressions that are shown. @param keys of each impression. @see add */
+  addBlock(policies: Policies, block: Block, keys: (place: number) => readonly KeyHashes[]): void {
+    this.#checkRunning(policies);
+    this.#change(() => {
+      const marks = Array.from({ length: block.count }, (_, i) => {
+        return appendNext(policies, { features: block.features(i), place: block.listPlace(i), now: block.shownAt(i) });
+      });
+      this.#store.impressions.addBlock(block, marks, keys, this.#config);
+      // Usually nothing waits, and then no row has to be read.
+      for (let i = 0; i < block.count && this.#store.conversions.anyWaits; i++) {
+        this.#observe(joinOrphans(this.#store, { ...block.row(i), keys: keys(i) }, this.#config));
+      }
+    });
   }
 
   /** Counts impressions that the sampling left out. Needs a transaction. */
@@ -128,8 +137,9 @@ export class LiveModel {
   takePast(policies: Policies, rows: readonly PastRow[]): (Addition["status"] | Entry["status"] | "void")[] {
     this.#checkRunning(policies);
     return this.#change(() =>
-      rows.map((row) => {
-        if ("features" in row) return this.#added(policies, row, row.state, { logged: "in time" }).status;
+      batchesOf(rows).flatMap((batch) => {
+        if (Array.isArray(batch)) return this.#added(policies, batch, batch[0].state, "in time").map(({ status }) => status);
+        const row = batch as PastConversionRow;
         const event = storedForm(row.event, this.#config.goals);
         const { key } = row.event;
         if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
@@ -139,34 +149,33 @@ export class LiveModel {
     );
   }
 
-  /** @param lists first impressions of the lists among the rows. */
-  #added(policies: Policies, row: ImpressionRow, state: ImpressionState, { logged, lists }: Adding): Addition {
-    const earlier = this.#store.impressions.registered(row.id, row.name);
-    if (earlier) return { row: earlier, status: "duplicate" };
-    if (!logged && !isKept(row.id, row.sampling ?? 0)) {
-      this.leaveOut(1, row.byPage);
-      return { row, status: "unsampled" };
-    }
-    const shownAt = shownAtOf(row.id);
-    const live = state === "live";
-    const marks = live ? append(policies, { ...row, place: placeOf(row), round: policies[0].policy.impressions + 1, now: shownAt }) : null;
-    const first = row.decision?.first ?? row.id;
-    const list = lists?.has(first) ? first : null;
-    this.#store.impressions.add(row, { bucket: bucketAt(shownAt, this.#config.window.ms), state, marks, list });
-    if (live) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
-    return { row, status: "registered" };
+  /** Adds impressions of one state, and then their orphans. @param logged set if they come from a past log, which kept them all. */
+  #added(policies: Policies, rows: readonly ImpressionRow[], state: ImpressionState, logged?: Logged): Addition[] {
+    const { impressions } = this.#store;
+    const adding = new Map<string, ImpressionRow>();
+    const additions = rows.map((row): Addition => {
+      const earlier = adding.get(row.id) ?? impressions.registered(row.id, row.name);
+      if (earlier) return { row: earlier, status: "duplicate" };
+      if (!logged && !isKept(row.id, row.sampling ?? 0)) {
+        this.leaveOut(1, row.byPage);
+        return { row, status: "unsampled" };
+      }
+      adding.set(row.id, row);
+      return { row, status: "registered" };
+    });
+    const fresh = Array.from(adding.values());
+    if (state === "deferred") for (const row of fresh) impressions.defer(row);
+    else impressions.add(fresh, state === "live" ? fresh.map((row) => shown(policies, row)) : [], this.#config);
+    if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
+    return additions;
   }
 
   /** Makes a deferred impression live. A repetition changes nothing. */
   activate(policies: Policies, impression: StoredImpression): void {
     this.#checkRunning(policies);
-    const { id, features, state } = impression;
-    if (state !== "deferred") return;
+    if (impression.state !== "deferred") return;
     this.#change(() => {
-      this.#store.impressions.activate(
-        impression,
-        append(policies, { features, place: placeOf(impression), round: policies[0].policy.impressions + 1, now: shownAtOf(id) }),
-      );
+      this.#store.impressions.activate(impression.id, shown(policies, impression), this.#config);
       this.#observe(joinOrphans(this.#store, impression, this.#config));
     });
   }
@@ -323,6 +332,29 @@ const OF_PAGES =
 const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
 
 const startingAgain = (): Problem => new Problem(503, "the model is starting again");
+
+/** The rows in their order: impressions of one state that follow each other together, and each conversion alone. */
+function batchesOf(rows: readonly PastRow[]): (PastImpressionRow[] | PastConversionRow)[] {
+  const batches: (PastImpressionRow[] | PastConversionRow)[] = [];
+  for (const row of rows) {
+    const last = batches.at(-1);
+    if (!("features" in row)) batches.push(row);
+    else if (Array.isArray(last) && last[0].state === row.state) last.push(row);
+    else batches.push([row]);
+  }
+  return batches;
+}
+
+/** Appends an impression to the policies. */
+function shown(policies: Policies, impression: ImpressionRow | StoredImpression): Marks {
+  const { id, features } = impression;
+  return appendNext(policies, { features, place: placeOf(impression), now: shownAtOf(id) });
+}
+
+/** Appends an impression of the next round. */
+function appendNext(policies: Policies, shown: { readonly features: Float64Array; readonly place: number; readonly now: number }): Marks {
+  return append(policies, { ...shown, round: policies[0].policy.impressions + 1 });
+}
 
 function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly place: number }): Marks {
   const { features, place, round, now } = shown;

@@ -4,15 +4,13 @@ import { type Windows, windowOf } from "../domain/goals.ts";
 import { counting, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/token.ts";
 import type { Bar, Delay, Metrics } from "../protocol/answers.ts";
-import type { ShownImpression } from "./store/impression-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
+import type { Cohort } from "./store/tally-store.ts";
 
 /** Bars of the histogram of pending impressions by age. */
 const AGES = 24;
 /** Most points of the delay distribution that a page draws. */
 const POINTS = 40;
-/** Steps of a window in which impressions are counted together. A multiple of the cohorts of a `DelayEstimate`. */
-const STEPS = 1024;
 /** Shares of conversions whose delays are stated. */
 const QUANTILES = [0.25, 0.5, 0.75, 0.9, 0.95];
 /** Windows that are compared with the model's, in ms. */
@@ -24,12 +22,12 @@ const SETTLED = 3;
  * Counts pending impressions by age, and estimates the delay distribution: that of the first conversions, and that of each declared goal
  * within its own window.
  *
- * Estimates are computed from the rows on request. They are therefore right after a restart, a rollback, an erasure or a repeated
+ * Estimates are computed from tallies and conversions on request. They are therefore right after a restart, a rollback, an erasure or a repeated
  * delivery, they forget what the log forgets, and they cost nothing on registration. Only the times of arrivals are stored, as quarters
  * of an hour. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving conversion ends it.
  *
- * **Cost:** linear in open impressions, for each goal, and in the conversions that the log holds. Older buckets, whose
- * windows had closed when the latest conversion happened, enter as sums.
+ * **Cost:** linear in the conversions that the log holds, for each goal, and in the tallies: some thousands, however many impressions
+ * there are.
  */
 export function maturity(store: LearnerStore, config: Windows, now: number): Pick<Metrics, "pendingByAge" | "delay" | "goals"> {
   const { ms: windowMs } = config.window;
@@ -39,7 +37,7 @@ export function maturity(store: LearnerStore, config: Windows, now: number): Pic
     return { goal, windowMs: windowOf(config, goal), conversions: conversions.filter((each) => each.goal === goal) };
   });
   const from = Math.min(store.watermark, ...[first, ...parts].map((part) => bucketAt(needed({ ...part, windowMs }, now), windowMs)));
-  const shown = store.impressions.shownSince(from);
+  const shown = store.tallies.cohortsSince(from, windowMs);
   const history = { from, shown, earlier: earlierBuckets(store, from, windowMs), windowMs };
   return {
     pendingByAge: pendingByAge(shown, windowMs, now),
@@ -59,11 +57,11 @@ function needed({ windowMs, conversions }: Part, now: number): number {
   return Math.max(last, now - (SETTLED - 1) * windowMs) - windowMs;
 }
 
-function pendingByAge(shown: readonly ShownImpression[], windowMs: number, now: number): Bar[] {
+function pendingByAge(shown: readonly Cohort[], windowMs: number, now: number): Bar[] {
   const counts = new Array<number>(AGES).fill(0);
-  for (const { shownAt, pending } of shown) {
-    if (!pending || now - shownAt > windowMs) continue;
-    counts[Math.min(AGES - 1, Math.max(0, Math.floor(((now - shownAt) * AGES) / windowMs)))]++;
+  for (const { shownAt, impressions, observed } of shown) {
+    if (now - shownAt > windowMs) continue;
+    counts[Math.min(AGES - 1, Math.max(0, Math.floor(((now - shownAt) * AGES) / windowMs)))] += impressions - observed;
   }
   return counts.map((count, i) => ({ fromMs: (i * windowMs) / AGES, toMs: ((i + 1) * windowMs) / AGES, count }));
 }
@@ -71,7 +69,7 @@ function pendingByAge(shown: readonly ShownImpression[], windowMs: number, now: 
 /** The impressions shown since `from`, and the numbers of earlier ones by bucket. */
 interface History {
   readonly from: number;
-  readonly shown: readonly ShownImpression[];
+  readonly shown: readonly Cohort[];
   readonly earlier: readonly Earlier[];
   /** The window of the model, by which buckets are cut. */
   readonly windowMs: number;
@@ -116,33 +114,24 @@ function delayOf(store: LearnerStore, history: History, part: Part, now: number)
 function estimateOf(store: LearnerStore, history: History, part: Part, now: number) {
   const { goal, windowMs, conversions } = part;
   const estimate = new DelayEstimate({ window: windowMs });
-  const impressions = history.shown.length + showEarlier(estimate, history, conversions);
-  showRecent(estimate, history.shown, { matured: needed(part, now), step: windowMs / STEPS });
+  const recent = history.shown.reduce((sum, cohort) => sum + cohort.impressions, 0);
+  const impressions = recent + showEarlier(estimate, history, conversions);
+  showRecent(estimate, history.shown, needed(part, now));
   for (const { shownAt, at } of conversions) estimate.convert({ shownAt, at, arrivedAt: null });
   for (const time of store.database.arrivals(goal)) estimate.arrive(time);
   return { estimate, impressions };
 }
 
-/**
- * Adds impressions in order of time. Those before `matured` count as one, and so do those of one step, at their mean time: an estimate has
- * no finer cohorts, so this changes it by rounding alone.
- */
-function showRecent(
-  estimate: DelayEstimate,
-  shown: readonly ShownImpression[],
-  { matured, step }: { matured: number; step: number },
-): void {
-  const groupOf = (time: number) => (time < matured ? -1 : Math.floor(time / step));
-  for (let i = 0; i < shown.length; ) {
-    const { shownAt: first } = shown[i];
-    const group = groupOf(first);
-    let [count, elapsed] = [0, 0];
-    for (; i < shown.length && groupOf(shown[i].shownAt) === group; i++) {
-      count++;
-      elapsed += shown[i].shownAt - first;
-    }
-    estimate.show(group < 0 ? first : first + elapsed / count, count);
+/** Adds cohorts in order of time. Those before `matured` count as one, at their mean time. */
+function showRecent(estimate: DelayEstimate, cohorts: readonly Cohort[], matured: number): void {
+  const settled = cohorts.filter(({ shownAt }) => shownAt < matured);
+  if (settled.length > 0) {
+    const [{ shownAt: first }] = settled;
+    const count = settled.reduce((sum, { impressions }) => sum + impressions, 0);
+    const elapsed = settled.reduce((sum, { impressions, shownAt }) => sum + impressions * (shownAt - first), 0);
+    estimate.show(first + elapsed / count, count);
   }
+  for (const { shownAt, impressions } of cohorts.slice(settled.length)) estimate.show(shownAt, impressions);
 }
 
 /** First conversion of an impression, of a goal or of any. */
@@ -156,7 +145,7 @@ interface Conversion {
 function conversionsOf(store: LearnerStore): (Conversion & { readonly id: string })[] {
   const rows = store.database.query<{ id: string; goal: string; at: number; retracted: number }>(
     `SELECT i.id, c.goal, min(CASE WHEN c.reward IS NOT NULL THEN c.at END) AS at, max(c.reward IS NULL) AS retracted
-     FROM impressions i JOIN conversions c ON c.impression = i.id
+     FROM outcomes i JOIN conversions c ON c.impression = i.id
      WHERE c.status IN ('applied', 'conflict') AND i.converted = 1 GROUP BY i.id, c.goal ORDER BY i.id`,
   );
   return rows.flatMap(({ id, goal, at, retracted }) => {
@@ -184,9 +173,8 @@ function firstOf(conversions: readonly (Conversion & { readonly id: string })[])
 }
 
 /** Numbers of impressions in the buckets before a time. Sums outlive their pruned rows, so older buckets are left out. */
-function earlierBuckets(store: LearnerStore, from: number, windowMs: number): Earlier[] {
-  const sums = "SELECT bucket, sum(impressions) AS count FROM closed WHERE bucket >= ? AND bucket < ? GROUP BY bucket";
-  return store.database.query<{ bucket: number; count: number }>(sums, bucketAt(store.retainedSince, windowMs), from);
+function earlierBuckets(store: LearnerStore, from: number, windowMs: number): readonly Earlier[] {
+  return store.tallies.countsBetween(bucketAt(store.retainedSince, windowMs), from);
 }
 
 /** Adds the impressions shown before `from`: converted ones at their own time, the others by bucket. Returns their number. */

@@ -1,7 +1,8 @@
 import { bucketMs } from "../domain/bucket.ts";
+import { QUANTILE } from "../domain/interval.ts";
 import type { ModelConfig } from "../domain/model.ts";
-import { firstIdAt, shownAtOf } from "../domain/token.ts";
-import type { Assignment, Bar, Bucket, Lift } from "../protocol/answers.ts";
+import { shownAtOf } from "../domain/token.ts";
+import type { Bar, Bucket, Lift } from "../protocol/answers.ts";
 import type { Description, Measurement } from "../rpc/message.ts";
 import { maturity } from "./maturity.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
@@ -9,8 +10,6 @@ import type { LearnerStore } from "./store/learner-store.ts";
 /** Most buckets and most recent impressions that the dashboard gets. */
 const BUCKETS = 300;
 const RECENT = 20;
-/** Quantile of the standard normal for a two-sided 95 % interval. */
-const QUANTILE = 1.959963984540054;
 
 /** Metrics of a model, as `GET /v1/models/:model/metrics` returns them. */
 export function measure(
@@ -43,20 +42,9 @@ export function measure(
   };
 }
 
-/** Closed buckets come from their sums, open ones from their rows. */
 function bucketCounts(store: LearnerStore): Bucket[] {
-  return store.database
-    .query<{ start: number; arm: Assignment; impressions: number; converted: number; reward: number; closed: number }>(
-      `SELECT * FROM (
-         SELECT bucket AS start, arm, impressions, converted, reward, 1 AS closed FROM closed
-         UNION ALL
-         SELECT bucket, arm, count(*), sum(converted), total(reward), 0 FROM impressions WHERE id >= ?1 AND state = 'live' GROUP BY bucket, arm
-         ORDER BY start DESC, arm LIMIT ?2)
-       ORDER BY start, arm`,
-      firstIdAt(store.watermark),
-      BUCKETS,
-    )
-    .map(({ closed, ...bucket }) => ({ ...bucket, closed: closed === 1 }));
+  const { watermark } = store;
+  return store.tallies.buckets(BUCKETS).map(({ square: _, ...bucket }) => ({ ...bucket, closed: bucket.start < watermark }));
 }
 
 function delays(store: LearnerStore): Bar[] {
@@ -70,9 +58,7 @@ function delays(store: LearnerStore): Bar[] {
 }
 
 function lift(store: LearnerStore): Lift | null {
-  const sums = store.database.query<Sums & { arm: Assignment }>(
-    "SELECT arm, sum(impressions) AS impressions, sum(reward) AS reward, sum(square) AS square FROM closed GROUP BY arm",
-  );
+  const sums = store.tallies.sumsBefore(store.watermark);
   const [policy, holdout] = ["policy", "holdout"].map((name) => sums.find(({ arm }) => arm === name));
   return policy && holdout ? liftOf(policy, holdout) : null;
 }
@@ -97,25 +83,19 @@ export function liftOf(policy: Sums, holdout: Sums): Lift {
 }
 
 function recent(store: LearnerStore, windowMs: number, now: number): Measurement["recent"] {
-  type Row = {
-    id: string;
-    action: string;
-    version: number;
-    sampling: number;
-    probability: number | null;
-    reward: number | null;
-    converted: number;
-  };
-  return store.database
-    .query<Row>(
-      `SELECT id, action, version, sampling, json_extract(decision, '$.probability') AS probability, reward, converted
-       FROM impressions WHERE state = 'live' ORDER BY id DESC LIMIT ?`,
-      RECENT,
-    )
-    .map(({ id, action, version, sampling, probability, reward, converted }) => {
-      const shownAt = shownAtOf(id);
-      const unconverted = reward !== null ? "retracted" : now > shownAt + windowMs ? "expired" : "pending";
-      const status = converted ? "converted" : unconverted;
-      return { impressionId: id, action, shownAt, modelVersion: version, sampling, ...(probability !== null && { probability }), status };
-    });
+  return store.impressions.recent(RECENT).map(({ id, action, version, sampling, decision, reward, converted }) => {
+    const shownAt = shownAtOf(id);
+    const unconverted = reward !== null ? "retracted" : now > shownAt + windowMs ? "expired" : "pending";
+    const status = converted ? "converted" : unconverted;
+    const probability = decision?.probability;
+    return {
+      impressionId: id,
+      action,
+      shownAt,
+      modelVersion: version,
+      sampling,
+      ...(probability !== undefined && { probability }),
+      status,
+    };
+  });
 }

@@ -40,8 +40,8 @@ export function pastRowsOf(lines: readonly PastLine[], registering: Registering)
   return lines.map((line) => placed(`line ${line.line}`, () => pastRowOf(line, registering))).filter((row) => row !== null);
 }
 
-/** Whether the policies accept the features of a row. A refused row must not make its batch fail again and again. */
-export function isCountable(policies: Policies, { features }: ImpressionRow): boolean {
+/** Whether the policies accept features. A refused impression must not make its batch fail again and again. */
+export function isCountable(policies: Policies, features: Float64Array): boolean {
   try {
     countable(policies, features);
     return true;

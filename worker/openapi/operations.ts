@@ -225,6 +225,15 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
     problems: ofModel,
   },
+  "GET /v1/models/:model/examination": {
+    id: "examineModel",
+    summary: "Estimate how probably visitors examine each place of a list",
+    description:
+      "From the lists that were ranked at random, by the holdout or the minimumShare, among the newest 100,000 rows of the log. It is computed on each request.",
+    key: "secret",
+    answers: { 200: { description: "Weights of places with intervals, and the click model that fits best.", schema: "Examination" } },
+    problems: ofModel,
+  },
   "GET /v1/models/:model/events": {
     id: "exportEvents",
     summary: "Export the event log",

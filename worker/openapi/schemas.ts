@@ -48,6 +48,7 @@ export const schemas = {
   Impression: answers.impression,
   Activated: answers.activated,
   Metrics: answers.metrics,
+  Examination: answers.examination,
   Imported: answers.imported,
   Rollback: answers.rollback,
   Erased: answers.erased,

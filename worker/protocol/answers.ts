@@ -361,6 +361,49 @@ export const metrics = v.strictObject({
   ),
 });
 
+const clickModel = v.picklist(["no-bias", "position-based", "item-position"]);
+export const examination = v.strictObject({
+  model: v.string(),
+  configured: v.pipe(v.nullable(v.array(share)), v.description("The model's option. Null if it learns as if every place were examined.")),
+  lists: v.pipe(count, v.description("Random lists of two or more actions, in the log's newest 100,000 rows.")),
+  since: v.pipe(v.nullable(time), v.description("When the oldest of these lists was shown. Null if there are none.")),
+  places: v.pipe(
+    v.array(
+      v.strictObject({
+        impressions: count,
+        converted: count,
+        weight: v.pipe(v.nullable(number), v.description("Null where the log does not tell.")),
+        low: number,
+        high: v.pipe(v.nullable(number), v.description("Null if there is no bound.")),
+      }),
+    ),
+    v.description("Examination of each place of these lists relative to the first, at most 20 places, with 95 % intervals."),
+  ),
+  examination: v.pipe(
+    v.nullable(v.array(share)),
+    v.description("The weights as the option `examination` takes them. Null with fewer than 20 conversions."),
+  ),
+  clickModels: v.pipe(
+    v.nullable(
+      v.strictObject({
+        best: v.pipe(clickModel, v.description("The simplest model that is at most one standard error behind.")),
+        models: v.array(
+          v.strictObject({
+            name: clickModel,
+            logLikelihood: v.pipe(number, v.description("Mean log-likelihood of an impression, in nats, by cross-validation.")),
+            perplexity: v.pipe(number, v.description("exp of minus the mean log-likelihood: 1 is perfect.")),
+            behind: v.pipe(
+              v.strictObject({ value: number, low: number, high: number }),
+              v.description("How much higher the greatest of these log-likelihoods is, with a 95 % interval."),
+            ),
+          }),
+        ),
+      }),
+    ),
+    v.description("Click models by how well they predict lists that they were not fitted to. Null with fewer than 20 conversions."),
+  ),
+});
+
 export const problem = v.pipe(
   v.strictObject({
     type: v.literal("about:blank"),
@@ -390,6 +433,7 @@ export type Explanation = Body<typeof impression>;
 export type Belief = NonNullable<Explanation["now"]>;
 export type Candidate = NonNullable<Explanation["candidates"]>[number];
 export type Metrics = Body<typeof metrics>;
+export type Examination = Body<typeof examination>;
 export type Bucket = Metrics["buckets"][number];
 export type Bar = Metrics["delays"][number];
 export type Delay = NonNullable<Metrics["delay"]>;

@@ -203,7 +203,7 @@ export const recommendationsBody = strictObject({
 });
 
 const probability = v.pipe(v.number(), v.gtValue(0), v.maxValue(1));
-/** Of a list, 0 for the first. */
+/** Place of an action in its list: 0 for the first. */
 const place = wholeNumber(0, MOST_PLACES - 1);
 const impression = strictObject({
   id: v.optional(text(256)),

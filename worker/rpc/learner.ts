@@ -24,6 +24,8 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   describe(): Answered<Message.Description>;
   /** Data of the dashboard. */
   metrics(): Answered<Message.Measurement>;
+  /** How probably visitors examine each place of a list, by the random lists of the log. */
+  examination(): Answered<Message.Examination>;
   /** Replaces the catalogue. */
   setActions(actions: readonly Action[]): Answered<{ readonly actions: number }>;
   /** Adds or replaces actions of the catalogue. */

@@ -1,8 +1,8 @@
 import type { ConversionStatus, IntakeStatus } from "../domain/conversion.ts";
 import type { Recommended } from "../domain/decision.ts";
 import type { ByKey, ConversionEvent } from "../domain/event.ts";
-import type { ImpressionRow, ImpressionState } from "../domain/impression.ts";
-import type { RequestKeys } from "../domain/join-key.ts";
+import type { ImpressionState } from "../domain/impression.ts";
+import type { KeyHashes, RequestKeys } from "../domain/join-key.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import type { Sampling } from "../domain/sampling.ts";
 import type { Impression } from "../domain/token.ts";
@@ -38,7 +38,9 @@ export interface Recommendation {
 export interface ShownDecision {
   /** Generation of the model that decided. */
   readonly generation: number;
-  readonly rows: readonly ImpressionRow[];
+  /** Number of its impressions in the block. */
+  readonly count: number;
+  readonly keys: readonly KeyHashes[];
   /** Number of its impressions that the sampling left out. */
   readonly unsampled: number;
   readonly byPage: boolean;
@@ -47,8 +49,10 @@ export interface ShownDecision {
 
 /** Impressions that an isolate has shown since its last registration. */
 export interface Registration {
-  /** One entry per decision. */
-  readonly batch: readonly ShownDecision[];
+  /** One entry per decision, in the order of the block. */
+  readonly decisions: readonly ShownDecision[];
+  /** The impressions of all decisions, see `block.ts`. Null if the sampling left out all. */
+  readonly block: Uint8Array<ArrayBuffer> | null;
   /** Impressions that the isolate dropped. */
   readonly dropped: number;
   /** Publications that the isolate did not take. */
@@ -135,6 +139,8 @@ export interface LogHead {
 }
 
 export type Explanation = Omit<Answers.Explanation, "impressionId">;
+
+export type Examination = Omit<Answers.Examination, "model">;
 
 /** Impressions whose window has closed. */
 export interface ClosedCount {

@@ -1,7 +1,7 @@
 import { outOfRange } from "../../argument.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
-import { type Moment, timeOf, type Window } from "./window.ts";
+import { type Moment, spanOf, timeOf, type Window } from "./window.ts";
 
 /** The impressions whose window is open, numbered in order of arrival. Without a window none are kept. */
 export class OpenImpressions {
@@ -60,8 +60,7 @@ export class OpenImpressions {
 
   /** Closes the windows that have passed by `moment`. Returns the impressions that did not convert, each with its number as slot. */
   close(moment: Moment): AppendedPoint[] {
-    if (this.#window === "none") return [];
-    const oldest = timeOf(this.#window, moment) - ("ms" in this.#window ? this.#window.ms : this.#window.rounds);
+    const oldest = timeOf(this.#window, moment) - spanOf(this.#window);
     let open = 0;
     while (open < this.#times.length && this.#times[open] < oldest) open++;
     const closed = this.#features.slice(0, open).map((features, i) => ({ features, slot: this.#first + i }));

@@ -2,7 +2,7 @@ import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
 import type { ReportedDelay } from "../posterior.ts";
 import { type Cohort, Cohorts } from "./cohorts.ts";
 import { type DelayCurve, type DelaySettings, Delays } from "./delays.ts";
-import { type Moment, timeOf, type Window } from "./window.ts";
+import { isInMs, type Moment, timeOf, type Window } from "./window.ts";
 
 /** Youngest cohorts of delays in a window, and resolutions of delays in it. */
 const COHORTS = 64;
@@ -201,6 +201,6 @@ export function countDelay(
 /** Resolution of delays, length of the youngest cohorts, and longest age, in the unit of the window. */
 export function scales(window: Window): DelaySettings {
   if (window === "none") return { resolution: 1, cohort: 1, span: Number.MAX_VALUE };
-  if ("ms" in window) return { resolution: window.ms / STEPS, cohort: window.ms / COHORTS, span: window.ms };
+  if (isInMs(window)) return { resolution: window.ms / STEPS, cohort: window.ms / COHORTS, span: window.ms };
   return { resolution: 1, cohort: Math.max(1, Math.floor(window.rounds / COHORTS)), span: window.rounds };
 }

@@ -15,14 +15,20 @@ export interface Moment {
   readonly now?: number;
 }
 
+/** Whether a window is in ms, and not in rounds or without end. */
+export function isInMs(window: Window): window is Extract<Window, { readonly ms: number }> {
+  return window !== "none" && "ms" in window;
+}
+
 /** The time of `moment` in the unit of the window: ms, or rounds. */
 export function timeOf(window: Window, moment: Moment): number {
-  return typeof window === "object" && "ms" in window ? (moment.now ?? 0) : moment.round;
+  return isInMs(window) ? (moment.now ?? 0) : moment.round;
 }
 
 /** Length of a window in its unit. */
 export function spanOf(window: Window): number {
-  return window === "none" ? Number.MAX_VALUE : "ms" in window ? window.ms : window.rounds;
+  if (window === "none") return Number.MAX_VALUE;
+  return isInMs(window) ? window.ms : window.rounds;
 }
 
 /** A microsecond. Ages are counted in parts of the window, and would be infinite in parts of a far shorter one. */

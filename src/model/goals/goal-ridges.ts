@@ -1,6 +1,6 @@
 import type { Core } from "../../core/core.ts";
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
-import type { Moment, Window } from "../delay/window.ts";
+import { isInMs, type Moment, type Window } from "../delay/window.ts";
 import type { Interval } from "../linear/interval.ts";
 import { MaturingRidge, type MaturingRidgeOptions } from "../linear/maturing-ridge.ts";
 import type { RateChange } from "../linear/rate-changes.ts";
@@ -110,8 +110,7 @@ export class GoalRidges {
   #started(impression: AppendedImpression, { start }: Progress): AppendedImpression {
     if (start === 0) return impression;
     const { features, slot, round, now } = impression;
-    const inMs = typeof this.#window === "object" && "ms" in this.#window;
-    return inMs ? { features, slot, round, now: (now as number) + start } : { features, slot, round: round + start };
+    return isInMs(this.#window) ? { features, slot, round, now: (now as number) + start } : { features, slot, round: round + start };
   }
 
   /** As `MaturingRidge.change`: the most probable of all goals. */

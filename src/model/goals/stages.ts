@@ -1,4 +1,4 @@
-import type { GoalOutcomes, LearntGoal } from "./goal.ts";
+import type { GoalOutcome, GoalOutcomes, LearntGoal } from "./goal.ts";
 
 /** A goal, or the amounts of a goal, among all stages, by place. */
 export interface Stage {
@@ -49,8 +49,9 @@ export function stagesOf(goals: readonly LearntGoal[]): Stage[] {
  * another one comes after is reached or not, so its reward counts as 1, unless it is 0: it is then not reached.
  */
 export function progressOf(stages: readonly Stage[], outcomes: GoalOutcomes): (Progress | undefined)[] {
+  const outcomeOf = ({ name }: LearntGoal): GoalOutcome | undefined => (Object.hasOwn(outcomes, name) ? outcomes[name] : undefined);
   const seenAt = stages.map(({ goal }) => {
-    const own = outcomes[goal.name];
+    const own = outcomeOf(goal);
     return own && own.reward !== 0 ? own.delay : Number.POSITIVE_INFINITY;
   });
   // Later stages come after earlier ones in the list.
@@ -59,7 +60,7 @@ export function progressOf(stages: readonly Stage[], outcomes: GoalOutcomes): (P
     if (parent !== undefined) seenAt[parent] = Math.min(seenAt[parent], seenAt[i]);
   }
   return stages.map(({ goal, amounts, parent, children }, i) => {
-    const own = outcomes[goal.name];
+    const own = outcomeOf(goal);
     // Amounts come with the conversion. Nobody knows those of a goal that was reached unseen.
     if (amounts) return own && own.reward !== 0 ? { start: own.delay, value: own.reward, delay: 0 } : undefined;
     const start = parent === undefined ? 0 : seenAt[parent];

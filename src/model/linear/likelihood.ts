@@ -56,22 +56,34 @@ export interface LatentEvidence {
 }
 
 /** Weight of the prior variance of a reward, in impressions. */
-const GUESSED = 10;
+export const GUESSED = 10;
 const NO_OFFSETS = /* @__PURE__ */ new Float64Array(0);
+
+/** Sum of squared differences of the rewards from their mean. */
+export function deviations({ count, rewards, squares }: MaturedSums): number {
+  return count > 0 ? Math.max(squares - (rewards * rewards) / count, 0) : 0;
+}
+
+/** Standard deviation of a reward. `guessed`: the squared differences that the prior adds, of `GUESSED` rewards. */
+export function spreadOf(sums: MaturedSums, guessed: number): number {
+  return Math.sqrt((deviations(sums) + guessed) / (sums.count + GUESSED));
+}
+
+/** The parts of a likelihood whose latent value is the expected reward itself. */
+export const untransformed: Pick<Likelihood, "offsets" | "terms" | "moments" | "upper"> = {
+  offsets: 0,
+  terms: (features) => ({ count: 1, features, weighted: features, offsets: NO_OFFSETS }),
+  moments: (latent) => latent,
+  upper: ({ mean, deviation }) => ({ mean, width: deviation }),
+};
 
 /** The expected reward is the latent value. */
 export function gaussianLikelihood(rewardVariance: number, reward: { readonly min: number; readonly max: number }): Likelihood {
   return {
+    ...untransformed,
     rewardVariance,
-    offsets: 0,
-    terms: (features) => ({ count: 1, features, weighted: features, offsets: NO_OFFSETS }),
     moment: ({ moment }) => moment,
-    spread({ count, rewards, squares }) {
-      const deviations = count > 0 ? Math.max(squares - (rewards * rewards) / count, 0) : 0;
-      return Math.sqrt((deviations + GUESSED * rewardVariance) / (count + GUESSED));
-    },
-    moments: (latent) => latent,
-    upper: ({ mean, deviation }) => ({ mean, width: deviation }),
+    spread: (sums) => spreadOf(sums, GUESSED * rewardVariance),
     interval({ mean, deviation, maturityError }, sums) {
       const size = sums.rewards > 0 ? sums.squares / sums.rewards : 2 * Math.sqrt(rewardVariance);
       const spread = this.spread(sums);

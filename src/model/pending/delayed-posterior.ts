@@ -1,5 +1,5 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
-import { type Moment, timeOf, type Window } from "../delay/window.ts";
+import { type Moment, spanOf, timeOf, type Window } from "../delay/window.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import type { AppendedImpression, Moments, Posterior } from "../posterior.ts";
 
@@ -50,9 +50,7 @@ export class DelayedPosterior<P extends Posterior> {
 
   /** Index of the first impression whose window is still open at `moment`. */
   #firstOpen(moment: Moment): number {
-    if (this.#window === "none") return this.#head;
-    const span = "ms" in this.#window ? this.#window.ms : this.#window.rounds;
-    const oldest = timeOf(this.#window, moment) - span;
+    const oldest = timeOf(this.#window, moment) - spanOf(this.#window);
     let index = this.#head;
     while (index < this.#times.length && this.#times[index] < oldest) index++;
     return index;

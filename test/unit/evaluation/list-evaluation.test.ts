@@ -32,7 +32,7 @@ describe("evaluateLists", () => {
     const { logged, itemPosition, positionBased, lists } = await evaluateLists({ log, policy: swapped, ...asked });
     expect(lists).toEqual({ learnt: 0, evaluated: 4, tooYoung: 0 });
     expect(logged.value).toBeCloseTo(4 / 4, 12);
-    // Of the list in the policy's order both places count, by 1 / 0.2.
+    // One logged list has the policy's order. It had probability 0.2, and both of its items converted: each reward counts 1 / 0.2.
     expect(itemPosition.value).toBeCloseTo((1 / 0.2 + 1 / 0.2) / 4, 12);
     // The first candidate has 0.5 under the policy, and 0.8 + 0.5 x 0.2 = 0.9 in the log; the second 1, and 0.2 + 0.5 x 0.8 = 0.6.
     expect(positionBased.value).toBeCloseTo((2 * (0.5 / 0.9) + 2 * (1 / 0.6)) / 4, 12);

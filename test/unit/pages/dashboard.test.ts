@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { Estimated, ExaminationOf } from "../../../pages/dashboard/examination.tsx";
 import { ExplanationOf } from "../../../pages/dashboard/explanation.tsx";
 import { Figures } from "../../../pages/dashboard/figures.tsx";
 import { LiftOf } from "../../../pages/dashboard/lift.tsx";
 import { Recents } from "../../../pages/dashboard/recents.tsx";
 import { moment } from "../../../pages/ui/notation.ts";
-import type { Explanation, Lift } from "../../../worker/protocol/answers.ts";
-import { busy, explained, idle } from "../../browser/report.ts";
+import type { Examination, Explanation, Lift } from "../../../worker/protocol/answers.ts";
+import { busy, examined, explained, idle } from "../../browser/report.ts";
 import { drawn } from "../../support/markup.ts";
 
 const HOUR_MS = 3_600_000;
@@ -67,6 +68,54 @@ describe("the figures", () => {
     expect(drawn(Figures, { metrics: busy }).text).not.toContain("changed");
     expect(drawn(Figures, { metrics: { ...busy, change } }).text).toContain(
       "Rates have changed about 1.5 d ago, with a probability of 93 %. Impressions from before count less.",
+    );
+  });
+});
+
+describe("the examination of places", () => {
+  const said = (more: Partial<Examination>) => drawn(Estimated, { model: "shop", examination: { ...examined, ...more } }).text;
+  const models = examined.clickModels?.models ?? [];
+  const fitting = (best: "no-bias" | "position-based" | "item-position", more: Partial<Examination> = {}) =>
+    said({ clickModels: { best, models }, ...more });
+
+  it("is estimated on demand", () => {
+    const source = { examination: () => Promise.reject(new Error("not asked yet")) };
+    expect(drawn(ExaminationOf, { source, model: "shop" }).text).toMatch(/^Examination of places .* Estimate from the log$/);
+  });
+
+  it("is written by place, with intervals, and says what to configure", () => {
+    const text = said({});
+    expect(text).toContain("Estimated from 2,023 random lists");
+    expect(text).toContain(
+      'The position-based model fits best. To learn with these weights, reset model shop with "examination": [1,0.71,0.49,0.49]',
+    );
+    expect(text).toContain("1 164 of 2,023 1.00 2 117 of 2,023 0.71 0.56 to 0.91 3 81 of 2,020 0.49 0.38 to 0.65 4 0 of 20 unknown");
+    expect(text).toContain("no bias a rate per action −221 4.1 (1.2 to 7)");
+    expect(text).toContain("position-based a rate per action, times a weight per place −217 0");
+    expect(text).toContain("item-position a rate per pair of action and place −218 0.9 (−0.4 to 2.2)");
+  });
+
+  it("is drawn with the weights that the model learns with, on a scale from 0", () => {
+    const { elements } = drawn(Estimated, { model: "shop", examination: examined });
+    const styles = elements.flatMap(({ props }) => (props.style ? [shares(props.style)] : []));
+    const at = (value: number) => expect.closeTo((100 * (value + 0.04)) / 1.08, 9);
+    expect(styles).toEqual([
+      { "--zero": at(0), "--low": at(1), "--high": at(1), "--mean": at(1), "--score": at(1) },
+      { "--zero": at(0), "--low": at(0.5622), "--high": at(0.9053), "--mean": at(0.7134), "--score": at(0.8) },
+      { "--zero": at(0), "--low": at(0.3779), "--high": at(0.6455), "--mean": at(0.4939), "--score": at(0.6) },
+      { "--zero": at(0), "--score": at(0.6) },
+    ]);
+    expect(said({ configured: null })).not.toContain("learns with");
+  });
+
+  it("says when weights do not suffice, or are not needed, or cannot be told", () => {
+    expect(fitting("item-position")).toContain("The item-position model fits best. Some actions gain more from a good place");
+    expect(fitting("no-bias")).toContain("No click model fits clearly better than no bias: the log does not show that the place matters.");
+    expect(fitting("no-bias")).toContain("Leave examination as it is, and estimate again");
+    expect(fitting("no-bias", { configured: null })).toContain("Leave examination out");
+    expect(said({ clickModels: null, examination: null })).toContain("fewer than 20 conversions");
+    expect(said({ lists: 0, since: null, places: [] })).toMatch(
+      /no random lists of two or more actions yet.*"holdout": 0.1.*PATCH \/v1\/models\/shop/,
     );
   });
 });

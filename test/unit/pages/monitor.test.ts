@@ -13,6 +13,7 @@ const source: Source = {
   models: () => ask("models") as never,
   metrics: (model) => ask(`metrics ${model}`) as never,
   explain: (impression) => ask(`explain ${impression}`) as never,
+  examination: (model) => ask(`examination ${model}`) as never,
 };
 const ask = (question: string): Promise<unknown> => {
   asked.push(question);

@@ -89,7 +89,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
-  "bench/services": ["worker", "worker/edge", "worker/learner"],
+  "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner"],
   scripts: [
     ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
     ...["attack", "deploy", "evaluate", "golden", "mutations", "replay", "soak", "verify"].map((folder) => `scripts/${folder}`),

@@ -1,4 +1,14 @@
-import { delayLinTs, delayLinUcb, type Goals, gpUcbSdf, otfLinTs, policies, Recommender, squaredExponential } from "afterclick";
+import {
+  delayLinTs,
+  delayLinUcb,
+  type Goals,
+  goalOutcomes,
+  gpUcbSdf,
+  otfLinTs,
+  policies,
+  Recommender,
+  squaredExponential,
+} from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -78,6 +88,48 @@ describe("each goal", () => {
       expect(weighed.policy.predict(features)).toEqual(alone.policy.predict(features));
       expect(() => weighed.policy.factors(features)).toThrow(expect.objectContaining({ code: "no-goals" }));
     }
+  });
+});
+
+describe("goals with names that every object has", () => {
+  const NAMES = ["__proto__", "constructor", "toString"];
+  const goalsNamed = ([first, second, third]: readonly string[]): Goals =>
+    Object.fromEntries([
+      [first, { weight: 0.25 }],
+      [second, { weight: 1, after: first }],
+      [third, { weight: 2, value: { currency: "EUR" } }],
+    ]);
+  const events = ([first, second, third]: readonly string[]): Event[] => [
+    { of: 0, goal: first, after: 1, reward: 1, eventId: "a" },
+    { of: 0, goal: second, after: 5, reward: 1, eventId: "b" },
+    { of: 1, goal: third, after: 2, reward: 30, eventId: "c" },
+    { of: 2, goal: second, after: 3, reward: 1, eventId: "d" },
+  ];
+
+  it.each([NAMES, NAMES.toReversed()].map((names) => [names]))("%j learn as others do", async (names) => {
+    const [odd, plain] = [await shown(goalsNamed(names), 12), await shown(goalsNamed(["a", "b", "c"]), 12)];
+    for (const [i, each] of events(["a", "b", "c"]).entries()) {
+      expect(told(odd, events(names)[i])).toEqual(told(plain, each));
+      expect(odd.impression(`${each.of}`)?.reward).toBe(plain.impression(`${each.of}`)?.reward);
+    }
+    const factors = (recommender: Recommender) =>
+      recommender.policy.factors(features).map((each) => each.map(({ goal: _, after: __, ...rest }) => rest));
+    expect(factors(odd)).toEqual(factors(plain));
+    expect(odd.policy.predict(features)).toEqual(plain.policy.predict(features));
+    const copy = await Recommender.restore(odd.snapshot(), { policies });
+    expect(copy.digest()).toBe(odd.digest());
+    expect(copy.impression("0")?.reward).toBe(1.25);
+  });
+
+  it.each(NAMES)("%s counts without declared goals, and is retracted", async (goal) => {
+    const recommender = await shown(undefined, 2);
+    expect(told(recommender, { of: 0, goal, after: 1, reward: 1, eventId: "a" }).status).toBe("applied");
+    expect(recommender.impression("0")).toMatchObject({ status: "converted", reward: 1 });
+    told(recommender, { of: 0, goal, after: 2, reward: null, eventId: "a" });
+    expect(recommender.impression("0")).toMatchObject({ status: "retracted", reward: 0 });
+    expect(Object.entries(goalOutcomes([{ goal, eventId: "a", at: 5, reward: 1 }], { shownAt: 2 }))).toEqual([
+      [goal, { reward: 1, delay: 3 }],
+    ]);
   });
 });
 

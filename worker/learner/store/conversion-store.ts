@@ -8,13 +8,13 @@ import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/token.ts";
 import type { Database } from "./database.ts";
-import type { ImpressionStore } from "./impression-store.ts";
+import { type ImpressionStore, listOf } from "./impression-store.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
 type Row = Omit<StoredConversion, "restates"> & Record<string, SqlStorageValue> & { readonly restates: 1 | null };
 
 /** An impression that becomes known, with its keys if they are not stored yet under their older hashes. */
-export type Joining = Pick<StoredImpression, "id" | "action"> & { readonly keys?: readonly KeyHashes[] };
+export type Joining = Pick<StoredImpression, "id" | "action" | "decision"> & { readonly keys?: readonly KeyHashes[] };
 
 /** The conversions of a model. Every change needs a transaction of the database. */
 export class ConversionStore {
@@ -31,8 +31,16 @@ export class ConversionStore {
     return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE impression = ? ORDER BY seq`, impression).map(stored);
   }
 
-  at(seq: number): StoredConversion | undefined {
-    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ?`, seq).map(stored)[0];
+  /** The conversions after a row, in order: at most so many. */
+  after(seq: number, limit: number): StoredConversion[] {
+    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit).map(stored);
+  }
+
+  /** All conversions that count of the impressions which have one after a row, in order. */
+  ofThoseAfter(seq: number): StoredConversion[] {
+    const query = `SELECT ${COLUMNS} FROM conversions WHERE impression IN (SELECT impression FROM conversions WHERE seq > ?)
+      AND status IN ('applied', 'conflict') ORDER BY seq`;
+    return this.#database.query<Row>(query, seq).map(stored);
   }
 
   /**
@@ -70,14 +78,18 @@ export class ConversionStore {
     if (status === "applied") this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`);
   }
 
+  /** Whether a conversion waits for its impression. Pruning does not lower the counter, so a positive count may be out of date. */
+  get anyWaits(): boolean {
+    return this.#database.counted("orphan") > 0;
+  }
+
   /** Removes and returns the orphans that belong to an impression, by its id or by one of its keys. The caller enters them again. */
-  removeOrphans({ id, action, keys = [] }: Joining, { window, goals }: Windows): ConversionEvent[] {
-    // Usually there are none. Pruning does not lower the counter, so a positive count may be out of date.
-    if (this.#database.counted("orphan") === 0) return [];
+  removeOrphans({ id, action, decision, keys = [] }: Joining, { window, goals }: Windows): ConversionEvent[] {
+    if (!this.anyWaits) return [];
     const shownAt = shownAtOf(id);
     const orphans = this.#database.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR
-         key IN (SELECT key FROM keys WHERE impression = (SELECT coalesce(list, id) FROM impressions WHERE id = ?1) UNION SELECT value FROM json_each(?5))
+         key IN (SELECT key FROM keys WHERE impression = ?7 UNION SELECT value FROM json_each(?5))
          AND (action IS NULL OR action = ?2)
          AND at BETWEEN ?3 AND ?3 + coalesce((SELECT value ->> '$.window.ms' FROM json_each(?6) WHERE json_each.key = goal), ?4))
        RETURNING ${COLUMNS}`,
@@ -87,14 +99,16 @@ export class ConversionStore {
       window.ms,
       JSON.stringify(keys.flat()),
       JSON.stringify(goals ?? {}),
+      listOf({ id, decision }),
     );
     this.#database.count("orphan", -orphans.length);
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...stored(orphan), impression: id }));
   }
 
   /** Stores what an impression has brought, after a change that the policies observe. */
-  changeReward({ id, reward, converted }: StoredImpression, after: ResolvedReward): void {
-    this.#impressions.setReward(id, after);
+  changeReward(impression: StoredImpression, after: ResolvedReward, windows: Windows): void {
+    this.#impressions.setReward(impression, after, windows);
+    const { reward, converted } = impression;
     const counts = after.delay !== undefined;
     this.#database.count("converted", Number(counts) - Number(converted));
     this.#database.count("retracted", Number(!counts) - Number(reward !== null && !converted));

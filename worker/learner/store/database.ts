@@ -4,26 +4,34 @@ import type { CounterName, DelayCounter } from "../../rpc/counters.ts";
 const SLOT_MS = 900_000;
 const SLOTS = 4 * 7 * 96;
 
-/** The single row of the table `model`. */
+/** The single row of the table `model`: what changes seldom. */
 export interface ModelRow {
   readonly name: string;
   readonly config: string;
   readonly generation: number;
-  readonly seq: number;
   readonly watermark: number;
   readonly audited: number;
   readonly horizon: number;
   readonly published: number;
   readonly published_at: number | null;
-  readonly lag: number | null;
-  /** When the last conversion arrived, by goal: JSON. */
-  readonly heard: string | null;
   readonly sampled: number | null;
 }
 
-/** Changes that a transaction writes at its end, in one statement per table. */
+/** The single row of the table `progress`: what nearly every transaction changes. */
+export interface Progress {
+  /** Number of the last row. */
+  readonly seq: number;
+  /** Time from showing the newest impression to registering it, in ms. */
+  readonly lag: number | null;
+  /** When the last conversion arrived, by goal. */
+  readonly heard: Readonly<Record<string, number>>;
+  readonly counters: Readonly<Record<string, number>>;
+}
+
+/** Changes that a transaction writes at its end, in one row. */
 interface Pending {
   seq: number;
+  lag: number | null;
   /** When conversions arrived, by goal. */
   readonly arrived: Map<string, number>;
   readonly counts: Map<string, number>;
@@ -36,6 +44,7 @@ export class Database {
   #pending?: Pending;
   /** Cache of the table `model`. Every write to that table empties it. */
   #row?: ModelRow;
+  #progress?: Progress;
   #exists = false;
   readonly #listeners: (() => void)[] = [];
 
@@ -63,18 +72,12 @@ export class Database {
     if (this.#pending) return change();
     try {
       return this.#storage.transactionSync(() => {
-        const pending: Pending = { seq: this.seq, arrived: new Map(), counts: new Map() };
+        const { seq, lag } = this.progress;
+        const pending: Pending = { seq, lag, arrived: new Map(), counts: new Map() };
         this.#pending = pending;
         const result = change();
-        if (pending.seq !== this.model.seq) {
-          const heard = JSON.stringify(Object.fromEntries(pending.arrived));
-          this.set("seq = ?, heard = json_patch(coalesce(heard, '{}'), ?)", pending.seq, heard);
-        }
         for (const [goal, time] of pending.arrived) this.#keepArrival(goal, Math.floor(time / SLOT_MS));
-        for (const [name, delta] of pending.counts) {
-          if (delta === 0) continue;
-          this.query("INSERT INTO counters VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2", name, delta);
-        }
+        this.#write(pending);
         return result;
       });
     } catch (error) {
@@ -85,6 +88,18 @@ export class Database {
     }
   }
 
+  #write({ seq, lag, arrived, counts }: Pending): void {
+    const before = this.progress;
+    const changed = Array.from(counts).filter(([, delta]) => delta !== 0);
+    if (seq === before.seq && lag === before.lag && changed.length === 0) return;
+    const heard = arrived.size === 0 ? before.heard : { ...before.heard, ...Object.fromEntries(arrived) };
+    const counters = { ...before.counters };
+    for (const [name, delta] of changed) counters[name] = (counters[name] ?? 0) + delta;
+    const update = "UPDATE progress SET seq = ?, lag = ?, heard = ?, counters = ?";
+    this.query(update, seq, lag, JSON.stringify(heard), JSON.stringify(counters));
+    this.#progress = { seq, lag, heard, counters };
+  }
+
   /** Calls `listener` whenever a store must drop its cache: after a failed transaction, a reset and a deletion. */
   onDrop(listener: () => void): void {
     this.#listeners.push(listener);
@@ -93,6 +108,7 @@ export class Database {
   /** Drops everything cached, after a change that bypasses the stores. */
   dropCaches(): void {
     this.#row = undefined;
+    this.#progress = undefined;
     this.#exists = false;
     for (const listener of this.#listeners) listener();
   }
@@ -107,6 +123,16 @@ export class Database {
     return this.#row;
   }
 
+  /** The last transaction's progress. */
+  get progress(): Progress {
+    if (!this.#progress) {
+      const query = "SELECT seq, lag, heard, counters FROM progress";
+      const [{ seq, lag, heard, counters }] = this.query<{ seq: number; lag: number | null; heard: string; counters: string }>(query);
+      this.#progress = { seq, lag, heard: JSON.parse(heard), counters: JSON.parse(counters) };
+    }
+    return this.#progress;
+  }
+
   /** Changes columns of the table `model`. */
   set(assignments: string, ...values: unknown[]): void {
     this.query(`UPDATE model SET ${assignments}`, ...values);
@@ -119,7 +145,7 @@ export class Database {
     return this.#exists;
   }
 
-  /** Fills the empty table `model`. */
+  /** Fills the empty tables `model` and `progress`. */
   insertModel({ name, config, generation, watermark }: Pick<ModelRow, "name" | "config" | "generation" | "watermark">): void {
     this.query(
       "INSERT INTO model (only, name, config, generation, watermark, audited, horizon) VALUES (1, ?1, ?2, ?3, ?4, ?4, 0)",
@@ -128,18 +154,25 @@ export class Database {
       generation,
       watermark,
     );
+    this.query("INSERT INTO progress VALUES (1, 0, NULL, '{}', '{}')");
     this.#row = undefined;
+    this.#progress = undefined;
   }
 
   /** Number of the last row, which is the version of the model. */
   get seq(): number {
-    return this.#pending?.seq ?? this.model.seq;
+    return this.#pending?.seq ?? this.progress.seq;
   }
 
-  /** The number for a new row. A change without a row takes a number too, because it makes another version of the model. */
-  next(): number {
-    this.#current.seq++;
-    return this.#current.seq;
+  /** The first of the numbers for new rows. A change without a row takes a number too, because it makes another version of the model. */
+  next(rows = 1): number {
+    this.#current.seq += rows;
+    return this.#current.seq - rows + 1;
+  }
+
+  /** Notes the time from showing the newest impression to registering it, in ms. */
+  setLag(ms: number): void {
+    this.#current.lag = ms;
   }
 
   get #current(): Pending {
@@ -173,7 +206,7 @@ export class Database {
 
   /** When the last conversion arrived, of a goal or of any; null before the first. */
   lastArrivalAt(goal?: string): number | null {
-    const heard: Readonly<Record<string, number>> = JSON.parse(this.model.heard ?? "{}");
+    const { heard } = this.progress;
     if (goal !== undefined) return heard[goal] ?? null;
     const times = Object.values(heard);
     return times.length > 0 ? Math.max(...times) : null;
@@ -186,13 +219,12 @@ export class Database {
 
   /** A counter, with the changes of the current transaction. */
   counted(name: CounterName): number {
-    const [row] = this.query<{ value: number }>("SELECT value FROM counters WHERE name = ?", name);
-    return (row?.value ?? 0) + (this.#pending?.counts.get(name) ?? 0);
+    return (this.progress.counters[name] ?? 0) + (this.#pending?.counts.get(name) ?? 0);
   }
 
   /** All stored counters, without the changes of the current transaction. */
   counts(): Map<string, number> {
-    return new Map(this.query<{ name: string; value: number }>("SELECT name, value FROM counters").map(({ name, value }) => [name, value]));
+    return new Map(Object.entries(this.progress.counters));
   }
 
   /** Adds a mark to the log, and returns the number of its row. */

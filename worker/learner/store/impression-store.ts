@@ -1,15 +1,13 @@
-import type { Asked, Decision, ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression.ts";
+import type { Block, BlockRow } from "../../domain/block.ts";
+import type { Windows } from "../../domain/goals.ts";
+import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../domain/token.ts";
+import { BlockStore, type Found, foundIn } from "./block-store.ts";
 import type { Database } from "./database.ts";
-import { fromBlob, toBlob } from "./feature-blob.ts";
-
-export interface ShownImpression {
-  readonly shownAt: number;
-  /** Whether no conversion has arrived yet. */
-  readonly pending: boolean;
-}
+import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
+import type { Brought, TallyStore } from "./tally-store.ts";
 
 /** Impressions of one action in one context. */
 export interface ContextCount {
@@ -20,271 +18,336 @@ export interface ContextCount {
   readonly converted: number;
 }
 
-/** Columns of an impression that do not follow from the decision. */
-interface Storing {
-  readonly bucket: number;
-  readonly state: ImpressionState;
-  /** Null unless the impression is live. */
-  readonly marks: Marks | null;
-  /** The first impression of its list. Null if it was decided alone. */
-  readonly list: string | null;
-}
+type Outcome = { readonly reward: number | null; readonly converted: number };
 
-const SELECT = `SELECT i.*, l.context AS list_context, l.asked FROM impressions i LEFT JOIN lists l ON l.first = i.list`;
+/** Id under which a decision's impressions share their keys: that of the list's first. */
+export const listOf = ({ id, decision }: Pick<ImpressionRow, "id" | "decision">): string => decision?.first ?? id;
 
 /**
- * Whether impression i is of the list that begins with the impression `first`, or is that impression itself. A list is shown in one
- * millisecond, which the first 13 characters of its ids state. In a CROSS JOIN the left table comes first, so that ids are sought.
- */
-const membersOf = (first: string) =>
-  `i.id BETWEEN substr(${first}, 1, 13) AND substr(${first}, 1, 13) || '.' AND coalesce(i.list, i.id) = ${first} AND i.action <> ''`;
-
-/**
- * The impressions of a model and their join keys. The impressions of a list share context, restrictions and keys, which are stored once,
- * with the id of the first.
+ * The impressions of a model and their join keys. Impressions lie in blocks, which do not change. Only those that are deferred, that have
+ * a name or that brought something have rows of their own. The impressions of a list share keys, which are stored with the id of the first.
  * Every change needs a transaction of the database.
  */
 export class ImpressionStore {
+  readonly blocks: BlockStore;
+  readonly #deferred: DeferredStore;
   readonly #database: Database;
-  /** Cache of `countSince` for one time. Additions raise it; deletions and failed transactions drop it. */
-  #count?: { readonly first: string; count: number };
+  readonly #tallies: TallyStore;
 
-  constructor(database: Database) {
+  constructor(database: Database, tallies: TallyStore) {
     this.#database = database;
-    database.onDrop(() => {
-      this.#count = undefined;
-    });
+    this.#tallies = tallies;
+    this.blocks = new BlockStore(database);
+    this.#deferred = new DeferredStore(database);
   }
 
   find(id: string): StoredImpression | undefined {
-    return this.#first(`${SELECT} WHERE i.id = ?`, id);
+    const found = this.blocks.find(id);
+    if (found) return this.#stored(found);
+    const deferred = this.#deferred.find(id);
+    return deferred && deferredForm(deferred);
+  }
+
+  #stored(found: Found): StoredImpression {
+    const [outcome] = this.#database.query<Outcome>("SELECT reward, converted FROM outcomes WHERE id = ?", found.row.id);
+    return liveForm(found, outcome);
   }
 
   /** The impression with this id, or registered under this name. */
   registered(id: string, name: string | null): StoredImpression | undefined {
-    return this.find(id) ?? (name === null ? undefined : this.#first(`${SELECT} WHERE i.name = ?`, name));
+    const known = this.find(id);
+    if (known || name === null) return known;
+    const [named] = this.#database.query<{ id: string }>("SELECT id FROM names WHERE name = ?", name);
+    return named && this.find(named.id);
   }
 
   /** The ids that are stored. */
   known(ids: readonly string[]): ReadonlySet<string> {
-    const query = "SELECT id FROM impressions WHERE id IN (SELECT value FROM json_each(?))";
-    return new Set(this.#database.query<{ id: string }>(query, JSON.stringify(ids)).map(({ id }) => id));
+    if (ids.length === 0) return new Set();
+    const times = ids.map(shownAtOf);
+    const blocks = this.blocks.around(Math.min(...times), Math.max(...times));
+    const isKnown = (id: string) => blocks.some(({ block }) => block.placeOf(id) >= 0) || this.#deferred.find(id) !== undefined;
+    return new Set(ids.filter(isKnown));
   }
 
+  /** The impression with a number, among those that are not deferred. */
   at(seq: number): StoredImpression | undefined {
-    return this.#first(`${SELECT} WHERE i.seq = ?`, seq);
+    const found = this.blocks.at(seq);
+    return found && this.#stored(found);
   }
 
-  #first(query: string, value: string | number): StoredImpression | undefined {
-    const [row] = this.#database.query(query, value);
-    return row && impressionOf(row);
+  /** The impressions after a row, deferred ones too, in order. */
+  *after(seq: number): Generator<StoredImpression> {
+    const deferred = this.#deferred.after(seq);
+    let next = 0;
+    const before = function* (limit: number) {
+      for (; next < deferred.length && deferred[next].seq < limit; next++) {
+        yield deferredForm(deferred[next]);
+      }
+    };
+    for (const stored of this.blocks.after(seq)) {
+      const { seq: first, block } = stored;
+      yield* before(first);
+      const ids = Array.from({ length: block.count }, (_, i) => block.id(i));
+      const outcomes = this.#outcomesOf(ids);
+      for (let i = Math.max(0, seq + 1 - first); i < block.count; i++) {
+        yield liveForm(foundIn(stored, i), outcomes.get(ids[i]));
+      }
+    }
+    yield* before(Number.POSITIVE_INFINITY);
   }
 
-  add(row: ImpressionRow, { bucket, state, marks, list }: Storing): void {
-    const { id, name, action, features, arm, version, keys, byPage, sampling = 0 } = row;
-    const { first: _, asked, ...decision } = row.decision ?? {};
-    const shared = [row.context && JSON.stringify(row.context), asked ? JSON.stringify(asked) : null];
-    if (list && shared.some((text) => text !== null)) this.#database.query("INSERT OR IGNORE INTO lists VALUES (?, ?, ?)", list, ...shared);
-    this.#database.query(
-      `INSERT INTO impressions
-         (seq, id, name, state, bucket, arm, action, features, context, slots, round, version, decision, page, list, sampling)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      this.#database.next(),
-      id,
-      name,
-      state,
-      bucket,
-      arm,
-      action,
-      toBlob(features),
-      list ? null : shared[0],
-      marks && JSON.stringify(marks.slots),
-      marks?.round ?? null,
-      version,
-      row.decision && JSON.stringify(list ? decision : row.decision),
-      Number(byPage),
-      list,
-      sampling,
+  #outcomesOf(ids: readonly string[]): Map<string, Outcome> {
+    const query = "SELECT id, reward, converted FROM outcomes WHERE id IN (SELECT value FROM json_each(?))";
+    return new Map(this.#database.query<Outcome & { id: string }>(query, JSON.stringify(ids)).map(({ id, ...outcome }) => [id, outcome]));
+  }
+
+  /** Number of impressions after a row. **Cost:** linear in the number of blocks. */
+  countAfter(seq: number): number {
+    return this.blocks.countAfter(seq) + this.#deferred.after(seq).length;
+  }
+
+  /** Adds impressions in their order. `marks`: their places in the policies; none makes them void. */
+  add(rows: readonly ImpressionRow[], marks: readonly Marks[], windows: Windows): void {
+    const blockRows = rows.map(blockRow);
+    this.blocks.add(blockRows, marks, windows.window.ms, this.#database.next(rows.length));
+    if (marks.length > 0) this.#countLive(blockRows, windows);
+    for (const row of rows) this.#addKeys(row);
+  }
+
+  /** Adds the impressions of a block, all of them live. `keys`: those of each impression. */
+  addBlock(block: Block, marks: readonly Marks[], keys: (place: number) => readonly KeyHashes[], windows: Windows): void {
+    const places = Array.from({ length: block.count }, (_, i) => i);
+    const seq = this.#database.next(block.count);
+    if (!this.blocks.addBlock(block, marks, windows.window.ms, seq)) {
+      this.blocks.add(
+        places.map((i) => block.row(i)),
+        marks,
+        windows.window.ms,
+        seq,
+      );
+    }
+    this.#countLive(
+      places.map((i) => ({ ...block.common(i), id: block.id(i) })),
+      windows,
     );
-    for (const [key] of keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, list ?? id);
-    if (state === "live") this.#countLive(byPage);
-    if (state !== "deferred") this.#countOpen(id);
+    for (const i of places) if (keys(i).length > 0) this.#addKeys({ ...block.row(i), keys: keys(i) });
   }
 
-  #countLive(byPage: boolean): void {
-    this.#database.count("impressions");
-    if (byPage) this.#database.count("fromPages");
+  /** Adds an impression that is not shown yet. */
+  defer(row: ImpressionRow): void {
+    this.#deferred.add(blockRow(row));
+    this.#addKeys(row);
   }
 
-  #countOpen(id: string): void {
-    if (this.#count && id >= this.#count.first) this.#count.count++;
+  #addKeys(row: ImpressionRow): void {
+    if (row.name !== null) this.#database.query("INSERT OR IGNORE INTO names VALUES (?, ?)", row.name, row.id);
+    for (const [key] of row.keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, listOf(row));
+  }
+
+  #countLive(rows: readonly Pick<BlockRow, "id" | "arm" | "byPage">[], windows: Windows): void {
+    if (rows.length === 0) return;
+    this.#tallies.show(rows, windows);
+    this.#database.count("impressions", rows.length);
+    this.#database.count("fromPages", rows.filter(({ byPage }) => byPage).length);
   }
 
   /** Makes a deferred impression live. */
-  activate({ id, byPage }: Pick<StoredImpression, "id" | "byPage">, { slots, round }: Marks): void {
-    const query = "UPDATE impressions SET seq = ?, state = 'live', slots = ?, round = ? WHERE id = ? AND state = 'deferred'";
-    this.#database.query(query, this.#database.next(), JSON.stringify(slots), round, id);
-    this.#countLive(byPage);
-    this.#countOpen(id);
+  activate(id: string, marks: Marks, windows: Windows): void {
+    const deferred = this.#deferred.find(id);
+    if (!deferred) return;
+    this.#deferred.delete(id);
+    this.blocks.add([deferred.row], [marks], windows.window.ms, this.#database.next());
+    this.#countLive([deferred.row], windows);
   }
 
-  setReward(id: string, resolved: ResolvedReward | null): void {
-    const converted = resolved?.delay !== undefined;
-    this.#database.query("UPDATE impressions SET reward = ?, converted = ? WHERE id = ?", resolved?.reward ?? null, Number(converted), id);
+  /** Stores what a live impression has brought. */
+  setReward({ id, arm, ...before }: StoredImpression, resolved: ResolvedReward | null, windows: Windows): void {
+    const after = resolved && { reward: resolved.reward, converted: resolved.delay !== undefined };
+    this.#tallies.change(id, arm, windows, broughtOf(before), after);
+    if (after) this.#database.query("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", id, after.reward, Number(after.converted));
+    else this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
   }
 
-  keysOf(id: string): string[] {
-    const query = "SELECT key FROM keys WHERE impression = (SELECT coalesce(list, id) FROM impressions WHERE id = ?) ORDER BY key";
-    return this.#database.query<{ key: string }>(query, id).map(({ key }) => key);
+  /** Makes the impressions after a row void. */
+  voidAfter(seq: number, windows: Windows): void {
+    for (const stored of this.blocks.voidAfter(seq)) {
+      for (let i = 0; i < stored.block.count; i++) {
+        if (!stored.block.isErased(i)) this.#takeAway(this.#stored(foundIn(stored, i)), windows);
+      }
+    }
+  }
+
+  /** Takes a live impression out of the sums. */
+  #takeAway(impression: StoredImpression, windows: Windows): void {
+    this.#tallies.remove(impression.id, impression.arm, windows, broughtOf(impression));
+    this.#database.query("DELETE FROM outcomes WHERE id = ?", impression.id);
+  }
+
+  keysOf(impression: Pick<StoredImpression, "id" | "decision">): string[] {
+    const query = "SELECT key FROM keys WHERE impression = ? ORDER BY key";
+    return this.#database.query<{ key: string }>(query, listOf(impression)).map(({ key }) => key);
   }
 
   /** Impressions with a join key. */
   withKey(hashes: KeyHashes): string[] {
-    const query = `SELECT DISTINCT i.id FROM keys k CROSS JOIN impressions i ON ${membersOf("k.impression")} WHERE k.key IN (SELECT value FROM json_each(?))`;
-    return this.#database.query<{ id: string }>(query, JSON.stringify(hashes)).map(({ id }) => id);
+    const query = "SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?))";
+    const lists = this.#database.query<{ impression: string }>(query, JSON.stringify(hashes));
+    return Array.from(new Set(lists.flatMap(({ impression }) => this.#membersOf(impression).map(({ row }) => row.id))));
   }
 
   /** The newest impression with a join key, of an action or of any, that was shown between two times. */
   newestWithKey(hashes: KeyHashes, action: string | null, from: number, before: number): string | undefined {
-    const [newest] = this.#database.query<{ id: string }>(
-      `SELECT i.id FROM keys k CROSS JOIN impressions i ON ${membersOf("k.impression")}
-       WHERE k.key IN (SELECT value FROM json_each(?1)) AND k.impression >= ?2 AND k.impression < ?3
-         AND i.state <> 'deferred' AND (?4 IS NULL OR i.action = ?4)
-       ORDER BY i.id DESC LIMIT 1`,
+    const lists = this.#database.query<{ impression: string }>(
+      `SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?)) AND impression >= ? AND impression < ?
+       ORDER BY impression DESC`,
       JSON.stringify(hashes),
       firstIdAt(from),
       firstIdAt(before),
-      action,
     );
-    return newest?.id;
-  }
-
-  /** Number of impressions shown at a time or later, without deferred ones. **Cost:** linear in their number, unless asked for the same time again. */
-  countSince(time: number): number {
-    const first = firstIdAt(time);
-    if (this.#count?.first !== first) {
-      const [{ count }] = this.#database.query<{ count: number }>(
-        "SELECT count(*) AS count FROM impressions WHERE id >= ? AND state <> 'deferred'",
-        first,
-      );
-      this.#count = { first, count };
+    let newest: string | undefined;
+    for (const { impression } of lists) {
+      // The impressions of a list were shown in one millisecond.
+      if (newest !== undefined && shownAtOf(newest) > shownAtOf(impression)) break;
+      for (const { row, deferred } of this.#membersOf(impression)) {
+        if (!deferred && (action === null || row.action === action) && (newest === undefined || row.id > newest)) newest = row.id;
+      }
     }
-    return this.#count.count;
+    return newest;
   }
 
-  /**
-   * Counts live impressions shown at a time or later: all, those with an observed reward, and those that converted.
-   * **Cost:** linear in their number.
-   */
-  liveSince(time: number): { readonly impressions: number; readonly observed: number; readonly converted: number } {
-    return this.#database.query<{ impressions: number; observed: number; converted: number }>(
-      `SELECT count(*) AS impressions, count(reward) AS observed, coalesce(sum(converted), 0) AS converted
-       FROM impressions WHERE id >= ? AND state = 'live'`,
-      firstIdAt(time),
-    )[0];
-  }
-
-  /** Live impressions shown at a time or later, oldest first. **Cost:** linear in their number. */
-  shownSince(time: number): ShownImpression[] {
-    const rows = this.#database.sql.exec<{ id: string; pending: number }>(
-      "SELECT id, reward IS NULL AS pending FROM impressions WHERE id >= ? AND state = 'live' ORDER BY id",
-      firstIdAt(time),
-    );
-    return Array.from(rows, ({ id, pending }) => ({ shownAt: shownAtOf(id), pending: pending === 1 }));
+  /** The impressions of a list, by the id of its first. */
+  #membersOf(first: string): { readonly row: BlockRow; readonly deferred: boolean }[] {
+    const shownAt = shownAtOf(first);
+    const members = this.blocks.around(shownAt, shownAt).flatMap(({ block }) => {
+      const places = Array.from({ length: block.count }, (_, i) => i).filter((i) => !block.isErased(i));
+      return places.map((i) => ({ row: block.row(i), deferred: false }));
+    });
+    const waiting = this.#deferred.between(firstIdAt(shownAt), firstIdAt(shownAt + 1));
+    const all = [...members, ...waiting.map(({ row }) => ({ row, deferred: true }))];
+    return all.filter(({ row }) => listOf(row) === first);
   }
 
   /** Counts live impressions shown from one time to before another, by context and action. **Cost:** linear in their number. */
   countsBetween(from: number, before: number): ContextCount[] {
-    return this.#database.query<ContextCount & Record<string, SqlStorageValue>>(
-      `SELECT coalesce(i.context, l.context) AS context, i.action, count(*) AS impressions, sum(i.converted) AS converted
-       FROM impressions i LEFT JOIN lists l ON l.first = i.list
-       WHERE i.id >= ? AND i.id < ? AND i.state = 'live' GROUP BY 1, 2`,
-      firstIdAt(from),
-      firstIdAt(before),
-    );
+    const counts = new Map<string, { context: string | null; action: string; impressions: number; converted: number }>();
+    for (const { state, block } of this.blocks.overlapping(from, before)) {
+      if (state !== "live") continue;
+      const ids = Array.from({ length: block.count }, (_, i) => block.id(i));
+      const outcomes = this.#outcomesOf(ids);
+      ids.forEach((id, i) => {
+        const shownAt = shownAtOf(id);
+        if (shownAt < from || shownAt >= before || block.isErased(i)) return;
+        const { context: features, action } = block.row(i);
+        const context = features && JSON.stringify(features);
+        const key = JSON.stringify([context, action]);
+        const count = counts.get(key) ?? { context, action, impressions: 0, converted: 0 };
+        count.impressions++;
+        count.converted += outcomes.get(id)?.converted ?? 0;
+        counts.set(key, count);
+      });
+    }
+    return Array.from(counts.values());
+  }
+
+  /** The newest live impressions, newest first. */
+  recent(limit: number): StoredImpression[] {
+    const blocks = this.blocks.newest(limit).filter(({ state }) => state === "live");
+    const places = blocks.flatMap((stored) => Array.from({ length: stored.block.count }, (_, i) => ({ stored, i })));
+    const shown = places.flatMap(({ stored, i }) => (stored.block.isErased(i) ? [] : [{ stored, i, id: stored.block.id(i) }]));
+    const newest = shown.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit);
+    return newest.map(({ stored, i }) => this.#stored(foundIn(stored, i)));
   }
 
   /** Number of impressions that wait to be shown. **Cost:** linear in it. */
   get deferred(): number {
-    return this.#database.query<{ count: number }>("SELECT count(*) AS count FROM impressions WHERE state = 'deferred'")[0].count;
+    return this.#deferred.count;
+  }
+
+  /** Time of the oldest impression shown at a bound of buckets or later. */
+  oldestSince(time: number): number | undefined {
+    const shown = this.blocks.oldestSince(time);
+    const waiting = this.#deferred.oldestSince(time);
+    return shown !== undefined && waiting !== undefined ? Math.min(shown, waiting) : (shown ?? waiting);
   }
 
   /** Feature vectors of some impressions that no other impression has. **Cost:** linear in the number of impressions. */
   vectorsOnlyOf(ids: readonly string[]): Float64Array[] {
-    const rows = this.#database.query<{ features: ArrayBuffer }>(
-      `WITH ids AS (SELECT value AS id FROM json_each(?))
-       SELECT features FROM impressions WHERE id IN ids AND action <> ''
-       EXCEPT SELECT features FROM impressions WHERE id NOT IN ids`,
-      JSON.stringify(ids),
-    );
-    return rows.map(({ features }) => fromBlob(features));
+    const [own, others] = [new Map<string, Float64Array>(), new Set<string>()];
+    for (const { id, features, erased } of this.after(0)) {
+      if (erased) continue;
+      const key = features.join();
+      if (ids.includes(id)) own.set(key, features);
+      else others.add(key);
+    }
+    return Array.from(own).flatMap(([key, features]) => (others.has(key) ? [] : [features]));
   }
 
-  /** Deletes the impressions before an id, and their keys. */
-  deleteBefore(first: string): void {
-    this.#count = undefined;
+  /** Deletes the impressions before a bound of buckets, and their keys. */
+  deleteBefore(time: number): void {
+    const first = firstIdAt(time);
+    this.#deferred.deleteBefore(time);
+    this.blocks.deleteBefore(time);
     this.#database.query("DELETE FROM keys WHERE impression < ?", first);
-    this.#database.query("DELETE FROM impressions WHERE id < ?", first);
-    this.#database.query("DELETE FROM lists WHERE first < ?", first);
+    this.#database.query("DELETE FROM names WHERE id < ?", first);
+    this.#database.query("DELETE FROM outcomes WHERE id < ?", first);
   }
 
   /** Deletes the impressions that were to be shown before a time and were not. */
   deleteDeferred(before: number): void {
-    const query = "DELETE FROM impressions WHERE state = 'deferred' AND id < ? RETURNING coalesce(list, id) AS first";
-    const deleted = this.#database.query<{ first: string }>(query, firstIdAt(before));
-    if (deleted.length > 0) this.#deleteUnused(deleted.map(({ first }) => first));
+    for (const row of this.#deferred.deleteBefore(before)) this.#deleteUnused(row);
+  }
+
+  #deleteUnused(row: BlockRow): void {
+    const first = listOf(row);
+    if (this.#membersOf(first).length === 0) this.#database.query("DELETE FROM keys WHERE impression = ?", first);
+    if (row.name !== null && !this.find(row.id)) this.#database.query("DELETE FROM names WHERE name = ?", row.name);
   }
 
   /** Empties an impression. Its id stays, so that a repeated registration or conversion is recognised. */
-  erase(id: string): void {
-    const [{ first }] = this.#database.query<{ first: string }>("SELECT coalesce(list, id) AS first FROM impressions WHERE id = ?", id);
-    this.#database.query(
-      `UPDATE impressions SET state = 'void', action = '', features = x'', context = NULL, decision = NULL, reward = NULL,
-       converted = 0, list = NULL WHERE id = ?`,
-      id,
-    );
-    this.#deleteUnused([first]);
+  erase(id: string, windows: Windows): void {
+    const deferred = this.#deferred.find(id);
+    const found = this.blocks.find(id);
+    if (found?.state === "live" && found.row.action !== "") this.#takeAway(this.#stored(found), windows);
+    if (found) this.blocks.erase(id);
+    else this.#addErased(id, windows);
+    this.#deferred.delete(id);
+    const row = found?.row ?? deferred?.row;
+    if (row) this.#deleteUnused(row);
   }
 
-  /** Adds an impression that was erased before it was registered. */
-  addErased(id: string, bucket: number): void {
-    this.#database.query(
-      `INSERT INTO impressions (seq, id, name, state, bucket, arm, action, features, version)
-       VALUES (?, ?, ?, 'void', ?, '', '', x'', ?)`,
-      this.#database.next(),
-      id,
-      nameOf(id),
-      bucket,
-      this.#database.seq,
-    );
-    this.#countOpen(id);
-  }
-
-  /** Deletes what impressions shared if none of them is left. */
-  #deleteUnused(firsts: readonly string[]): void {
-    const unused = (first: string) =>
-      `${first} IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM impressions i WHERE ${membersOf(first)})`;
-    this.#database.query(`DELETE FROM lists WHERE ${unused("first")}`, JSON.stringify(firsts));
-    this.#database.query(`DELETE FROM keys WHERE ${unused("impression")}`, JSON.stringify(firsts));
+  /** Adds an impression that was erased before it was shown or registered. */
+  #addErased(id: string, { window }: Windows): void {
+    const erased = { name: null, action: "", features: new Float64Array(0), arm: "policy" as const, version: 0 };
+    const row = { ...erased, id, context: null, decision: null, byPage: false, sampling: 0 };
+    this.blocks.add([row], [], window.ms, this.#database.next());
+    this.#database.query("INSERT OR IGNORE INTO names VALUES (?, ?)", nameOf(id), id);
   }
 }
 
-function impressionOf(row: Record<string, SqlStorageValue>): StoredImpression {
-  const { features, context, list_context, decision, asked, slots, converted, page, bucket: _, list, ...fields } = row;
-  const parsed = (text: SqlStorageValue) => text && JSON.parse(text as string);
+function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
+  return { ...row, sampling: row.sampling ?? 0 };
+}
+
+function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "converted">): Brought | null {
+  return reward === null ? null : { reward, converted };
+}
+
+/** An impression of a block. An erased one is void. */
+function liveForm(found: Found, outcome: Outcome | undefined): StoredImpression {
+  return storedForm({ ...found, state: found.row.action === "" ? "void" : found.state }, outcome);
+}
+
+function deferredForm({ seq, row }: DeferredRow): StoredImpression {
+  return storedForm({ seq, row, state: "deferred", marks: null }, undefined);
+}
+
+type Stored = Omit<Found, "state"> & Pick<StoredImpression, "state">;
+
+function storedForm({ seq, row, state, marks }: Stored, outcome: Outcome | undefined): StoredImpression {
+  const { id, name, arm, action, version, sampling, features, context, decision, byPage } = row;
   return {
-    ...fields,
-    features: fromBlob(features as ArrayBuffer),
-    context: parsed(context ?? list_context),
-    decision: list === null ? parsed(decision) : ofList(parsed(decision), list, parsed(asked)),
-    slots: parsed(slots),
-    converted: converted === 1,
-    byPage: page === 1,
-    erased: fields.action === "",
-  } as unknown as StoredImpression;
-}
-
-/** A decision with what the list's impressions share. */
-function ofList(decision: Decision, list: SqlStorageValue, asked: Asked | null): object {
-  return { ...decision, ...(decision.place > 0 && { first: list }), ...(asked && { asked }) };
+    ...{ seq, id, name, state, arm, action, round: marks?.round ?? null, version, reward: outcome?.reward ?? null, sampling },
+    ...{ features, context, decision, slots: marks?.slots ?? null, converted: outcome?.converted === 1, byPage, erased: action === "" },
+  } as StoredImpression;
 }

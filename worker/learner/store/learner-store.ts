@@ -1,4 +1,3 @@
-import { bucketAt, bucketEnd } from "../../domain/bucket.ts";
 import { Catalogue, changeBetween, changedBy } from "../../domain/catalogue.ts";
 import { type ModelConfig, withDefaults } from "../../domain/model.ts";
 import type { StoredSnapshot } from "../../domain/publication.ts";
@@ -12,10 +11,12 @@ import { ImpressionStore } from "./impression-store.ts";
 import { LogStore } from "./log-store.ts";
 import { migrate, TABLES } from "./migrations.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
+import { TallyStore } from "./tally-store.ts";
 
 /** The durable state of one model: its configuration, its time boundaries, and the changes that touch several tables at once. */
 export class LearnerStore {
   readonly database: Database;
+  readonly tallies: TallyStore;
   readonly impressions: ImpressionStore;
   readonly conversions: ConversionStore;
   readonly log: LogStore;
@@ -24,7 +25,8 @@ export class LearnerStore {
 
   constructor(storage: DurableObjectStorage) {
     this.database = new Database(storage);
-    this.impressions = new ImpressionStore(this.database);
+    this.tallies = new TallyStore(this.database);
+    this.impressions = new ImpressionStore(this.database, this.tallies);
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(storage.sql);
@@ -142,11 +144,7 @@ export class LearnerStore {
 
   /** Time from showing the newest impression to registering it, in ms. */
   get lagMs(): number | null {
-    return this.database.model.lag;
-  }
-
-  setLag(ms: number): void {
-    if (ms !== this.lagMs) this.database.set("lag = ?", ms);
+    return this.database.progress.lag;
   }
 
   /** Size of all stored data. */
@@ -210,12 +208,10 @@ export class LearnerStore {
 
   /** Time of the oldest impression shown at a time or later of which a row is stored. */
   oldestSince(time: number): number | undefined {
-    const [{ id }] = this.database.query<{ id: string | null }>(
-      `SELECT min(id) AS id FROM (SELECT min(id) AS id FROM impressions WHERE id >= ?1
-       UNION ALL SELECT min(impression) FROM conversions WHERE impression >= ?1)`,
-      firstIdAt(time),
-    );
-    return id === null ? undefined : shownAtOf(id);
+    const query = "SELECT min(impression) AS id FROM conversions WHERE impression >= ?";
+    const [{ id }] = this.database.query<{ id: string | null }>(query, firstIdAt(time));
+    const [shown, waiting] = [this.impressions.oldestSince(time), id === null ? undefined : shownAtOf(id)];
+    return shown !== undefined && waiting !== undefined ? Math.min(shown, waiting) : (shown ?? waiting);
   }
 
   /**
@@ -224,20 +220,8 @@ export class LearnerStore {
    */
   close(before: number): void {
     this.impressions.deleteDeferred(before);
-    this.summarise(this.watermark, before);
     this.conversions.expire(before);
     this.database.set("watermark = max(watermark, ?)", before);
-  }
-
-  /** Sums up the closed buckets between two bucket bounds, by bucket and assignment. */
-  summarise(from: number, before: number): void {
-    this.database.query("DELETE FROM closed WHERE bucket >= ? AND bucket < ?", from, before);
-    this.database.query(
-      `INSERT INTO closed SELECT bucket, arm, count(*), sum(converted), total(reward), total(reward * reward)
-       FROM impressions WHERE id >= ? AND id < ? AND state = 'live' GROUP BY bucket, arm`,
-      firstIdAt(from),
-      firstIdAt(before),
-    );
   }
 
   /** Deletes the rows of impressions shown before a time, and the marks before the first row that is left. */
@@ -245,8 +229,9 @@ export class LearnerStore {
     const first = firstIdAt(time);
     this.database.query("DELETE FROM conversions WHERE impression < ?", first);
     this.database.query("DELETE FROM erased WHERE at < ?", time);
-    this.impressions.deleteBefore(first);
-    const left = ["impressions", "conversions", "snapshots"].map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
+    this.impressions.deleteBefore(time);
+    const tables = ["blocks", "deferred", "conversions", "snapshots"];
+    const left = tables.map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
     const [{ seq }] = this.database.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);
     this.#pruneMarks(seq ?? 0);
     this.database.set("horizon = max(horizon, ?)", time);
@@ -271,13 +256,10 @@ export class LearnerStore {
     });
   }
 
-  /** Empties an impression, registered or not, and its conversions. The sums of a closed bucket are computed again without them. */
+  /** Empties an impression, registered or not, and its conversions. */
   erase(id: string): void {
-    const [shownAt, windowMs] = [shownAtOf(id), this.config.window.ms];
     this.conversions.erase(id);
-    if (this.impressions.find(id)) this.impressions.erase(id);
-    else this.impressions.addErased(id, bucketAt(shownAt, windowMs));
-    if (shownAt < this.watermark) this.summarise(bucketAt(shownAt, windowMs), bucketEnd(shownAt, windowMs));
+    this.impressions.erase(id, this.config);
     this.database.mark("erasure", { impression: id });
   }
 
@@ -293,14 +275,16 @@ export class LearnerStore {
    */
   rollBack({ seq: version, parts }: StoredSnapshot): void {
     const touched = this.conversions.undoAfter(version);
-    this.database.query("UPDATE impressions SET state = 'void' WHERE seq > ? AND state = 'live'", version);
-    const { goals } = this.config;
-    for (const id of touched) this.impressions.setReward(id, resolved(counting(this.conversions.of(id)), goals, shownAtOf(id)));
+    const { config } = this;
+    this.impressions.voidAfter(version, config);
+    for (const id of touched) {
+      const impression = this.impressions.find(id);
+      if (impression?.state !== "live") continue;
+      this.impressions.setReward(impression, resolved(counting(this.conversions.of(id)), config.goals, shownAtOf(id)), config);
+    }
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };
     for (const [name, value] of Object.entries(this.#learntCounts())) this.database.count(name as CounterName, (counts[name] ?? 0) - value);
-    const [oldest] = this.database.query<{ bucket: number }>("SELECT bucket FROM impressions ORDER BY id LIMIT 1");
-    if (oldest) this.summarise(oldest.bucket, this.watermark);
     this.snapshots.deleteAfter(version);
     this.snapshots.write({ seq: this.database.mark("rollback", { to: version, counts }), parts }, true);
   }

@@ -1,9 +1,10 @@
 import { Problem } from "../../protocol/problem.ts";
+import { intoBlocks } from "./blocks-migration.ts";
 
 // The schema of a learner's database. Version n is the result of the first n migrations. Impressions, conversions and marks are
 // numbered by one sequence.
 
-const MIGRATIONS: readonly string[] = [
+const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   `CREATE TABLE model (
     only INTEGER PRIMARY KEY CHECK (only = 1), name TEXT NOT NULL, config TEXT NOT NULL, generation INTEGER NOT NULL,
     seq INTEGER NOT NULL DEFAULT 0, watermark INTEGER NOT NULL, audited INTEGER NOT NULL, horizon INTEGER NOT NULL,
@@ -46,20 +47,23 @@ const MIGRATIONS: readonly string[] = [
   DROP TABLE slots;
   UPDATE model SET heard = json_object('', heard) WHERE heard IS NOT NULL;`,
   "ALTER TABLE conversions ADD COLUMN restates INTEGER;",
+  intoBlocks,
 ];
 
 /** All tables that hold data of a model. */
 export const TABLES = [
   "model",
-  "counters",
+  "progress",
   "actions",
-  "impressions",
-  "lists",
+  "blocks",
+  "deferred",
+  "names",
   "keys",
+  "outcomes",
   "conversions",
   "erased",
   "arrivals",
-  "closed",
+  "tallies",
   "snapshots",
   "marks",
 ];
@@ -73,7 +77,10 @@ export function migrate(sql: SqlStorage): void {
   if (version > MIGRATIONS.length) {
     throw new Problem(500, `the model's database has schema ${version}, this worker knows ${MIGRATIONS.length}: deploy a newer worker`);
   }
-  for (const migration of MIGRATIONS.slice(version)) sql.exec(migration);
+  for (const migration of MIGRATIONS.slice(version)) {
+    if (typeof migration === "string") sql.exec(migration);
+    else migration(sql);
+  }
   sql.exec("CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL); DELETE FROM schema");
   sql.exec("INSERT INTO schema VALUES (?)", MIGRATIONS.length);
 }

@@ -7,24 +7,26 @@ const MOST_KEPT = 8;
 /** Snapshots of a model: the newest one, from which a learner starts, and the last eight kept ones, which a rollback can restore. */
 export class SnapshotStore {
   readonly #sql: SqlStorage;
+  readonly #table: string;
 
-  constructor(sql: SqlStorage) {
+  constructor(sql: SqlStorage, table = "snapshots") {
     this.#sql = sql;
+    this.#table = table;
   }
 
   /** Versions of the kept snapshots, newest first. */
   versions(): number[] {
-    const rows = this.#sql.exec<{ seq: number }>("SELECT DISTINCT seq FROM snapshots WHERE kept = 1 ORDER BY seq DESC");
+    const rows = this.#sql.exec<{ seq: number }>(`SELECT DISTINCT seq FROM ${this.#table} WHERE kept = 1 ORDER BY seq DESC`);
     return Array.from(rows, ({ seq }) => seq);
   }
 
   /** Version of the newest snapshot, kept or not; -1 if there is none. */
   newestVersion(): number {
-    return this.#sql.exec<{ seq: number }>("SELECT coalesce(max(seq), -1) AS seq FROM snapshots").one().seq;
+    return this.#sql.exec<{ seq: number }>(`SELECT coalesce(max(seq), -1) AS seq FROM ${this.#table}`).one().seq;
   }
 
   newest(): StoredSnapshot | undefined {
-    return this.#read("(SELECT max(seq) FROM snapshots)");
+    return this.#read(`(SELECT max(seq) FROM ${this.#table})`);
   }
 
   kept(version: number): StoredSnapshot | undefined {
@@ -34,7 +36,7 @@ export class SnapshotStore {
   #read(seq: string, ...bindings: number[]): StoredSnapshot | undefined {
     const rows = this.#sql
       .exec<{ seq: number; part: number; bytes: ArrayBuffer }>(
-        `SELECT seq, part, bytes FROM snapshots WHERE seq = ${seq} ORDER BY part, chunk`,
+        `SELECT seq, part, bytes FROM ${this.#table} WHERE seq = ${seq} ORDER BY part, chunk`,
         ...bindings,
       )
       .toArray();
@@ -49,20 +51,20 @@ export class SnapshotStore {
     parts.forEach((bytes, part) => {
       for (let chunk = 0; chunk * CHUNK_BYTES < bytes.length; chunk++) {
         const buffer = bytes.slice(chunk * CHUNK_BYTES, (chunk + 1) * CHUNK_BYTES).buffer;
-        this.#sql.exec("INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)", seq, part, chunk, Number(kept), buffer);
+        this.#sql.exec(`INSERT INTO ${this.#table} VALUES (?, ?, ?, ?, ?)`, seq, part, chunk, Number(kept), buffer);
       }
     });
     const oldest = this.versions()[MOST_KEPT - 1] ?? 0;
-    this.#sql.exec("DELETE FROM snapshots WHERE seq < ? OR (kept = 0 AND seq < ?)", oldest, seq);
+    this.#sql.exec(`DELETE FROM ${this.#table} WHERE seq < ? OR (kept = 0 AND seq < ?)`, oldest, seq);
   }
 
   /** Deletes all but the newest. */
   deleteOlder(): void {
-    this.#sql.exec("DELETE FROM snapshots WHERE seq < (SELECT max(seq) FROM snapshots)");
+    this.#sql.exec(`DELETE FROM ${this.#table} WHERE seq < (SELECT max(seq) FROM ${this.#table})`);
   }
 
   deleteAfter(version: number): void {
-    this.#sql.exec("DELETE FROM snapshots WHERE seq > ?", version);
+    this.#sql.exec(`DELETE FROM ${this.#table} WHERE seq > ?`, version);
   }
 }
 

@@ -1,4 +1,4 @@
-import { RESOLUTION } from "../../../publication/featurizer.ts";
+import { RESOLUTION } from "../../publication/featurizer.ts";
 
 // Nearly all feature vectors are multiples of 2^-12 between -8 and 8, and many have few components other than 0. Their components are
 // 16-bit integers in a blob of odd length. Its last byte says which: all components, or those that are not 0 after a bitmap of them.
@@ -8,16 +8,30 @@ const ALL = 0;
 const NONZERO = 1;
 
 export function toBlob(features: Float64Array): ArrayBuffer {
-  const units = Int16Array.from(features, (each) => each * RESOLUTION);
-  if (!features.every((each, i) => Object.is(units[i] / RESOLUTION, each))) return features.slice().buffer;
-  const values = units.filter((unit) => unit !== 0);
+  const units = new Int16Array(features.length);
+  let nonzero = 0;
+  for (let i = 0; i < features.length; i++) {
+    const unit = features[i] * RESOLUTION;
+    units[i] = unit;
+    // Object.is tells -0 from 0.
+    if (!Object.is(units[i] + 0, unit)) return features.slice().buffer;
+    if (unit !== 0) nonzero++;
+  }
   const head = headLength(features.length);
-  if (head + values.byteLength >= units.byteLength) return withTag(ALL, new Uint8Array(units.buffer));
-  const bytes = new Uint8Array(head + values.byteLength);
-  new DataView(bytes.buffer).setUint16(0, features.length, true);
-  for (let i = 0; i < units.length; i++) if (units[i] !== 0) bytes[2 + (i >> 3)] |= 1 << (i & 7);
-  bytes.set(new Uint8Array(values.buffer), head);
-  return withTag(NONZERO, bytes);
+  const length = head + 2 * nonzero;
+  if (length >= units.byteLength) return withTag(ALL, new Uint8Array(units.buffer));
+  const bytes = new Uint8Array(length + 1);
+  bytes[0] = features.length;
+  bytes[1] = features.length >> 8;
+  bytes[length] = NONZERO;
+  for (let i = 0, at = head; i < units.length; i++) {
+    const unit = units[i];
+    if (unit === 0) continue;
+    bytes[2 + (i >> 3)] |= 1 << (i & 7);
+    bytes[at++] = unit;
+    bytes[at++] = unit >> 8;
+  }
+  return bytes.buffer;
 }
 
 export function fromBlob(blob: ArrayBuffer): Float64Array<ArrayBuffer> {

@@ -1,0 +1,87 @@
+import { featurizer } from "../../publication/featurizer.ts";
+import type { ImpressionRow } from "../../worker/domain/impression.ts";
+import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
+import { encoded, type Shown } from "../../worker/edge/outbox.ts";
+import type { Environment } from "../../worker/environment.ts";
+import { Learner } from "../../worker/learner/learner.ts";
+
+// Sends a learner what isolates send: registrations of 100 impressions in lists of 5, and batches of conversions.
+
+export { Learner };
+
+const BATCH = 100;
+const LIMIT = 5;
+const WINDOW_MS = 604_800_000;
+const ranges = { price: { min: 0, max: 200 }, hour: { min: 0, max: 24 } };
+
+const actions = Array.from({ length: 20 }, (_, i) => ({
+  id: `product-${i}`,
+  features: { brand: `brand-${i % 7}`, category: `category-${i % 5}`, price: (i * 37) % 200 },
+}));
+
+export default {
+  async fetch(request: Request, { LEARNER }: Environment): Promise<Response> {
+    const { searchParams } = new URL(request.url);
+    const [registrations, model] = [Number(searchParams.get("registrations")), searchParams.get("model") ?? "bench"];
+    const stub = LEARNER.get(LEARNER.idFromName(model));
+    const encoder = { dimension: 128, numeric: ranges, interactions: "all" as const };
+    await stub.configure(model, { window: { ms: WINDOW_MS }, encoder, limits: { open: 1e9, bytes: 1e10 } } as never);
+    const described = (await stub.describe()) as unknown as {
+      value: { generation: number; modelVersion: number; encoder: never; bytes: number };
+    };
+    const { generation, modelVersion: version } = described.value;
+    const { matrix } = featurizer(described.value.encoder);
+    const shown: string[] = [];
+    const batches = Array.from({ length: registrations }, (_, n) => {
+      return Array.from({ length: BATCH / LIMIT }, (_, list): Shown => {
+        const context = { country: `country-${(n * 20 + list) % 31}`, device: `device-${list % 3}`, hour: n % 24, returning: n % 2 === 0 };
+        const points = matrix(context, actions);
+        const d = points.length / actions.length;
+        const ids = Array.from({ length: LIMIT }, () => uuidAt(Date.now(), crypto.getRandomValues(new Uint8Array(10))));
+        shown.push(...ids);
+        const rows = ids.map((id, place): ImpressionRow => {
+          const [index, noise] = [(n + list + place) % 20, shownAtOf(id) / 1e13 + n / 1e5 + place / 1e6];
+          return {
+            ...{
+              id,
+              name: null,
+              action: actions[index].id,
+              features: points.slice(index * d, (index + 1) * d),
+              context,
+              arm: "policy",
+              version,
+            },
+            decision: {
+              ...{ score: 0.3 + noise, mean: 0.2 - noise, width: 0.1 + noise / 3, probability: (place + 1) / 10, place, candidates: 20 },
+              ...(place > 0 && { first: ids[0] }),
+            },
+            ...{ keys: [], byPage: false },
+          };
+        });
+        return { generation, rows, unsampled: 0, byPage: false, deferred: false };
+      });
+    });
+    // Encoding is the isolate's work.
+    const registrationsSent = batches.map((batch) => ({ ...encoded(batch), dropped: 0, keptOut: 0 }));
+    const before = performance.now();
+    for (const registration of registrationsSent) await stub.registerShown(registration);
+    const registered = performance.now();
+    // One in fifty converts.
+    const events = shown
+      .filter((_, i) => i % 50 === 0)
+      .map((impression, i) => {
+        return { impression, goal: "conversion", event: `order ${i}`, reward: 1, at: Date.now() };
+      });
+    for (let from = 0; from < events.length; from += BATCH) await stub.ingest(events.slice(from, from + BATCH));
+    const ingested = performance.now();
+    const { value } = (await stub.describe()) as unknown as {
+      value: { bytes: number; counts: { impressions: number; converted: number } };
+    };
+    return Response.json({
+      impressionsPerSecond: Math.round((registrations * BATCH) / ((registered - before) / 1000)),
+      conversionsPerSecond: Math.round(events.length / ((ingested - registered) / 1000)),
+      bytesPerImpression: Math.round((value.bytes - described.value.bytes) / (registrations * BATCH)),
+      counts: value.counts,
+    });
+  },
+};

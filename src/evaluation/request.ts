@@ -1,0 +1,47 @@
+import { finiteNumber, onlyKeys, positiveNumber, range, record } from "../argument.ts";
+import type { PolicyDescriptor } from "../policy/rule.ts";
+
+/** How long after its impression a conversion still counts. */
+export type LogWindow = { readonly ms: number } | "none";
+
+/** Request that evaluates a policy on a log. `Given`: a function that gives the policy's probabilities. */
+export interface PolicyRequest<Given> {
+  /** The policy to evaluate: a descriptor, which learns from the first part of the log, or a function that gives its probabilities. */
+  readonly policy: PolicyDescriptor | Given;
+  /** Time of the evaluation, in ms since 1970. Later events are ignored. */
+  readonly asOf: number;
+  /** How long after its impression a conversion still counts. */
+  readonly window: LogWindow;
+  /** Share of the log, oldest first, from which policy and reward model learn. The rest evaluates them. Default 0.5. */
+  readonly split?: number;
+  /** Range of the reward of a decision, or of an item of a list. Default 0 to 1. */
+  readonly reward?: { readonly min: number; readonly max: number };
+  /** Samples from which a sampling policy computes its probabilities, default 100. */
+  readonly draws?: number;
+  /** Seed of the policy, default 0. */
+  readonly seed?: number;
+  /** Probability that a conversion has come by an age in ms, if it comes. Default: estimated from the conversions of the log. */
+  readonly maturity?: (ageMs: number) => number;
+  /** A compiled core, for hosts that bring their own. */
+  readonly module?: WebAssembly.Module;
+}
+
+const KNOWN = ["log", "policy", "asOf", "window", "split", "reward", "draws", "seed", "maturity", "module"];
+
+/** Checks what all evaluations ask for. `others`: the request's own options. @throws {TypeError | RangeError} naming the option. */
+export function checked<Given>(request: PolicyRequest<Given>, others: readonly string[]) {
+  onlyKeys("request", record("request", request), [...KNOWN, ...others]);
+  return {
+    asOf: finiteNumber("asOf", request.asOf, 0),
+    windowMs: windowMsOf(request.window),
+    split: finiteNumber("split", request.split ?? 0.5, 0, 1),
+    reward: range("reward", request.reward ?? { min: 0, max: 1 }),
+  };
+}
+
+/** Length of a window. @throws {TypeError | RangeError} naming the option. */
+export function windowMsOf(window: LogWindow): number {
+  if (window === "none") return Number.POSITIVE_INFINITY;
+  onlyKeys("window", record("window", window), ["ms"]);
+  return positiveNumber("window.ms", window.ms);
+}

@@ -1,0 +1,58 @@
+import { Block } from "../domain/block.ts";
+import type { Policies } from "../domain/policies.ts";
+import { isKept } from "../domain/sampling.ts";
+import type { Registration, ShownDecision } from "../rpc/message.ts";
+import type { LiveModel } from "./live-model.ts";
+
+/** An impression of a registration. */
+export interface Arrival {
+  readonly place: number;
+  readonly id: string;
+  readonly shownAt: number;
+  readonly byPage: boolean;
+  readonly deferred: boolean;
+  readonly decision: ShownDecision;
+  features(): Float64Array;
+}
+
+/** The impressions of a registration, read one by one. */
+export class Arrivals {
+  readonly all: readonly Arrival[];
+  readonly #block: Block | null;
+
+  /** @throws {Error} if the block is not whole, or does not have the impressions that the decisions state. */
+  constructor({ decisions, block: bytes }: Pick<Registration, "decisions" | "block">) {
+    const block = bytes && new Block(bytes);
+    const stated = decisions.flatMap((decision) => Array.from({ length: decision.count }, () => decision));
+    if (stated.length !== (block?.count ?? 0))
+      throw new Error(`expected a block of ${stated.length} impressions, got ${block?.count ?? 0}`);
+    this.#block = block;
+    this.all = stated.map((decision, place): Arrival => {
+      const { byPage, deferred } = decision;
+      const [id, shownAt] = [(block as Block).id(place), (block as Block).shownAt(place)];
+      return { place, id, shownAt, byPage, deferred, decision, features: () => (block as Block).features(place) };
+    });
+  }
+
+  /** Adds some of the impressions to a model: the whole block as it is, if they are all and are shown, else row by row. */
+  add(live: LiveModel, policies: Policies, arrivals: readonly Arrival[]): void {
+    const block = this.#block;
+    if (block === null || arrivals.length === 0) return;
+    const keys = (place: number) => this.all[place].decision.keys;
+    const isWhole = arrivals.length === block.count && new Set(arrivals.map(({ id }) => id)).size === block.count;
+    const asItIs = ({ place, id, deferred }: Arrival) => !deferred && isKept(id, block.common(place).sampling);
+    if (isWhole && arrivals.every(asItIs)) {
+      live.addBlock(policies, block, keys);
+      return;
+    }
+    for (const deferred of [false, true]) {
+      const own = arrivals.filter((each) => each.deferred === deferred);
+      if (own.length > 0)
+        live.add(
+          policies,
+          own.map(({ place }) => ({ ...block.row(place), keys: keys(place) })),
+          { deferred },
+        );
+    }
+  }
+}

@@ -1,0 +1,270 @@
+import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/block.ts";
+import { bucketAt } from "../../domain/bucket.ts";
+import type { Marks } from "../../domain/impression.ts";
+import { shownAtOf } from "../../domain/token.ts";
+import type { Database } from "./database.ts";
+
+/**
+ * A block is found by the time in an impression's id. Blocks are indexed by their span, which is at most one of these, in ms, and by their
+ * first time: so those around a time lie together, and no index of ids is needed.
+ */
+const SPANS_MS = [1000, 60_000, 3_600_000];
+/** Most characters of contexts and requests in one block, whose row may have 2 MB. One request may have 1 MiB. */
+const MOST_CHARACTERS = 250_000;
+/** Decoded blocks in memory, of some 15 kB each. */
+const MOST_CACHED = 64;
+
+export type BlockState = "live" | "void";
+
+/** An impression in its block. */
+export interface Found {
+  readonly seq: number;
+  readonly state: BlockState;
+  readonly row: BlockRow;
+  /** Null if the policies do not know the impression. */
+  readonly marks: Marks | null;
+}
+
+/** A block with the number of its first row, and the round of that impression. The others follow. */
+export interface StoredBlock {
+  readonly seq: number;
+  readonly state: BlockState;
+  /** Null if the policies do not know the impressions. */
+  readonly round: number | null;
+  /** Slots of each policy: one for all impressions, or one each. */
+  readonly slots: readonly (number | readonly number[])[];
+  readonly block: Block;
+}
+
+type Row = Record<string, SqlStorageValue> & {
+  readonly seq: number;
+  readonly state: BlockState;
+  readonly round: number | null;
+  readonly slots: string;
+  readonly content: ArrayBuffer;
+};
+const COLUMNS = "seq, state, round, slots, content";
+
+/** The blocks of a model. A block never reaches over the end of a bucket. Every change needs a transaction of the database. */
+export class BlockStore {
+  readonly #database: Database;
+  readonly #table: string;
+  /** Finds the blocks around a time. */
+  readonly #around: string;
+  readonly #cache = new Map<number, StoredBlock>();
+
+  constructor(database: Database, table = "blocks") {
+    this.#database = database;
+    this.#table = table;
+    this.#around = SPANS_MS.map(
+      (ms, span) => `SELECT ${COLUMNS} FROM ${table} WHERE span = ${span} AND first BETWEEN ?1 - ${ms} AND ?2 AND last >= ?1`,
+    ).join(" UNION ALL ");
+    database.onDrop(() => this.#cache.clear());
+  }
+
+  /**
+   * Adds impressions in their order, in as few blocks as possible.
+   * @param marks of consecutive rounds; none for void impressions. @param seq number of the first row; the others follow.
+   */
+  add(rows: readonly BlockRow[], marks: readonly Marks[], windowMs: number, seq: number): void {
+    for (let from = 0; from < rows.length; ) {
+      const count = this.#fitting(rows, from, windowMs);
+      const part = rows.slice(from, from + count);
+      const times = part.map(({ id }) => shownAtOf(id));
+      this.#insert(encodeBlock(part), { count, ...timesOf(times) }, marks.slice(from, from + count), seq + from);
+      from += count;
+    }
+  }
+
+  /** Adds a whole block as it is. Returns false, and does nothing, if it reaches over the end of a bucket. */
+  addBlock(block: Block, marks: readonly Marks[], windowMs: number, seq: number): boolean {
+    const times = timesOf(Array.from({ length: block.count }, (_, i) => block.shownAt(i)));
+    if (bucketAt(times.first, windowMs) !== bucketAt(times.last, windowMs)) return false;
+    this.#insert(block.bytes, { count: block.count, ...times }, marks, seq);
+    return true;
+  }
+
+  /** How many rows from a place on make one block. */
+  #fitting(rows: readonly BlockRow[], from: number, windowMs: number): number {
+    const bucket = bucketAt(shownAtOf(rows[from].id), windowMs);
+    let [count, characters] = [0, 0];
+    let last: BlockRow | undefined;
+    for (const row of rows.slice(from, from + MOST_ROWS)) {
+      const { context, decision } = row;
+      if (last?.context !== context || last?.decision?.asked !== decision?.asked) characters += JSON.stringify([context, decision]).length;
+      const fits = bucketAt(shownAtOf(row.id), windowMs) === bucket;
+      if (count > 0 && (!fits || characters > MOST_CHARACTERS)) break;
+      last = row;
+      count++;
+    }
+    return count;
+  }
+
+  #insert(
+    bytes: Uint8Array<ArrayBuffer>,
+    { count, first, last }: Times & { readonly count: number },
+    marks: readonly Marks[],
+    seq: number,
+  ): void {
+    this.#database.query(
+      `INSERT INTO ${this.#table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      seq,
+      count,
+      spanOf(last - first),
+      first,
+      last,
+      marks.length > 0 ? "live" : "void",
+      marks[0]?.round ?? null,
+      slotsOf(marks),
+      bytes,
+    );
+  }
+
+  find(id: string): Found | undefined {
+    const shownAt = shownAtOf(id);
+    for (const stored of this.around(shownAt, shownAt)) {
+      const place = stored.block.placeOf(id);
+      if (place >= 0) return foundIn(stored, place);
+    }
+    return undefined;
+  }
+
+  /** The blocks that may have impressions shown between two times. */
+  around(from: number, to: number): StoredBlock[] {
+    return this.#database.query<Row>(this.#around, from, to).map((row) => this.#stored(row));
+  }
+
+  /** The blocks that may have impressions shown from one time to before another, one after the other. */
+  *overlapping(from: number, before: number): Generator<StoredBlock> {
+    for (const { seq } of this.#database.query<{ seq: number }>(
+      `SELECT seq FROM ${this.#table} WHERE last >= ? AND first < ?`,
+      from,
+      before,
+    )) {
+      yield this.#stored(this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq = ?`, seq)[0]);
+    }
+  }
+
+  at(seq: number): Found | undefined {
+    const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq <= ? ORDER BY seq DESC LIMIT 1`, seq);
+    if (!row) return undefined;
+    const stored = this.#stored(row);
+    return seq - stored.seq < stored.block.count ? foundIn(stored, seq - stored.seq) : undefined;
+  }
+
+  /** The blocks with rows after a row, in order. */
+  *after(seq: number): Generator<StoredBlock> {
+    const [reaching] = this.#database.query<{ seq: number }>(
+      `SELECT coalesce(max(seq), 0) AS seq FROM ${this.#table} WHERE seq <= ? AND seq + count > ? + 1`,
+      seq,
+      seq,
+    );
+    let next = reaching.seq > 0 ? reaching.seq : seq + 1;
+    for (;;) {
+      const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq >= ? ORDER BY seq LIMIT 1`, next);
+      if (!row) return;
+      yield this.#stored(row);
+      next = row.seq + 1;
+    }
+  }
+
+  /** Number of rows after a row. **Cost:** linear in the number of blocks. */
+  countAfter(seq: number): number {
+    const [{ count }] = this.#database.query<{ count: number }>(
+      `SELECT coalesce(sum(min(count, seq + count - 1 - ?1)), 0) AS count FROM ${this.#table} WHERE seq + count - 1 > ?1`,
+      seq,
+    );
+    return count;
+  }
+
+  /** For each span, so many of the newest blocks. */
+  newest(limit: number): StoredBlock[] {
+    const newest = `SELECT ${COLUMNS} FROM ${this.#table} WHERE span = ? ORDER BY first DESC LIMIT ?`;
+    return SPANS_MS.flatMap((_, span) => this.#database.query<Row>(newest, span, limit).map((row) => this.#stored(row)));
+  }
+
+  /** The earliest time shown since a bound of buckets. */
+  oldestSince(time: number): number | undefined {
+    const earliest = SPANS_MS.map((_, span) => `SELECT min(first) AS first FROM ${this.#table} WHERE span = ${span} AND first >= ?1`);
+    const [{ first }] = this.#database.query<{ first: number | null }>(
+      `SELECT min(first) AS first FROM (${earliest.join(" UNION ALL ")})`,
+      time,
+    );
+    return first ?? undefined;
+  }
+
+  /** Number of the first row that is stored. */
+  get firstSeq(): number | null {
+    return this.#database.query<{ seq: number | null }>("SELECT min(seq) AS seq FROM blocks")[0].seq;
+  }
+
+  /** Makes the blocks after a row void, and returns those that were not. */
+  voidAfter(seq: number): StoredBlock[] {
+    const query = `UPDATE ${this.#table} SET state = 'void' WHERE seq > ? AND state = 'live' RETURNING ${COLUMNS}`;
+    const voided = this.#database.query<Row>(query, seq).map((row) => this.#stored(row));
+    this.#cache.clear();
+    return voided;
+  }
+
+  /** Deletes the blocks after a row. */
+  deleteAfter(seq: number): void {
+    this.#database.query(`DELETE FROM ${this.#table} WHERE seq > ?`, seq);
+    this.#cache.clear();
+  }
+
+  /** Empties an impression. Returns what it was. */
+  erase(id: string): Found | undefined {
+    const found = this.find(id);
+    if (!found) return undefined;
+    const [stored] = this.around(shownAtOf(id), shownAtOf(id)).filter(({ block }) => block.placeOf(id) >= 0);
+    const rows = Array.from({ length: stored.block.count }, (_, i) => stored.block.row(i));
+    const left = rows.map((row) => (row.id === id ? { ...row, action: "", context: null, decision: null } : row));
+    this.#database.query(`UPDATE ${this.#table} SET content = ? WHERE seq = ?`, encodeBlock(left), stored.seq);
+    this.#cache.delete(stored.seq);
+    return found;
+  }
+
+  /** Deletes the blocks before a bound of buckets. */
+  deleteBefore(time: number): void {
+    this.#database.query(`DELETE FROM ${this.#table} WHERE span IN (${SPANS_MS.map((_, span) => span)}) AND first < ?`, time);
+    this.#cache.clear();
+  }
+
+  #stored({ seq, state, round, slots, content }: Row): StoredBlock {
+    const cached = this.#cache.get(seq);
+    if (cached) return cached;
+    const stored = { seq, state, round, slots: JSON.parse(slots), block: new Block(new Uint8Array(content)) };
+    if (this.#cache.size >= MOST_CACHED) this.#cache.delete(this.#cache.keys().next().value as number);
+    this.#cache.set(seq, stored);
+    return stored;
+  }
+}
+
+/** Number of the shortest span that holds so many milliseconds. */
+export function spanOf(ms: number): number {
+  return SPANS_MS.findIndex((span) => ms <= span);
+}
+
+/** An impression of a block, by its place. */
+export function foundIn({ seq, state, round, slots, block }: StoredBlock, place: number): Found {
+  const own = slots.map((each) => (typeof each === "number" ? each : each[place]));
+  return { seq: seq + place, state, row: block.row(place), marks: round === null ? null : { round: round + place, slots: own } };
+}
+
+interface Times {
+  readonly first: number;
+  readonly last: number;
+}
+
+function timesOf(times: readonly number[]): Times {
+  return { first: Math.min(...times), last: Math.max(...times) };
+}
+
+/** The slots of impressions as JSON. @see StoredBlock.slots */
+export function slotsOf(marks: readonly Marks[]): string {
+  const slots = marks[0]?.slots.map((first, policy) => {
+    const all = marks.map((each) => each.slots[policy]);
+    return all.every((slot) => slot === first) ? first : all;
+  });
+  return JSON.stringify(slots ?? []);
+}

@@ -1,0 +1,64 @@
+import { Block, type BlockRow, encodeBlock } from "../../domain/block.ts";
+import { firstIdAt, shownAtOf } from "../../domain/token.ts";
+import type { Database } from "./database.ts";
+
+/** An impression that is not shown yet. */
+export interface DeferredRow {
+  readonly seq: number;
+  readonly row: BlockRow;
+}
+
+type Stored = { readonly seq: number; readonly content: ArrayBuffer } & Record<string, SqlStorageValue>;
+
+/** Impressions that were decided and are not shown yet. Few are, so each has a row. Every change needs a transaction of the database. */
+export class DeferredStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  add(row: BlockRow): void {
+    this.#database.query("INSERT INTO deferred VALUES (?, ?, ?)", row.id, this.#database.next(), encodeBlock([row]));
+  }
+
+  find(id: string): DeferredRow | undefined {
+    return this.#all("id = ?", id)[0];
+  }
+
+  /** The impressions whose ids lie between two. */
+  between(first: string, last: string): DeferredRow[] {
+    return this.#all("id BETWEEN ? AND ?", first, last);
+  }
+
+  /** The impressions with a number above one, in order. */
+  after(seq: number): DeferredRow[] {
+    return this.#all("seq > ? ORDER BY seq", seq);
+  }
+
+  #all(where: string, ...values: (string | number)[]): DeferredRow[] {
+    const rows = this.#database.query<Stored>(`SELECT seq, content FROM deferred WHERE ${where}`, ...values);
+    return rows.map(({ seq, content }) => ({ seq, row: new Block(new Uint8Array(content)).row(0) }));
+  }
+
+  /** Number of impressions. **Cost:** linear in it. */
+  get count(): number {
+    return this.#database.query<{ count: number }>("SELECT count(*) AS count FROM deferred")[0].count;
+  }
+
+  /** The earliest time, since another, at which an impression was to be shown. */
+  oldestSince(time: number): number | undefined {
+    const [{ id }] = this.#database.query<{ id: string | null }>("SELECT min(id) AS id FROM deferred WHERE id >= ?", firstIdAt(time));
+    return id === null ? undefined : shownAtOf(id);
+  }
+
+  delete(id: string): void {
+    this.#database.query("DELETE FROM deferred WHERE id = ?", id);
+  }
+
+  /** Deletes the impressions that were to be shown before a time, and returns them. */
+  deleteBefore(time: number): BlockRow[] {
+    const deleted = this.#database.query<Stored>("DELETE FROM deferred WHERE id < ? RETURNING seq, content", firstIdAt(time));
+    return deleted.map(({ content }) => new Block(new Uint8Array(content)).row(0));
+  }
+}

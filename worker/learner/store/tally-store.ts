@@ -1,0 +1,224 @@
+import { bucketAt, bucketMs } from "../../domain/bucket.ts";
+import type { Windows } from "../../domain/goals.ts";
+import { shownAtOf } from "../../domain/token.ts";
+import type { Assignment } from "../../protocol/answers.ts";
+import type { Database } from "./database.ts";
+
+/** Steps of a window in which impressions are counted together. A multiple of the cohorts of a `DelayEstimate`. */
+const STEPS = 1024;
+/** Cohorts are counted as finely as the shortest window asks for, until so many of these windows have passed. */
+const FINE_WINDOWS = 3;
+/** So many of the model's windows later only buckets are left. */
+const COARSE_WINDOWS = 4;
+
+/** What an impression has brought. */
+export interface Brought {
+  readonly reward: number;
+  readonly converted: boolean;
+}
+
+/** Impressions that were shown in one step of time. */
+export interface Cohort {
+  /** Mean time shown, in ms since 1970. */
+  readonly shownAt: number;
+  readonly impressions: number;
+  /** Those with an observed reward. */
+  readonly observed: number;
+  readonly converted: number;
+}
+
+/** Sums over the impressions of a bucket with one assignment. */
+export interface BucketSums {
+  readonly start: number;
+  readonly arm: Assignment;
+  readonly impressions: number;
+  readonly converted: number;
+  readonly reward: number;
+  readonly square: number;
+}
+
+type Tally = {
+  bucket: number;
+  step: number;
+  arm: string;
+  /** Length of the steps of this bucket, in ms. */
+  width: number;
+  impressions: number;
+  elapsed: number;
+  observed: number;
+  converted: number;
+  reward: number;
+  square: number;
+};
+
+const SUMS = ["impressions", "elapsed", "observed", "converted", "reward", "square"] as const;
+const ADD = `INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`)}`;
+
+/**
+ * Counts live impressions by the time they were shown and by assignment, so that nobody has to read them. A tally has the impressions of
+ * one step: a small part of the shortest window at first, later of the model's window, in the end a whole bucket. Sums outlive the
+ * impressions. Rewards and their squares are dyadic numbers, so the sums are exact.
+ * Every change needs a transaction of the database.
+ */
+export class TallyStore {
+  readonly #database: Database;
+  /** Times until which tallies were made coarser. After a start they are looked for again. */
+  #coarsened = { fine: 0, coarse: 0 };
+  /** Cache of `countSince` for one time. */
+  #count?: { readonly time: number; count: number };
+
+  constructor(database: Database) {
+    this.#database = database;
+    database.onDrop(() => {
+      this.#coarsened = { fine: 0, coarse: 0 };
+      this.#count = undefined;
+    });
+  }
+
+  /** Adds impressions without a reward. */
+  show(rows: readonly { readonly id: string; readonly arm: string }[], windows: Windows): void {
+    const { fine } = widthsOf(windows);
+    const widths = new Map<number, number>();
+    const tallies = new Map<string, Tally>();
+    let newest = 0;
+    for (const { id, arm } of rows) {
+      const shownAt = shownAtOf(id);
+      const bucket = bucketAt(shownAt, windows.window.ms);
+      const width = widths.get(bucket) ?? this.#widthOf(bucket) ?? fine;
+      widths.set(bucket, width);
+      const step = stepAt(shownAt, bucket, width);
+      const key = `${step} ${arm}`;
+      const tally = tallies.get(key) ?? { ...NOTHING, bucket, step, arm, width };
+      tally.impressions++;
+      tally.elapsed += shownAt - step;
+      tallies.set(key, tally);
+      newest = Math.max(newest, shownAt);
+      if (this.#count && shownAt >= this.#count.time) this.#count.count++;
+    }
+    for (const tally of tallies.values()) this.#add(tally);
+    this.#coarsen(newest, windows);
+  }
+
+  #add(tally: Tally): void {
+    this.#database.query(ADD, tally.bucket, tally.step, tally.arm, tally.width, ...SUMS.map((name) => tally[name]));
+  }
+
+  /** Notes that an impression has brought something else than before. Null: nothing was observed. */
+  change(id: string, arm: string, windows: Windows, before: Brought | null, after: Brought | null): void {
+    const [was, is] = [before, after].map((each) => each ?? { reward: 0, converted: false });
+    this.#update(id, arm, windows, {
+      observed: Number(after !== null) - Number(before !== null),
+      converted: Number(is.converted) - Number(was.converted),
+      reward: is.reward - was.reward,
+      square: is.reward ** 2 - was.reward ** 2,
+    });
+  }
+
+  /** Takes an impression away. @param brought what it has brought. */
+  remove(id: string, arm: string, windows: Windows, brought: Brought | null): void {
+    this.change(id, arm, windows, brought, null);
+    this.#update(id, arm, windows, { impressions: -1 });
+    this.#count = undefined;
+    this.#database.query("DELETE FROM tallies WHERE bucket = ? AND impressions = 0", bucketAt(shownAtOf(id), windows.window.ms));
+  }
+
+  #update(id: string, arm: string, { window }: Windows, by: Partial<Tally>): void {
+    const shownAt = shownAtOf(id);
+    const bucket = bucketAt(shownAt, window.ms);
+    const width = this.#widthOf(bucket) as number;
+    const step = stepAt(shownAt, bucket, width);
+    this.#add({ ...NOTHING, bucket, step, arm, width, ...(by.impressions && { elapsed: step - shownAt }), ...by });
+  }
+
+  /** Length of the steps of a bucket, in ms; undefined if the bucket has no tally. */
+  #widthOf(bucket: number): number | undefined {
+    return this.#database.query<{ width: number }>("SELECT width FROM tallies WHERE bucket = ? LIMIT 1", bucket)[0]?.width;
+  }
+
+  /** Joins the tallies of steps that are older than the estimates of delays need. */
+  #coarsen(now: number, windows: Windows): void {
+    const { ms } = windows.window;
+    const widths = widthsOf(windows);
+    const ages = [FINE_WINDOWS * STEPS * widths.fine, COARSE_WINDOWS * ms];
+    const [fine, coarse] = ages.map((age) => bucketAt(Math.max(0, now - age), ms));
+    const last = this.#coarsened;
+    if (fine > last.fine && widths.fine < widths.coarse) this.#join(Math.max(last.fine, coarse), fine, widths.coarse);
+    if (coarse > last.coarse) this.#join(last.coarse, coarse, bucketMs(ms));
+    this.#coarsened = { fine: Math.max(fine, last.fine), coarse: Math.max(coarse, last.coarse) };
+  }
+
+  #join(from: number, before: number, width: number): void {
+    const finer = "SELECT * FROM tallies WHERE bucket >= ? AND bucket < ? AND width < ?";
+    const rows = this.#database.query<Tally>(finer, from, before, width);
+    for (const [bucket, tallies] of Map.groupBy(rows, (tally) => tally.bucket)) {
+      this.#database.query("DELETE FROM tallies WHERE bucket = ?", bucket);
+      for (const tally of tallies) {
+        const step = stepAt(tally.step, bucket, width);
+        this.#add({ ...tally, step, width, elapsed: tally.elapsed + (tally.step - step) * tally.impressions });
+      }
+    }
+  }
+
+  /** Number of live impressions shown in buckets that begin at a time or later. */
+  countSince(time: number): number {
+    if (this.#count?.time !== time) {
+      const query = "SELECT coalesce(sum(impressions), 0) AS count FROM tallies WHERE bucket >= ?";
+      this.#count = { time, count: this.#database.query<{ count: number }>(query, time)[0].count };
+    }
+    return this.#count.count;
+  }
+
+  /** Cohorts whose impressions were shown at a time or later, on average, in order of time. */
+  cohortsSince(time: number, windowMs: number): Cohort[] {
+    const rows = this.#database.query<Omit<Cohort, "shownAt"> & { step: number; elapsed: number }>(
+      `SELECT step, sum(impressions) AS impressions, sum(elapsed) AS elapsed, sum(observed) AS observed, sum(converted) AS converted
+       FROM tallies WHERE bucket >= ? GROUP BY bucket, step ORDER BY bucket, step`,
+      bucketAt(Math.max(0, time), windowMs),
+    );
+    const cohorts = rows.map(({ step, elapsed, ...cohort }) => ({ ...cohort, shownAt: step + elapsed / cohort.impressions }));
+    return cohorts.filter(({ shownAt }) => shownAt >= time);
+  }
+
+  /** Sums of the newest buckets, oldest first. */
+  buckets(limit: number): BucketSums[] {
+    return this.#database.query<BucketSums & Record<string, SqlStorageValue>>(
+      `SELECT * FROM (
+         SELECT bucket AS start, arm, sum(impressions) AS impressions, sum(converted) AS converted, sum(reward) AS reward, sum(square) AS square
+         FROM tallies GROUP BY bucket, arm ORDER BY bucket DESC, arm LIMIT ?)
+       ORDER BY start, arm`,
+      limit,
+    );
+  }
+
+  /** Sums over the buckets before a time, by assignment. */
+  sumsBefore(time: number): Omit<BucketSums, "start">[] {
+    return this.#database.query<Omit<BucketSums, "start"> & Record<string, SqlStorageValue>>(
+      `SELECT arm, sum(impressions) AS impressions, sum(converted) AS converted, sum(reward) AS reward, sum(square) AS square
+       FROM tallies WHERE bucket < ? GROUP BY arm`,
+      time,
+    );
+  }
+
+  /** Numbers of impressions by bucket, of the buckets between two bounds. */
+  countsBetween(from: number, before: number): { readonly bucket: number; readonly count: number }[] {
+    return this.#database.query<{ bucket: number; count: number }>(
+      "SELECT bucket, sum(impressions) AS count FROM tallies WHERE bucket >= ? AND bucket < ? GROUP BY bucket",
+      from,
+      before,
+    );
+  }
+}
+
+const NOTHING = { impressions: 0, elapsed: 0, observed: 0, converted: 0, reward: 0, square: 0 };
+
+/** Lengths of steps, in ms: for the shortest window of a goal, and for the model's. A coarse step has a whole number of fine ones. */
+export function widthsOf({ window, goals }: Windows): { readonly fine: number; readonly coarse: number } {
+  const shortest = Math.min(window.ms, ...Object.values(goals ?? {}).map((goal) => goal.window?.ms ?? window.ms));
+  const fine = Math.max(1, Math.floor(shortest / STEPS));
+  return { fine, coarse: fine * 2 ** Math.max(0, Math.floor(Math.log2(window.ms / STEPS / fine))) };
+}
+
+/** Start of the step of a bucket that holds a time. */
+export function stepAt(time: number, bucket: number, width: number): number {
+  return time - ((time - bucket) % width);
+}
