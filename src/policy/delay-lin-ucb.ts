@@ -18,7 +18,7 @@ export type DelayLinUcbOptions = MaturingRidgeSettings;
 /** Upper confidence bound for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ucb",
-  stateVersion: 4,
+  stateVersion: 5,
   publishes: true,
 
   parse: parseMaturingRidge,
