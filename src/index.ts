@@ -26,7 +26,7 @@ export { type ExpectedImprovement, expectedImprovement } from "./expected-improv
 export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
 export type { Window } from "./model/delay/window.ts";
-export type { Families } from "./model/families.ts";
+export { type Families, type FamilyBounds, families } from "./model/families.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process/gaussian-process-settings.ts";
 export {

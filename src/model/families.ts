@@ -1,23 +1,71 @@
-import { outOfRange, record, wholeNumber, wrongType } from "../argument.ts";
+import { record, wholeNumber, wrongType } from "../argument.ts";
 import { NumericalError } from "../errors.ts";
+import { randomChances } from "./random-chances.ts";
+import type { ChanceOf, Rankings } from "./ranking.ts";
 
-/** Families of candidates. A list has at most a number of candidates of each family. */
-export interface Families {
+/** Families of candidates, and the most candidates of each in a list. */
+export interface FamilyBounds {
   /** Family of each candidate: an index of `room`, or -1 if it has none. **Shapes:** k. */
   readonly of: ArrayLike<number>;
   /** Most candidates of each family in a list, at least 1. */
   readonly room: ArrayLike<number>;
 }
 
-/** @throws {TypeError | RangeError} naming the entry. */
-export function checkedFamilies(value: unknown, count: number): Families {
-  const { of, room } = record("families", value) as unknown as Families;
-  if (typeof of?.length !== "number") throw wrongType("families.of", `an array of ${count} numbers`, of);
-  if (of.length !== count) throw outOfRange("families.of", `${count} numbers, one per candidate`, of);
-  if (typeof room?.length !== "number") throw wrongType("families.room", "an array of numbers", room);
-  for (let family = 0; family < room.length; family++) wholeNumber(`families.room[${family}]`, room[family], 1);
-  for (let i = 0; i < count; i++) wholeNumber(`families.of[${i}]`, of[i], -1, room.length - 1);
-  return { of, room };
+/** Lists within families, for `ChooseRequest.families`. */
+export interface Families {
+  /** Number of candidates (k). */
+  readonly count: number;
+  /** The candidates that a list takes in order of score, see `bestWithin`. */
+  best(score: Float64Array, limit: number): number[];
+  /** A list in random order, see `randomWithin`. */
+  random(picks: ArrayLike<number>): number[];
+  /** Probabilities of a list in random order. */
+  randomChances(places: number): ChanceOf;
+  /** Probabilities of a list by one of these rankings. */
+  chances(rankings: Rankings, places: number): ChanceOf;
+}
+
+/**
+ * Bounds the candidates of a family in a list.
+ *
+ * @example
+ * // Two boots and a hat: a list shows at most one of the boots.
+ * const oneOfEach = families({ of: [0, 0, 1], room: [1, 1] });
+ * policy.choose({ points, round, limit: 2, families: oneOfEach });
+ * @throws {TypeError | RangeError} naming the entry.
+ */
+export function families(bounds: FamilyBounds): Families {
+  const { of, room } = record("bounds", bounds) as unknown as FamilyBounds;
+  if (typeof of?.length !== "number") throw wrongType("bounds.of", "an array of numbers", of);
+  if (typeof room?.length !== "number") throw wrongType("bounds.room", "an array of numbers", room);
+  const count = of.length;
+  for (let family = 0; family < room.length; family++) wholeNumber(`bounds.room[${family}]`, room[family], 1);
+  for (let i = 0; i < count; i++) wholeNumber(`bounds.of[${i}]`, of[i], -1, room.length - 1);
+  const anyOrder = (places: number) => later(() => randomChances(count, places, bounds));
+  return {
+    count,
+    best: (score, limit) => bestWithin(score, limit, bounds),
+    random: (picks) => randomWithin(count, picks, bounds),
+    randomChances: anyOrder,
+    chances({ random, count: rankings, scores }, places) {
+      const anyOf = anyOrder(places);
+      const ranked = later(() => {
+        const lists = Array.from({ length: rankings }, (_, ranking) => bestWithin(scores(ranking), places, bounds));
+        return (index, place) => lists.reduce((hits, list) => hits + Number(list[place] === index), 0) / rankings;
+      });
+      if (random === 0) return ranked;
+      return (index, place) => random * anyOf(index, place) + (1 - random) * ranked(index, place);
+    },
+  };
+}
+
+/** Computes chances when they are first asked for. */
+function later(compute: () => ChanceOf): ChanceOf {
+  let chances: ChanceOf | undefined;
+  return (index, place) => {
+    chances ??= compute();
+    return chances(index, place);
+  };
 }
 
 /**
@@ -26,7 +74,7 @@ export function checkedFamilies(value: unknown, count: number): Families {
  *
  * @throws {NumericalError} code `not-a-number`.
  */
-export function bestWithin(score: Float64Array, limit: number, { of, room }: Families): number[] {
+export function bestWithin(score: Float64Array, limit: number, { of, room }: FamilyBounds): number[] {
   const ranked: number[] = [];
   const used = new Int32Array(room.length);
   for (let i = 0; i < score.length; i++) {
@@ -51,7 +99,7 @@ export function bestWithin(score: Float64Array, limit: number, { of, room }: Fam
 }
 
 /** A list in random order: each place takes one of the candidates left whose families have room. `picks`: uniforms, one per place. */
-export function randomWithin(count: number, picks: ArrayLike<number>, { of, room }: Families): number[] {
+export function randomWithin(count: number, picks: ArrayLike<number>, { of, room }: FamilyBounds): number[] {
   const used = new Int32Array(room.length);
   const ranked: number[] = [];
   let left = Array.from({ length: count }, (_, index) => index);

@@ -1,4 +1,5 @@
-import type { Families } from "./families.ts";
+import type { FamilyBounds } from "./families.ts";
+import type { ChanceOf } from "./ranking.ts";
 
 // Probabilities of a random order within families. Let every candidate arrive at a time of its own, uniform on [0, 1]. The list takes
 // candidates as they arrive, so it has the law of `randomWithin`. Given that a candidate arrives at time t, families are independent:
@@ -29,7 +30,7 @@ const NEGLIGIBLE = 1e-20;
  * Probability of each candidate at each place of a random order within families, with `places` places.
  * **Cost:** O(kinds places^2 log k) at some hundred points, once.
  */
-export function randomChances(count: number, places: number, { of, room }: Families): (index: number, place: number) => number {
+export function randomChances(count: number, places: number, { of, room }: FamilyBounds): ChanceOf {
   const sizes = new Int32Array(room.length);
   let single = 0;
   for (let i = 0; i < count; i++) {

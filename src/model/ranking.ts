@@ -7,10 +7,13 @@ export interface Scores {
   /** Posterior mean and bonus of the candidates with these indices, one entry each. Absent for a rule without a posterior. */
   readonly moments?: (indices: readonly number[]) => { readonly mean: ArrayLike<number>; readonly width: ArrayLike<number> };
   /** Probability that the candidate with this index gets this place of the ranking. Absent if the rule does not know it. */
-  readonly probability?: (index: number, place: number) => number;
+  readonly probability?: ChanceOf;
   /** The same for lists that families bound: the rankings of which the decision takes one. Absent like `probability`. */
   readonly rankings?: Rankings;
 }
+
+/** Probability of a candidate at a place. */
+export type ChanceOf = (index: number, place: number) => number;
 
 /** Rankings of which a decision takes one. */
 export interface Rankings {

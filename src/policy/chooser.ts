@@ -1,9 +1,7 @@
 import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
-import { bestWithin, checkedFamilies, type Families, randomWithin } from "../model/families.ts";
-import { randomChances } from "../model/random-chances.ts";
-import { best } from "../model/ranking.ts";
-import { bounded, boundedOrder, type ChanceOf, later, mixed } from "./chances.ts";
+import type { Families } from "../model/families.ts";
+import { best, type ChanceOf } from "../model/ranking.ts";
 import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";
 
 /** Samples per decision, at most. More would fill the memory for a precision that nothing needs. */
@@ -42,7 +40,7 @@ export interface ChooseRequest {
    */
   readonly minimumShare?: number;
   /**
-   * Bounds the candidates of a family in the list: each place takes the next candidate whose family still has room. Default: no bounds.
+   * Made by `families`. Bounds the candidates of a family in the list: each place takes the next candidate whose family still has room. Default: no bounds.
    * `probability` is that of the bounded list. A random order is bounded alike, so `minimumShare` then holds for the first place.
    */
   readonly families?: Families;
@@ -73,6 +71,9 @@ export interface Choice {
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** A share of the probability that a random order has. */
+type RandomShare = (share: number, index: number, place: number) => number;
 
 /** Probability that a decision ranks at random, and the random order if this decision does. */
 interface Shares {
@@ -194,26 +195,25 @@ export class Chooser {
     const greedy = request.greedy === true && scores.moments !== undefined;
     // Copied, because the next call for moments may overwrite the means.
     const score = greedy ? Float64Array.from(scores.moments(Array.from({ length: count }, (_, index) => index)).mean) : scores.score;
-    const families = request.families === undefined ? undefined : checkedFamilies(request.families, count);
-    const own = families ? bestWithin(score, limit, families) : best(score, limit);
-    const shares = this.#shares(request, count, own.length, families);
+    const { families } = request;
+    if (families && families.count !== count) throw outOfRange("families", `those of ${count} candidates`, families.count);
+    const own = families ? families.best(score, limit) : best(score, limit);
+    const shares = this.#shares(request, count, own.length);
     const certain = greedy || (shares.uniform > 0 && this.#rule.deterministic);
-    const random = families ? boundedOrder(later(() => randomChances(count, own.length, families))) : (share: number) => share / count;
-    const known: ChanceOf | undefined = certain
-      ? (index, place) => Number(own[place] === index)
-      : families
-        ? scores.rankings && bounded(scores.rankings, (each) => bestWithin(each, limit, families), random)
-        : scores.probability;
+    const free = families ? scores.rankings && families.chances(scores.rankings, own.length) : scores.probability;
+    const known: ChanceOf | undefined = certain ? (index, place) => Number(own[place] === index) : free;
+    const inAnyOrder = families?.randomChances(own.length);
+    const random: RandomShare = inAnyOrder ? (share, ...at) => share * inAnyOrder(...at) : (share) => share / count;
     return { domain, count, score, own, shares, known, random, momentsOf: scores.moments };
   }
 
-  #shares({ minimumShare = 0, round, decision }: ChooseRequest, count: number, places: number, families: Families | undefined): Shares {
+  #shares({ minimumShare = 0, round, decision, families }: ChooseRequest, count: number, places: number): Shares {
     const uniform = Math.min(1, count * finiteNumber("minimumShare", minimumShare, 0, 1));
     if (uniform === 0) return NO_SHARES;
     const { core, seed } = this.#context;
     const [chance, ...picks] = core.uniforms(seed, `share ${decision ?? `round ${round}`}`, 1 + places);
     if (chance >= uniform) return { uniform };
-    if (families) return { uniform, order: randomWithin(count, picks, families) };
+    if (families) return { uniform, order: families.random(picks) };
     const order = Array.from({ length: count }, (_, index) => index);
     picks.forEach((pick, place) => {
       const from = place + Math.min(Math.floor(pick * (count - place)), count - place - 1);
@@ -249,4 +249,10 @@ function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest
   wholeNumber("draws", draws, 0, DRAWS_LIMIT);
   if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
   wholeNumber("round", round, 1);
+}
+
+/** Chances if with probability `uniform` those of a `random` order hold, and `free` otherwise. */
+function mixed(uniform: number, random: RandomShare, free: ChanceOf = () => 0): ChanceOf {
+  if (uniform === 0) return free;
+  return (index, place) => random(uniform, index, place) + (1 - uniform) * free(index, place);
 }

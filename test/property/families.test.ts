@@ -1,11 +1,21 @@
-import { delayLinTs, epsilonGreedy, type Families, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
+import {
+  families as boundedBy,
+  delayLinTs,
+  epsilonGreedy,
+  type FamilyBounds,
+  otfLinTs,
+  otfLinUcb,
+  type PolicyDescriptor,
+  Recommender,
+  uniform,
+} from "afterclick";
 import { describe, expect, it } from "vitest";
 import { bestWithin, randomWithin } from "../../src/model/families.ts";
 import { randomChances } from "../../src/model/random-chances.ts";
 import { stream } from "../support/scenario.ts";
 
 /** Chances of all lists by their definition: each place takes one of the candidates that are left and have room. */
-function enumerated({ of, room }: Families, places: number): number[][] {
+function enumerated({ of, room }: FamilyBounds, places: number): number[][] {
   const chances = Array.from(of, () => new Array<number>(places).fill(0));
   const extend = (list: readonly number[], chance: number): void => {
     const used = Array.from(room, (_, family) => list.filter((index) => of[index] === family).length);
@@ -20,7 +30,7 @@ function enumerated({ of, room }: Families, places: number): number[][] {
   return chances;
 }
 
-const settings: [string, Families, number][] = [
+const settings: [string, FamilyBounds, number][] = [
   ["one of each of two families", { of: [0, 0, 0, 1, 1, -1], room: [1, 1] }, 3],
   ["two of a family beside others", { of: [0, 0, 0, 0, -1, -1], room: [2] }, 4],
   ["three families of which one has room for all", { of: [0, 0, 1, 1, 2, 2, 2], room: [1, 2, 2] }, 5],
@@ -45,7 +55,7 @@ it.each(settings)("a random order has them in 20,000 draws: %s", (_, families, p
   const shown = expected.map((own) => own.map(() => 0));
   for (let run = 0; run < runs; run++) {
     const picks = Array.from({ length: reached }, () => draw());
-    randomWithin(expected.length, picks, families).forEach((index, place) => shown[index][place]++);
+    for (const [place, index] of randomWithin(expected.length, picks, families).entries()) shown[index][place]++;
   }
   shown.forEach((own, index) => {
     own.forEach((count, place) => {
@@ -90,7 +100,7 @@ const candidates = [
   [0, 1],
   [0.6, 0.6],
 ].map((features) => ({ features }));
-const families: Families = { of: [0, 0, 0, 1, -1], room: [1, 1] };
+const families = boundedBy({ of: [0, 0, 0, 1, -1], room: [1, 1] });
 const DECISIONS = 20_000;
 
 async function running(policy: PolicyDescriptor) {
@@ -104,7 +114,7 @@ describe.each([
   ["otf-lin-ts", otfLinTs({ dimension: 2 })],
   ["delay-lin-ts", delayLinTs({ dimension: 2 })],
   ["otf-lin-ucb", otfLinUcb({ dimension: 2 })],
-  ["epsilon-greedy", epsilonGreedy({ dimension: 2, kernel: { name: "linear", variance: 1, bias: 0 } })],
+  ["epsilon-greedy", epsilonGreedy({ dimension: 2, kernel: { name: "linear", variance: 1, bias: 0, lengthscale: 1 } })],
   ["uniform", uniform()],
 ])("a list of %s within families", (_, descriptor) => {
   it.each([0, 0.05, 1])(
@@ -117,7 +127,7 @@ describe.each([
       for (let n = 0; n < DECISIONS; n++) {
         const choices = policy.choose({ ...request, decision: `decision ${n}` });
         expect(choices).toHaveLength(places);
-        choices.forEach(({ index }, place) => shown[index][place]++);
+        for (const [place, { index }] of choices.entries()) shown[index][place]++;
       }
       const chances = policy.placeChances({ ...request, decision: "decision 0" }, Array.from(candidates.keys()));
       shown.flat().forEach((count, at) => {
@@ -133,16 +143,16 @@ describe.each([
 });
 
 it.each<[string, unknown, RegExp]>([
-  ["no object", 3, /^families: expected an object, got 3$/],
-  ["families of other candidates", { of: [0], room: [1] }, /^families\.of: expected 5 numbers, one per candidate/],
-  ["an unknown family", { of: [0, 0, 0, 2, -1], room: [1, 1] }, /^families\.of\[3\]: expected a number between -1 and 1, got 2$/],
-  [
-    "a family without room",
-    { of: [0, 0, 0, 0, 0], room: [0] },
-    /^families\.room\[0\]: expected a number between 1 and 9007199254740991, got 0$/,
-  ],
-  ["no numbers", { of: null, room: [] }, /^families\.of: expected an array of 5 numbers, got null$/],
-])("refuses %s", async (_, given, message) => {
+  ["no object", 3, /^bounds: expected an object, got 3$/],
+  ["an unknown family", { of: [0, 0, 2], room: [1, 1] }, /^bounds\.of\[2\]: expected a number between -1 and 1, got 2$/],
+  ["a family without room", { of: [0], room: [0] }, /^bounds\.room\[0\]: expected a number between 1 and 9007199254740991, got 0$/],
+  ["no numbers", { of: null, room: [] }, /^bounds\.of: expected an array of numbers, got null$/],
+])("refuses %s", (_, given, message) => {
+  expect(() => boundedBy(given as FamilyBounds)).toThrow(message);
+});
+
+it("refuses families of other candidates", async () => {
   const policy = await running(uniform());
-  expect(() => policy.choose({ candidates, families: given as Families, round: 2 })).toThrow(message);
+  const others = boundedBy({ of: [0], room: [1] });
+  expect(() => policy.choose({ candidates, families: others, round: 2 })).toThrow("families: expected those of 5 candidates, got 1");
 });
