@@ -1,6 +1,8 @@
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
+import { isPinned } from "../../worker/domain/impression.ts";
 import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model.ts";
+import { freeCandidates } from "../../worker/domain/offer.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
@@ -40,8 +42,11 @@ export async function eventSource(texts: Texts, { progress, asOf }: SourceOption
     if (why) leaveOut(why);
     return why ? [] : [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], asOf ?? end) }];
   });
-  const first = placed.filter(({ line }) => line.decision?.place === 0);
-  for (let below = first.length; below < placed.length; below++) leaveOut("below the first place of a list");
+  const first = placed.filter(({ line, decision }) => {
+    const why = line.decision?.place !== 0 ? "below the first place of a list" : decision.pinned && "pinned, without a choice";
+    if (why) leaveOut(why);
+    return !why;
+  });
   const { config } = last;
   const given = (config.options as { readonly dimension?: number }).dimension;
   const dimension = config.encoder?.dimension ?? given ?? impressions[0]?.features.length ?? 0;
@@ -56,7 +61,7 @@ function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark"
   if (line.mark === "configuration")
     settings.push({ since, config: line.content, featurize: featurizer(presentOf(line.content)), catalogue });
   else if (line.mark === "actions" && before) {
-    settings.push({ ...before, since, catalogue: new Catalogue(changedBy(catalogue.actions, line.content)) });
+    settings.push({ ...before, since, catalogue: new Catalogue(changedBy(catalogue.actions, line.content), since) });
   }
 }
 
@@ -75,10 +80,11 @@ function unusable({ state, arm, decision }: ImpressionLine): string | undefined 
 
 function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversions: ConversionLine[], asOf: number): SourceDecision {
   const { action, context, decision, shownAt, version } = line;
-  const { catalogue, featurize, config } = settings.findLast(({ since }) => since <= version) ?? settings[0];
+  const { featurize, config } = settingAt(settings, version);
   const { probability = 0, asked = {} } = decision ?? {};
-  // The whole catalogue is passed as it is, because its features are prepared only once.
-  const { actions } = asked.actions || asked.exclude ? catalogue.candidates(asked.actions, asked.exclude ?? []) : catalogue;
+  const { catalogue } = settingAt(settings, decision?.catalogue ?? version);
+  const { candidates, bounds } = freeCandidates(catalogue, { exclude: [], limit: 1, ...asked });
+  const { actions } = candidates;
   const ids = actions.map(({ id }) => id);
   return {
     ids,
@@ -92,7 +98,13 @@ function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversi
     probability,
     kept: 2 ** -(line.sampling ?? 0),
     conversions: outcomesOf(conversions, config, shownAt, asOf),
+    ...(isPinned(line) && { pinned: true }),
+    ...(bounds && { families: bounds }),
   };
+}
+
+function settingAt(settings: readonly Setting[], version: number): Setting {
+  return settings.findLast(({ since }) => since <= version) ?? settings[0];
 }
 
 /** The converted goals of an impression at a time, each with its reward and its first report. */

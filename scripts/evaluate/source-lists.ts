@@ -30,6 +30,7 @@ function listOf(group: readonly Placed[]): LoggedList | undefined {
     },
     items,
     random: line.arm === "holdout",
+    families: decision.families,
     kept: decision.kept,
   };
 }

@@ -5,12 +5,15 @@ export interface Needs {
   readonly lines: number;
   /** Versions whose state a later event needs, each with the last such event. */
   readonly versions: ReadonlyMap<number, number>;
+  /** Versions of catalogues by which decisions of other versions were made, each with the last such event. */
+  readonly catalogues: ReadonlyMap<number, number>;
   readonly rollbacks: readonly { readonly to: number; readonly at: number }[];
 }
 
 /** Collects the needs. Isolates decide with older versions, and deferred impressions are learnt long after their decision. */
 export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promise<Needs> {
   const versions = new Map<number, number>();
+  const catalogues = new Map<number, number>();
   const rollbacks: { to: number; at: number }[] = [];
   let count = 0;
   let before = 0;
@@ -18,11 +21,12 @@ export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promi
     if (line.type === "model") continue;
     count++;
     if (line.type === "impression" && line.version < before) versions.set(line.version, line.seq);
+    if (line.type === "impression" && line.decision?.catalogue !== undefined) catalogues.set(line.decision.catalogue, line.seq);
     if (line.type === "mark" && line.mark === "rollback") {
       versions.set(line.content.to, line.seq);
       rollbacks.push({ to: line.content.to, at: line.seq });
     }
     before = line.seq;
   }
-  return { lines: count, versions, rollbacks };
+  return { lines: count, versions, catalogues, rollbacks };
 }

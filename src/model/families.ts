@@ -1,15 +1,7 @@
 import { record, wholeNumber, wrongType } from "../argument.ts";
 import { NumericalError } from "../errors.ts";
-import { randomChances } from "./random-chances.ts";
+import { type FamilyBounds, randomChances } from "./random-chances.ts";
 import type { ChanceOf, Rankings } from "./ranking.ts";
-
-/** Families of candidates, and the most candidates of each in a list. */
-export interface FamilyBounds {
-  /** Family of each candidate: an index of `room`, or -1 if it has none. **Shapes:** k. */
-  readonly of: ArrayLike<number>;
-  /** Most candidates of each family in a list, at least 1. */
-  readonly room: ArrayLike<number>;
-}
 
 /** Lists within families, for `ChooseRequest.families`. */
 export interface Families {

@@ -1,10 +1,17 @@
-import type { FamilyBounds } from "./families.ts";
 import type { ChanceOf } from "./ranking.ts";
 
 // Probabilities of a random order within families. Let every candidate arrive at a time of its own, uniform on [0, 1]. The list takes
 // candidates as they arrive, so it has the law of `randomWithin`. Given that a candidate arrives at time t, families are independent:
 // one of n candidates with room c has given min(c, Binomial(n, t)) candidates to the list. The candidate has place p if its own family
 // still has room and all families together have given p. An integral over t is left.
+
+/** Families of candidates, and the most candidates of each in a list. */
+export interface FamilyBounds {
+  /** Family of each candidate: an index of `room`, or -1 if it has none. **Shapes:** k. */
+  readonly of: ArrayLike<number>;
+  /** Most candidates of each family in a list, at least 1. */
+  readonly room: ArrayLike<number>;
+}
 
 /** A kind of family: all families with the same size and room. */
 interface Kind {

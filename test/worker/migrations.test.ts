@@ -26,7 +26,8 @@ async function change(model: string, statements: string): Promise<void> {
   await evictDurableObject(learnerOf(model));
 }
 
-const TO_SEVENTH = "ALTER TABLE conversions DROP COLUMN restates;";
+const TO_EIGHTH = "ALTER TABLE model DROP COLUMN catalogued; ALTER TABLE model DROP COLUMN catalogued_at;";
+const TO_SEVENTH = `${TO_EIGHTH} ALTER TABLE conversions DROP COLUMN restates;`;
 const TO_SIXTH = `${TO_SEVENTH} CREATE TABLE slots (slot INTEGER PRIMARY KEY); INSERT INTO slots SELECT slot FROM arrivals; DROP TABLE arrivals;
   ALTER TABLE slots RENAME TO arrivals; UPDATE model SET heard = json_extract(heard, '$.""');`;
 const TO_FIFTH = `${TO_SIXTH} ALTER TABLE conversions ADD COLUMN previous REAL; ALTER TABLE conversions ADD COLUMN total REAL;`;
@@ -44,6 +45,7 @@ it.each([
   ["the fifth version", `${TO_FIFTH} UPDATE schema SET version = 5`],
   ["the sixth version", `${TO_SIXTH} UPDATE schema SET version = 6`],
   ["the seventh version", `${TO_SEVENTH} UPDATE schema SET version = 7`],
+  ["the eighth version", `${TO_EIGHTH} UPDATE schema SET version = 8`],
 ])("a database of %s becomes one of today and loses nothing", async (_, statements) => {
   const model = await createModel();
   const [impressionId, other] = await show(model, {}, {});
@@ -53,7 +55,7 @@ it.each([
   await change(model, statements);
   expect(await describeModel(model)).toEqual({ ...before, bytes: expect.any(Number) });
   expect(await schemaOf(model)).toEqual(schema);
-  if (/version = [567]/.test(statements)) expect(await arrivalsOf(model)).toEqual(arrivals);
+  if (/version = [5678]/.test(statements)) expect(await arrivalsOf(model)).toEqual(arrivals);
   expect(statusesOf(await convert({ impressionId: other, reward: 1 }))).toEqual(["applied"]);
 });
 
@@ -63,7 +65,7 @@ it("a database of a later version is refused, and stays as it is", async () => {
     const versions = () => storage.sql.exec<{ version: number }>("SELECT version FROM schema").toArray();
     storage.sql.exec("UPDATE schema SET version = version + 1");
     const later = versions();
-    expect(() => new LearnerStore(storage)).toThrow(/has schema 9, this worker knows 8: deploy a newer worker/);
+    expect(() => new LearnerStore(storage)).toThrow(/has schema 10, this worker knows 9: deploy a newer worker/);
     expect(versions()).toEqual(later);
     storage.sql.exec("UPDATE schema SET version = version - 1");
   });

@@ -15,6 +15,8 @@ export interface ModelRow {
   readonly horizon: number;
   readonly published: number;
   readonly published_at: number | null;
+  readonly catalogued: number;
+  readonly catalogued_at: number | null;
   readonly lag: number | null;
   /** When the last conversion arrived, by goal: JSON. */
   readonly heard: string | null;

@@ -46,6 +46,7 @@ const MIGRATIONS: readonly string[] = [
   DROP TABLE slots;
   UPDATE model SET heard = json_object('', heard) WHERE heard IS NOT NULL;`,
   "ALTER TABLE conversions ADD COLUMN restates INTEGER;",
+  "ALTER TABLE model ADD COLUMN catalogued INTEGER NOT NULL DEFAULT 0; ALTER TABLE model ADD COLUMN catalogued_at INTEGER;",
 ];
 
 /** All tables that hold data of a model. */
