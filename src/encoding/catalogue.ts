@@ -5,8 +5,8 @@ import { CONSTANT, PRODUCT } from "./scale.ts";
 import { TermSum } from "./term-sum.ts";
 import { isNumber, productValue, type Term, type Terms } from "./terms.ts";
 
-/** Most places to remember, 4 bytes each: enough for 256 context terms and 1,000 actions with a distinct name each. */
-const MOST_PLACES = 262_144;
+/** Most places to remember, 2 bytes each: enough for 256 context terms and 10,000 actions with a distinct name each. */
+const MOST_PLACES = 2_621_440;
 
 /** Terms as arrays, feature by feature. */
 interface Columns {
@@ -40,7 +40,7 @@ export class Catalogue {
   readonly #mostSteps: number;
   readonly #steps: number;
   /** The places of the products of a context term with all distinct names. The key is the hash state after the context term. */
-  readonly #places = new Map<number, Int32Array>();
+  readonly #places = new Map<number, Uint16Array>();
   /** The same for the products of a number that have a component of their own, and -1 for the others. The key is the number's stem. */
   readonly #ownPlaces = new Map<string, Int32Array>();
 
@@ -93,7 +93,7 @@ export class Catalogue {
   }
 
   /** Adds feature by feature, as `encode` does: in another order, sums of a component would differ by rounding. */
-  #addProducts(sum: TermSum, left: Columns, right: Columns, products: readonly Int32Array[], names: Int32Array): void {
+  #addProducts(sum: TermSum, left: Columns, right: Columns, products: readonly Uint16Array[], names: Int32Array): void {
     const { factors, ends } = right;
     for (let l = 0, first = 0; l < left.ends.length; first = left.ends[l++]) {
       const single = left.ends[l] === first + 1;
@@ -108,7 +108,7 @@ export class Catalogue {
     }
   }
 
-  #addNumber(sum: TermSum, number: Term, right: Columns, products: Int32Array, names: Int32Array): void {
+  #addNumber(sum: TermSum, number: Term, right: Columns, products: Uint16Array, names: Int32Array): void {
     const own = this.#ownPlacesOf(number);
     for (let i = 0; i < names.length; i++) {
       const place = own[names[i]];
@@ -125,11 +125,12 @@ export class Catalogue {
   }
 
   /** The places of the products of a context term with each distinct name. Contexts share many terms, so results are kept. */
-  #productPlaces(prefix: number): Int32Array {
+  #productPlaces(prefix: number): Uint16Array {
     const known = this.#places.get(prefix);
     if (known) return known;
     const [rests, ends, stemOf] = [this.#rests, this.#ends, this.#stemOf];
-    const places = new Int32Array(ends.length);
+    // A dimension is at most 4,096.
+    const places = new Uint16Array(ends.length);
     const states = this.#stems.map((stem) => hashBytes(prefix, stem));
     for (let i = 0, from = 0; i < ends.length; from = ends[i++]) {
       places[i] = this.#components.hashed(mixed(hashBytes(states[stemOf[i]], rests, from, ends[i])));

@@ -3,7 +3,7 @@ import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { beliefsOf } from "../domain/belief.ts";
 import { bucketAt } from "../domain/bucket.ts";
-import { checkCandidates } from "../domain/capacity.ts";
+import { checkCandidates, checkNumbers } from "../domain/capacity.ts";
 import { changeBetween, checkActions } from "../domain/catalogue.ts";
 import { decide } from "../domain/decision.ts";
 import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
@@ -170,6 +170,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     else {
       checkCandidates(config, size);
       for (const [, action] of changed) featurize.vector(undefined, action);
+      checkNumbers(config, size);
       const encoding = withVocabulary(config, actions);
       this.#store.transact(() => {
         if (encoding !== config) this.#store.reconfigure(encoding);
