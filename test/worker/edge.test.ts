@@ -114,7 +114,7 @@ describe("an isolate", () => {
     expect(refused).toMatchObject({ status: 503, body: { status: 503 } });
     expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
     expect((await ask(model, { isolate, env: { EVENTS: down.EVENTS, LEARNER: learners(fault) } })).status).toBe(201);
-    expect(calls).toEqual(["newer", "registerShown"]);
+    expect(calls).toEqual(["publication", "registerShown"]);
   });
 
   it("forgets a model that was deleted elsewhere", async () => {
@@ -317,7 +317,10 @@ describe("a learner that isolates ask for its publication", () => {
   it("gives every state with the catalogue that it names, or a newer one", async () => {
     const model = await edgeModel();
     await runInDurableObject(learnerOf(model), async (learner: Learner) => {
-      const [, answer] = await Promise.all([learner.setActions([{ id: "kettle" }]), learner.newer(null)]);
+      const [, answer] = await Promise.all([
+        learner.setActions([{ id: "kettle" }]),
+        learner.newer({ generation: 0, version: 0, catalogue: 0 }),
+      ]);
       const { publication, catalogue } = "value" in answer ? answer.value : expect.fail("a refusal");
       const { catalogue: needed } = (await decodePublication(publication as Uint8Array<ArrayBuffer>)) as Publication;
       expect((await decodeRecord(catalogue as Uint8Array<ArrayBuffer>))?.version).toBeGreaterThanOrEqual(needed);

@@ -99,8 +99,13 @@ export class ModelCache {
   async #renew(env: Environment, { always = false, retry = true } = {}): Promise<boolean> {
     const asked = Date.now();
     this.#renewedIn = Math.floor(asked / CATCH_UP_MS);
-    const { generation = 0, version = -1, catalogue } = this.#held ?? {};
-    const held = this.#held ? { generation, version, catalogue: catalogue?.version ?? 0 } : null;
+    if (!this.#held) {
+      await this.#take({ publication: await learner(env, this.#model, (stub) => stub.publication(), { retry }), catalogue: null });
+      this.#confirmedAt = asked;
+      return true;
+    }
+    const { generation, version, catalogue } = this.#held;
+    const held = { generation, version, catalogue: catalogue.version };
     const news = await learner(env, this.#model, (stub) => stub.newer(held, always), { retry });
     const isNew = news.publication !== null || news.catalogue !== null;
     if (isNew) await this.#take(news);

@@ -402,7 +402,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  newer(held: HeldEdition | null, always = false): Promise<Message.Answer<Message.News>> {
+  newer(held: HeldEdition, always = false): Promise<Message.Answer<Message.News>> {
     return answer(async () => {
       await this.#snapshotChanges();
       return this.#publisher.newer(held, always);

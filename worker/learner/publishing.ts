@@ -74,22 +74,20 @@ export class Publisher {
   }
 
   /**
-   * What is newer than what an isolate holds. Too many isolates that ask at the moment get nothing new, unless the isolate has passed on
-   * a change itself or holds nothing.
+   * What is newer than what an isolate holds. If many isolates ask at the moment, it gets nothing long, unless `always`.
    */
-  async newer(held: HeldEdition | null, always: boolean): Promise<News> {
+  async newer(held: HeldEdition, always: boolean): Promise<News> {
     const { publication, bytes } = await this.newest();
-    const isBehind = !held || isNewer(publication, held);
+    const isBehind = isNewer(publication, held);
     // Read after the publication, so that it is at least the one that the publication names.
     const { generation, catalogue } = this.#store;
-    const version = held?.generation === generation ? held.catalogue : -1;
+    const version = held.generation === generation ? held.catalogue : -1;
     const record = version < catalogue.version ? await this.#catalogueAfter(version) : null;
-    const free = always || !held;
     return {
-      publication: isBehind && (free || this.#mayTake(bytes.length)) ? bytes : null,
-      // Changes are few bytes.
+      publication: isBehind && (always || this.#mayTake(bytes.length)) ? bytes : null,
       newest: { generation, catalogue: catalogue.version },
-      catalogue: record && (free || record.length <= 2 * MOST_CHANGES || this.#mayTake(record.length)) ? record : null,
+      // Changes are few bytes.
+      catalogue: record && (always || record.length <= 2 * MOST_CHANGES || this.#mayTake(record.length)) ? record : null,
     };
   }
 

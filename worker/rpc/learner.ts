@@ -56,13 +56,12 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   eraseKey(hashes: KeyHashes): Answered<number>;
   /** Current estimates of all catalogue actions in a context. */
   estimates(context?: Features): Answered<readonly Message.Estimate[]>;
-  /** The newest publication with its catalogue, if KV has none. */
+  /** The newest publication with its catalogue, for an isolate that holds nothing and finds nothing in KV. */
   publication(): Answered<Uint8Array<ArrayBuffer>>;
   /**
-   * What is newer than what an isolate holds; everything if it holds nothing. Nothing if many isolates ask at the moment, unless
-   * `always`.
+   * What is newer than what an isolate holds. Nothing long if many isolates ask at the moment, unless `always`.
    */
-  newer(held: HeldEdition | null, always?: boolean): Answered<Message.News>;
+  newer(held: HeldEdition, always?: boolean): Answered<Message.News>;
   /** State of the served policy. It takes no place among the kept snapshots. */
   snapshot(): Answered<{ readonly version: number; readonly bytes: Uint8Array }>;
   /** Sets a lost alarm again, and closes buckets that only KV knows of. */

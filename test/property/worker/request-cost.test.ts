@@ -205,7 +205,7 @@ it("numbers of a context are not multiplied by a catalogue", async () => {
   const actions = catalogue.map(({ id }) => ({ id, features: [0, 1] }));
   expect(matrix(Array(62).fill(0.5), actions)).toHaveLength(64_000);
   const { result, ms } = cpuOf(() => matrix(Array(4096).fill(0.5), actions));
-  expect((result as Problem).message).toMatch(/at most 1024000 numbers of all actions together, got 4098000/);
+  expect((result as Problem).message).toMatch(/at most 2560000 numbers of all actions together, got 4098000/);
   expect(ms).toBeLessThan(MOST_CPU_MS);
 });
 
