@@ -182,7 +182,8 @@ it("goes on with a model that was made when it was not yet kept when a conversio
   await convert({ impressionId, reward: 1 });
   await runInDurableObject(learnerOf(model), (_, { storage }) => {
     storage.sql.exec(
-      `ALTER TABLE conversions DROP COLUMN restates; ALTER TABLE conversions ADD COLUMN previous REAL; ALTER TABLE conversions ADD COLUMN total REAL;
+      `ALTER TABLE model DROP COLUMN catalogued; ALTER TABLE model DROP COLUMN catalogued_at;
+       ALTER TABLE conversions DROP COLUMN restates; ALTER TABLE conversions ADD COLUMN previous REAL; ALTER TABLE conversions ADD COLUMN total REAL;
        DROP TABLE lists; DROP TABLE erased; DROP TABLE arrivals; DROP INDEX impressions_deferred; ALTER TABLE impressions DROP COLUMN list;
        ALTER TABLE impressions DROP COLUMN sampling; ALTER TABLE impressions DROP COLUMN page;
        ALTER TABLE model DROP COLUMN sampled; ALTER TABLE model DROP COLUMN heard; DROP TABLE schema`,
