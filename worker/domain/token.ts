@@ -34,8 +34,8 @@ const MAC_BYTES = 16;
 /** Size of version, key id, UUID, window end, action hash, probability, model version, generation and sampling. The model's name and the MAC follow. */
 const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6 + 6 + 1;
 const TWO_TO_32 = 2 ** 32;
-/** Most cached action hashes. A catalogue has at most 1,000 actions. */
-const MOST_ACTIONS = 4096;
+/** Most cached action hashes: those of a whole catalogue. */
+const MOST_HASHES = 10_000;
 
 const DASH = 0x2d;
 const LETTERS = 0x40;
@@ -134,7 +134,7 @@ function first32(text: string): number {
 const utf8: (text: string) => Uint8Array = remembered((text) => encoder.encode(text));
 
 /** The first 32 bits of the text's SHA-256. */
-export const hash32: (text: string) => number = remembered(first32, MOST_ACTIONS);
+export const hash32: (text: string) => number = remembered(first32, MOST_HASHES);
 
 /** UUIDv7 of a time and ten random or derived bytes. */
 export function uuidAt(shownAt: number, random: Uint8Array): string {

@@ -1,7 +1,8 @@
 import type { Choice } from "afterclick";
 import { beliefsOf } from "../domain/belief.ts";
-import { among, type Offer, offerOf, type Served } from "../domain/decision.ts";
 import type { StoredImpression } from "../domain/impression.ts";
+import { among, type Offer, offerOf } from "../domain/offer.ts";
+import type { Served } from "../domain/served.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Features } from "../protocol/schema.ts";

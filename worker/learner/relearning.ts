@@ -113,7 +113,7 @@ export class Relearning {
         if (line.type === "conversion") this.#convert(learning, line);
         else if (line.mark === "actions") {
           const change: CatalogueChange = JSON.parse(line.content);
-          learning.catalogue = new Catalogue(changedBy(learning.catalogue.actions, change));
+          learning.catalogue = new Catalogue(changedBy(learning.catalogue.actions, change), line.seq);
         }
       }
     }
