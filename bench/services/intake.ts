@@ -1,6 +1,6 @@
 import { featurizer } from "../../publication/featurizer.ts";
 import type { ImpressionRow } from "../../worker/domain/impression.ts";
-import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
+import { shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
 import { encoded, type Shown } from "../../worker/edge/outbox.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { Learner } from "../../worker/learner/learner.ts";

@@ -6,7 +6,7 @@ import { type Policies, restorePolicies } from "../../worker/domain/policies.ts"
 import { refusal } from "../../worker/domain/refusal.ts";
 import { counting } from "../../worker/domain/reward.ts";
 import type { Served } from "../../worker/domain/served.ts";
-import { shownAtOf } from "../../worker/domain/token.ts";
+import { shownAtOf } from "../../worker/domain/uuid.ts";
 import {
   type ConversionLine,
   type EventLine,

@@ -2,7 +2,7 @@ import type { Policy } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Stream, shuffled, stream } from "../../simulation/stream.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import { uuidAt } from "../../worker/domain/token.ts";
+import { uuidAt } from "../../worker/domain/uuid.ts";
 import { examine } from "../../worker/learner/examination.ts";
 import type { Examination } from "../../worker/protocol/answers.ts";
 import type { LogRow } from "../../worker/rpc/log-row.ts";

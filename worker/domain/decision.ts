@@ -8,7 +8,8 @@ import { acceptable, type ModelConfig } from "./model.ts";
 import { among, type Offer, type Restricted, restricted, rowsOf } from "./offer.ts";
 import { checkPageRequest } from "./page-rules.ts";
 import type { Served } from "./served.ts";
-import { type Impression, shownAtOf, uuidAt } from "./token.ts";
+import type { Impression } from "./token.ts";
+import { shownAtOf, uuidAt } from "./uuid.ts";
 
 export interface DecisionRequest extends Omit<RecommendationsBody, "defer" | "keys"> {
   /** Whether it came with a publishable key. */

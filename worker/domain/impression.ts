@@ -2,7 +2,7 @@ import type { Policy } from "afterclick";
 import type { Assignment } from "../protocol/answers.ts";
 import type { Action, Features, Filter, RecommendationsBody } from "../protocol/schema.ts";
 import type { KeyHashes } from "./join-key.ts";
-import { shownAtOf } from "./token.ts";
+import { shownAtOf } from "./uuid.ts";
 
 /** How an impression was decided. */
 export interface Decision {

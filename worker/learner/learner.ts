@@ -15,7 +15,8 @@ import type { Policies } from "../domain/policies.ts";
 import type { HeldEdition } from "../domain/publication.ts";
 import { sampled } from "../domain/sampling.ts";
 import type { Served } from "../domain/served.ts";
-import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
@@ -85,7 +86,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         throw new Problem(
           409,
           `model ${name} has learnt under another configuration: ${config.conflict}. Send the old value, or POST the new configuration to ` +
-            `/v1/models/${name}/reset, which forgets what was learnt`,
+            `/v1/models/${name}/reset: it learns the log again if the body says "from": "log", else it forgets what was learnt`,
         );
       }
       if (stored && isSame(stored, config)) return { created: false };

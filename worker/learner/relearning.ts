@@ -8,7 +8,7 @@ import { type Policies, restorePolicies } from "../domain/policies.ts";
 import { differences } from "../domain/reconfiguration.ts";
 import { refusal } from "../domain/refusal.ts";
 import { counting, differs, observeAll, resolved } from "../domain/reward.ts";
-import { shownAtOf } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import type { Relearning as Progress } from "../protocol/answers.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import { appendTo } from "./live-model.ts";

@@ -2,7 +2,7 @@ import { Catalogue, type CatalogueChange, changeBetween, changedBy, MOST_CHARACT
 import { type ModelConfig, withDefaults } from "../../domain/model.ts";
 import type { StoredSnapshot } from "../../domain/publication.ts";
 import { counting, resolved } from "../../domain/reward.ts";
-import { firstIdAt, shownAtOf } from "../../domain/token.ts";
+import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Action } from "../../protocol/schema.ts";
 import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
 import { ConversionStore } from "./conversion-store.ts";

@@ -3,7 +3,7 @@ import type { Outcome } from "../../domain/event.ts";
 import type { Goals } from "../../domain/goals.ts";
 import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } from "../../domain/impression.ts";
 import { differs, type ResolvedReward, type RewardChange, resolved } from "../../domain/reward.ts";
-import { shownAtOf } from "../../domain/token.ts";
+import { shownAtOf } from "../../domain/uuid.ts";
 import type { LogRow } from "../../rpc/log-row.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
