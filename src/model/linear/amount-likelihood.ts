@@ -17,7 +17,7 @@ function differences(sums: MaturedSums): Float64Array {
  * Rewards are amounts of money. The latent value is the expected amount: the mean of all amounts, plus <x, theta>. So an action without
  * any amounts is expected to bring the mean, and not nothing.
  */
-export const amountLikelihood: Likelihood = {
+export const amountLikelihood = (): Likelihood => ({
   ...untransformed,
   // The variance of an amount over the mean amount.
   rewardVariance: 1,
@@ -37,4 +37,4 @@ export const amountLikelihood: Likelihood = {
     const bounded = Math.max(mean, 0);
     return { mean: bounded, low: Math.max(bounded - half, 0), high: bounded + half };
   },
-};
+});

@@ -373,7 +373,7 @@ export class MaturingRidge {
 }
 
 function likelihoodOf(core: Core, { dimension, rewards, rewardVariance, reward, amounts }: MaturingRidgeOptions): Likelihood {
-  if (amounts) return amountLikelihood;
+  if (amounts) return amountLikelihood();
   return rewards === "bernoulli" ? new BernoulliLikelihood(core, dimension) : gaussianLikelihood(rewardVariance, reward);
 }
 
