@@ -1,4 +1,5 @@
 import { waitingFor } from "../domain/event.ts";
+import { logLine } from "../domain/log-line.ts";
 import { receipted } from "../domain/receipt.ts";
 import { CLOCK_TOLERANCE_MS, firstIdAt, shownAtOf } from "../domain/token.ts";
 import type { Environment } from "../environment.ts";
@@ -41,30 +42,10 @@ export async function exported(env: Environment, model: string, after: number): 
     },
     async pull(controller) {
       if (lines.length === 0) return controller.close();
-      controller.enqueue(written(lines.map(lineOf)));
+      controller.enqueue(written(lines.map(logLine)));
       lines = upTo((await page(lines[lines.length - 1].seq)).lines);
     },
   });
-}
-
-function lineOf(row: LogRow): object {
-  if (row.type === "mark") return { ...row, content: JSON.parse(row.content) };
-  if (row.type === "conversion") {
-    const { key: hash, action, ...conversion } = row;
-    // Only an erased conversion has no goal.
-    if (conversion.goal === "") return { type: "erased", seq: row.seq, id: row.impression };
-    return hash === null ? conversion : { ...conversion, hash, action };
-  }
-  const { features, keys: hashes, name: _, slots: __, erased, byPage, sampling, ...impression } = row;
-  if (erased) return { type: "erased", seq: row.seq, id: row.id };
-  return {
-    ...impression,
-    shownAt: shownAtOf(row.id),
-    features: Array.from(features),
-    hashes,
-    ...(byPage && { byPage }),
-    ...(sampling > 0 && { sampling }),
-  };
 }
 
 /**

@@ -24,6 +24,7 @@ import type { LearnerRpc } from "../rpc/learner.ts";
 import type { LogRow } from "../rpc/log-row.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
+import { Archive } from "./archive.ts";
 import { Arrivals } from "./arrivals.ts";
 import { ClosedWindows } from "./closed-windows.ts";
 import { describe } from "./description.ts";
@@ -54,6 +55,8 @@ interface Model {
 export class Learner extends DurableObject<Environment> implements LearnerRpc {
   readonly #store: LearnerStore;
   readonly #publisher: Publisher;
+  /** Absent without a bucket. */
+  readonly #archive?: Archive;
   #model?: Model;
   readonly #upkeep: Upkeep;
 
@@ -61,8 +64,14 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     super(ctx, env);
     this.#store = new LearnerStore(ctx.storage);
     this.#publisher = new Publisher(this.#store);
+    if (env.ARCHIVE) this.#archive = new Archive(env.ARCHIVE, this.#store);
     const exists = () => this.#store.exists;
-    this.#upkeep = new Upkeep(ctx.storage, env, exists, () => ({ ...this.#known(), store: this.#store, publisher: this.#publisher }));
+    this.#upkeep = new Upkeep(ctx.storage, env, exists, () => ({
+      ...this.#known(),
+      store: this.#store,
+      publisher: this.#publisher,
+      archive: this.#archive,
+    }));
     void ctx.blockConcurrencyWhile(() => this.#upkeep.start());
   }
 
@@ -129,6 +138,13 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         await this.#store.deleteAll();
         this.#upkeep.disarm();
       });
+      return null;
+    });
+  }
+
+  removeArchive(name: string): Promise<Message.Answer<null>> {
+    return answer(async () => {
+      await this.#archive?.deleteAll(name);
       return null;
     });
   }
@@ -313,7 +329,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (!this.#store.exists) throw unknownModel();
       const digest = await this.#digest();
       const { name: model, config, generation, retainedSince: horizon, seq: modelVersion } = this.#store;
-      const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after) };
+      const files = after === 0 ? this.#store.archive.files(horizon) : [];
+      const archive = files.length > 0 && { archive: files };
+      const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after), ...archive };
       return { model: { ...head, exportedAt: Date.now(), digest }, lines: this.#store.log.page(after) };
     });
   }
@@ -354,8 +372,10 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   erase(id: string, generation: number): Promise<Message.Answer<boolean>> {
     return answer(async () => {
-      if (!this.#store.exists || shownAtOf(id) < this.#store.retainedSince || isOfNamesake(this.#store, id, generation)) return false;
+      if (!this.#store.exists || isOfNamesake(this.#store, id, generation)) return false;
+      if (shownAtOf(id) < this.#store.retainedSince) return ((await this.#archive?.erase([id]))?.size ?? 0) > 0;
       await this.#erase([id]);
+      await this.#archive?.erase([id]);
       return true;
     });
   }
@@ -365,7 +385,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       this.#known();
       const erased = await this.#erase(this.#store.impressions.withKey(hashes));
       this.#store.transact(() => this.#store.conversions.eraseKey(hashes));
-      return erased;
+      const archived = (await this.#archive?.eraseKey(hashes)) ?? new Set();
+      return erased + Array.from(archived).filter((id) => shownAtOf(id) < this.#store.retainedSince).length;
     });
   }
 

@@ -18,8 +18,10 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   reset(body: ModelBody | null): Answered<null>;
   /** Restores a kept snapshot; by default the one before the newest. */
   rollBack(version?: number): Answered<Rollback>;
-  /** Deletes the model and its stored data. Its events in KV expire. */
+  /** Deletes the model and its stored data. Its events in KV expire, and its archive stays. */
   remove(): Answered<null>;
+  /** Deletes the archived files of all generations of a model, which may be deleted already. */
+  removeArchive(name: string): Answered<null>;
   /** Configuration, counts and digest. */
   describe(): Answered<Message.Description>;
   /** Data of the dashboard. */

@@ -48,6 +48,11 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   UPDATE model SET heard = json_object('', heard) WHERE heard IS NOT NULL;`,
   "ALTER TABLE conversions ADD COLUMN restates INTEGER;",
   intoBlocks,
+  // `marks`: those below this number are archived. Times are ms since 1970.
+  `CREATE TABLE archive (only INTEGER PRIMARY KEY CHECK (only = 1), marks INTEGER NOT NULL, volume TEXT);
+  CREATE TABLE archived (
+    key TEXT PRIMARY KEY, day INTEGER NOT NULL, part INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL,
+    last INTEGER NOT NULL, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;`,
 ];
 
 /** All tables that hold data of a model. */
@@ -66,6 +71,8 @@ export const TABLES = [
   "tallies",
   "snapshots",
   "marks",
+  "archive",
+  "archived",
 ];
 
 /** Brings the database to the newest schema. @throws {Problem} 500 if a newer worker has written it. */
