@@ -16,6 +16,8 @@ export interface ArchiveHead {
   /** Rows shown from this time on, before `until`. The files of one span are its parts. */
   readonly from: number;
   readonly until: number;
+  /** All earlier rows of the model are archived as well: those with a number below this one. */
+  readonly whole: number;
   /** The rows are in the state of this version of the model. */
   readonly version: number;
   /** Numbers of the first and the last row. */

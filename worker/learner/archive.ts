@@ -76,8 +76,8 @@ export class Archive {
     const { archive, name: model, generation } = this.#store;
     const ofDay = archive.parts([volume.day]);
     const last = ofDay.findLast(({ until }) => until === volume.until)?.last ?? 0;
-    const { day, from, until, version } = volume;
-    const head = { model, generation, from, until, version };
+    const { day, from, until, marksBefore: whole, version } = volume;
+    const head = { model, generation, from, until, whole, version };
     const file = await encodeFile(head, linesOf(archive.rows(volume, last)), () => scheduler.wait(0));
     if (!file) return false;
     const part = ofDay.length;

@@ -16,7 +16,7 @@ export interface Volume {
   /** Rows shown from this time on, before `until`. */
   readonly from: number;
   readonly until: number;
-  /** Marks from this number on, below `marksBefore`. */
+  /** Marks from this number on, below `marksBefore`: the number of the first impression or conversion that stays. */
   readonly marksFrom: number;
   readonly marksBefore: number;
   /** Version of the model when the volume began. */
@@ -78,15 +78,14 @@ export class ArchiveStore {
     this.#database.query("INSERT OR REPLACE INTO archive VALUES (1, ?, ?)", marks, volume && JSON.stringify(volume));
   }
 
-  /** Number of the first row that pruning leaves. */
+  /** Number of the first impression or conversion that pruning leaves. */
   #firstLeft(until: number): number {
     const first = firstIdAt(until);
     const [{ seq }] = this.#database.query<{ seq: number | null }>(
       `SELECT min(seq) AS seq FROM (
          SELECT min(seq) AS seq FROM blocks WHERE first >= ?1
          UNION ALL SELECT min(seq) FROM deferred WHERE id >= ?2
-         UNION ALL SELECT min(seq) FROM conversions WHERE impression >= ?2
-         UNION ALL SELECT min(seq) FROM snapshots)`,
+         UNION ALL SELECT min(seq) FROM conversions WHERE impression >= ?2)`,
       until,
       first,
     );
