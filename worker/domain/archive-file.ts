@@ -1,4 +1,6 @@
-import { type AsyncBuffer, type FileMetaData, parquetMetadata, parquetReadObjects } from "hyparquet";
+import type { AsyncBuffer, FileMetaData } from "hyparquet";
+import { parquetMetadata } from "hyparquet/src/metadata.js";
+import { parquetReadObjects } from "hyparquet/src/read.js";
 import { ByteWriter } from "hyparquet-writer/src/bytewriter.js";
 import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
 import { type ArchiveRow, COLUMNS, type ColumnName, lineOf, rowOf, SCHEMA } from "./archive-columns.ts";
