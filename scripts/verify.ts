@@ -32,9 +32,11 @@ async function main({ archive: folder }: Values<typeof options>, file: string): 
     return verify(texts, bar.update, folder === undefined ? new ArchivedLog([]) : await archiveIn(folder));
   };
   const { head, lines, last, tally } = await run().finally(bar.stop);
-  const { decisions, elsewhere, conversions, digests } = tally;
+  const { decisions, elsewhere, before, conversions, digests } = tally;
   console.log(`${lines} events of model ${head.model}, up to event ${last}: all verified`);
   console.log(`  ${decisions} decisions with their probabilities, ${conversions} conversions, ${digests} digests`);
+  if (before > 0)
+    console.log(`  ${before} impressions were decided before the model learnt its log again: only their learning is verified`);
   if (elsewhere > 0) console.log(`  ${elsewhere} impressions were decided elsewhere: only their learning is verified`);
 }
 

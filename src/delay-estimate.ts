@@ -62,7 +62,7 @@ const KEPT = 2;
 /** Conversions needed for an alarm. */
 const FEW = 30;
 /** Version of the saved form. The first had none, and no rhythm. */
-const VERSION = 2;
+const VERSION = 3;
 /** An hour of the day may have fewer conversions than the mean: with a rhythm, `falseAlarm` is divided by this. */
 const UNEVEN = 10;
 /** Greatest probability of the silence beyond a normal pause. Such a pause is rare already. */

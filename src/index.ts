@@ -25,6 +25,7 @@ export type { LoggedConversion, LoggedDecision } from "./evaluation/log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
 export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
+export { merge } from "./merge.ts";
 export type { Window } from "./model/delay/window.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process/gaussian-process-settings.ts";

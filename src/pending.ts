@@ -1,4 +1,5 @@
 import { boundedNumbers, finiteNumber } from "./argument.ts";
+import { SnapshotError } from "./errors.ts";
 import { compareEvents, firstDelay, type GoalEvent, outcomesOf } from "./goal-outcomes.ts";
 import { totalOf } from "./goals.ts";
 import { isInMs, type Moment, spanOf, type Window } from "./model/delay/window.ts";
@@ -213,6 +214,31 @@ export class Pending {
   #observedReward(outcomes: GoalOutcomes, conversions: readonly Conversion[]): number | undefined {
     const converts = ({ goal, reward }: Conversion): boolean => reward !== null && (reward > 0 || !this.#hasAmounts(goal));
     return this.#rewardOf(outcomes) ?? (conversions.some(converts) ? 0 : undefined);
+  }
+
+  /**
+   * Takes the impressions that another ledger with the same window in ms remembers. All are then in order of time and id, and numbered by
+   * the rounds of both. @throws {SnapshotError} code `differs` for an impression that both have.
+   */
+  merge(other: Pending): void {
+    const added = other.#queue.slice(other.#forgotten);
+    for (const { id } of added) {
+      if (this.#byId.has(id))
+        throw new SnapshotError("differs", `expected each impression in one snapshot, got ${JSON.stringify(id)} in two`);
+    }
+    this.#queue = [...this.#queue.slice(this.#forgotten), ...added];
+    [this.#closed, this.#forgotten] = [0, 0];
+    this.#round += other.#round;
+    this.#now = Math.max(this.#now, other.#now);
+  }
+
+  /** Puts impressions in order of time and id, and numbers them by the last rounds. For a window in ms, where rounds have no meaning. */
+  refactor(): void {
+    this.#queue.sort((a, b) => this.#time(a) - this.#time(b) || (a.id < b.id ? -1 : 1));
+    const first = this.#round - this.#queue.length + 1;
+    this.#queue = this.#queue.map((each, i) => ({ ...each, round: Math.max(first + i, 1) }));
+    this.#compact();
+    this.advance({ round: this.#round, now: this.#now });
   }
 
   save(writer: SnapshotWriter): void {

@@ -326,6 +326,22 @@ export class Recommender {
     return this.#core.memoryBytes;
   }
 
+  /**
+   * Derives everything again from what was learnt, as `Policy.refactor`. If the policy `merges` and the window is in ms, a snapshot then
+   * depends on the options, the impressions and their events alone, in whichever order they came. Impressions are numbered by their time.
+   */
+  refactor(): void {
+    this.policy.refactor();
+    if (this.#inMs && this.policy.merges === true) this.#pending.refactor();
+  }
+
+  /** Takes what another recommender with the same options has learnt, which is not used any more. For `merge`. Call `refactor` then. */
+  absorb(other: Recommender): void {
+    this.#pending.merge(other.#pending);
+    this.policy.merge(other.policy);
+    this.#round += other.#round;
+  }
+
   /** All state as bytes. A recommender restored from them makes identical decisions. */
   snapshot(): Uint8Array {
     return this.#written("snapshot", (writer) => {
@@ -348,7 +364,7 @@ export class Recommender {
       policy: this.#descriptor.options,
       window: this.#window,
       reward: this.#reward,
-      ...(this.#goals && { goals: this.#goals }),
+      goals: this.#goals,
       examination: this.#examination,
       seed: this.#seed,
       round: this.#round,

@@ -30,6 +30,7 @@ export type MarkLine =
   | Mark<"configuration", ModelConfig>
   | Mark<"actions", CatalogueChange>
   | Mark<"snapshot", { readonly digest: string }>
+  | Mark<"relearnt", { readonly config: ModelConfig; readonly digest: string }>
   | Mark<"rollback", { readonly to: number }>
   | Mark<"erasure", { readonly impression: string }>;
 

@@ -63,6 +63,11 @@ export class Ledger {
     if (differs(before, after)) observeAll(policies, known.shown, { before, after });
   }
 
+  /** Whether the impression of a conversion is learnt. It may have been erased. */
+  knows({ impression }: ConversionLine): boolean {
+    return this.#known.get(impression)?.shown !== undefined;
+  }
+
   /** Reverts everything after a version. */
   rollBack(to: number, { goals }: ModelConfig): void {
     for (const known of this.#known.values()) {

@@ -1,8 +1,10 @@
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { type Decided, decideAs, type Served } from "../../worker/domain/decision.ts";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
-import { featurizer, startModel } from "../../worker/domain/model.ts";
+import { featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
 import { type Policies, restorePolicies } from "../../worker/domain/policies.ts";
+import { refusal } from "../../worker/domain/refusal.ts";
+import { counting } from "../../worker/domain/reward.ts";
 import { shownAtOf } from "../../worker/domain/token.ts";
 import {
   type ConversionLine,
@@ -20,6 +22,8 @@ export interface Tally {
   decisions: number;
   /** Registered impressions, which were decided elsewhere. */
   elsewhere: number;
+  /** Impressions decided before the model learnt its log again. Their decisions cannot be repeated. */
+  before: number;
   conversions: number;
   digests: number;
 }
@@ -29,7 +33,7 @@ type State = Omit<Served, "version">;
 
 /** Replays a log with the worker's own code: decides and learns again, and throws where the log differs. */
 export class Replay {
-  readonly tally: Tally = { decisions: 0, elsewhere: 0, conversions: 0, digests: 0 };
+  readonly tally: Tally = { decisions: 0, elsewhere: 0, before: 0, conversions: 0, digests: 0 };
   readonly #needs: Needs;
   readonly #ledger = new Ledger();
   /** Snapshots of versions that later events need. */
@@ -59,6 +63,8 @@ export class Replay {
   }
 
   async #take(line: EventLine): Promise<void> {
+    const { relearnt } = this.#needs;
+    if (relearnt && line.seq < relearnt.at) return this.#learnAgain(line, relearnt.config);
     if (line.type === "erased") throw new LogMismatch("was erased: neither this event nor later ones can be verified");
     if (line.type === "mark") return this.#mark(line);
     const { config, policies } = this.#known();
@@ -68,6 +74,24 @@ export class Replay {
     }
     await this.#checkImpression(line);
     this.#ledger.show(policies, line);
+  }
+
+  /** Learns an event from before the model learnt its log again, as it counts in the end. */
+  async #learnAgain(line: EventLine, config: ModelConfig): Promise<void> {
+    this.#state ??= { config, featurize: featurizer(config), policies: await startModel(config), catalogue: new Catalogue([]) };
+    const { policies, catalogue } = this.#state;
+    if (line.type === "mark" && line.mark === "actions") {
+      this.#state = { ...this.#state, catalogue: new Catalogue(changedBy(catalogue.actions, line.content)) };
+    } else if ((line.archivedAt ?? Number.POSITIVE_INFINITY) < (this.#needs.relearnt?.at ?? 0)) {
+      // The model had forgotten the row before it learnt its log again.
+      if (line.type === "impression") this.tally.before++;
+    } else if (line.type === "impression") {
+      this.#ledger.show(policies, line);
+      this.tally.before++;
+    } else if (line.type === "conversion" && this.#ledger.knows(line) && refusal(line, config) === undefined) {
+      this.tally.conversions++;
+      this.#ledger.convert(policies, line, counting([line]).length > 0, config);
+    }
   }
 
   /** Whether the conversion counted on arrival. Conversions that a later rollback reverted did. */
@@ -93,7 +117,11 @@ export class Replay {
       return;
     }
     const state = this.#known();
-    if (line.mark === "actions") this.#state = { ...state, catalogue: new Catalogue(changedBy(state.catalogue.actions, line.content)) };
+    if (line.mark === "relearnt") {
+      this.#state = { ...state, config: line.content.config, featurize: featurizer(line.content.config) };
+      this.#snapshot(line.content.digest, state.policies);
+    } else if (line.mark === "actions")
+      this.#state = { ...state, catalogue: new Catalogue(changedBy(state.catalogue.actions, line.content)) };
     else if (line.mark === "snapshot") this.#snapshot(line.content.digest, state.policies);
     else if (line.mark === "rollback") await this.#rollBack(line.content.to, state);
     else if (line.mark !== "erasure") throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
@@ -136,6 +164,10 @@ export class Replay {
     if (shownAtOf(id) !== shownAt) throw new LogMismatch(`shownAt: expected ${shownAtOf(id)} by its id, got ${shownAt}`);
     const expectedState = this.#undone(seq, archivedAt) ? "void" : "live";
     if (round !== null && state !== expectedState) throw new LogMismatch(`state: expected ${expectedState}, got ${state}`);
+    if (line.version < (this.#needs.relearnt?.at ?? 0)) {
+      this.tally.before++;
+      return;
+    }
     if (decision === null || isElsewhere(decision)) {
       this.tally.elsewhere++;
       return;

@@ -49,6 +49,8 @@ export interface Posterior {
   forget?(features: Float64Array): boolean;
   /** The kept point nearest to these features. Undefined if there is none. */
   nearest?(features: Float64Array): Float64Array | undefined;
+  /** Adds the sums of another posterior with the same options. Absent if the state is not a sum. */
+  merge?(other: Posterior): void;
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
   statistics(): Float64Array;

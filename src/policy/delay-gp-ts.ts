@@ -22,7 +22,7 @@ export type DelayGpTsOptions = DelayAwareSettings;
 /** Thompson sampling from a posterior whose variance counts pending impressions. */
 export const delayGpTs: PolicyFactory<DelayGpTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ts",
-  stateVersion: 2,
+  stateVersion: 3,
 
   parse: (options: DelayGpTsOptions) => parseDelayAware(options, 1),
 

@@ -23,7 +23,7 @@ export type DelayGpUcbOptions = DelayAwareSettings;
 /** Upper confidence bound at a constant number of posterior standard deviations, which count pending impressions. */
 export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ucb",
-  stateVersion: 2,
+  stateVersion: 3,
 
   parse: (options: DelayGpUcbOptions) => parseDelayAware(options, 2),
 

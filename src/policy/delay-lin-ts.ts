@@ -18,7 +18,7 @@ export type DelayLinTsOptions = MaturingRidgeSettings;
 /** Thompson sampling for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ts",
-  stateVersion: 4,
+  stateVersion: 5,
   publishes: true,
 
   parse: parseMaturingRidge,
@@ -30,6 +30,7 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
     return {
       dimension: settings.dimension,
       orderInvariant: state.orderInvariant,
+      merges: state.orderInvariant || 'rewards: "linear", and forgetting: "changes" or null',
       deterministic: false,
       delayOffset: 0,
       state,

@@ -18,7 +18,7 @@ export type DelayLinUcbOptions = MaturingRidgeSettings;
 /** Upper confidence bound for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ucb",
-  stateVersion: 4,
+  stateVersion: 5,
   publishes: true,
 
   parse: parseMaturingRidge,
@@ -30,6 +30,7 @@ export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ de
     return {
       dimension: settings.dimension,
       orderInvariant: state.orderInvariant,
+      merges: state.orderInvariant || 'rewards: "linear", and forgetting: "changes" or null',
       deterministic: true,
       delayOffset: 0,
       state,

@@ -57,6 +57,7 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
     return {
       dimension: d,
       orderInvariant: true,
+      merges: norms === "exact" || 'norms: "exact"',
       deterministic: false,
       delayOffset: 0,
       state,

@@ -58,6 +58,7 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
     return {
       dimension: d,
       orderInvariant: true,
+      merges: norms === "exact" || 'norms: "exact"',
       deterministic: true,
       delayOffset: 0,
       state,

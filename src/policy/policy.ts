@@ -59,6 +59,10 @@ export class Policy {
   get deterministic(): boolean {
     return this.#rule.deterministic;
   }
+  /** Whether the state is a sum over impressions, so that snapshots `merge`. A text names the options with which it is. */
+  get merges(): boolean | string {
+    return this.#rule.merges ?? false;
+  }
   get delayOffset(): 0 | 1 {
     return this.#rule.delayOffset;
   }
@@ -229,13 +233,29 @@ export class Policy {
 
   /**
    * Computes factors, caches and running sums again from the learnt sums. If the policy is `orderInvariant`, its state then depends
-   * on its options, the order of impressions and the sums alone, not on the order or the repetition of conversions.
+   * on its options, the order of impressions and the sums alone, not on the order or the repetition of conversions. If it `merges`, not on
+   * the order of impressions either.
    *
-   * Decisions change by rounding at most. A second call changes nothing. **Cost:** O(d^3), or O(n^3) for n unique points.
+   * Delay-aware linear policies also choose their ridge and look for changes of rates as of now. Decisions of others change by rounding at
+   * most. A second call changes nothing. **Cost:** O(d^3), or O(n^3) for n unique points.
    * @throws {NumericalError} if a matrix cannot be factorised.
    */
   refactor(): void {
     this.#learning().refactor?.();
+  }
+
+  /**
+   * Share of the range in which sums are exact that they have used. Above 1 they round, as doubles do, and depend on the order of events
+   * in the last bits. It is 2^52 impressions, or sums of 2^80 of features and rewards that are multiples of 2^-12. **Cost:** O(d^2).
+   */
+  get rangeUsed(): number {
+    return this.statistics().reduce((most, sum) => Math.max(most, Math.abs(sum) / MOST_SUM), this.#impressions / MOST_IMPRESSIONS);
+  }
+
+  /** Adds what another policy with the same options has learnt, which is not used any more. For `merge`; call `refactor` then. */
+  merge(other: Policy): void {
+    this.#learning().merge?.(other.#learning());
+    this.#impressions += other.#impressions;
   }
 
   /**
@@ -298,6 +318,9 @@ export function onlyDecides(policyId: string): UnsupportedError {
   return new UnsupportedError("only-decides", `${policyId}: expected a recommender that learns, got a publication's, which only decides`);
 }
 
+/** Impressions, and sizes of sums, up to which sums are exact: 2^52 and 2^80. See `ExactSums`. */
+const MOST_IMPRESSIONS = 4503599627370496;
+const MOST_SUM = 1.2089258196146292e24;
 /** Largest size of a reward. No sum of squares overflows, whatever the number of impressions. */
 const REWARD_LIMIT = 1e100;
 

@@ -55,6 +55,8 @@ export interface State {
   refactor?(): void;
   /** As `Policy.forget`, for a policy without a domain. Absent if the state has no features of impressions. */
   forget?(features: Float64Array): boolean;
+  /** Adds the sums of another state with the same options, which is not used any more. `refactor` follows. Absent if there are none. */
+  merge?(other: State): void;
   save(writer: SnapshotWriter): void;
   load(reader: SnapshotReader): void;
   /** Writes what `score`, `propose` and `predict` need. Absent if that is about all of the state. `save` then writes it. */
@@ -69,8 +71,10 @@ export interface State {
 export interface Rule {
   /** Features per candidate. 0 for a rule that ignores features. */
   readonly dimension: number;
-  /** Whether the state is independent of the order of conversions. */
+  /** Whether the state, once refactored, is independent of the order of conversions. */
   readonly orderInvariant: boolean;
+  /** Whether states are sums over impressions, and add up. A text names the options with which they are. Absent: never. */
+  readonly merges?: true | string;
   /** Whether the choice does not depend on random draws. */
   readonly deterministic: boolean;
   /** With a window of m rounds, a conversion e rounds after its impression counts iff e + delayOffset <= m. */

@@ -132,25 +132,6 @@ describe.each(["always", "afterwards"] as const)("of conversions, %s", (when) =>
   });
 });
 
-const byEvidence = listed.filter(({ factory, setting }) => /^delay-lin/.test(factory.id) && /evidence/.test(setting.label));
-
-it("tests the default shrinkage of both delay-aware linear policies", () => {
-  expect(new Set(byEvidence.map(({ factory }) => factory.id))).toEqual(new Set(["delay-lin-ucb", "delay-lin-ts"]));
-});
-
-it.each(byEvidence)("$name keeps in any order all but the ridges that it chose: sums, delays and rewards", async (each) => {
-  const [reference, others] = await orders(each, "always", { retract: true });
-  reference.policy.refactor();
-  const expected = wordsOf(reference.snapshot());
-  for (const other of others) {
-    other.policy.refactor();
-    const words = wordsOf(other.snapshot());
-    expect(words.length).toBe(expected.length);
-    // One for each of two goals.
-    expect(words.filter((word, i) => word !== expected[i]).length).toBeLessThanOrEqual(2);
-  }
-});
-
 describe("a retracted conversion", () => {
   const always = listed.filter(({ sums }) => sums === "always");
   const byConversion = ["gp-ucb", "asy-ts", "gp-bucb", "gp-bts", "gp-ei", "mini-gp-ucb", "mini-gp-ei", "delay-gp-ucb", "delay-gp-ts"];
@@ -183,8 +164,3 @@ describe("a retracted conversion", () => {
     expect(other.counts().converted).toBe(reference.counts().converted);
   });
 });
-
-/** The body of a snapshot, in words of eight bytes. */
-function wordsOf(bytes: Uint8Array): BigUint64Array {
-  return new BigUint64Array(bytes.slice(64).buffer);
-}

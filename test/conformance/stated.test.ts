@@ -19,7 +19,7 @@ it("calls a setting invariant only where it states that sums and state always ar
   const always = listed.filter(({ sums, state }) => sums === "always" && state === "always").map(({ name }) => name);
   const invariant = listed.filter((each) => each.invariant).map(({ name }) => name);
   // After many halvings, sums exceed double precision.
-  expect(always.filter((name) => !invariant.includes(name))).toEqual(["delay-lin-ucb forgetting"]);
+  expect(always.filter((name) => !invariant.includes(name))).toEqual(["delay-lin-ucb forgetting", "delay-lin-ts forgetting, by evidence"]);
   expect(invariant.filter((name) => !always.includes(name))).toEqual([]);
 });
 
@@ -49,4 +49,20 @@ it.each(listed)("$name decides the same exactly if it is deterministic", async (
   });
   if (each.chance === "none") expect(sizes).toEqual([1, 1]);
   else expect(Math.max(...sizes)).toBeGreaterThan(1);
+});
+
+it("merges states of linear policies with linear rewards, and of no others", async () => {
+  const merging: string[] = [];
+  for (const { name, factory, setting } of listed) if ((await create(factory, setting)).policy.merges === true) merging.push(name);
+  expect(merging).toEqual([
+    "otf-lin-ucb theory, exact",
+    "otf-lin-ts theory, exact, capped",
+    "delay-lin-ucb by evidence",
+    "delay-lin-ucb fixed",
+    "delay-lin-ucb in a funnel",
+    "delay-lin-ucb by amounts",
+    "delay-lin-ts by evidence",
+    "delay-lin-ts fixed",
+    "delay-lin-ts by amounts",
+  ]);
 });

@@ -442,7 +442,7 @@ describe("a snapshot", () => {
       await runDurableObjectAlarm(learnerOf(model));
       const { parts } = await publicationIn(model);
       vi.setSystemTime(shownAt);
-      return { digest: (await describeModel(model)).digest, bytes: parts[0] };
+      return { digest: (await describeModel(model)).digest as string, bytes: parts[0] };
     };
     const expected = await run([0, 1, 2, 3, 4, 5]);
     expect(await run([5, 4, 3, 2, 1, 0])).toEqual(expected);

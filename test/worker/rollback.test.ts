@@ -28,7 +28,7 @@ it("keeps the last eight, each with what was learnt by then", async () => {
   const digests = new Map<number, string>();
   for (let n = 0; n < 10; n++) {
     await show(model, { action: { id: `a${n}`, features: { brand: `b${n}` } } });
-    digests.set(await keep(model), (await describeModel(model)).digest);
+    digests.set(await keep(model), (await describeModel(model)).digest as string);
   }
   const { kept } = await describeModel(model);
   expect(kept).toEqual(Array.from(digests.keys()).toReversed().slice(0, 8));

@@ -191,7 +191,7 @@ export class Block {
   }
 
   /** What an impression has in common with others of its decision. Not for an erased one. */
-  common(i: number): Pick<BlockRow, "arm" | "byPage" | "sampling"> {
+  common(i: number): Pick<BlockRow, "arm" | "version" | "byPage" | "sampling"> {
     return this.#sharedOf(i);
   }
 

@@ -133,6 +133,11 @@ export function createApp() {
     .post("/v1/models/:model/reset", secretKey, model, valid("json", resetBody), async (c) => {
       const { model } = c.req.valid("param");
       const body = c.req.valid("json");
+      if ("from" in body) {
+        const { from: _, ...changes } = body;
+        await learner(c.env, model, (stub) => stub.relearn(changes));
+        return c.json(await describe(c.env, model), 202);
+      }
       await learner(c.env, model, (stub) => stub.reset("window" in body ? (body as ModelBody) : null));
       await edge.renew(c.env, model);
       return c.json(await describe(c.env, model), 200);

@@ -1,4 +1,4 @@
-import { Block } from "../domain/block.ts";
+import { Block, type BlockRow } from "../domain/block.ts";
 import type { Policies } from "../domain/policies.ts";
 import { isKept } from "../domain/sampling.ts";
 import type { Registration, ShownDecision } from "../rpc/message.ts";
@@ -15,13 +15,21 @@ export interface Arrival {
   features(): Float64Array;
 }
 
+/** Impressions of versions before a row, whose features are made again. */
+export interface Earlier {
+  readonly until: number;
+  features(row: BlockRow): Float64Array;
+}
+
 /** The impressions of a registration, read one by one. */
 export class Arrivals {
   readonly all: readonly Arrival[];
   readonly #block: Block | null;
+  readonly #earlier: Earlier;
 
   /** @throws {Error} if the block is not whole, or does not have the impressions that the decisions state. */
-  constructor({ decisions, block: bytes }: Pick<Registration, "decisions" | "block">) {
+  constructor({ decisions, block: bytes }: Pick<Registration, "decisions" | "block">, earlier: Earlier) {
+    this.#earlier = earlier;
     const block = bytes && new Block(bytes);
     const stated = decisions.flatMap((decision) => Array.from({ length: decision.count }, () => decision));
     if (stated.length !== (block?.count ?? 0))
@@ -30,8 +38,16 @@ export class Arrivals {
     this.all = stated.map((decision, place): Arrival => {
       const { byPage, deferred } = decision;
       const [id, shownAt] = [(block as Block).id(place), (block as Block).shownAt(place)];
-      return { place, id, shownAt, byPage, deferred, decision, features: () => (block as Block).features(place) };
+      return { place, id, shownAt, byPage, deferred, decision, features: () => this.#features(block as Block, place) };
     });
+  }
+
+  #features(block: Block, place: number): Float64Array {
+    return this.#isEarlier(block, place) ? this.#earlier.features(block.row(place)) : block.features(place);
+  }
+
+  #isEarlier(block: Block, place: number): boolean {
+    return block.common(place).version < this.#earlier.until;
   }
 
   /** Adds some of the impressions to a model: the whole block as it is, if they are all and are shown, else row by row. */
@@ -40,19 +56,17 @@ export class Arrivals {
     if (block === null || arrivals.length === 0) return;
     const keys = (place: number) => this.all[place].decision.keys;
     const isWhole = arrivals.length === block.count && new Set(arrivals.map(({ id }) => id)).size === block.count;
-    const asItIs = ({ place, id, deferred }: Arrival) => !deferred && isKept(id, block.common(place).sampling);
+    const asItIs = ({ place, id, deferred }: Arrival) => {
+      return !deferred && isKept(id, block.common(place).sampling) && !this.#isEarlier(block, place);
+    };
     if (isWhole && arrivals.every(asItIs)) {
       live.addBlock(policies, block, keys);
       return;
     }
     for (const deferred of [false, true]) {
       const own = arrivals.filter((each) => each.deferred === deferred);
-      if (own.length > 0)
-        live.add(
-          policies,
-          own.map(({ place }) => ({ ...block.row(place), keys: keys(place) })),
-          { deferred },
-        );
+      const rows = own.map(({ place, features }) => ({ ...block.row(place), features: features(), keys: keys(place) }));
+      if (rows.length > 0) live.add(policies, rows, { deferred });
     }
   }
 }

@@ -1,11 +1,18 @@
-import type { Policy } from "afterclick";
 import type { EncodingReport } from "../domain/encoding.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { Description } from "../rpc/message.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
+/** What a description takes from the running model. */
+export interface Describing {
+  /** Null if this version of the worker does not read the state. */
+  readonly digest: string | null;
+  readonly report: EncodingReport;
+  readonly relearning: Description["relearning"];
+}
+
 /** Describes a model: its configuration, its counts and its versions. */
-export function describe(store: LearnerStore, policy: Policy, report: EncodingReport, now: number): Description {
+export function describe(store: LearnerStore, { digest, report, relearning }: Describing, now: number): Description {
   const { config } = store;
   const { converted, retracted, impressions, ...counters } = store.counters();
   const cohorts = store.tallies.cohortsSince(now - config.window.ms, config.window.ms);
@@ -29,9 +36,10 @@ export function describe(store: LearnerStore, policy: Policy, report: EncodingRe
     actions: store.catalogue.size,
     encoding: report.of(store.catalogue.actions),
     bytes: store.bytes,
-    digest: policy.digest(),
+    digest,
     modelVersion: store.seq,
     published: at === null ? null : { version, at },
+    relearning,
     kept: store.snapshots.versions(),
     // Pending impressions may still convert, so only impressions with a closed window count.
     conversionRate: settled > 0 ? (converted - open("converted")) / settled : null,

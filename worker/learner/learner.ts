@@ -9,7 +9,7 @@ import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
-import { configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
+import { configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, relearntModel, renewed } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import type { Edition } from "../domain/publication.ts";
 import { sampled } from "../domain/sampling.ts";
@@ -25,9 +25,9 @@ import type { LogRow } from "../rpc/log-row.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
 import { Archive } from "./archive.ts";
-import { Arrivals } from "./arrivals.ts";
+import { Arrivals, type Earlier } from "./arrivals.ts";
 import { ClosedWindows } from "./closed-windows.ts";
-import { describe } from "./description.ts";
+import { type Describing, describe } from "./description.ts";
 import { examine } from "./examination.ts";
 import { explain } from "./explanation.ts";
 import { isOfNamesake } from "./ledger.ts";
@@ -35,13 +35,15 @@ import { LiveModel } from "./live-model.ts";
 import { measure } from "./metrics.ts";
 import { Publisher } from "./publishing.ts";
 import { isCountable, pastRowsOf, rowsOf } from "./registering.ts";
+import { Relearning, remade } from "./relearning.ts";
 import { LearnerStore } from "./store/learner-store.ts";
 import { Upkeep } from "./upkeep.ts";
 
 /** Objects made from one configuration. */
 interface Model {
   readonly config: ModelConfig;
-  readonly featurize: Featurizer;
+  /** Makes feature vectors. Throws 409 if an earlier encoder made those that the model has learnt. */
+  readonly featurize: () => Featurizer;
   readonly live: LiveModel;
   readonly admission: Admission;
   readonly report: EncodingReport;
@@ -58,20 +60,19 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   /** Absent without a bucket. */
   readonly #archive?: Archive;
   #model?: Model;
+  readonly #relearning: Relearning;
   readonly #upkeep: Upkeep;
 
   constructor(ctx: DurableObjectState, env: Environment) {
     super(ctx, env);
     this.#store = new LearnerStore(ctx.storage);
     this.#publisher = new Publisher(this.#store);
+    this.#relearning = new Relearning(this.#store);
     if (env.ARCHIVE) this.#archive = new Archive(env.ARCHIVE, this.#store);
     const exists = () => this.#store.exists;
-    this.#upkeep = new Upkeep(ctx.storage, env, exists, () => ({
-      ...this.#known(),
-      store: this.#store,
-      publisher: this.#publisher,
-      archive: this.#archive,
-    }));
+    this.#upkeep = new Upkeep(ctx.storage, env, exists, () => {
+      return { ...this.#known(), store: this.#store, publisher: this.#publisher, relearning: this.#relearning, archive: this.#archive };
+    });
     void ctx.blockConcurrencyWhile(() => this.#upkeep.start());
   }
 
@@ -149,27 +150,45 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  describe(): Promise<Message.Answer<Message.Description>> {
+  relearn(body: ModelPatch): Promise<Message.Answer<null>> {
     return answer(async () => {
-      const { live, report } = this.#known();
-      const [{ policy }] = await live.start();
-      return describe(this.#store, policy, report, Date.now());
+      if (!this.#store.exists) throw unknownModel();
+      const config = await relearntModel(body, this.#store.config);
+      await this.#relearn(config);
+      return null;
     });
+  }
+
+  /** Begins to learn the log again. The alarm does it page by page. */
+  async #relearn(config: ModelConfig): Promise<void> {
+    this.#relearning.begin(withVocabulary(config, this.#store.catalogue.actions), Date.now());
+    await this.#upkeep.hurry();
+  }
+
+  describe(): Promise<Message.Answer<Message.Description>> {
+    return answer(async () => describe(this.#store, await this.#describing(), Date.now()));
+  }
+
+  async #describing(): Promise<Describing> {
+    const { report } = this.#known();
+    const digest = await this.#digest();
+    return { report, digest, relearning: this.#relearning.progress(Date.now()) };
   }
 
   metrics(): Promise<Message.Answer<Message.Measurement>> {
     return answer(async () => {
-      const { config, live, report } = this.#known();
-      const [{ policy }] = await live.start();
+      const { config } = this.#known();
+      const describing = await this.#describing();
+      const policies = describing.digest === null ? undefined : await this.#policies();
       const now = Date.now();
-      return measure(this.#store, config, describe(this.#store, policy, report, now), policy.change ?? null, now);
+      return measure(this.#store, config, describe(this.#store, describing, now), policies?.[0].policy.change ?? null, now);
     });
   }
 
   examination(): Promise<Message.Answer<Message.Examination>> {
     return answer(async () => {
       const { config, live } = this.#known();
-      const [{ policy }] = await live.start();
+      const [{ policy }] = await this.#policies();
       const { log, seq } = this.#store;
       const page = (after: number) => {
         // A reset meanwhile has started another log.
@@ -184,7 +203,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       const { config, featurize } = this.#known();
       const catalogue = new Catalogue(actions);
-      for (const action of actions) featurize.vector(undefined, action);
+      const { vector } = featurize();
+      for (const action of actions) vector(undefined, action);
       const encoding = withVocabulary(config, actions);
       this.#store.transact(() => {
         if (encoding !== config) this.#store.reconfigure(encoding);
@@ -205,7 +225,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   recommend(request: Message.RecommendRequest): Promise<Message.Answer<Message.Recommendation>> {
     return answer(async () => {
       const { config, live, admission } = this.#known();
-      const policies = await live.start();
+      const policies = await this.#policies();
       if (request.defer) admission.checkDeferred(request.limit, request.byPage);
       // A clock that was set back must not reach into closed buckets, nor before a reset.
       const shownAt = Math.max(Date.now(), this.#store.watermark, this.#store.retainedSince);
@@ -220,17 +240,17 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   #served(policies: Policies): Served {
     const { config, featurize } = this.#known();
-    return { config, featurize, catalogue: this.#store.catalogue, policies, version: this.#store.seq };
+    return { config, featurize: featurize(), catalogue: this.#store.catalogue, policies, version: this.#store.seq };
   }
 
   registerShown(registration: Message.Registration): Promise<Message.Answer<Message.Registry>> {
     return answer(async () => {
       const { live, admission } = this.#known();
-      const policies = await live.start();
+      const policies = await this.#policies();
       const now = Date.now();
       const oldest = this.#oldestOpen(now);
       const { generation } = this.#store;
-      const arrivals = new Arrivals(registration);
+      const arrivals = new Arrivals(registration, this.#earlier());
       const known = this.#store.impressions.known(arrivals.all.map(({ id }) => id));
       const unknown = arrivals.all.filter(({ id }) => !known.has(id));
       const timely = unknown.filter(({ shownAt, decision, features }) => {
@@ -253,6 +273,13 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
+  /** Impressions decided before the log was learnt again have features of another encoder. They are made anew. */
+  #earlier(): Earlier {
+    const { config, featurize } = this.#known();
+    const { catalogue, relearntAt } = this.#store;
+    return { until: config.encoder ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
+  }
+
   /** The earliest time shown that is still taken. */
   #oldestOpen(now: number): number {
     const { windowMs, graceMs } = this.#upkeep.timing();
@@ -268,8 +295,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (byPage && !config.local) {
         throw new Problem(403, 'the model takes no impressions with a publishable key: put it with "local": true, or use the secret key');
       }
-      const policies = await live.start();
-      const rows = rowsOf(items, { store: this.#store, config, featurize, policies, byPage }, this.#oldestOpen(Date.now()));
+      const policies = await this.#policies();
+      const rows = rowsOf(items, { store: this.#store, config, featurize: featurize(), policies, byPage }, this.#oldestOpen(Date.now()));
       if (byPage) this.#checkFree(items, rows);
       const sampling = admission.sampling(rows.length)[giverOf(byPage)];
       const added = live.add(policies, sampled(rows, sampling));
@@ -307,8 +334,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   importLog(lines: readonly Message.PastLine[]): Promise<Message.Answer<Imported>> {
     return answer(async () => {
       const { config, featurize, live, admission } = this.#known();
-      const policies = await live.start();
-      const rows = pastRowsOf(lines, { store: this.#store, config, featurize, policies });
+      const policies = await this.#policies();
+      const rows = pastRowsOf(lines, { store: this.#store, config, featurize: featurize(), policies });
       const isOpen = (id: string) => shownAtOf(id) >= this.#store.watermark;
       admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !this.#store.impressions.find(row.id)).length);
       const imported = { impressions: 0, repeated: 0, conversions: {} as Record<string, number> };
@@ -342,9 +369,33 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const [{ policy }] = await this.#known().live.start();
       return policy.digest();
     } catch (error) {
-      if (error instanceof SnapshotError || (error instanceof Problem && error.status === 409)) return null;
+      if (isUnreadable(error)) return null;
       throw error;
     }
+  }
+
+  /**
+   * The running policies. If another version of this worker wrote their state, the log is learnt again.
+   * @throws {Problem} 503 until that is done.
+   */
+  async #policies(): Promise<Policies> {
+    try {
+      const { live, featurize } = this.#known();
+      featurize();
+      return await live.start();
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      await this.#recover();
+      const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
+      throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
+    }
+  }
+
+  /** Learns the log again because the state cannot be read. */
+  async #recover(): Promise<void> {
+    if (this.#relearning.isRunning) return;
+    const { config } = this.#store;
+    await this.#relearn(await relearntModel({}, config));
   }
 
   impression(id: string): Promise<Message.Answer<Message.Explanation | null>> {
@@ -359,7 +410,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       if (!this.#store.exists) return null;
       const { config, live } = this.#known();
-      const policies = await live.start();
+      const policies = await this.#policies();
       const impression = this.#store.impressions.find(id);
       if (!impression || impression.state === "void") return null;
       if (impression.state === "live") return "duplicate";
@@ -392,7 +443,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   async #erase(ids: readonly string[]): Promise<number> {
     const { live } = this.#known();
-    await live.start();
+    await this.#policies();
     const journal = new EventJournal(this.env.EVENTS, this.#store.name, this.#upkeep.timing());
     // The journal of audited buckets has expired.
     const journalled = ids.filter((id) => shownAtOf(id) >= this.#store.audited);
@@ -405,11 +456,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   estimates(context?: Features): Promise<Message.Answer<readonly Message.Estimate[]>> {
     return answer(async () => {
-      const { featurize, live, closed } = this.#known();
-      const [{ policy }] = await live.start();
+      const { featurize, closed } = this.#known();
+      const [{ policy }] = await this.#policies();
       const { actions, size } = this.#store.catalogue;
       if (size === 0 || policy.hasDomain) return [];
-      const points = featurize.matrix(context, actions);
+      const points = featurize().matrix(context, actions);
       const now = Date.now();
       return beliefsOf(policy, { actions, points }).map((belief, i) => {
         const { id } = actions[i];
@@ -434,6 +485,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   /** A snapshot is published with the configuration and the catalogue of its own version. */
   async #snapshotChanges(): Promise<void> {
+    await this.#policies();
     const { live } = this.#known();
     if (this.#store.hasChangedAfter(this.#store.snapshots.newestVersion())) await live.snapshot();
   }
@@ -464,7 +516,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const live = new LiveModel(this.#store, config);
       this.#model = {
         config,
-        featurize: featurizer(config),
+        featurize: once(() => featurizer(config)),
         live,
         admission: new Admission(this.#store, config),
         report: new EncodingReport(config),
@@ -482,6 +534,19 @@ async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
     if (error instanceof Problem) return { problem: { status: error.status, detail: error.message } };
     throw error;
   }
+}
+
+/** Whether an error says that another version of this worker wrote the state. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof SnapshotError || (error instanceof Problem && error.status === 409);
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }
 
 function unwrapped<T>(given: Message.Answer<T>): T {

@@ -1,12 +1,11 @@
 import { bucketEnd } from "../domain/bucket.ts";
 import type { LedgerStatus } from "../domain/conversion.ts";
-import type { ConversionEvent, Outcome } from "../domain/event.ts";
+import type { ConversionEvent } from "../domain/event.ts";
 import { windowOf } from "../domain/goals.ts";
 import { appendedOf } from "../domain/impression.ts";
-import type { ModelConfig } from "../domain/model.ts";
+import { type Rules, refusal } from "../domain/refusal.ts";
 import { counting, differs, type RewardChange, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/token.ts";
-import { didYouMean } from "../protocol/nearest.ts";
 import type { Joining } from "./store/conversion-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
@@ -17,9 +16,6 @@ export interface Entry {
   /** Set if the impression was erased: nothing of the event may be stored anywhere. */
   readonly erased?: true;
 }
-
-/** The part of a configuration that the ledger reads. */
-export type Rules = Pick<ModelConfig, "window" | "goals" | "reward">;
 
 /** Set for imported events: they may enter closed buckets unless the log has them as late. */
 export type Logged = "in time" | "late";
@@ -75,21 +71,6 @@ export function enterUndone(store: LearnerStore, event: ConversionEvent): "void"
 /** Enters the orphans of an impression: those that name its id or one of its keys. */
 export function joinOrphans(store: LearnerStore, impression: Joining, rules: Rules, logged?: Logged): Entry[] {
   return store.conversions.removeOrphans(impression, rules).map((event) => enter(store, event, rules, logged));
-}
-
-/** Why the model refuses a conversion; undefined if it does not. */
-export function refusal({ reward, goal, currency }: Outcome, { reward: range, goals }: Rules): string | undefined {
-  if (goals && !Object.hasOwn(goals, goal)) {
-    const names = Object.keys(goals);
-    return `goal: expected one of ${names.join(", ")}, got ${goal}${didYouMean(goal, names)}`;
-  }
-  const value = goals?.[goal].value;
-  if (currency !== undefined && currency !== value?.currency) {
-    return `currency: expected ${value?.currency ?? `none, as the goal ${goal} has no value`}, got ${currency}`;
-  }
-  if (value) return undefined;
-  if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;
-  return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}; for amounts of money declare a goal with a value`;
 }
 
 /**

@@ -16,12 +16,13 @@ import { counted, type KeyHashes } from "../domain/join-key.ts";
 import { type ModelConfig, startModel } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
+import { isOtherCurrency, refusal } from "../domain/refusal.ts";
 import { observeAll, type RewardChange, roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
 import { shownAtOf } from "../domain/token.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Intake } from "../rpc/message.ts";
-import { type Entry, enter, enterUndone, isOfNamesake, joinOrphans, type Logged, ofErased, refusal } from "./ledger.ts";
+import { type Entry, enter, enterUndone, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** Most rows that a cold start replays after the newest snapshot. */
@@ -165,7 +166,7 @@ export class LiveModel {
     });
     const fresh = Array.from(adding.values());
     if (state === "deferred") for (const row of fresh) impressions.defer(row);
-    else impressions.add(fresh, state === "live" ? fresh.map((row) => shown(policies, row)) : [], this.#config);
+    else impressions.add(fresh, state === "live" ? fresh.map((row) => appendTo(policies, row)) : [], this.#config);
     if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
     return additions;
   }
@@ -175,7 +176,7 @@ export class LiveModel {
     this.#checkRunning(policies);
     if (impression.state !== "deferred") return;
     this.#change(() => {
-      this.#store.impressions.activate(impression.id, shown(policies, impression), this.#config);
+      this.#store.impressions.activate(impression.id, appendTo(policies, impression), this.#config);
       this.#observe(joinOrphans(this.#store, impression, this.#config));
     });
   }
@@ -185,7 +186,7 @@ export class LiveModel {
     return this.#change(() =>
       events.map((event): Intake => {
         const detail = refusal(event, this.#config);
-        if (detail?.startsWith("currency")) this.#store.database.count("otherCurrency");
+        if (isOtherCurrency(event, this.#config)) this.#store.database.count("otherCurrency");
         if (detail) return { status: "refused", detail };
         if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
         const { status, erased } = this.#delivered(storedForm(event, this.#config.goals));
@@ -345,8 +346,8 @@ function batchesOf(rows: readonly PastRow[]): (PastImpressionRow[] | PastConvers
   return batches;
 }
 
-/** Appends an impression to the policies. */
-function shown(policies: Policies, impression: ImpressionRow | StoredImpression): Marks {
+/** Appends an impression to the policies, in the next round. */
+export function appendTo(policies: Policies, impression: Pick<ImpressionRow, "id" | "features" | "decision">): Marks {
   const { id, features } = impression;
   return appendNext(policies, { features, place: placeOf(impression), now: shownAtOf(id) });
 }

@@ -4,10 +4,10 @@ import { counted } from "../domain/join-key.ts";
 import { acceptable, type ModelConfig } from "../domain/model.ts";
 import { checkPageActions, checkPagePoints, checkPageProbability, checkPageText, checkPageTime } from "../domain/page-rules.ts";
 import type { Policies } from "../domain/policies.ts";
+import { refusal } from "../domain/refusal.ts";
 import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import type { PastLine, Shown } from "../rpc/message.ts";
-import { refusal } from "./ledger.ts";
 import type { PastRow } from "./live-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 

@@ -8,8 +8,11 @@ import type { Archive } from "./archive.ts";
 import { auditDue, closeDue } from "./closing.ts";
 import type { LiveModel } from "./live-model.ts";
 import type { Publisher } from "./publishing.ts";
+import type { Relearning } from "./relearning.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
+/** How long one alarm learns a log again, in ms. */
+const RELEARNING_MS = 10_000;
 /** Time before a failed task runs again. */
 const RETRY_MS = 30_000;
 
@@ -19,6 +22,7 @@ export interface Kept {
   readonly config: ModelConfig;
   readonly live: LiveModel;
   readonly publisher: Publisher;
+  readonly relearning: Relearning;
   /** Absent: rows are forgotten without a copy. */
   readonly archive?: Archive;
 }
@@ -48,7 +52,8 @@ export class Upkeep {
   async run(): Promise<void> {
     this.#alarmAt = undefined;
     let notBefore = 0;
-    for (const task of [() => this.#publishIfDue(), () => this.#close({ whenRowsAreDue: true }), () => this.#prune()]) {
+    const tasks = [() => this.#relearn(), () => this.#publishIfDue(), () => this.#close({ whenRowsAreDue: true }), () => this.#prune()];
+    for (const task of tasks) {
       try {
         await task();
       } catch (error) {
@@ -99,6 +104,23 @@ export class Upkeep {
     }
   }
 
+  /** Sets the alarm to ring at once. */
+  async hurry(): Promise<void> {
+    this.#alarmAt = Date.now();
+    await this.#storage.setAlarm(this.#alarmAt);
+  }
+
+  /** Learns the log again for a while, if that has begun. Other calls have their turn between two pages. */
+  async #relearn(): Promise<void> {
+    const { relearning } = this.#kept();
+    const until = Date.now() + RELEARNING_MS;
+    while (relearning.isRunning) {
+      if (await relearning.step()) return this.publishNow();
+      await scheduler.wait(0);
+      if (Date.now() >= until) return;
+    }
+  }
+
   /** Forgets the time of the alarm, so that the next `arm` sets it. */
   disarm(): void {
     this.#alarmAt = undefined;
@@ -121,7 +143,7 @@ export class Upkeep {
   #nextDue(): number | undefined {
     const { store, config, archive } = this.#kept();
     const timing = this.timing();
-    const due: number[] = [];
+    const due: number[] = this.#kept().relearning.isRunning ? [Date.now()] : [];
     const published = this.#publishesAt();
     if (published !== undefined) due.push(published);
     const open = store.oldestSince(store.watermark);
@@ -175,9 +197,10 @@ export class Upkeep {
   }
 
   async #prune(): Promise<void> {
-    const { store, config, live, archive } = this.#kept();
+    const { store, config, live, archive, relearning } = this.#kept();
     const due = forgottenBefore(Date.now(), this.timing(), config.retention.ms);
-    if (archive) return this.#archive(archive, due);
+    // A model that learns its log again needs its rows until it takes over.
+    if (archive) return relearning.isRunning ? undefined : this.#archive(archive, due);
     const before = Math.min(store.audited, due);
     if ((store.oldestSince(0) ?? before) < before) await live.snapshotAnd(() => store.prune(before));
   }

@@ -126,9 +126,23 @@ export const model = v.strictObject({
   actions: v.pipe(count, v.description("Size of the catalogue.")),
   encoding,
   bytes: v.pipe(count, v.description("Size of all stored data.")),
-  digest: v.pipe(v.string(), v.description("Digest of the learnt state. The same events give the same digest in any order.")),
+  digest: v.pipe(
+    v.nullable(v.string()),
+    v.description("Digest of the learnt state. The same events give the same digest in any order. Null while the state is learnt again."),
+  ),
   modelVersion: count,
   published: v.nullable(v.strictObject({ version: whole, at: time })),
+  relearning: v.pipe(
+    v.nullable(
+      v.strictObject({
+        startedAt: time,
+        done: v.pipe(whole, v.description("The last row of the log that is learnt.")),
+        rows: v.pipe(whole, v.description("The last row of the log.")),
+        endsAt: v.pipe(v.nullable(time), v.description("Estimate. Null at the beginning.")),
+      }),
+    ),
+    v.description("How far the log is learnt again. Null if it is not."),
+  ),
   kept: v.pipe(v.array(count), v.description("Versions that a rollback can restore, newest first.")),
   defaults: v.optional(
     v.pipe(count, v.description("Version of the defaults that the model was created with. Absent if it is older than these versions.")),
@@ -425,6 +439,7 @@ export type ModelBody = Body<typeof model>;
 /** The experiment group of a decision. */
 export type Assignment = v.InferOutput<typeof arm>;
 export type Counts = ModelBody["counts"];
+export type Relearning = NonNullable<ModelBody["relearning"]>;
 export type Encoding = NonNullable<ModelBody["encoding"]>;
 export type Imported = Body<typeof imported>;
 export type Rollback = Body<typeof rollback>;

@@ -238,11 +238,13 @@ export const conversionsBody = v.variant("type", [
 /** Without a version, the rollback restores the kept snapshot before the newest. */
 export const rollbackBody = strictObject({ version: v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)) });
 
-/** A new configuration. An empty object keeps the configuration. */
+/** A new configuration. An empty object keeps the configuration. `from`: learn the log again under what the body changes. */
 const nothing = strictObject({});
-export const resetBody = v.lazy((input: unknown): typeof nothing | typeof modelBody =>
-  isObject(input) && Object.keys(input).length === 0 ? nothing : modelBody,
-);
+const fromLog = strictObject({ from: v.literal("log"), window: v.optional(window), ...modelOptions });
+export const resetBody = v.lazy((input: unknown): typeof nothing | typeof fromLog | typeof modelBody => {
+  if (isObject(input) && "from" in input) return fromLog;
+  return isObject(input) && Object.keys(input).length === 0 ? nothing : modelBody;
+});
 
 export const logQuery = v.object({
   after: v.optional(

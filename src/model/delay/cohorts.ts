@@ -1,61 +1,59 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { ExactSums } from "../exact-sums.ts";
 
 /** Sums over the impressions of one time interval. */
 export interface Cohort {
-  /** The interval, in units. `length` is a power of two and `start` a multiple of it, unless it is cut at `Cohorts.kept`. */
+  /** The interval, in units. `length` is a power of two and `start` a multiple of it. */
   start: number;
   length: number;
-  /** Impressions, by examination weight, and the sum of their times since `start`, in units. */
+  /** Impressions, by examination weight. */
   count: number;
-  elapsed: number;
-  /** Sums that the owner defines. */
-  readonly sums: Float64Array;
+  /** Sum of their times, by the same weight, in the unit of times. Exact for whole milliseconds. */
+  readonly times: ExactSums;
+  /** Sums that the owner defines: vectors, and single numbers of any size. */
+  readonly sums: ExactSums;
+  readonly scalars: ExactSums;
 }
 
-/** No boundary, and no time yet. */
+/** No time yet. */
 const NEVER = Number.MIN_SAFE_INTEGER;
 /** Many more than there are after 2^53 units of time. */
 const MOST_COHORTS = 1024;
+/** Splits a time since 1970 into two parts of about 21 bits: 2^21. */
+const SPLIT = 2097152;
+/** Numbers of a cohort in a snapshot, beside its sums. */
+const FIELDS = 5;
 
 /**
  * Impressions grouped by time into a few cohorts: short ones for young impressions, long ones for old. Each doubling of age has at
  * most same / 2 + 1 cohorts.
  *
- * Intervals are dyadic and follow from the latest time alone, so their sums do not depend on the order of arrival. One boundary may be
- * kept: the interval that contains it is cut in two there.
+ * Intervals are dyadic and follow from the latest time alone, so their sums do not depend on the order of arrival, and those of several
+ * cohorts add up (`merge`).
  */
 export class Cohorts {
   readonly unit: number;
   readonly #span: number;
   readonly #size: number;
   readonly #same: number;
+  readonly #scalars: number;
   /** Oldest first. */
   #list: Cohort[] = [];
   #newest = NEVER;
-  #kept = NEVER;
   /** Whether the list has a new cohort since the last `advance`. */
   #untidy = false;
 
   /**
    * `unit`: length of the youngest cohorts, and `span`: age at which `advance` hands a cohort back, both in the unit of times.
    * `size`: length of `sums`. `same`: cohorts of one length before the length doubles. At 4 a cohort is at most half as long as old.
+   * `scalars`: their number.
    */
-  constructor(unit: number, span: number, size: number, same = 4) {
+  constructor(unit: number, span: number, size: number, same = 4, scalars = 0) {
     this.unit = unit;
     this.#span = span;
     this.#size = size;
     this.#same = same;
-  }
-
-  /** Boundary at which `advance` joins no cohorts, in units: the start of a cohort, or NEVER. */
-  get kept(): number {
-    return this.#kept;
-  }
-
-  set kept(start: number | undefined) {
-    const kept = start ?? NEVER;
-    if (kept !== this.#kept) this.#untidy = true;
-    this.#kept = kept;
+    this.#scalars = scalars;
   }
 
   get list(): readonly Cohort[] {
@@ -63,8 +61,12 @@ export class Cohorts {
   }
 
   /** Mean age of a cohort's impressions at `time`. */
-  age({ start, count, elapsed }: Cohort, time: number): number {
-    return time - (start + elapsed / count) * this.unit;
+  age({ start, count, times }: Cohort, time: number): number {
+    // From a millisecond before its start on: a sum of times since 1970 leaves few digits for ages. Both products are exact.
+    const origin = Math.floor(start * this.unit);
+    const low = origin % SPLIT;
+    const elapsed = times.values[0] - count * (origin - low) - count * low;
+    return time - origin - elapsed / count;
   }
 
   /** The cohort of an impression shown at `time`. Undefined if the impression is too old for one. */
@@ -72,24 +74,25 @@ export class Cohorts {
     return this.at(Math.floor(time / this.unit));
   }
 
-  /** The cohort whose interval contains the unit with this index. */
+  /** The cohort whose interval contains the unit with this index. Undefined if the unit is past the span. */
   at(index: number): Cohort | undefined {
+    if (this.#hasPassed(index, 1)) return undefined;
     return this.#list.find(({ start, length }) => start <= index && index < start + length);
   }
 
   /** Counts `count` impressions shown at `time` and returns their cohort. Undefined if they are too old for one. */
   add(time: number, count = 1): Cohort | undefined {
     const start = Math.floor(time / this.unit);
-    let cohort = this.find(time);
+    if (this.#hasPassed(start, 1)) return undefined;
+    let cohort = this.at(start);
     if (!cohort) {
-      if (this.#passed(start + 1)) return undefined;
-      cohort = { start, length: 1, count: 0, elapsed: 0, sums: new Float64Array(this.#size) };
+      cohort = { start, length: 1, count: 0, times: sumsOf(1), sums: sumsOf(this.#size), scalars: sumsOf(this.#scalars) };
       const later = this.#list.findIndex((other) => other.start > start);
       this.#list.splice(later < 0 ? this.#list.length : later, 0, cohort);
       this.#untidy = true;
     }
     cohort.count += count;
-    cohort.elapsed += count * (time / this.unit - cohort.start);
+    cohort.times.add(0, count * time);
     return cohort;
   }
 
@@ -98,7 +101,7 @@ export class Cohorts {
     const cohort = this.find(time);
     if (!cohort) return;
     cohort.count--;
-    cohort.elapsed -= time / this.unit - cohort.start;
+    cohort.times.add(0, -time);
     // A cohort of none has no mean age.
     if (cohort.count === 0) this.#list = this.#list.filter((other) => other !== cohort);
   }
@@ -110,8 +113,24 @@ export class Cohorts {
     return Math.min(Math.max((time / this.unit - start) / (end - start), 0), 1);
   }
 
-  #passed(end: number): boolean {
-    return (this.#newest - end) * this.unit > this.#span;
+  /** The latest time at which the interval of this length that contains `index` had not doubled, in units. */
+  #doubles(index: number, length: number): number {
+    return Math.floor(index / (2 * length)) * (2 * length) + 2 * length + this.#same * length;
+  }
+
+  /**
+   * Whether the interval of this length that contains `index`, or one that it has grown to since, was ever older than the span. So the
+   * answer follows from the latest time alone, however the clock came there.
+   */
+  #hasPassed(index: number, length: number): boolean {
+    for (let own = length; (this.#newest - index - 1) * this.unit > this.#span; own *= 2) {
+      const end = Math.floor(index / own) * own + own;
+      const doubles = this.#doubles(index, own);
+      if ((Math.min(this.#newest, doubles) - end) * this.unit > this.#span) return true;
+      // NaN fails this comparison, and ends the loop.
+      if (!(this.#newest >= doubles)) return false;
+    }
+    return false;
   }
 
   /** Moves on to `time`; the clock never goes back. Joins cohorts that have grown old. Removes and returns those past the span. */
@@ -120,9 +139,13 @@ export class Cohorts {
     if (newest === this.#newest && !this.#untidy) return [];
     this.#newest = newest;
     this.#untidy = false;
-    const passed = this.#list.filter(({ start, length }) => this.#passed(start + length));
+    const passed: Cohort[] = [];
     const joined: Cohort[] = [];
-    for (const cohort of this.#list.slice(passed.length)) {
+    for (const cohort of this.#list) {
+      if (this.#hasPassed(cohort.start, cohort.length)) {
+        passed.push(cohort);
+        continue;
+      }
       this.#grow(cohort);
       const before = joined.at(-1);
       if (before && cohort.start < before.start + before.length) join(before, cohort);
@@ -134,42 +157,52 @@ export class Cohorts {
 
   /** Doubles the length of a cohort until it fits the cohort's age. */
   #grow(cohort: Cohort): void {
-    let [start, length] = [cohort.start, 1];
-    for (;;) {
-      const next = Math.floor(cohort.start / (2 * length)) * (2 * length);
-      // NaN fails this comparison, and ends the loop.
-      if (!(this.#newest - next - 2 * length >= this.#same * length)) break;
-      [start, length] = [next, 2 * length];
+    // NaN fails this comparison, and ends the loop.
+    while (this.#newest >= this.#doubles(cohort.start, cohort.length)) {
+      cohort.length *= 2;
+      cohort.start = Math.floor(cohort.start / cohort.length) * cohort.length;
     }
-    const end = start + length;
-    const cut = start < this.#kept && this.#kept < end;
-    const first = cut && cohort.start >= this.#kept ? this.#kept : start;
-    cohort.elapsed += (cohort.start - first) * cohort.count;
-    cohort.start = first;
-    cohort.length = (cut && first < this.#kept ? this.#kept : end) - first;
+  }
+
+  /** Adds the cohorts of others with the same unit, span and size, which lose theirs. Call `advance` afterwards. */
+  merge(other: Cohorts): void {
+    this.#newest = Math.max(this.#newest, other.#newest);
+    this.#list = [...this.#list, ...other.#list].sort((a, b) => a.start - b.start);
+    other.#list = [];
+    this.#untidy = true;
   }
 
   save(writer: Pick<SnapshotWriter, "numbers">): void {
-    writer.numbers([this.#newest, ...this.#list.flatMap(({ start, length, count, elapsed }) => [start, length, count, elapsed])]);
-    writer.numbers(...this.#list.map(({ sums }) => sums));
+    const list = this.#list;
+    const fields = list.flatMap(({ start, length, count, times }) => [start, length, count, times.values[0], times.rests()[1] ?? 0]);
+    writer.numbers([this.#newest, ...fields]);
+    for (const { sums, scalars } of list) {
+      sums.save(writer);
+      if (this.#scalars > 0) scalars.save(writer);
+    }
   }
 
   load(reader: Pick<SnapshotReader, "numbers">): void {
     const [newest, ...fields] = reader.numbers();
-    if (newest === undefined || fields.length % 4 !== 0 || fields.length > 4 * MOST_COHORTS) throw malformed();
+    if (newest === undefined || fields.length % FIELDS !== 0 || fields.length > FIELDS * MOST_COHORTS) throw malformed();
     this.#newest = newest;
     this.#untidy = true;
-    this.#list = Array.from({ length: fields.length / 4 }, (_, i) => {
-      const [start, length, count, elapsed] = fields.slice(4 * i, 4 * i + 4);
+    this.#list = Array.from({ length: fields.length / FIELDS }, (_, i) => {
+      const [start, length, count, time, rest] = fields.slice(FIELDS * i, FIELDS * (i + 1));
       if (length < 1 || !(count > 0)) throw malformed();
-      return { start, length, count, elapsed, sums: reader.numbers(this.#size) };
+      const times = ExactSums.load({ numbers: () => Float64Array.from(rest === 0 ? [time] : [time, 0, rest]) }, 1);
+      const sums = ExactSums.load(reader, this.#size);
+      return { start, length, count, times, sums, scalars: this.#scalars > 0 ? ExactSums.load(reader, this.#scalars) : sumsOf(0) };
     });
   }
 }
 
+const sumsOf = (size: number): ExactSums => new ExactSums(new Float64Array(size));
+
 /** Adds a cohort to an older one that is at least as long. */
 function join(into: Cohort, from: Cohort): void {
   into.count += from.count;
-  into.elapsed += from.elapsed + (from.start - into.start) * from.count;
-  for (let i = 0; i < into.sums.length; i++) into.sums[i] += from.sums[i];
+  into.times.addAll(from.times);
+  into.sums.addAll(from.sums);
+  into.scalars.addAll(from.scalars);
 }

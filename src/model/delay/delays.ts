@@ -77,7 +77,7 @@ export class Delays {
 
   /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
   convert(time: number, delay: number, sign: 1 | -1 = 1): void {
-    const histogram = this.cohorts.find(time)?.sums ?? this.#settled;
+    const histogram = this.cohorts.find(time)?.sums.values ?? this.#settled;
     histogram[Math.min(binOf(delay / this.#resolution), this.bins - 1)] += sign;
     this.#curve = undefined;
   }
@@ -85,7 +85,7 @@ export class Delays {
   /** Moves on to `time`. Returns the cohorts past the span; their delays stay counted. */
   advance(time: number): Cohort[] {
     const passed = this.cohorts.advance(time);
-    for (const { sums } of passed) for (let b = 0; b < this.bins; b++) this.#settled[b] += sums[b];
+    for (const { sums } of passed) for (let b = 0; b < this.bins; b++) this.#settled[b] += sums.values[b];
     this.#curve = undefined;
     return passed;
   }
@@ -104,7 +104,7 @@ export class Delays {
   /** Conversions counted. */
   get conversions(): number {
     let sum = 0;
-    for (const histogram of [this.#settled, ...this.cohorts.list.map(({ sums }) => sums)]) {
+    for (const histogram of [this.#settled, ...this.cohorts.list.map(({ sums }) => sums.values)]) {
       for (let b = 0; b < this.bins; b++) sum += histogram[b];
     }
     return sum;
@@ -118,7 +118,7 @@ export class Delays {
 
   #estimate(time: number): DelayCurve {
     const { bins, cohorts } = this;
-    const parts = cohorts.list.map((cohort) => ({ counts: cohort.sums, age: cohorts.age(cohort, time), seen: 0 }));
+    const parts = cohorts.list.map((cohort) => ({ counts: cohort.sums.values, age: cohorts.age(cohort, time), seen: 0 }));
     parts.push({ counts: this.#settled, age: Number.MAX_VALUE, seen: 0 });
     for (const part of parts) for (let b = 0; b < bins; b++) part.seen += part.counts[b];
     const ends = new Float64Array(bins);
@@ -146,6 +146,13 @@ export class Delays {
       variance += events / ((risk + 1) * (risk + 1 - events));
     }
     return { ends, probability, error, below: (x) => interpolated(x / this.#resolution, probability) };
+  }
+
+  /** Adds what others with the same settings have counted, which lose it. Call `advance` afterwards. */
+  merge(other: Delays): void {
+    for (let b = 0; b < this.bins; b++) this.#settled[b] += other.#settled[b];
+    this.cohorts.merge(other.cohorts);
+    this.#curve = undefined;
   }
 
   save(writer: Pick<SnapshotWriter, "numbers">): void {

@@ -49,13 +49,13 @@ export class KeyDelays {
 
   /** Counts `count` impressions shown at `time`. */
   add(time: number, count: number): void {
-    (this.#cohorts.add(time, count)?.sums ?? this.#settled)[0] += count;
+    (this.#cohorts.add(time, count)?.sums.values ?? this.#settled)[0] += count;
     this.#events = undefined;
   }
 
   /** Undoes `add`. */
   remove(time: number): void {
-    (this.#cohorts.find(time)?.sums ?? this.#settled)[0]--;
+    (this.#cohorts.find(time)?.sums.values ?? this.#settled)[0]--;
     this.#cohorts.remove(time);
     this.#events = undefined;
   }
@@ -67,7 +67,7 @@ export class KeyDelays {
 
   /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
   convert(time: number, delay: number, sign: 1 | -1): void {
-    const sums = this.#cohorts.find(time)?.sums ?? this.#settled;
+    const sums = this.#cohorts.find(time)?.sums.values ?? this.#settled;
     sums[1] += sign;
     this.#events = undefined;
     sums[HEAD + Math.min(keyBin(delay / this.#resolution), this.#bins - 1)] += sign;
@@ -75,12 +75,19 @@ export class KeyDelays {
 
   /** Moves on to `time`. */
   advance(time: number): void {
-    for (const { sums } of this.#cohorts.advance(time)) for (let i = 0; i < sums.length; i++) this.#settled[i] += sums[i];
+    for (const { sums } of this.#cohorts.advance(time)) for (let i = 0; i < sums.length; i++) this.#settled[i] += sums.values[i];
+  }
+
+  /** Adds what another key with the same settings has counted, which loses it. Call `advance` afterwards. */
+  merge(other: KeyDelays): void {
+    for (let i = 0; i < this.#settled.length; i++) this.#settled[i] += other.#settled[i];
+    this.#cohorts.merge(other.#cohorts);
+    this.#events = undefined;
   }
 
   /** Halves the weight of all impressions. Conversions stay: a law of delays is never forgotten. */
   halve(): void {
-    for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums)]) sums[0] /= 2;
+    for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums.values)]) sums[0] /= 2;
   }
 
   /** Bins of the common law that fit those of a key. */
@@ -110,7 +117,7 @@ export class KeyDelays {
     };
     count(this.#settled, Number.POSITIVE_INFINITY);
     for (const cohort of this.#cohorts.list) {
-      if (cohort.sums[1] > 0) count(cohort.sums, this.#cohorts.age(cohort, start) + this.#resolution);
+      if (cohort.sums.values[1] > 0) count(cohort.sums.values, this.#cohorts.age(cohort, start) + this.#resolution);
     }
     this.#events = { start, events, risk };
     return this.#events;
@@ -123,8 +130,8 @@ export class KeyDelays {
       const age = Math.max(this.#cohorts.age(cohort, time), 0) + this.#resolution;
       const common = curve.below(age);
       const bin = keyBin(age / this.#resolution);
-      byCommon += cohort.sums[0] * common;
-      byOwn += cohort.sums[0] * (bin < this.#bins ? within(common, below, own, bin) : 1);
+      byCommon += cohort.sums.values[0] * common;
+      byOwn += cohort.sums.values[0] * (bin < this.#bins ? within(common, below, own, bin) : 1);
     }
     return byCommon > 0 && byOwn > 0 ? byCommon / byOwn : 1;
   }
@@ -138,7 +145,7 @@ export class KeyDelays {
     this.#settled = reader.numbers(HEAD + this.#bins);
     this.#cohorts.load(reader);
     this.#events = undefined;
-    for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums)])
+    for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums.values)])
       if (sums.some((each) => !(each >= 0))) throw malformed();
   }
 }

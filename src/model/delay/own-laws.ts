@@ -172,6 +172,18 @@ export class OwnLaws {
     return ratios;
   }
 
+  /** Solves the ratios by all that is known now. */
+  refactor(): void {
+    this.#solve();
+  }
+
+  /** Adds what others with the same options have counted, which lose it. Call `refactor` afterwards. */
+  merge(other: OwnLaws): void {
+    this.#now = Math.max(this.#now, other.#now);
+    other.#laws.forEach((law, key) => void (law && (this.#laws[key] ?? this.#start(key)).merge(law)));
+    this.#changed();
+  }
+
   save(writer: Pick<SnapshotWriter, "numbers">): void {
     const laws = this.#laws.flatMap((law, key) => (law ? [{ law, key }] : []));
     const known = this.#known();

@@ -30,35 +30,39 @@ export class UnmaturedSums {
   #now = 0;
 
   /**
-   * `size`: length of the sums. `lasting`: whether cohorts stay when their window has passed. `knownDelay`: the age at which rewards are
-   * revealed, in the unit of the window; undefined if it is learnt.
+   * `size`: length of the sums. `lasting`: whether cohorts stay when their window has passed. `scalars`: how many single numbers each has.
+   * `knownDelay`: the age at which rewards are revealed, in the unit of the window; undefined if it is learnt.
    */
   constructor(
     window: Window,
     size: number,
-    { lasting = false, knownDelay }: { readonly lasting?: boolean; readonly knownDelay?: number } = {},
+    {
+      lasting = false,
+      scalars = 0,
+      knownDelay,
+    }: { readonly lasting?: boolean; readonly scalars?: number; readonly knownDelay?: number } = {},
   ) {
     const { resolution, cohort, span } = scales(window);
     this.#delays = new Delays({ resolution, cohort, span });
-    this.#cohorts = new Cohorts(COARSE * cohort, lasting ? Number.MAX_VALUE : span, size, SAME);
+    this.#cohorts = new Cohorts(COARSE * cohort, lasting ? Number.MAX_VALUE : span, size, SAME, scalars);
     this.#size = size;
     this.#window = window;
     this.#knownDelay = knownDelay;
   }
 
   /**
-   * Counts an impression, as `count` of one, and moves the clock on to `clock`. Returns the sums of its cohort, for the caller to add to.
-   * Undefined if it is too old for a cohort.
+   * Counts an impression, as `count` of one, and moves the clock on to `clock`. Returns its cohort, to whose sums the caller adds. Undefined
+   * if it is too old for one.
    */
-  add(moment: Moment, count = 1, clock = moment): Float64Array | undefined {
+  add(moment: Moment, count = 1, clock = moment): Cohort | undefined {
     this.advance(clock);
     const time = timeOf(this.#window, moment);
     this.#delays.add(time, count);
     const cohort = this.#cohorts.add(time, count);
-    if (moment === clock) return cohort?.sums;
+    if (moment === clock) return cohort;
     // Its cohort grows at once: the clock may stand still for a while.
     this.advance(clock);
-    return this.find(moment)?.sums;
+    return this.find(moment);
   }
 
   /** Undoes `add`. The caller has subtracted from the sums. */
@@ -82,7 +86,7 @@ export class UnmaturedSums {
 
   /** The sums of each cohort. */
   get parts(): readonly Float64Array[] {
-    return this.#cohorts.list.map(({ sums }) => sums);
+    return this.#cohorts.list.map(({ sums }) => sums.values);
   }
 
   /** Oldest first. */
@@ -108,15 +112,6 @@ export class UnmaturedSums {
     countDelay(this.#delays, timeOf(this.#window, impression), this.#now, previous, delay);
   }
 
-  /** Start of the cohort that is never joined with an older one, in units of cohorts. Undefined: there is none. */
-  get kept(): number {
-    return this.#cohorts.kept;
-  }
-
-  set kept(start: number | undefined) {
-    this.#cohorts.kept = start;
-  }
-
   /** The unmatured share of each cohort's impressions. */
   shares(): Map<Cohort, number> {
     const curve = this.curve();
@@ -138,7 +133,7 @@ export class UnmaturedSums {
     const sums = new Float64Array(this.#size);
     for (const [cohort, missing] of this.shares()) {
       const share = missing * weightOf(cohort);
-      if (share > 0) for (let i = 0; i < sums.length; i++) sums[i] += share * cohort.sums[i];
+      if (share > 0) for (let i = 0; i < sums.length; i++) sums[i] += share * cohort.sums.values[i];
     }
     return sums;
   }
@@ -160,7 +155,21 @@ export class UnmaturedSums {
 
   /** Halves the sums. The counts of delays stay. */
   halve(): void {
-    for (const { sums } of this.#cohorts.list) for (let i = 0; i < sums.length; i++) sums[i] /= 2;
+    for (const { sums, scalars } of this.#cohorts.list) for (const each of [sums, scalars]) each.scale(1 / 2);
+  }
+
+  /** Joins the cohorts that have grown old, so that they follow from the impressions and the latest time alone. */
+  refactor(): void {
+    this.#delays.advance(this.#now);
+    this.#cohorts.advance(this.#now);
+  }
+
+  /** Adds the sums of others with the same settings, which lose theirs. */
+  merge(other: UnmaturedSums): void {
+    this.#now = Math.max(this.#now, other.#now);
+    this.#delays.merge(other.#delays);
+    this.#cohorts.merge(other.#cohorts);
+    this.refactor();
   }
 
   save(writer: Pick<SnapshotWriter, "numbers">): void {

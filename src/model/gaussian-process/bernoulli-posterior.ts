@@ -86,8 +86,8 @@ export class BernoulliPosterior implements JointPosterior {
     const place = row < 0 ? this.#open(features) : row;
     this.#impressions++;
     this.#sites[place].count++;
-    const sums = this.#unmatured.add(moment);
-    if (sums) sums[place]++;
+    const cohort = this.#unmatured.add(moment);
+    if (cohort) cohort.sums.values[place]++;
     if (this.#conversions >= this.#nextFit) this.#fit();
     this.#approximateIfDue();
     return number;

@@ -36,7 +36,7 @@ const AMOUNTS = { rewards: "linear", forgetting: null } as const;
  * Regressions are independent, so the variance of a product is exact (see `productOf`).
  */
 export class GoalRidges {
-  /** False in a funnel: its sums do not depend on the order of events, but mean ages do by rounding. */
+  /** As `MaturingRidge.orderInvariant`, of all regressions. */
   readonly orderInvariant: boolean;
   readonly #stages: readonly Stage[];
   /** One for each stage that matters. */
@@ -59,7 +59,7 @@ export class GoalRidges {
       const reward = children.length > 0 ? REACHED : options.reward;
       return new MaturingRidge(core, goal.window, { ...options, reward, knownDelay: goal.delay });
     });
-    this.orderInvariant = this.#used().every(([ridge, { parent }]) => ridge.orderInvariant && parent === undefined);
+    this.orderInvariant = this.#used().every(([ridge]) => ridge.orderInvariant);
   }
 
   #used(): [MaturingRidge, Stage, number][] {
@@ -225,6 +225,11 @@ export class GoalRidges {
 
   refactor(): void {
     for (const [ridge] of this.#used()) ridge.refactor();
+  }
+
+  /** Adds the sums of others with the same goals, which lose theirs. Call `refactor` afterwards. */
+  merge(other: GoalRidges): void {
+    this.#ridges.forEach((ridge, i) => void ridge?.merge(other.#ridges[i] as MaturingRidge));
   }
 
   save(writer: SnapshotWriter): void {

@@ -1,4 +1,5 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { ExactSums } from "../exact-sums.ts";
 import type { MaturedSums } from "./delay-correction.ts";
 
 /** Sums over the amounts of one octave, from a power of two to the next. */
@@ -6,11 +7,10 @@ interface Octave {
   /** Number of amounts in each eighth of the octave. */
   readonly eighths: Float64Array;
   /** Sum of amounts, and of their squares. */
-  sum: number;
-  squares: number;
+  readonly scalars: ExactSums;
   /** Sum of features, and of amounts times features: d each. */
-  readonly features: Float64Array;
-  readonly moment: Float64Array;
+  readonly features: ExactSums;
+  readonly moment: ExactSums;
 }
 
 /** Parts of an octave, by which a quantile is found. */
@@ -55,17 +55,15 @@ export class CappedSums {
     const exponent = exponentOf(amount);
     const octave = this.#octaves.get(exponent) ?? this.#start(exponent);
     octave.eighths[eighthOf(amount, exponent)] += sign;
-    octave.sum += sign * amount;
-    octave.squares += sign * amount * amount;
-    for (let i = 0; i < this.#dimension; i++) {
-      octave.features[i] += sign * features[i];
-      octave.moment[i] += sign * amount * features[i];
-    }
+    octave.scalars.add(0, sign * amount);
+    octave.scalars.add(1, sign * amount * amount);
+    octave.features.addMultiple(0, features, sign);
+    octave.moment.addMultiple(0, features, sign * amount);
   }
 
   #start(exponent: number): Octave {
-    const [features, moment] = [new Float64Array(this.#dimension), new Float64Array(this.#dimension)];
-    const octave = { eighths: new Float64Array(EIGHTH), sum: 0, squares: 0, features, moment };
+    const [scalars, features, moment] = [2, this.#dimension, this.#dimension].map((length) => new ExactSums(new Float64Array(length)));
+    const octave = { eighths: new Float64Array(EIGHTH), scalars, features, moment };
     this.#octaves.set(exponent, octave);
     return octave;
   }
@@ -94,20 +92,41 @@ export class CappedSums {
     const moment = new Float64Array(this.#dimension);
     let [rewards, squares, clipped] = [0, 0, this.#beyond];
     for (const [exponent, octave] of this.#sorted()) {
+      const [sum, square] = octave.scalars.values;
       const above = this.#max === Number.POSITIVE_INFINITY && powerOfTwo(exponent) >= cap;
       const count = above ? octave.eighths.reduce((sum, each) => sum + each, 0) : 0;
       clipped += count;
-      rewards += above ? cap * count : octave.sum;
-      squares += above ? cap * cap * count : octave.squares;
-      for (let i = 0; i < moment.length; i++) moment[i] += above ? cap * octave.features[i] : octave.moment[i];
+      rewards += above ? cap * count : sum;
+      squares += above ? cap * cap * count : square;
+      for (let i = 0; i < moment.length; i++) moment[i] += above ? cap * octave.features.values[i] : octave.moment.values[i];
     }
     return { moment, rewards, squares, clipped };
+  }
+
+  /** Sum of amounts times features, whatever the cap is: d. */
+  moment(): Float64Array {
+    const all = new ExactSums(new Float64Array(this.#dimension));
+    for (const [, { moment }] of this.#sorted()) all.addAll(moment);
+    return all.values;
+  }
+
+  /** Adds the sums of others with the same dimension and greatest amount. */
+  merge(other: CappedSums): void {
+    this.#beyond += other.#beyond;
+    for (const [exponent, { eighths, ...sums }] of other.#octaves) {
+      const octave = this.#octaves.get(exponent) ?? this.#start(exponent);
+      for (let i = 0; i < EIGHTH; i++) octave.eighths[i] += eighths[i];
+      for (const name of ["scalars", "features", "moment"] as const) octave[name].addAll(sums[name]);
+    }
   }
 
   save(writer: SnapshotWriter): void {
     const octaves = this.#sorted();
     writer.numbers([this.#beyond, ...octaves.map(([exponent]) => exponent)]);
-    for (const [, { eighths, sum, squares, features, moment }] of octaves) writer.numbers([...eighths, sum, squares], features, moment);
+    for (const [, { eighths, scalars, features, moment }] of octaves) {
+      writer.numbers(eighths);
+      for (const sums of [scalars, features, moment]) sums.save(writer);
+    }
   }
 
   load(reader: SnapshotReader): void {
@@ -117,13 +136,10 @@ export class CappedSums {
     this.#beyond = beyond;
     for (const exponent of exponents) {
       if (!Number.isInteger(exponent) || exponent < LEAST || exponent > MOST || this.#octaves.has(exponent)) throw malformed();
-      const octave = this.#start(exponent);
-      const scalars = reader.numbers(EIGHTH + 2);
-      if (scalars.subarray(0, EIGHTH).some((count) => !(count >= 0))) throw malformed();
-      octave.eighths.set(scalars.subarray(0, EIGHTH));
-      [octave.sum, octave.squares] = scalars.subarray(EIGHTH);
-      octave.features.set(reader.numbers(this.#dimension));
-      octave.moment.set(reader.numbers(this.#dimension));
+      const eighths = reader.numbers(EIGHTH);
+      if (eighths.some((count) => !(count >= 0))) throw malformed();
+      const [scalars, features, moment] = [2, this.#dimension, this.#dimension].map((length) => ExactSums.load(reader, length));
+      this.#octaves.set(exponent, { eighths, scalars, features, moment });
     }
   }
 }

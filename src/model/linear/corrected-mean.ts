@@ -116,9 +116,11 @@ export class CorrectedMean {
     return scores;
   }
 
-  refactor(): void {
-    this.#solved.refactor();
+  /** Solves the mean by the present sums alone, after this many impressions. */
+  refactor(impressions: number): void {
     this.#derived = undefined;
+    this.#solve();
+    this.#solvedAt = impressions;
   }
 
   /** Writes nothing at interval 1: the mean then follows from the sums. */

@@ -3,8 +3,9 @@ import type { Cohort } from "../delay/cohorts.ts";
 import type { DelayCurve } from "../delay/delays.ts";
 import { UnmaturedSums } from "../delay/unmatured-sums.ts";
 import type { Moment, Window } from "../delay/window.ts";
+import { ExactSums } from "../exact-sums.ts";
 import type { AppendedImpression, ReportedDelay } from "../posterior.ts";
-import { addSquare, triangle } from "./vector.ts";
+import { triangle } from "./vector.ts";
 
 /** Contribution of one impression to the sums. */
 export interface Terms {
@@ -53,8 +54,9 @@ export function changedAt(weights: readonly number[]): number | undefined {
   return first > 0 ? first : undefined;
 }
 
-/** Sums of a lasting cohort beside its moment: of rewards, of their squares, of their sizes, and the impressions forgotten. */
+/** Single numbers of a lasting cohort: sums of rewards, of their squares, of their sizes, and the impressions forgotten. */
 const SCALARS = 4;
+const FORGOTTEN = 3;
 
 interface DelayCorrectionOptions {
   /** Offsets that each impression has: d, or none. */
@@ -75,24 +77,23 @@ interface DelayCorrectionOptions {
  * Cohorts of age keep its sums (see `UnmaturedSums`), so memory is bounded: O(d^2) for each of at most five cohorts in a window.
  *
  * Lasting cohorts hold all sums of the regression, and stay when the window has passed. Each has a weight, which `weigh` replaces: the
- * cohort's share of impressions that are not forgotten.
+ * cohort's share of impressions that are not forgotten. The weights are derived: they are no part of what was learnt.
  */
 export class DelayCorrection {
   readonly #dimension: number;
   readonly #unmatured: UnmaturedSums;
   readonly #lasting: boolean;
   /** Sums over all impressions, matured or not, by weight: their number, then their features (d), then their offsets (d, or none). */
-  #totals: Float64Array;
+  #totals: ExactSums;
   /** Sum of rewards, and of their squares, by weight. */
-  rewards = 0;
-  squares = 0;
+  #rewards = new ExactSums(new Float64Array(2));
 
   constructor(window: Window, dimension: number, { offsets, lasting, knownDelay }: DelayCorrectionOptions) {
     this.#dimension = dimension;
     this.#lasting = lasting;
-    this.#totals = new Float64Array(1 + dimension + offsets);
-    const size = triangle(dimension) + this.#totals.length + (lasting ? dimension + SCALARS : 0);
-    this.#unmatured = new UnmaturedSums(window, size, { lasting, knownDelay });
+    this.#totals = new ExactSums(new Float64Array(1 + dimension + offsets));
+    const size = triangle(dimension) + this.#totals.length + (lasting ? dimension : 0);
+    this.#unmatured = new UnmaturedSums(window, size, { lasting, scalars: lasting ? SCALARS : 0, knownDelay });
   }
 
   /** Where the moment of a lasting cohort begins, after the sums that mature. */
@@ -100,14 +101,14 @@ export class DelayCorrection {
     return triangle(this.#dimension) + this.#totals.length;
   }
 
-  /** Where the scalars of a lasting cohort begin. */
+  /** Where the scalars of a lasting cohort begin, in sums of intervals. */
   get #scalars(): number {
     return this.#moment + this.#dimension;
   }
 
   /** Impressions, by weight. */
   get impressions(): number {
-    return this.#totals[0];
+    return this.#totals.values[0];
   }
 
   /** Weight of an impression shown at a moment: 1, unless rates have changed since. */
@@ -116,8 +117,8 @@ export class DelayCorrection {
     return cohort ? this.#weightOf(cohort) : 1;
   }
 
-  #weightOf({ sums, count }: Cohort): number {
-    return this.#lasting ? 1 - sums[this.#scalars + 3] / count : 1;
+  #weightOf({ scalars, count }: Cohort): number {
+    return this.#lasting ? 1 - scalars.values[FORGOTTEN] / count : 1;
   }
 
   /** Counts an impression of this weight. */
@@ -127,21 +128,19 @@ export class DelayCorrection {
 
   /** Undoes `add`. */
   remove(terms: Terms, moment: Moment, weight: number): void {
-    this.#count(terms, this.#unmatured.find(moment)?.sums, weight, -1);
+    this.#count(terms, this.#unmatured.find(moment), weight, -1);
     this.#unmatured.remove(moment);
   }
 
-  #count({ count, features, weighted, offsets }: Terms, sums: Float64Array | undefined, weight: number, sign: 1 | -1): void {
-    const own = new Float64Array(this.#totals.length);
-    own[0] = sign * count;
-    for (let i = 0; i < features.length; i++) own[1 + i] = sign * features[i];
-    for (let i = 0; i < offsets.length; i++) own[1 + features.length + i] = sign * offsets[i];
-    if (sums) addSquare(sums, weighted, sign);
-    if (sums && this.#lasting) sums[this.#scalars + 3] += sign * count * (1 - weight);
+  #count({ count, features, weighted, offsets }: Terms, cohort: Cohort | undefined, weight: number, sign: 1 | -1): void {
+    cohort?.sums.addSquare(weighted, sign);
+    if (cohort && this.#lasting) cohort.scalars.add(FORGOTTEN, sign * count * (1 - weight));
     const start = triangle(this.#dimension);
-    for (let i = 0; i < own.length; i++) {
-      this.#totals[i] += weight * own[i];
-      if (sums) sums[start + i] += own[i];
+    let at = 0;
+    for (const own of [[count], features, offsets]) {
+      this.#totals.addMultiple(at, own, sign * weight);
+      cohort?.sums.addMultiple(start + at, own, sign);
+      at += own.length;
     }
   }
 
@@ -153,17 +152,21 @@ export class DelayCorrection {
   /** Replaces the reward `previous` of an impression that weighs `weight`. */
   observe(impression: AppendedImpression, weight: number, reward: number, previous?: number, delay?: ReportedDelay): void {
     const before = previous ?? 0;
-    const [more, square] = [reward - before, reward * reward - before * before];
-    this.rewards += weight * more;
-    this.squares += weight * square;
-    const sums = this.#lasting ? this.#unmatured.find(impression)?.sums : undefined;
-    if (sums) {
-      const [moment, scalars] = [this.#moment, this.#scalars];
-      for (let i = 0; i < this.#dimension; i++) sums[moment + i] += more * impression.features[i];
-      sums[scalars] += more;
-      sums[scalars + 1] += square;
-      sums[scalars + 2] += Math.abs(reward) - Math.abs(before);
+    const cohort = this.#lasting ? this.#unmatured.find(impression) : undefined;
+    cohort?.sums.addMultiple(this.#moment, impression.features, reward - before);
+    // Two additions each: a square is rounded, and what was added is taken away to the bit.
+    for (const [own, sign] of [[reward, 1] as const, [before, -1] as const]) {
+      this.#rewards.add(0, sign * weight * own);
+      this.#rewards.add(1, sign * weight * (own * own));
+      cohort?.scalars.add(0, sign * own);
+      cohort?.scalars.add(1, sign * (own * own));
+      cohort?.scalars.add(2, sign * Math.abs(own));
     }
+    this.observeDelay(impression, previous, delay);
+  }
+
+  /** Counts how late an impression converted, as `UnmaturedSums.observe`. */
+  observeDelay(impression: AppendedImpression, previous: number | undefined, delay?: ReportedDelay): void {
     this.#unmatured.observe(impression, previous, delay);
   }
 
@@ -171,21 +174,21 @@ export class DelayCorrection {
   corrected(statistics: Float64Array): MaturedSums {
     const end = triangle(this.#dimension);
     const missing = this.#unmatured.missing((cohort) => this.#weightOf(cohort));
-    const rest = this.#totals.map((each, i) => each - missing[end + i]);
+    const rest = this.#totals.values.map((each, i) => each - missing[end + i]);
     return {
       gram: statistics.subarray(0, end).map((each, i) => each - missing[i]),
       moment: statistics.subarray(end),
       level: rest.subarray(1, 1 + this.#dimension),
       offsets: rest.subarray(1 + this.#dimension),
       count: Math.max(rest[0], 0),
-      rewards: this.rewards,
-      squares: this.squares,
+      rewards: this.#rewards.values[0],
+      squares: this.#rewards.values[1],
     };
   }
 
   /** Standard error of the matured share of impressions, relative to that share. */
   maturityError(): number {
-    return this.#unmatured.maturityError(this.#totals[0]);
+    return this.#unmatured.maturityError(this.impressions);
   }
 
   /** The distribution of delays so far. */
@@ -195,25 +198,27 @@ export class DelayCorrection {
 
   /** Sum of the offsets of all impressions, matured or not: d, or empty. */
   get offsets(): Float64Array {
-    return this.#totals.subarray(1 + this.#dimension);
+    return this.#totals.values.subarray(1 + this.#dimension);
   }
 
   /** The intervals of lasting cohorts, oldest first. */
   intervals(): Interval[] {
-    const [moment, scalars] = [this.#moment, this.#scalars];
+    const [moment, end] = [this.#moment, this.#scalars];
     return Array.from(this.#unmatured.shares(), ([cohort, missing]) => {
-      const { sums, count } = cohort;
+      const { count } = cohort;
+      const [sums, scalars] = [cohort.sums.values, cohort.scalars.values];
       const matured = 1 - missing;
       return {
         start: this.#unmatured.start(cohort),
         shown: count,
         count: matured * count,
-        rewards: sums[scalars],
-        squares: sums[scalars + 1],
-        sizes: sums[scalars + 2],
+        rewards: scalars[0],
+        squares: scalars[1],
+        sizes: scalars[2],
         addTo(total) {
           for (let i = 0; i < moment; i++) total[i] += matured * sums[i];
-          for (let i = moment; i < sums.length; i++) total[i] += sums[i];
+          for (let i = moment; i < end; i++) total[i] += sums[i];
+          for (let i = 0; i < SCALARS; i++) total[end + i] += scalars[i];
         },
       };
     });
@@ -249,40 +254,59 @@ export class DelayCorrection {
    * **Cost:** O(cohorts d^2).
    */
   weigh(weights: readonly number[]): { readonly gram: Float64Array; readonly moment: Float64Array } {
-    const total = this.zero();
-    for (const [i, { sums, count }] of this.#unmatured.cohorts.entries()) {
+    const [total, end] = [this.zero(), this.#scalars];
+    for (const [i, { sums, scalars, count }] of this.#unmatured.cohorts.entries()) {
       const weight = weights[i];
-      for (let j = 0; weight > 0 && j < total.length; j++) total[j] += weight * sums[j];
-      sums[this.#scalars + 3] = (1 - weight) * count;
+      for (let j = 0; weight > 0 && j < end; j++) total[j] += weight * sums.values[j];
+      for (let j = 0; j < FORGOTTEN; j++) total[end + j] += weight * scalars.values[j];
+      scalars.set(FORGOTTEN, (1 - weight) * count);
     }
     const { gram, moment, rewards, squares } = this.sumsOf(total);
-    // Joined across a change, a cohort could no longer tell what came after.
-    const changed = changedAt(weights);
-    this.#unmatured.kept = changed === undefined ? undefined : this.#unmatured.cohorts[changed].start;
-    this.#totals = total.slice(gram.length, this.#moment);
-    this.rewards = rewards;
-    this.squares = squares;
+    this.#totals = new ExactSums(total.slice(gram.length, this.#moment));
+    this.#rewards = new ExactSums(Float64Array.of(rewards, squares));
     return { gram, moment };
+  }
+
+  /** Of lasting cohorts: V without its ridge, B, and the sum of offsets, over all impressions, whatever they weigh. Otherwise undefined. */
+  lasting(): Float64Array | undefined {
+    if (!this.#lasting) return undefined;
+    const all = new ExactSums(new Float64Array(this.#scalars));
+    for (const { sums } of this.#unmatured.cohorts) all.addAll(sums);
+    const offsets = triangle(this.#dimension) + 1 + this.#dimension;
+    const statistics = new Float64Array(this.#scalars - 1 - this.#dimension);
+    statistics.set(all.values.subarray(0, triangle(this.#dimension)));
+    statistics.set(all.values.subarray(this.#moment), triangle(this.#dimension));
+    statistics.set(all.values.subarray(offsets, this.#moment), triangle(this.#dimension) + this.#dimension);
+    return statistics;
+  }
+
+  /** Joins the cohorts that have grown old. */
+  refactor(): void {
+    this.#unmatured.refactor();
+  }
+
+  /** Adds the sums of others with the same options, which lose theirs. Call `refactor`, and `weigh` lasting cohorts, afterwards. */
+  merge(other: DelayCorrection): void {
+    this.#unmatured.merge(other.#unmatured);
+    this.#totals.addAll(other.#totals);
+    this.#rewards.addAll(other.#rewards);
   }
 
   halve(): void {
     this.#unmatured.halve();
-    this.#totals = this.#totals.map((each) => each / 2);
-    this.rewards /= 2;
-    this.squares /= 2;
+    for (const each of [this.#totals, this.#rewards]) each.scale(1 / 2);
   }
 
-  /** Writes all but the two sums of rewards, which `MaturingRidge` saves. */
   save(writer: SnapshotWriter): void {
-    writer.numbers(this.#totals);
+    this.#totals.save(writer);
+    this.#rewards.save(writer);
     this.#unmatured.save(writer);
-    if (this.#lasting) writer.numbers([this.#unmatured.kept]);
   }
 
   load(reader: SnapshotReader): void {
-    this.#totals = reader.numbers(this.#totals.length);
+    this.#totals = ExactSums.load(reader, this.#totals.length);
+    this.#rewards = ExactSums.load(reader, 2);
     this.#unmatured.load(reader);
-    if (this.#lasting) [this.#unmatured.kept] = reader.numbers(1);
     if (!this.weights.every((weight) => weight >= 0 && weight <= 1)) throw malformed();
   }
 }

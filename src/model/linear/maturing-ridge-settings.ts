@@ -26,7 +26,7 @@ export interface MaturingRidgeSettings {
    * distribution of delays is never forgotten.
    *
    * "changes" keeps sums of O(d^2) for each of about 1.5 intervals of time per doubling of the age. It is the default for up to
-   * 256 features, unless `shrinkage` is "fixed" and `rewards` are "linear": the order of events then changes nothing.
+   * 256 features, unless `shrinkage` is "fixed" and `rewards` are "linear": the order of events then changes no decision.
    */
   readonly forgetting?: ForgettingSettings | "changes" | null;
   /**

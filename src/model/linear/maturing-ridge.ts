@@ -15,7 +15,7 @@ import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import { type RateChange, RateChanges } from "./rate-changes.ts";
 import { Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
-import { addSquare, triangle } from "./vector.ts";
+import { triangle } from "./vector.ts";
 
 /** Up to this many features are explored at full width. */
 const FEW = 16;
@@ -43,7 +43,7 @@ export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "explora
  * the mean is solved (`CorrectedMean`), and what it is worth (`intervalOf`).
  */
 export class MaturingRidge {
-  /** False if the ridge or the anchor depends on history, or if something is forgotten. */
+  /** Whether the state is a sum over impressions. False if log-odds are expanded about an estimate, or if sums are halved. */
   readonly orderInvariant: boolean;
   /** Over all impressions. Pending ones count as a reward of zero. */
   readonly #posterior: Ridge;
@@ -64,12 +64,13 @@ export class MaturingRidge {
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
     const { dimension: d, ridge, shrinkage, forgetting, rewards, delayComponents, knownDelay } = options;
+    const byChanges = forgetting === "changes";
     this.#core = core;
-    this.orderInvariant = shrinkage === "fixed" && rewards === "linear" && forgetting === null;
+    this.orderInvariant = rewards === "linear" && (forgetting === null || byChanges);
     this.#likelihood = likelihoodOf(core, options);
     this.#amounts = options.amounts && new CappedSums(d, options.amounts.max);
-    this.#posterior = new Ridge(core, { dimension: d, ridge });
-    const byChanges = forgetting === "changes";
+    // Lasting cohorts have the sums.
+    this.#posterior = new Ridge(core, { dimension: d, ridge, derived: byChanges });
     this.#correction = new DelayCorrection(window, d, { offsets: this.#likelihood.offsets, lasting: byChanges, knownDelay });
     this.#halving = new Halving(byChanges ? null : forgetting);
     this.#laws =
@@ -79,7 +80,7 @@ export class MaturingRidge {
     this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
     this.#changes = byChanges ? new RateChanges(core, d, this.#ridge, this.#likelihood) : undefined;
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
-    this.#mean = new CorrectedMean(this.#posterior, new Ridge(core, { dimension: d, ridge }), interval, () => {
+    this.#mean = new CorrectedMean(this.#posterior, new Ridge(core, { dimension: d, ridge, derived: true }), interval, () => {
       const sums = this.#matured();
       return {
         gram: this.#ridge.shrunk(sums),
@@ -107,10 +108,7 @@ export class MaturingRidge {
     this.#laws?.append(features, moment, examination, clock);
     this.#impressions++;
     const replaced = this.#forget();
-    this.#ridge.choose(this.#impressions, () => {
-      const sums = this.#matured();
-      return this.#likelihood.centred?.(sums) ?? sums;
-    });
+    this.#ridge.choose(this.#impressions, () => this.#centred());
     const slot = this.#halving.times;
     const halved = this.#impressions >= this.#halving.next;
     if (halved) this.#halve();
@@ -124,14 +122,12 @@ export class MaturingRidge {
    * Deviation: with "bernoulli" rewards the impression stays, without its reward. Its expansion is not known any more.
    */
   remove(impression: AppendedImpression, reward: number | undefined, delay: number | undefined): void {
-    if (reward !== undefined) this.observe(impression, 0, reward, { before: delay });
+    if (reward !== undefined) this.observe(impression, undefined, reward, { before: delay });
     if (this.#likelihood.offsets > 0) return;
     const { features } = impression;
     const weight = this.#correction.weightAt(impression);
-    const sums = this.#posterior.statistics();
-    const end = triangle(this.#posterior.dimension);
-    addSquare(sums, features, -weight);
-    this.#posterior.replace(sums.subarray(0, end), sums.subarray(end));
+    const root = Math.sqrt(weight);
+    this.#posterior.remove(weight === 1 ? features : features.map((each) => root * each));
     this.#correction.remove(
       this.#likelihood.terms(features, this.#impressions, () => this.#mean),
       impression,
@@ -157,10 +153,15 @@ export class MaturingRidge {
     this.#changes.postpone(this.#impressions);
     const weights = this.#changes.weights(this.#correction);
     if (![...weights, ...this.#correction.weights].some((weight) => weight < 1)) return false;
-    const { gram, moment } = this.#correction.weigh(weights);
-    this.#posterior.replace(gram, moment);
+    this.#weigh(weights);
     this.#ridge.hasten(this.#impressions, this.#correction.impressions);
     return true;
+  }
+
+  /** Replaces the sums by those of the intervals, by weight. */
+  #weigh(weights: readonly number[]): void {
+    const { gram, moment } = this.#correction.weigh(weights);
+    this.#posterior.replace(gram, moment);
   }
 
   /** When rates have last changed. Undefined if they probably have not, or if changes are not looked for. */
@@ -178,17 +179,29 @@ export class MaturingRidge {
     this.#halving.times++;
   }
 
-  observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay): void {
-    const counted = (each: number): number => this.#likelihood.counted?.(each) ?? each;
-    const own = counted(reward);
-    const earlier = previous === undefined ? undefined : counted(previous);
-    this.#amounts?.replace(impression.features, earlier, own);
+  /** Replaces the reward `previous` of an impression. Undefined: it has none. */
+  observe(impression: AppendedImpression, reward: number | undefined, previous: number | undefined, delay?: ReportedDelay): void {
+    const counted = (each: number | undefined): number | undefined =>
+      each === undefined ? each : (this.#likelihood.counted?.(each) ?? each);
+    const [after, earlier] = [counted(reward), counted(previous)];
+    this.#amounts?.replace(impression.features, earlier, after);
+    const own = after ?? 0;
     const weight = this.#halving.weight(impression.slot) * this.#correction.weightAt(impression);
     const [now, before] = [weight * own, weight * (earlier ?? 0)];
-    this.#posterior.reward(impression, now, before);
     this.#mean.reward(impression, now, before);
-    this.#correction.observe(impression, weight, own, earlier, delay);
     this.#laws?.observe(impression, earlier, delay);
+    if (this.#amounts) {
+      this.#correction.observeDelay(impression, earlier, delay);
+      return;
+    }
+    this.#posterior.reward(impression, now, before);
+    this.#correction.observe(impression, weight, own, earlier, delay);
+  }
+
+  /** The sums from which the ridge is chosen. */
+  #centred(): MaturedSums {
+    const sums = this.#matured();
+    return this.#likelihood.centred?.(sums) ?? sums;
   }
 
   #matured(): MaturedSums {
@@ -273,25 +286,54 @@ export class MaturingRidge {
     return this.#amounts?.capped().clipped;
   }
 
-  /** V without its ridge and B, over all impressions, then the sum of their offsets. */
+  /** V without its ridge and B, over all impressions, whatever is forgotten of them, then the sum of their offsets. */
   statistics(): Float64Array {
+    const lasting = this.#correction.lasting();
+    if (lasting) return lasting;
     const [sums, { offsets }] = [this.#posterior.statistics(), this.#correction];
     const all = new Float64Array(sums.length + offsets.length);
     all.set(sums);
+    if (this.#amounts) all.set(this.#amounts.moment(), triangle(this.#posterior.dimension));
     all.set(offsets, sums.length);
     return all;
   }
 
+  /**
+   * Derives everything from the sums: cohorts, laws of delays, weights of intervals, the ridge and the mean. Only the anchor of log-odds
+   * stays as it is.
+   */
   refactor(): void {
-    this.#posterior.refactor();
-    this.#mean.refactor();
+    this.#correction.refactor();
+    this.#laws?.refactor();
+    if (this.#changes) this.#weigh(this.#correction.weights.fill(1));
+    else this.#posterior.refactor();
+    this.#ridge.refactor(this.#impressions, this.#centred());
+    if (this.#changes) {
+      this.#changes.prepare();
+      this.#changes.postpone(this.#impressions);
+      const weights = this.#changes.weights(this.#correction);
+      if (weights.some((weight) => weight < 1)) {
+        this.#weigh(weights);
+        this.#ridge.refactor(this.#impressions, this.#centred());
+        this.#ridge.hasten(this.#impressions, this.#correction.impressions);
+      }
+    }
+    this.#mean.refactor(this.#impressions);
+  }
+
+  /** Adds the sums of another regression with the same options, which loses its own. Call `refactor` afterwards. */
+  merge(other: MaturingRidge): void {
+    this.#correction.merge(other.#correction);
+    this.#laws?.merge(other.#laws as OwnLaws);
+    this.#amounts?.merge(other.#amounts as CappedSums);
+    if (!this.#changes) this.#posterior.merge(other.#posterior);
+    this.#impressions += other.#impressions;
   }
 
   save(writer: SnapshotWriter): void {
-    const { rewards, squares } = this.#correction;
     const { times, next } = this.#halving;
     this.#posterior.save(writer);
-    writer.numbers([rewards, squares, this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
+    writer.numbers([this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
     this.#correction.save(writer);
     this.#laws?.save(writer);
     this.#amounts?.save(writer);
@@ -301,12 +343,12 @@ export class MaturingRidge {
   }
 
   load(reader: SnapshotReader): void {
-    const [correction, halving, ridge] = [this.#correction, this.#halving, this.#ridge];
+    const [halving, ridge] = [this.#halving, this.#ridge];
     this.#posterior.load(reader);
-    [correction.rewards, correction.squares, this.#impressions, halving.times, , ridge.value, ridge.due] = reader.numbers(7);
+    [this.#impressions, halving.times, , ridge.value, ridge.due] = reader.numbers(5);
     if (ridge.value < ridge.least) throw malformed();
     for (const count of [this.#impressions, halving.times]) counted("count", count);
-    correction.load(reader);
+    this.#correction.load(reader);
     this.#laws?.load(reader);
     this.#amounts?.load(reader);
     if (this.#changes) [this.#changes.due] = reader.numbers(1);

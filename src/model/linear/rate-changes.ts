@@ -7,7 +7,7 @@ import { product } from "./vector.ts";
 
 /** A change of rates that is more likely than none. */
 export interface RateChange {
-  /** Since when the present rates hold: a time in ms, or a round. Its error is up to half of the time since then. */
+  /** Since when the present rates hold: a time in ms, or a round. Its error is up to two thirds of the time since. */
   readonly since: number;
   /** Probability that rates have changed at all. */
   readonly probability: number;
@@ -65,12 +65,13 @@ export class RateChanges {
 
   /** Takes the memory of searches, which a policy that only decides does without. Call it before the first search. */
   prepare(): void {
-    this.#workspace ??= new Ridge(this.#core, { dimension: this.#dimension, ridge: this.#ridge.least });
+    this.#workspace ??= new Ridge(this.#core, { dimension: this.#dimension, ridge: this.#ridge.least, derived: true });
   }
 
   /** Puts off the next search until impressions have grown by a thirty-second, and by a quarter of the features. */
   postpone(impressions: number): void {
-    this.due = impressions + Math.max(1, Math.ceil(impressions * GROWTH), Math.ceil(this.#dimension / 4));
+    const growth = Math.max(1, Math.ceil(impressions * GROWTH), Math.ceil(this.#dimension / 4));
+    this.due = Math.max(FIRST, impressions + growth);
   }
 
   /** Weights of the intervals of a correction, oldest first. **Cost:** O(d^3) for each interval. */

@@ -1,8 +1,9 @@
 import type { Core, RidgeHandle } from "../../core/core.ts";
-import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { ExactSums, PLAIN } from "../exact-sums.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
 import { type SampleRequest, type Scores, taken } from "../ranking.ts";
-import { triangle } from "./vector.ts";
+import { product, triangle } from "./vector.ts";
 
 /** Numbers of a ridge regression in a snapshot: two packed triangles and a vector. */
 export const ridgeNumbers = ({ dimension: d }: { readonly dimension: number }): number => d * (d + 2);
@@ -10,7 +11,8 @@ export const ridgeNumbers = ({ dimension: d }: { readonly dimension: number }): 
 /**
  * Ridge regression of rewards on features, theta = V^-1 B with V = ridge I + sum x x^T and B = sum reward x.
  *
- * An impression changes V, and a conversion changes B. Both are sums, so neither depends on the order of the other.
+ * An impression changes V, and a conversion changes B. Both are sums, so neither depends on the order of the other. They are exact for
+ * features and rewards that are multiples of 2^-12, as `ExactSums`.
  * **Source:** Vernade et al. 2020, section 3.
  */
 export class Ridge implements Posterior {
@@ -22,24 +24,55 @@ export class Ridge implements Posterior {
   #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
   /** Pairs of draws that the core holds for the present V. */
   #pairs = 0;
+  /** Whether the sums come from others. They are then rounded as doubles are. */
+  readonly #derived: boolean;
+  /** No sum of the core is greater in size. */
+  #bound = 0;
+  /** V and B, once they exceed what doubles add up exactly. The core has the doubles nearest to them. */
+  #sums: ExactSums | undefined;
 
-  constructor(core: Core, options: { readonly dimension: number; readonly ridge: number }) {
+  constructor(core: Core, options: { readonly dimension: number; readonly ridge: number; readonly derived?: boolean }) {
     this.dimension = options.dimension;
     this.#core = core;
     this.#ridge = options.ridge;
+    this.#derived = options.derived ?? false;
     this.#handle = core.ridgeCreate(options.dimension, options.ridge);
   }
 
   /** Adds the features of one impression to V. **Cost:** O(d^2). */
   append(features: Float64Array): number {
+    this.#grow(product(features, features));
     this.#core.ridgeAppend(this.#handle, features);
     this.#pairs = 0;
+    if (!this.#sums) return 0;
+    this.#sums.addSquare(features);
+    this.#core.ridgeState(this.#handle).gram.set(this.#sums.values.subarray(0, triangle(this.dimension)));
     return 0;
+  }
+
+  /** Undoes `append`. **Cost:** O(d^3). */
+  remove(features: Float64Array): void {
+    const sums = this.#exact();
+    sums.addSquare(features, -1);
+    this.#replace(sums);
+  }
+
+  /** Makes room for an addition of this size at most. */
+  #grow(size: number): void {
+    if (this.#derived) return;
+    this.#bound += size;
+    if (this.#bound > PLAIN) this.#sums ??= new ExactSums(this.statistics());
   }
 
   /** Adds (reward - previous) x to B. **Cost:** O(d). */
   reward({ features }: Pick<AppendedPoint, "features">, reward: number, previous: number): void {
-    this.#core.ridgeReward(this.#handle, features, reward - previous);
+    const change = reward - previous;
+    this.#grow(Math.abs(change) * Math.sqrt(product(features, features)));
+    this.#core.ridgeReward(this.#handle, features, change);
+    if (!this.#sums) return;
+    const end = triangle(this.dimension);
+    this.#sums.addMultiple(end, features, change);
+    this.#core.ridgeState(this.#handle).moment.set(this.#sums.values.subarray(end));
   }
 
   /** theta: d. **Cost:** O(d^2), once per change. */
@@ -121,19 +154,52 @@ export class Ridge implements Posterior {
   /** Replaces the sums: V without its ridge (packed lower triangle), and B. **Cost:** O(d^3). */
   replace(gram: Float64Array, moment: Float64Array): void {
     this.#core.ridgeLoad(this.#handle, { gram, moment, factor: new Float64Array(gram.length).fill(1) });
+    this.#sums = undefined;
     this.refactor();
+  }
+
+  #replace(sums: ExactSums): void {
+    const end = triangle(this.dimension);
+    this.replace(sums.values.subarray(0, end), sums.values.subarray(end));
+    this.#take(sums);
+  }
+
+  #take(sums: ExactSums): void {
+    this.#bound = sums.bound;
+    this.#sums = sums.bound > PLAIN ? sums : undefined;
+  }
+
+  #exact(): ExactSums {
+    return this.#sums ?? new ExactSums(this.statistics());
+  }
+
+  /** Adds the sums of another regression with the same dimension and ridge. **Cost:** O(d^3). */
+  merge(other: Ridge): void {
+    const sums = this.#exact();
+    sums.addAll(other.#exact());
+    this.#replace(sums);
   }
 
   save(writer: SnapshotWriter): void {
     const { gram, moment, factor } = this.#core.ridgeState(this.#handle);
-    writer.numbers(gram, moment, factor);
+    const rests = this.#sums?.rests() ?? [];
+    // The rests follow B.
+    writer.numbers(gram, rests.length > 0 ? [...moment, ...rests] : moment, factor);
   }
 
   load(reader: SnapshotReader): void {
-    const gram = reader.view(triangle(this.dimension));
-    const moment = reader.view(this.dimension);
+    const [gram, vector] = [reader.view(triangle(this.dimension)), reader.view()];
+    const moment = vector.subarray(0, this.dimension);
     this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle(this.dimension)) });
     this.#pairs = 0;
+    if (this.#derived) {
+      if (vector.length !== moment.length) throw malformed();
+      return;
+    }
+    const all = new Float64Array(gram.length + vector.length);
+    all.set(gram);
+    all.set(vector, gram.length);
+    this.#take(ExactSums.load({ numbers: () => all }, gram.length + this.dimension));
   }
 
   /** log det V. **Cost:** O(d). */

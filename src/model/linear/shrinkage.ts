@@ -14,8 +14,11 @@ interface Shrinkage {
 
 /** Growth of impressions from one choice of the ridge to the next. */
 const GROWTH = 1.2;
-/** Steps of the fixed-point iteration. It starts from the last choice. */
+/** Steps of the fixed-point iteration from the last choice, and from the start at most. */
 const STEPS = 3;
+const MOST_STEPS = 16;
+/** A step that changes the ridge by less than this share is the last one. */
+const CLOSE = 0.001;
 /** The ridge is at most this share of the mean information about a coefficient: few data cannot support a greater one. */
 const MOST_SHARE = 0.3;
 /** Weights of the prior variances: of the coefficients in degrees of freedom, of the noise in impressions. */
@@ -52,10 +55,23 @@ export class ChosenRidge {
 
   /** Chooses the ridge again if that is due. */
   choose(impressions: number, matured: () => MaturedSums): void {
-    const { shrinkage, halfLife } = this.#settings;
+    const { shrinkage } = this.#settings;
     if (shrinkage === "fixed" || impressions < this.due) return;
-    this.value = evidenceRidge(this.#core, matured(), this.#settings, this.value);
-    this.due = Math.ceil(Math.min(impressions * GROWTH, impressions + (GROWTH - 1) * halfLife));
+    this.value = evidenceRidge(this.#core, matured(), this.#settings, this.value, STEPS);
+    this.#postpone(impressions);
+  }
+
+  #postpone(impressions: number): void {
+    const { halfLife } = this.#settings;
+    this.due = Math.max(2, Math.ceil(Math.min(impressions * GROWTH, impressions + (GROWTH - 1) * halfLife)));
+  }
+
+  /** Chooses the ridge by these sums alone, whatever it was. **Cost:** O(d^3). */
+  refactor(impressions: number, matured: MaturedSums): void {
+    this.#postpone(impressions);
+    if (this.#settings.shrinkage === "evidence") {
+      this.value = evidenceRidge(this.#core, matured, this.#settings, this.least, MOST_STEPS);
+    }
   }
 
   /** V of the mean without the least ridge: packed lower triangle. */
@@ -88,7 +104,7 @@ function shrunk({ gram, level }: MaturedSums, extra: number): Float64Array {
  * **Cost:** O(d^3).
  * **Source:** MacKay 1992, Bayesian interpolation, the fixed point of the evidence. A weak guess keeps it finite without data.
  */
-function evidenceRidge(core: Core, sums: MaturedSums, settings: Shrinkage, from: number): number {
+function evidenceRidge(core: Core, sums: MaturedSums, settings: Shrinkage, from: number, steps: number): number {
   const { ridge: leastRidge, likelihood } = settings;
   const { rewardVariance, noiseVariance } = likelihood;
   const { gram, moment, level, count, squares } = withoutLevel(sums, likelihood);
@@ -103,7 +119,7 @@ function evidenceRidge(core: Core, sums: MaturedSums, settings: Shrinkage, from:
   for (let i = 0, at = 0; i < d; at += ++i + 1) information += gram[at];
   const most = Math.max(leastRidge, (MOST_SHARE * information) / d);
   let ridge = from;
-  for (let step = 0; step < STEPS; step++) {
+  for (let step = 0; step < steps; step++) {
     const { solved, trace } = core.shrunkSolve(shrunk({ ...sums, level }, ridge - leastRidge), leastRidge, both, 2);
     const mean = solved.subarray(0, d);
     const onLevel = product(e, mean);
@@ -113,7 +129,9 @@ function evidenceRidge(core: Core, sums: MaturedSums, settings: Shrinkage, from:
     const residual = Math.max(squares - product(mean, moment) - ridge * rest - leastRidge * onLevel * onLevel, 0);
     const noise = noiseVariance ?? (residual + GUESSED * rewardVariance) / (Math.max(count - freedom, 0) + GUESSED);
     const proposed = ((freedom + GUESSED_FREEDOM) * noise) / (rest + GUESSED_FREEDOM * rewardVariance);
+    const before = ridge;
     ridge = Math.min(Math.max(proposed, leastRidge), most);
+    if (steps > STEPS && Math.abs(ridge - before) <= CLOSE * before) break;
   }
   return ridge;
 }

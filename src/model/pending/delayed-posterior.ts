@@ -162,12 +162,42 @@ export class DelayedPosterior<P extends Posterior> {
     return this.posterior.statistics();
   }
 
-  /** Also sums the open widths again. Buffered widths themselves stay as they are. */
+  /**
+   * Also sums the open widths again. Buffered widths themselves stay as they are. Exact ones follow from the features of the open
+   * impressions, which are put in order of time if the posterior is a sum.
+   */
   refactor(): void {
     this.posterior.refactor();
     this.#options.evidence?.refactor();
     this.#compact();
+    if (this.#options.norms === "exact" && this.posterior.merge) this.#sort();
     this.#sum = this.#widths.reduce((sum, width) => sum + width, 0);
+  }
+
+  /** Sorts open impressions by time and features, and drops those whose window had closed by the latest of them. */
+  #sort(): void {
+    const d = this.posterior.dimension;
+    const open = this.#times.map((time, i) => ({ time, features: this.#features.slice(i * d, (i + 1) * d) }));
+    const first = (a: readonly number[], b: readonly number[]): number => a.findIndex((each, i) => each !== b[i]);
+    open.sort((a, b) => {
+      const i = a.time === b.time ? first(a.features, b.features) : -1;
+      return i < 0 ? a.time - b.time : a.features[i] - b.features[i];
+    });
+    this.#times = open.map(({ time }) => time);
+    this.#features = open.flatMap(({ features }) => features);
+    this.#widths = open.map(() => 0);
+    const latest = this.#times.at(-1) ?? 0;
+    this.#forget(this.#firstOpen({ round: latest, now: latest }));
+    this.#compact();
+  }
+
+  /** Adds the sums and the open impressions of another posterior with the same options and exact norms. Call `refactor` afterwards. */
+  merge(other: DelayedPosterior<P>): void {
+    for (const each of [this, other]) each.#compact();
+    this.posterior.merge?.(other.posterior);
+    this.#times = [...this.#times, ...other.#times];
+    this.#features = [...this.#features, ...other.#features];
+    this.#widths = this.#times.map(() => 0);
   }
 
   save(writer: SnapshotWriter): void {

@@ -9,7 +9,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   assembly: [],
   "src/core": ["assembly/abi.ts", "src/errors.ts"],
   "src/model": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/model/delay"],
-  "src/model/delay": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "type src/model"],
+  "src/model/delay": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/model"],
   "src/model/linear": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/model", "src/model/delay"],
   "src/model/goals": ["src/snapshot.ts", "type src/core", "src/model", "src/model/delay", "src/model/linear"],
   "src/model/gaussian-process": [

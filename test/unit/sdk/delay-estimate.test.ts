@@ -284,7 +284,7 @@ describe("a delay estimate", () => {
     expect(() => new DelayEstimate({ window: 1, windows: 2 } as never)).toThrow(/windows/);
     expect(() => DelayEstimate.from({ ...before, sections: before.sections.slice(1) })).toThrow(SnapshotError);
     const { version: _, ...first } = before;
-    expect(() => DelayEstimate.from(first as never)).toThrow(/version: expected 2, the form that toJSON returns; count the log again/);
+    expect(() => DelayEstimate.from(first as never)).toThrow(/version: expected 3, the form that toJSON returns; count the log again/);
     for (const [section, place, value] of [
       [0, 0, Number.NaN],
       [1, 3, -1],

@@ -121,7 +121,7 @@ describe("rates are learnt whatever the places", () => {
       window: { rounds: WINDOW },
       examination,
     });
-    const random = stream(7);
+    const random = stream(8);
     const due: string[][] = [];
     for (let round = 1; round <= 12_000; round++) {
       for (const impressionId of due[round] ?? []) recommender.convert({ impressionId, reward: 1 });

@@ -92,9 +92,9 @@ export class ArchiveStore {
     return seq ?? this.#database.seq + 1;
   }
 
-  /** Whether a rollback has changed rows since the volume began. */
+  /** Whether a rollback or learning the log again has changed rows since the volume began. */
   isUndone({ version }: Volume): boolean {
-    return this.#database.query("SELECT 1 FROM marks WHERE type = 'rollback' AND seq > ? LIMIT 1", version).length > 0;
+    return this.#database.query("SELECT 1 FROM marks WHERE type IN ('rollback', 'relearnt') AND seq > ? LIMIT 1", version).length > 0;
   }
 
   /** The rows of a volume after a row, in order. */

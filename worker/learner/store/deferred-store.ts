@@ -22,6 +22,11 @@ export class DeferredStore {
     this.#database.query("INSERT INTO deferred VALUES (?, ?, ?)", row.id, this.#database.next(), encodeBlock([row]));
   }
 
+  /** Replaces what is stored of an impression, except its number. */
+  replace(row: BlockRow): void {
+    this.#database.query("UPDATE deferred SET content = ? WHERE id = ?", encodeBlock([row]), row.id);
+  }
+
   find(id: string): DeferredRow | undefined {
     return this.#all("id = ?", id)[0];
   }

@@ -171,11 +171,28 @@ export class ImpressionStore {
   }
 
   /** Stores what a live impression has brought. */
-  setReward({ id, arm, ...before }: StoredImpression, resolved: ResolvedReward | null, windows: Windows): void {
-    const after = resolved && { reward: resolved.reward, converted: resolved.delay !== undefined };
+  setReward(impression: StoredImpression, resolved: ResolvedReward | null, windows: Windows): void {
+    this.#setBrought(impression, resolved && { reward: resolved.reward, converted: resolved.delay !== undefined }, windows);
+  }
+
+  #setBrought({ id, arm, ...before }: StoredImpression, after: Brought | null, windows: Windows): void {
     this.#tallies.change(id, arm, windows, broughtOf(before), after);
     if (after) this.#database.query("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", id, after.reward, Number(after.converted));
     else this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
+  }
+
+  /** Stores what a live impression brings under other rules, and counts it. */
+  correctReward(impression: StoredImpression, after: Brought | null, windows: Windows): void {
+    const [was, is] = [impression, { ...NOTHING_BROUGHT, ...after }];
+    const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
+    this.#setBrought(impression, after, windows);
+    this.#database.count("converted", Number(is.converted) - Number(was.converted));
+    this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
+  }
+
+  /** Replaces the impressions that are not shown yet, with their ids and numbers. */
+  replaceDeferred(change: (impression: StoredImpression) => BlockRow): void {
+    for (const deferred of this.#deferred.after(0)) this.#deferred.replace(change(deferredForm(deferred)));
   }
 
   /** Makes the impressions after a row void. */
@@ -337,6 +354,8 @@ export class ImpressionStore {
 function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
   return { ...row, sampling: row.sampling ?? 0 };
 }
+
+const NOTHING_BROUGHT = { reward: null, converted: false };
 
 function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "converted">): Brought | null {
   return reward === null ? null : { reward, converted };

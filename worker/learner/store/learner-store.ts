@@ -11,6 +11,7 @@ import { Database } from "./database.ts";
 import { ImpressionStore } from "./impression-store.ts";
 import { LogStore } from "./log-store.ts";
 import { migrate, TABLES } from "./migrations.ts";
+import { RelearningStore } from "./relearning-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 import { TallyStore } from "./tally-store.ts";
 
@@ -23,6 +24,8 @@ export class LearnerStore {
   readonly log: LogStore;
   readonly snapshots: SnapshotStore;
   readonly archive: ArchiveStore;
+  readonly relearning: RelearningStore;
+  #relearntAt?: number;
   #catalogue?: Catalogue;
 
   constructor(storage: DurableObjectStorage) {
@@ -33,8 +36,10 @@ export class LearnerStore {
     this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(storage.sql);
     this.archive = new ArchiveStore(this.database, this.impressions, this.conversions);
+    this.relearning = new RelearningStore(this.database);
     this.database.onDrop(() => {
       this.#catalogue = undefined;
+      this.#relearntAt = undefined;
     });
     if (this.exists) this.database.atomically(() => migrate(storage.sql));
   }
@@ -129,7 +134,7 @@ export class LearnerStore {
 
   /** Whether configuration or catalogue have changed after a version. */
   hasChangedAfter(version: number): boolean {
-    const changes = "SELECT 1 FROM marks WHERE seq > ? AND type IN ('configuration', 'actions') LIMIT 1";
+    const changes = "SELECT 1 FROM marks WHERE seq > ? AND type IN ('configuration', 'actions', 'relearnt') LIMIT 1";
     return this.database.query(changes, version).length > 0;
   }
 
@@ -199,6 +204,31 @@ export class LearnerStore {
     return this.#catalogue;
   }
 
+  /** The catalogue at a row of the log. */
+  actionsAt(seq: number): readonly Action[] {
+    const marks = this.database.query<{ content: string }>(
+      "SELECT content FROM marks WHERE type = 'actions' AND seq <= ? ORDER BY seq",
+      seq,
+    );
+    return marks.reduce((actions: readonly Action[], { content }) => changedBy(actions, JSON.parse(content)), []);
+  }
+
+  /** The row at which a relearnt model took over; 0 if none did. Impressions decided by earlier versions have features of another encoder. */
+  get relearntAt(): number {
+    const query = "SELECT coalesce(max(seq), 0) AS seq FROM marks WHERE type = 'relearnt'";
+    this.#relearntAt ??= this.database.query<{ seq: number }>(query)[0].seq;
+    return this.#relearntAt;
+  }
+
+  /** Gives the model to relearnt policies. Earlier snapshots are of the old ones, and go. */
+  takeOver(config: ModelConfig, parts: Uint8Array[], digest: string): void {
+    this.database.set("config = ?", JSON.stringify(config));
+    const seq = this.database.mark("relearnt", { config, digest, counts: this.#learntCounts() });
+    this.snapshots.deleteAfter(-1);
+    this.snapshots.write({ seq, parts }, true);
+    this.#relearntAt = seq;
+  }
+
   replaceActions(catalogue: Catalogue): void {
     const { actions } = catalogue;
     this.database.mark("actions", changeBetween(this.catalogue.actions, actions));
@@ -256,6 +286,7 @@ export class LearnerStore {
       if (last) this.database.query("INSERT INTO marks VALUES (?, ?, ?)", last.seq, type, content(ofType.map((mark) => mark.content)));
     };
     keep("configuration", (all) => all[all.length - 1]);
+    keep("relearnt", (all) => all[all.length - 1]);
     keep("actions", (all) => {
       const changed = all.reduce((actions: readonly Action[], each) => changedBy(actions, JSON.parse(each)), []);
       return JSON.stringify(changeBetween([], changed));
@@ -265,6 +296,7 @@ export class LearnerStore {
   /** Empties an impression, registered or not, and its conversions. */
   erase(id: string): void {
     this.conversions.erase(id);
+    this.relearning.blocks.erase(id);
     this.impressions.erase(id, this.config);
     this.database.mark("erasure", { impression: id });
   }
@@ -292,6 +324,9 @@ export class LearnerStore {
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };
     for (const [name, value] of Object.entries(this.#learntCounts())) this.database.count(name as CounterName, (counts[name] ?? 0) - value);
     this.snapshots.deleteAfter(version);
+    // What was learnt again includes what is undone.
+    const begun = this.relearning.begun;
+    if (begun) this.relearning.begin(begun.config, begun.startedAt);
     this.snapshots.write({ seq: this.database.mark("rollback", { to: version, counts }), parts }, true);
   }
 

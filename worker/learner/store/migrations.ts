@@ -48,6 +48,14 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   UPDATE model SET heard = json_object('', heard) WHERE heard IS NOT NULL;`,
   "ALTER TABLE conversions ADD COLUMN restates INTEGER;",
   intoBlocks,
+  `CREATE TABLE relearning (only INTEGER PRIMARY KEY CHECK (only = 1), config TEXT NOT NULL, started_at INTEGER NOT NULL, seq INTEGER NOT NULL);
+  CREATE TABLE relearnt_blocks (
+    seq INTEGER PRIMARY KEY, count INTEGER NOT NULL, span INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    state TEXT NOT NULL, round INTEGER, slots TEXT NOT NULL, content BLOB NOT NULL);
+  CREATE INDEX relearnt_blocks_time ON relearnt_blocks (span, first, last);
+  CREATE TABLE relearnt_outcomes (id TEXT, seq INTEGER, reward REAL NOT NULL, converted INTEGER NOT NULL, PRIMARY KEY (id, seq)) WITHOUT ROWID;
+  CREATE TABLE relearnt_snapshots (
+    seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk));`,
   // `marks`: those below this number are archived. Times are ms since 1970.
   `CREATE TABLE archive (only INTEGER PRIMARY KEY CHECK (only = 1), marks INTEGER NOT NULL, volume TEXT);
   CREATE TABLE archived (
@@ -71,6 +79,10 @@ export const TABLES = [
   "tallies",
   "snapshots",
   "marks",
+  "relearning",
+  "relearnt_blocks",
+  "relearnt_outcomes",
+  "relearnt_snapshots",
   "archive",
   "archived",
 ];

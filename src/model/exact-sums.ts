@@ -1,0 +1,144 @@
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
+
+/**
+ * Greatest size up to which doubles are added plainly: 2^28. Features and rewards are multiples of 2^-12, so their products are multiples
+ * of 2^-24, and sums of these are exact up to 2^29.
+ */
+export const PLAIN = 268435456;
+
+/**
+ * A vector of sums that has no rounding errors, so that it depends neither on the order of its terms nor on how they were grouped.
+ *
+ * A sum is the double nearest to it, and a rest for what that double leaves out. Rests take memory only once a sum needs more than 53
+ * bits. **Exact:** for multiples of 2^-24, up to 2^80 in size. Other terms are added with the rounding errors of doubles.
+ * **Source:** Knuth, TAOCP 2, section 4.2.2, theorem B, for the error of an addition.
+ */
+export class ExactSums {
+  /** The doubles nearest to the sums. A caller may add whole numbers up to 2^53 in total. */
+  readonly values: Float64Array;
+  #rests: Float64Array | undefined;
+  /** No sum is greater in size. Up to `PLAIN`, no addition rounds. */
+  #bound = 0;
+
+  /** `values`: kept, not copied. */
+  constructor(values: Float64Array) {
+    this.values = values;
+    for (let i = 0; i < values.length; i++) this.#bound = Math.max(this.#bound, Math.abs(values[i]));
+  }
+
+  get length(): number {
+    return this.values.length;
+  }
+
+  /** The greatest size of a sum, or more. */
+  get bound(): number {
+    return this.#bound;
+  }
+
+  /** Replaces a sum. */
+  set(i: number, value: number): void {
+    this.values[i] = value;
+    if (this.#rests) this.#rests[i] = 0;
+    this.#bound = Math.max(this.#bound, Math.abs(value));
+  }
+
+  add(i: number, term: number): void {
+    this.#bound += Math.abs(term);
+    if (this.#bound <= PLAIN) this.values[i] += term;
+    else this.#carry(i, term);
+  }
+
+  /** Adds factor x to the sums from `start` on. **Cost:** O(d). */
+  addMultiple(start: number, x: ArrayLike<number>, factor = 1): void {
+    let most = 0;
+    for (let i = 0; i < x.length; i++) most = Math.max(most, Math.abs(x[i]));
+    this.#bound += most * Math.abs(factor);
+    if (this.#bound <= PLAIN) for (let i = 0; i < x.length; i++) this.values[start + i] += factor * x[i];
+    else for (let i = 0; i < x.length; i++) this.#carry(start + i, factor * x[i]);
+  }
+
+  /** Adds sign x x^T to the packed lower triangle that the sums begin with. **Cost:** O(d^2). */
+  addSquare(x: Float64Array, sign: 1 | -1 = 1): void {
+    let most = 0;
+    for (let i = 0; i < x.length; i++) most = Math.max(most, x[i] * x[i]);
+    this.#bound += most;
+    const { values } = this;
+    const plain = this.#bound <= PLAIN;
+    for (let i = 0, at = 0; i < x.length; at += ++i) {
+      const own = sign * x[i];
+      if (own === 0) continue;
+      if (plain) for (let j = 0; j <= i; j++) values[at + j] += own * x[j];
+      else for (let j = 0; j <= i; j++) this.#carry(at + j, own * x[j]);
+    }
+  }
+
+  /** Adds other sums of the same length. */
+  addAll(other: ExactSums): void {
+    this.#bound += other.#bound;
+    const { values } = this;
+    if (this.#bound <= PLAIN) for (let i = 0; i < values.length; i++) values[i] += other.values[i];
+    else for (let i = 0; i < values.length; i++) this.#carry(i, other.values[i], other.#rests?.[i]);
+  }
+
+  /** Adds a term and a small rest. The value is then again the double nearest to the sum. */
+  #carry(i: number, term: number, more = 0): void {
+    const before = this.values[i];
+    const sum = before + term;
+    const rest = errorOf(before, term, sum) + ((this.#rests?.[i] ?? 0) + more);
+    // NaN, after an overflow, has no rest either.
+    if (!(Math.abs(rest) > 0)) {
+      this.values[i] = sum;
+      if (this.#rests) this.#rests[i] = 0;
+      return;
+    }
+    this.#rests ??= new Float64Array(this.values.length);
+    this.values[i] = sum + rest;
+    this.#rests[i] = errorOf(sum, rest, this.values[i]);
+  }
+
+  /** Multiplies all sums by a power of two. */
+  scale(factor: number): void {
+    for (let i = 0; i < this.values.length; i++) this.values[i] *= factor;
+    if (this.#rests) for (let i = 0; i < this.#rests.length; i++) this.#rests[i] *= factor;
+  }
+
+  /** Places and rests of the sums that have one, in turn. */
+  rests(): number[] {
+    const rests: number[] = [];
+    this.#rests?.forEach((rest, i) => void (rest !== 0 && rests.push(i, rest)));
+    return rests;
+  }
+
+  #setRests(rests: Float64Array): void {
+    if (rests.length === 0) return;
+    this.#rests = new Float64Array(this.values.length);
+    for (let k = 0, before = -1; k < rests.length; k += 2) {
+      const [i, rest] = [rests[k], rests[k + 1]];
+      if (!Number.isInteger(i) || i <= before || i >= this.values.length) throw malformed();
+      if (!(rest !== 0 && this.values[i] + rest === this.values[i])) throw malformed();
+      this.#rests[i] = rest;
+      before = i;
+    }
+  }
+
+  /** Writes one section: the values, then the rests, if there are any. */
+  save(writer: Pick<SnapshotWriter, "numbers">): void {
+    const rests = this.rests();
+    writer.numbers(rests.length > 0 ? [...this.values, ...rests] : this.values);
+  }
+
+  /** Reads what `save` wrote. @throws {SnapshotError} code `malformed` unless each value is the double nearest to its sum. */
+  static load(reader: Pick<SnapshotReader, "numbers">, length: number): ExactSums {
+    const numbers = reader.numbers();
+    if (numbers.length < length) throw malformed();
+    const sums = new ExactSums(numbers.slice(0, length));
+    sums.#setRests(numbers.subarray(length));
+    return sums;
+  }
+}
+
+/** What a double `sum` of two doubles leaves out. */
+function errorOf(a: number, b: number, sum: number): number {
+  const own = sum - a;
+  return a - (sum - own) + (b - own);
+}

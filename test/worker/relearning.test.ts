@@ -1,0 +1,210 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { verify } from "../../scripts/verify/verification.ts";
+import { createApp } from "../../worker/edge/app.ts";
+import { Relearning } from "../../worker/learner/relearning.ts";
+import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
+import type { Description } from "../../worker/rpc/message.ts";
+import { stream } from "../support/scenario.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf } from "./client.ts";
+import { MINUTE_MS, tick, useClock } from "./clock.ts";
+
+// A model learns its log again under another configuration, while the old one serves.
+
+useClock();
+
+const actions = ["tent", "mug", "lamp", "stove"].map((id, i) => ({ id, features: { price: 10 * i, brand: `brand-${i % 2}` } }));
+const more = [...actions, { id: "rope", features: { price: 5, brand: "brand-1" } }];
+const encoder = { dimension: 32, numeric: { price: { min: 0, max: 50 } }, interactions: "all" };
+const random = stream(3);
+
+/** A model with a history: decisions, conversions, updates, retractions, late ones, an erasure and a change of the catalogue. */
+async function lived(options: object = {}): Promise<{ model: string; shown: string[] }> {
+  const model = await createModel({ encoder, ...options });
+  await call("PUT", `/v1/models/${model}/actions`, { actions });
+  const shown: string[] = [];
+  for (let i = 0; i < 40; i++) {
+    tick(MINUTE_MS);
+    if (i === 20)
+      await call("PUT", `/v1/models/${model}/actions`, { actions: [...actions, { id: "rope", features: { price: 5, brand: "brand-1" } }] });
+    const ids = await recommend(model, { context: { country: i % 3 ? "PT" : "ES" }, limit: 1 + (i % 2), keys: [`visitor ${i}`] });
+    shown.push(...ids);
+    if (random() < 0.4) await convert({ impressionId: ids[0], reward: 1 }, { id: `msg_${i}` });
+    if (i % 7 === 3) await convert({ impressionId: ids[0] }, { type: "conversion.retracted", id: `msg_${i}` });
+  }
+  await show(model, { action: "mug", context: { country: "PT" } });
+  await call("DELETE", `/v1/impressions/${shown[5]}`);
+  return { model, shown };
+}
+
+const reset = (model: string, body: object) => call("POST", `/v1/models/${model}/reset`, { from: "log", ...body });
+
+/** Lets the alarm learn the log until the new model has taken over. */
+async function finish(model: string): Promise<void> {
+  for (let i = 0; i < 20 && (await describeModel(model)).relearning; i++) await runDurableObjectAlarm(learnerOf(model));
+  expect((await describeModel(model)).relearning).toBeNull();
+}
+
+const logOf = async (model: string): Promise<string> => (await call("GET", `/v1/models/${model}/events`)).body;
+
+/** What a body says to make a model like this one. */
+function bodyOf({ policy, options, encoder: own, goals, seed }: Description): object {
+  const { vocabulary: _, version: __, ...rest } = own ?? {};
+  return { policy, options, seed, encoder: rest, ...(goals && { goals }) };
+}
+
+/** The digest of a new model that takes the log of another one. */
+async function importedDigest(model: string): Promise<string | null> {
+  const fresh = await createModel(bodyOf(await describeModel(model)));
+  await call("PUT", `/v1/models/${fresh}/actions`, { actions: more });
+  expect((await call("POST", `/v1/models/${fresh}/events`, await logOf(model))).status).toBe(200);
+  return (await describeModel(fresh)).digest;
+}
+
+describe.each([
+  ["another policy", { policy: "otf-lin-ts" }],
+  ["other options", { options: { shrinkage: "fixed", ridge: 2 } }],
+  ["another encoder", { encoder: { dimension: 64, numeric: { price: { min: 0, max: 50 } }, interactions: [] } }],
+  ["log-odds", { options: { rewards: "bernoulli" } }],
+  ["goals", { goals: { conversion: { weight: 0.5 } } }],
+])("under %s", (_, change) => {
+  it("learns what a new model learns from the exported log, goes on, and can be verified", async () => {
+    const { model, shown } = await lived();
+    const before = await describeModel(model);
+    const answer = await reset(model, change);
+    expect(answer).toMatchObject({ status: 202, body: { policy: before.policy, relearning: { done: 0, endsAt: null } } });
+    // The old model serves meanwhile.
+    const [meanwhile] = await recommend(model, { context: { country: "ES" } });
+    await convert({ impressionId: meanwhile, reward: 1 }, { id: "msg_meanwhile" });
+    await finish(model);
+    const after = await describeModel(model);
+    expect(after).toMatchObject({ generation: before.generation, ...change, options: expect.anything(), encoder: expect.anything() });
+    expect(after.counts).toMatchObject({ impressions: before.counts.impressions + 1, converted: before.counts.converted + 1 });
+    expect(await importedDigest(model)).toBe(after.digest);
+    // Conversions of earlier impressions count as before, and a learner that starts again has the same state.
+    expect(statusesOf(await convert({ impressionId: shown[0], reward: 1 }, { id: "msg_after" }))).toEqual(["applied"]);
+    await recommend(model, { context: { country: "PT" }, limit: 2 });
+    const { digest } = await describeModel(model);
+    await evictDurableObject(learnerOf(model));
+    expect((await describeModel(model)).digest).toBe(digest);
+    const lines = (await logOf(model)).trimEnd().split("\n");
+    const { tally } = await verify(() => lines);
+    // The erased one cannot be verified, and one came meanwhile.
+    expect(tally).toMatchObject({ decisions: 2, before: before.counts.impressions });
+  });
+});
+
+it("a longer log is learnt page by page, and goes on where it was interrupted", async () => {
+  const model = await createModel();
+  const now = Date.now();
+  const line = (i: number) =>
+    JSON.stringify({ type: "impression", id: `shown ${i}`, action: ["tent", "mug", "lamp"][i % 3], shownAt: now - 5 * i });
+  await call("POST", `/v1/models/${model}/events`, Array.from({ length: 2500 }, (_, i) => line(2500 - i)).join("\n"));
+  await reset(model, { options: { ridge: 3 } });
+  await runInDurableObject(learnerOf(model), async (_, { storage }) => {
+    const store = new LearnerStore(storage);
+    const relearning = new Relearning(store);
+    expect(await relearning.step()).toBe(false);
+    expect(relearning.progress(Date.now() + 10)).toMatchObject({ done: 1000, rows: store.seq });
+    expect(store.relearning.blocks.countAfter(0)).toBeGreaterThan(900);
+  });
+  await evictDurableObject(learnerOf(model));
+  await finish(model);
+  const { digest, counts } = await describeModel(model);
+  expect(counts.impressions).toBe(2500);
+  expect(await importedDigest(model)).toBe(digest);
+});
+
+it("a rollback and an erasure meanwhile are not learnt", async () => {
+  const { model, shown } = await lived();
+  await runDurableObjectAlarm(learnerOf(model));
+  const { kept } = await describeModel(model);
+  const [undone] = await recommend(model, { context: { country: "PT" } });
+  await reset(model, { options: { ridge: 3 } });
+  await runInDurableObject(learnerOf(model), async (_, { storage }) => {
+    const relearning = new Relearning(new LearnerStore(storage));
+    while (relearning.progress(0)?.done === 0) await relearning.step();
+  });
+  await evictDurableObject(learnerOf(model));
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept[0] })).status).toBe(200);
+  await call("DELETE", `/v1/impressions/${shown[7]}`);
+  await finish(model);
+  const { digest } = await describeModel(model);
+  expect((await call("GET", `/v1/impressions/${undone}`)).body).toMatchObject({ status: "rolled-back" });
+  expect((await call("GET", `/v1/impressions/${shown[7]}`)).status).toBe(404);
+  expect(await logOf(model)).not.toContain(`"keys":["visitor 5"]`);
+  expect(await importedDigest(model)).toBe(digest);
+});
+
+it("features of an isolate that still has the old encoder are made anew", async () => {
+  const { model } = await lived({ serving: "edge" });
+  const old = createApp();
+  await recommend(model, { context: { country: "PT" } }, { isolate: old });
+  await reset(model, { encoder: { dimension: 16, numeric: { price: { min: 0, max: 50 } }, interactions: [] } });
+  await finish(model);
+  const before = (await describeModel(model)).counts.impressions;
+  const [id] = await recommend(model, { context: { country: "ES" } }, { isolate: old });
+  const { counts, incidents } = await describeModel(model);
+  expect([counts.impressions, incidents.refused]).toEqual([before + 1, 0]);
+  expect(statusesOf(await convert({ impressionId: id, reward: 1 }))).toEqual(["applied"]);
+  const lines = (await logOf(model)).trimEnd().split("\n");
+  expect(JSON.parse(lines.findLast((text) => text.includes('"type":"impression"')) as string).features).toHaveLength(16);
+  expect((await verify(() => lines)).tally.decisions).toBe(0);
+});
+
+it("a deferred impression is learnt with new features once it is shown", async () => {
+  const { model } = await lived();
+  const [id] = await recommend(model, { context: { country: "PT" }, defer: true });
+  await reset(model, { encoder: { dimension: 16, numeric: { price: { min: 0, max: 50 } }, interactions: [] } });
+  await finish(model);
+  expect((await call("POST", `/v1/impressions/${id}/activate`)).body).toMatchObject({ status: "activated" });
+  expect(await importedDigest(model)).toBe((await describeModel(model)).digest);
+});
+
+it("a state that this version cannot read is learnt again from the log, and no conversion is lost meanwhile", async () => {
+  const { model, shown } = await lived();
+  const before = await describeModel(model);
+  await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => {
+    // The fifth byte is the format of a snapshot.
+    for (const { seq, part, chunk, bytes } of sql
+      .exec<{ seq: number; part: number; chunk: number; bytes: ArrayBuffer }>("SELECT * FROM snapshots WHERE chunk = 0")
+      .toArray()) {
+      new Uint8Array(bytes)[4]++;
+      sql.exec("UPDATE snapshots SET bytes = ? WHERE seq = ? AND part = ? AND chunk = ?", bytes, seq, part, chunk);
+    }
+  });
+  await evictDurableObject(learnerOf(model));
+  const refused = await call("POST", `/v1/models/${model}/recommendations`, {});
+  expect(refused).toMatchObject({ status: 503, body: { detail: expect.stringMatching(/its log is learnt again: 0 of \d+ rows/) } });
+  expect(await describeModel(model)).toMatchObject({ digest: null, relearning: { done: 0 } });
+  expect(statusesOf(await convert({ impressionId: shown[0], reward: 1 }, { id: "msg_meanwhile" }))).toEqual(["applied"]);
+  await finish(model);
+  const after = await describeModel(model);
+  expect(after.counts).toMatchObject({ impressions: before.counts.impressions, applied: before.counts.applied + 1 });
+  expect(await importedDigest(model)).toBe(after.digest);
+  expect(await recommend(model, { context: { country: "PT" } })).toHaveLength(1);
+});
+
+it.each([
+  ["another window", { window: { ms: 2 * HOUR_MS } }, 422, "window: expected the stored one"],
+  ["an unknown policy", { policy: "otf-lin-tsx" }, 422, "policy: expected one of"],
+  ["options that do not fit", { options: { dimension: 7 } }, 422, "options.dimension: expected the encoder's 32, got 7"],
+  ["an unknown source", { from: "archive" }, 400, "from"],
+])("%s is refused, and nothing begins", async (_, body, status, detail) => {
+  const { model } = await lived();
+  const answer = await reset(model, body);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(status);
+  expect(JSON.stringify(answer.body)).toContain(detail);
+  expect((await describeModel(model)).relearning).toBeNull();
+});
+
+it("a new relearning replaces the one that runs, and a reset ends it", async () => {
+  const { model } = await lived();
+  await reset(model, { options: { ridge: 2 } });
+  await reset(model, { options: { ridge: 3 } });
+  await finish(model);
+  expect((await describeModel(model)).options).toMatchObject({ ridge: 3 });
+  await reset(model, { options: { ridge: 4 } });
+  await call("POST", `/v1/models/${model}/reset`, {});
+  expect(await describeModel(model)).toMatchObject({ relearning: null, options: { ridge: 3 }, counts: { impressions: 0 } });
+});

@@ -1,0 +1,27 @@
+import { didYouMean } from "../protocol/nearest.ts";
+import type { Outcome } from "./event.ts";
+import type { ModelConfig } from "./model.ts";
+
+/** The part of a configuration that says which conversions count. */
+export type Rules = Pick<ModelConfig, "window" | "goals" | "reward">;
+
+/** Whether an amount has another currency than its goal, which the model declares. */
+export function isOtherCurrency({ goal, currency }: Pick<Outcome, "goal" | "currency">, { goals }: Pick<Rules, "goals">): boolean {
+  if (currency === undefined || (goals && !Object.hasOwn(goals, goal))) return false;
+  return currency !== goals?.[goal].value?.currency;
+}
+
+/** Why the model refuses a conversion; undefined if it does not. */
+export function refusal({ reward, goal, currency }: Outcome, { reward: range, goals }: Rules): string | undefined {
+  if (goals && !Object.hasOwn(goals, goal)) {
+    const names = Object.keys(goals);
+    return `goal: expected one of ${names.join(", ")}, got ${goal}${didYouMean(goal, names)}`;
+  }
+  const value = goals?.[goal].value;
+  if (isOtherCurrency({ goal, currency }, { goals })) {
+    return `currency: expected ${value?.currency ?? `none, as the goal ${goal} has no value`}, got ${currency}`;
+  }
+  if (value) return undefined;
+  if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;
+  return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}; for amounts of money declare a goal with a value`;
+}

@@ -1,0 +1,189 @@
+import type { Featurizer } from "../../publication/featurizer.ts";
+import type { BlockRow } from "../domain/block.ts";
+import { Catalogue, type CatalogueChange, changedBy } from "../domain/catalogue.ts";
+import { withVocabulary } from "../domain/encoding.ts";
+import { appendedOf, type StoredImpression } from "../domain/impression.ts";
+import { featurizer, type ModelConfig, startModel, withLearnt } from "../domain/model.ts";
+import { type Policies, restorePolicies } from "../domain/policies.ts";
+import { differences } from "../domain/reconfiguration.ts";
+import { refusal } from "../domain/refusal.ts";
+import { counting, differs, observeAll, resolved } from "../domain/reward.ts";
+import { shownAtOf } from "../domain/token.ts";
+import type { Relearning as Progress } from "../protocol/answers.ts";
+import type { LogRow } from "../rpc/log-row.ts";
+import { appendTo } from "./live-model.ts";
+import type { LearnerStore } from "./store/learner-store.ts";
+
+/** Rows of the log after which the policies are saved. After an interruption so many are learnt again. */
+const SAVED_ROWS = 20_000;
+
+/** What is known in memory while the log is learnt. */
+interface Learning {
+  readonly config: ModelConfig;
+  readonly policies: Policies;
+  readonly featurize: Featurizer | null;
+  /** The catalogue at the row that comes next. */
+  catalogue: Catalogue;
+  seq: number;
+  saved: number;
+}
+
+/**
+ * Learns the log of a model again under another configuration, while the old one serves. Features are made anew from contexts and from the
+ * catalogue of their time if the encoder is another one. At the end the new model takes over in one transaction.
+ */
+export class Relearning {
+  readonly #store: LearnerStore;
+  #learning?: Learning;
+  /** Row and time at which this object went on, for the estimate of the end. */
+  #since?: { readonly seq: number; readonly at: number };
+
+  constructor(store: LearnerStore) {
+    this.#store = store;
+  }
+
+  /** Whether a relearning has begun and has not taken over. */
+  get isRunning(): boolean {
+    return this.#store.exists && this.#store.relearning.begun !== undefined;
+  }
+
+  begin(config: ModelConfig, now: number): void {
+    this.#learning = undefined;
+    this.#since = undefined;
+    this.#store.transact(() => this.#store.relearning.begin(config, now));
+  }
+
+  /** Null if none runs. */
+  progress(now: number): Progress | null {
+    const begun = this.#store.relearning.begun;
+    if (!begun) return null;
+    const [seq, rows] = [this.#learning?.seq ?? begun.seq, this.#store.seq];
+    const speed = this.#since && seq > this.#since.seq ? (seq - this.#since.seq) / Math.max(1, now - this.#since.at) : null;
+    return { startedAt: begun.startedAt, done: seq, rows, endsAt: speed === null ? null : Math.ceil(now + (rows - seq) / speed) };
+  }
+
+  /** Learns the next page of the log. Returns whether the new model has taken over. */
+  async step(): Promise<boolean> {
+    const learning = await this.#started();
+    const { relearning, log } = this.#store;
+    if (!relearning.begun) return true;
+    const page = log.page(learning.seq);
+    try {
+      if (page.length === 0) {
+        this.#store.transact(() => this.#takeOver(learning));
+        this.#learning = undefined;
+        return true;
+      }
+      this.#store.transact(() => this.#learn(learning, page));
+      return false;
+    } catch (error) {
+      // The policies may be ahead of what is stored.
+      this.#learning = undefined;
+      throw error;
+    }
+  }
+
+  async #started(): Promise<Learning> {
+    if (this.#learning) return this.#learning;
+    const { relearning } = this.#store;
+    const { config, seq } = relearning.begun as { config: ModelConfig; seq: number };
+    const parts = relearning.snapshots.newest()?.parts;
+    const policies = parts ? await restorePolicies(parts) : await startModel(config);
+    this.#store.transact(() => relearning.rewind());
+    const featurize = differences(this.#store.config.encoder, config.encoder).length === 0 ? null : featurizer(config);
+    const catalogue = new Catalogue(this.#store.actionsAt(seq));
+    this.#since = { seq, at: Date.now() };
+    this.#learning = { config, policies, featurize, catalogue, seq, saved: seq };
+    return this.#learning;
+  }
+
+  #learn(learning: Learning, page: readonly LogRow[]): void {
+    let batch: Extract<LogRow, { readonly type: "impression" }>[] = [];
+    const flush = () => {
+      this.#show(learning, batch);
+      batch = [];
+    };
+    for (const line of page) {
+      if (line.type === "impression") {
+        const last = batch.at(-1);
+        if (last && (line.seq !== last.seq + 1 || line.state !== last.state)) flush();
+        batch.push(line);
+      } else {
+        flush();
+        if (line.type === "conversion") this.#convert(learning, line);
+        else if (line.mark === "actions") {
+          const change: CatalogueChange = JSON.parse(line.content);
+          learning.catalogue = new Catalogue(changedBy(learning.catalogue.actions, change));
+        }
+      }
+    }
+    flush();
+    learning.seq = page[page.length - 1].seq;
+    if (learning.seq - learning.saved >= SAVED_ROWS) {
+      this.#store.relearning.save(learning.seq, partsOf(learning.policies));
+      learning.saved = learning.seq;
+    }
+  }
+
+  /** Learns impressions of one state with consecutive numbers, and puts them into blocks. */
+  #show(learning: Learning, batch: readonly StoredImpression[]): void {
+    if (batch.length === 0 || batch[0].state === "deferred") return;
+    const { policies, config } = learning;
+    const rows = batch.map((impression) => rowOf(impression, learning));
+    const isLive = batch[0].state === "live";
+    const marks = isLive ? rows.map((row) => appendTo(policies, row)) : [];
+    this.#store.relearning.blocks.add(rows, marks, config.window.ms, batch[0].seq);
+  }
+
+  #convert({ policies, config }: Learning, line: Extract<LogRow, { readonly type: "conversion" }>): void {
+    const { relearning, conversions } = this.#store;
+    const counts = (each: typeof line) => refusal(each, config) === undefined;
+    if (counting([line]).length === 0 || !counts(line)) return;
+    const found = relearning.blocks.find(line.impression);
+    if (!found?.marks) return;
+    const earlier = counting(conversions.of(line.impression)).filter((each) => each.seq < line.seq && counts({ ...each, type: line.type }));
+    const [before, after] = [earlier, [...earlier, line]].map((events) => resolved(events, config.goals, shownAtOf(line.impression)));
+    if (!differs(before, after)) return;
+    const { slots, ...shown } = appendedOf({ ...found.row, ...found.marks });
+    observeAll(
+      policies,
+      slots.map((slot) => ({ ...shown, slot })),
+      { before, after },
+    );
+    relearning.note(line, after);
+  }
+
+  #takeOver({ config: learnt, policies, catalogue, ...learning }: Learning): void {
+    const store = this.#store;
+    const config = withVocabulary(withLearnt(store.config, learnt), catalogue.actions);
+    const { relearning, impressions } = store;
+    const differing = relearning.differing();
+    relearning.takeOver();
+    for (const { id, reward, converted } of differing) {
+      const impression = impressions.find(id);
+      if (impression?.state === "live") impressions.correctReward(impression, reward === null ? null : { reward, converted }, config);
+    }
+    impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
+    for (const { policy } of policies) policy.refactor();
+    store.takeOver(config, partsOf(policies), policies[0].policy.digest());
+  }
+}
+
+/** An impression with the features that it has under the new encoder. */
+function rowOf(impression: StoredImpression, { featurize, catalogue }: Pick<Learning, "featurize" | "catalogue">): BlockRow {
+  const { id, name, action, features, context, arm, version, decision, byPage, sampling, erased } = impression;
+  const row = { id, name, action, features, context, arm, version, decision, byPage, sampling };
+  return featurize && !erased ? { ...row, features: remade(row, featurize, catalogue) } : row;
+}
+
+/** The features of an impression under another encoder. An action that is in no catalogue has those of its id alone. */
+export function remade(
+  { action: id, context, decision }: Pick<BlockRow, "action" | "context" | "decision">,
+  featurize: Featurizer,
+  catalogue: Catalogue,
+) {
+  const asked = decision?.asked?.actions?.find((each) => each.id === id && each.features !== undefined);
+  return featurize.vector(context ?? undefined, asked ?? catalogue.named(id));
+}
+
+const partsOf = (policies: Policies): Uint8Array[] => policies.map((recommender) => recommender.snapshot());

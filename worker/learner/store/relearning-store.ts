@@ -1,0 +1,84 @@
+import type { StoredConversion } from "../../domain/conversion.ts";
+import type { ModelConfig } from "../../domain/model.ts";
+import type { ResolvedReward } from "../../domain/reward.ts";
+import { BlockStore } from "./block-store.ts";
+import type { Database } from "./database.ts";
+import { SnapshotStore } from "./snapshot-store.ts";
+
+/** A running relearning. */
+export interface Begun {
+  readonly config: ModelConfig;
+  /** When it began, in ms since 1970. */
+  readonly startedAt: number;
+  /** The last row of the log that is learnt. */
+  readonly seq: number;
+}
+
+/** What a model learns again from its log, until it takes over: blocks of the new features, outcomes and a snapshot. */
+export class RelearningStore {
+  readonly blocks: BlockStore;
+  readonly snapshots: SnapshotStore;
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.blocks = new BlockStore(database, "relearnt_blocks");
+    this.snapshots = new SnapshotStore(database.sql, "relearnt_snapshots");
+  }
+
+  get begun(): Begun | undefined {
+    const [row] = this.#database.query<{ config: string; startedAt: number; seq: number }>(
+      "SELECT config, started_at AS startedAt, seq FROM relearning",
+    );
+    return row && { ...row, config: JSON.parse(row.config) };
+  }
+
+  /** Begins, after forgetting an earlier relearning. */
+  begin(config: ModelConfig, now: number): void {
+    this.clear();
+    this.#database.query("INSERT INTO relearning VALUES (1, ?, ?, 0)", JSON.stringify(config), now);
+  }
+
+  clear(): void {
+    for (const table of ["relearning", "relearnt_blocks", "relearnt_outcomes", "relearnt_snapshots"])
+      this.#database.query(`DELETE FROM ${table}`);
+  }
+
+  /** Saves how far the log is learnt, and the policies there. */
+  save(seq: number, parts: Uint8Array[]): void {
+    this.#database.query("UPDATE relearning SET seq = ?", seq);
+    this.snapshots.write({ seq, parts }, false);
+  }
+
+  /** Goes back to the last saved row: forgets what was learnt after it. */
+  rewind(): void {
+    const seq = this.begun?.seq ?? 0;
+    this.blocks.deleteAfter(seq);
+    this.#database.query("DELETE FROM relearnt_outcomes WHERE seq > ?", seq);
+  }
+
+  /** Notes what an impression has brought by a conversion. Conversions come in the order of their rows. */
+  note({ impression, seq }: StoredConversion, { reward, delay }: ResolvedReward): void {
+    this.#database.query("INSERT INTO relearnt_outcomes VALUES (?, ?, ?, ?)", impression, seq, reward, Number(delay !== undefined));
+  }
+
+  /** What the impressions have brought, where it differs from what is stored. Reward null: nothing was observed. */
+  differing(): { readonly id: string; readonly reward: number | null; readonly converted: boolean }[] {
+    const newest = "(SELECT id, max(seq), reward, converted FROM relearnt_outcomes GROUP BY id)";
+    const rows = this.#database.query<{ id: string; reward: number | null; converted: number | null }>(
+      `SELECT n.id, n.reward, n.converted FROM ${newest} n LEFT JOIN outcomes o ON o.id = n.id
+         WHERE o.id IS NULL OR o.reward <> n.reward OR o.converted <> n.converted
+       UNION ALL
+       SELECT o.id, NULL, NULL FROM outcomes o LEFT JOIN ${newest} n ON n.id = o.id WHERE n.id IS NULL`,
+    );
+    return rows.map(({ converted, ...row }) => ({ ...row, converted: converted === 1 }));
+  }
+
+  /** Puts the new blocks into the place of the old ones. */
+  takeOver(): void {
+    this.#database.query("DELETE FROM blocks");
+    this.#database.query("INSERT INTO blocks SELECT * FROM relearnt_blocks");
+    this.clear();
+    this.#database.dropCaches();
+  }
+}
