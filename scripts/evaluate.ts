@@ -102,11 +102,11 @@ async function sourceOf(file: string, asOf: number | undefined, folder: string |
       const archive = await archiveIn(file);
       return lineSource(withHead(headOf(archive), archive.lines(READ)), options);
     }
+    const archive = folder === undefined ? undefined : await archiveIn(folder);
+    // Lines that come while nobody reads them are lost.
     const texts = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
     const log = linesOf(texts, { receipts: false });
-    if (folder === undefined) return lineSource(log, options);
-    const archive = await archiveIn(folder);
-    return lineSource(wholeLog(archive, checked(archive, log), READ), options);
+    return lineSource(archive ? wholeLog(archive, checked(archive, log), READ) : log, options);
   };
   const source = await read().finally(bar.stop);
   if (source.decisions.length > 0) return source;
