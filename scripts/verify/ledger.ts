@@ -33,7 +33,9 @@ export class Ledger {
       const { policy } = recommender;
       return policy.append({ ...(policy.dimension > 0 && { features }), round, now, weight: recommender.weightAt(place) });
     });
-    this.#known.set(line.id, { line, shown, state: "live", conversions: [], resolved: null });
+    // The longest parts of a line are learnt, and not needed again.
+    const left = { ...line, features: [], context: null, decision: null };
+    this.#known.set(line.id, { line: left, shown, state: "live", conversions: [], resolved: null });
   }
 
   /**

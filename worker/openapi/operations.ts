@@ -313,6 +313,6 @@ export const operations: Readonly<Record<string, Operation>> = {
     description: "Deletes those of all generations. The model itself may be deleted already.",
     key: "secret",
     answers: { 204: { description: "Deleted. Also without an archive." } },
-    problems: [400, 401, 403, 500, 503],
+    problems: [401, 403, 422, 503],
   },
 };
