@@ -127,7 +127,7 @@ export class ArchiveFile {
     const metadata = await named(name, () => metadataOf(file));
     const text = metadata.key_value_metadata?.find(({ key }) => key === KEY)?.value;
     if (text === undefined) throw new ArchiveError(`${name}: expected an archived file of afterclick, got another Parquet file`);
-    return new ArchiveFile(name, file, metadata, JSON.parse(text));
+    return new ArchiveFile(name, file, metadata, await named(name, async () => JSON.parse(text)));
   }
 
   /** The lines in order, a row group at a time. @param columns absent: all. @throws {ArchiveError} if the file is damaged. */

@@ -1,5 +1,12 @@
-import type { LogRow } from "../rpc/log-row.ts";
+import type { StoredConversion } from "./conversion.ts";
+import type { StoredImpression } from "./impression.ts";
 import { shownAtOf } from "./token.ts";
+
+/** A row of the event log, in the order of the sequence that all tables share. */
+export type LogRow =
+  | ({ readonly type: "impression" } & StoredImpression & { readonly keys: readonly string[] })
+  | ({ readonly type: "conversion" } & StoredConversion)
+  | { readonly type: "mark"; readonly seq: number; readonly mark: string; readonly content: string };
 
 /** A line of an exported log, without its receipt. */
 export type LogLine = { readonly type: string; readonly seq: number } & Readonly<Record<string, unknown>>;

@@ -1,12 +1,11 @@
 import { waitingFor } from "../domain/event.ts";
-import { logLine } from "../domain/log-line.ts";
+import { type LogRow, logLine } from "../domain/log-line.ts";
 import { receipted } from "../domain/receipt.ts";
 import { CLOCK_TOLERANCE_MS, firstIdAt, shownAtOf } from "../domain/token.ts";
 import type { Environment } from "../environment.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import { type PastItem, pastLine } from "../protocol/schema.ts";
 import { parsed } from "../protocol/validation.ts";
-import type { LogRow } from "../rpc/log-row.ts";
 import type { PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
 import { type RegistrationRequest, registrationOf } from "./registration.ts";

@@ -1,9 +1,9 @@
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { KeyHashes } from "../domain/join-key.ts";
+import type { LogRow } from "../domain/log-line.ts";
 import type { Edition } from "../domain/publication.ts";
 import type { Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
-import type { LogRow } from "./log-row.ts";
 import type * as Message from "./message.ts";
 
 type Answered<T> = Promise<Message.Answer<T>>;
