@@ -137,3 +137,19 @@ it("verifies through a rollback that undid archived rows", async () => {
   const { tally } = await verify(() => log, undefined, await archiveOf(model));
   expect(tally.decisions).toBe(4);
 });
+
+it("verifies a model that learnt its log again after the archive had taken a part of it", async () => {
+  const model = await ofDays({ policy: "otf-lin-ts" });
+  await forget(model);
+  expect((await keysOf(model)).length).toBeGreaterThan(1);
+  const relearnt = await call("POST", `/v1/models/${model}/reset`, { from: "log", policy: "otf-lin-ucb" });
+  expect(relearnt.status).toBeLessThan(300);
+  for (let i = 0; i < 5; i++) await runDurableObjectAlarm(learnerOf(model));
+  const shown = await recommend(model, { limit: 2 });
+  await convert({ impressionId: shown[0], goal: "order", reward: 1 });
+  await forget(model, 3);
+  const log = await exported(model);
+  const { tally } = await verify(() => log, undefined, await archiveOf(model));
+  expect(tally.before).toBeGreaterThan(100);
+  expect(tally.decisions).toBe(2);
+});
