@@ -1,6 +1,7 @@
 // npm run bench: measures each workload beside its peers in one run on one machine, and prints ratios.
 import { command, UsageError, type Values } from "../scripts/command.ts";
 import { progressBar } from "../scripts/progress.ts";
+import { catalogueWorkload } from "./catalogue.ts";
 import { gaussianProcessWorkloads } from "./gaussian-process.ts";
 import { gridWorkloads } from "./grid.ts";
 import { longRunWorkloads } from "./long-run.ts";
@@ -17,6 +18,7 @@ const workloads: readonly Workload[] = [
   ...gridWorkloads,
   ...longRunWorkloads,
   ...restartWorkloads,
+  catalogueWorkload,
   ...workerWorkloads,
 ];
 

@@ -3,6 +3,7 @@ import type { Curve, Experiment, Paper } from "./experiment.ts";
 import { estimate, type Reported } from "./signals/estimate.ts";
 import { listExperiments } from "./signals/lists.ts";
 import { type PlaySpec, play, type Told } from "./signals/play.ts";
+import { restrictions } from "./signals/restrictions.ts";
 import { arms, contextual, priced } from "./signals/signal-shop.ts";
 
 const REGRET = "cumulative regret";
@@ -107,5 +108,5 @@ const revenue = plays(
 export const paper: Paper = {
   id: "signals",
   title: "Signals of a shop: goals with delays of their own, funnels, amounts",
-  experiments: [laws, funnel, context, revenue, ...listExperiments],
+  experiments: [laws, funnel, context, revenue, ...listExperiments, restrictions],
 };

@@ -36,6 +36,8 @@ interface Held {
   readonly recommender: Recommender;
   readonly etag: string;
   readonly featurize: Featurizer;
+  /** The actions of the catalogue that may be shown. */
+  readonly available: readonly Action[];
 }
 
 const IMPRESSIONS = "impressions";
@@ -137,7 +139,8 @@ export class PublishedModel implements LocalModel {
     const { dimension } = recommender.policy;
     // The state's length bounds this dimension, and so the memory for the vectors of the catalogue.
     if (encoder && dimension > 0 && encoder.dimension !== dimension) throw malformed();
-    this.#held = { publication, recommender, etag, featurize: featurizer(encoder) };
+    const available = publication.actions.filter(({ available }) => available !== false);
+    this.#held = { publication, recommender, etag, featurize: featurizer(encoder), available };
   }
 
   /**
@@ -150,8 +153,12 @@ export class PublishedModel implements LocalModel {
     const { config, version } = publication;
     const { draws, greedy, minimumShare } = config;
     const { policy } = recommender;
-    const offered = actions ? this.#found(actions) : publication.actions;
-    if (offered.length === 0) throw new RangeError("actions: expected at least one, as there is no catalogue");
+    const offered = actions ? this.#found(actions) : this.#held.available;
+    if (offered.length === 0) {
+      throw new RangeError(
+        `actions: expected at least one, as ${publication.actions.length > 0 ? "none is available" : "there is no catalogue"}`,
+      );
+    }
     const points = featurize.matrix(context, offered);
     const now = this.#clock.now();
     const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID() as string);
@@ -164,7 +171,7 @@ export class PublishedModel implements LocalModel {
     const letters = shown.map(({ impressionId: id, probability }, place): Letter => {
       const { index } = choices[place];
       // The worker knows the features of its own catalogue.
-      const action = offered[index] === actions?.[index] ? offered[index] : offered[index].id;
+      const action = actions?.includes(offered[index]) ? offered[index] : offered[index].id;
       const item = { id, action, context, shownAt: now, keys: [id], ...(probability && { probability }) };
       return { id, to: IMPRESSIONS, until: windowEndsAt, item };
     });
@@ -172,12 +179,13 @@ export class PublishedModel implements LocalModel {
     return { modelVersion: version, policy: config.policy, windowEndsAt, actions: shown };
   }
 
-  /** The actions with features of their own or from the catalogue. */
+  /** The available actions, with features of their own or from the catalogue. */
   #found(actions: readonly Action[]): readonly Action[] {
     const { publication } = this.#held;
-    return actions.map((action) => {
-      if (action.features !== undefined || publication.actions.length === 0) return action;
+    return actions.flatMap((action) => {
       const known = publication.actions.find(({ id }) => id === action.id);
+      if (known?.available === false) return [];
+      if (action.features !== undefined || publication.actions.length === 0) return action;
       if (!known) throw new RangeError(`actions: ${action.id} has no features and is not in the catalogue`);
       return known;
     });

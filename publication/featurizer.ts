@@ -6,6 +6,8 @@ export type Features = NamedFeatures | readonly number[];
 export interface Action {
   readonly id: string;
   readonly features?: Features;
+  /** An action that is not available is never served. Default true. */
+  readonly available?: boolean;
 }
 
 /** Turns a context and actions into the feature vectors of a model. All entries are multiples of 2^-12. */
@@ -21,7 +23,7 @@ export interface Featurizer {
 
 /** @param options of the model's encoder. Null if its features are numbers. */
 export function featurizer(options: EncoderOptions | null): Featurizer {
-  return options ? byName(encoder(options)) : byPlace;
+  return options ? byName(encoder(options), options.dimension) : byPlace;
 }
 
 /** Entries of feature vectors, and rewards, are multiples of 1 / RESOLUTION. */
@@ -32,10 +34,10 @@ export function toDyadic(value: number): number {
   return Math.trunc(value * RESOLUTION) / RESOLUTION + 0;
 }
 
-/** Most steps of interactions in one matrix, which take about 20 ms. An encoder states what a step is. */
-const MOST_STEPS = 8_000_000;
-/** Most numbers in one matrix: 1,000 actions of the largest dimension. */
-const MOST_NUMBERS = 1000 * 1024;
+/** Most steps of interactions in one matrix, which take about 50 ms. An encoder states what a step is. */
+const MOST_STEPS = 20_000_000;
+/** Most numbers in one matrix, which take 20 MB: 10,000 actions of 256 features. */
+const MOST_NUMBERS = 10_000 * 256;
 
 const byPlace: Featurizer = {
   vector: (context, action) => byPlace.matrix(context, [action]),
@@ -49,9 +51,7 @@ const byPlace: Featurizer = {
         `features of action ${actions[i].id}: expected ${dimension} numbers with the context's, got ${left.length + length}`,
       );
     });
-    if (dimension * right.length > MOST_NUMBERS) {
-      throw new RangeError(`features: expected at most ${MOST_NUMBERS} numbers of all actions together, got ${dimension * right.length}`);
-    }
+    checkNumbers(dimension * right.length);
     const shared = left.map(toDyadic);
     const points = new Float64Array(right.length * dimension);
     right.forEach((own, i) => {
@@ -62,11 +62,12 @@ const byPlace: Featurizer = {
   },
 };
 
-function byName({ encode, among }: ReturnType<typeof encoder>): Featurizer {
+function byName({ encode, among }: ReturnType<typeof encoder>, dimension: number): Featurizer {
   const prepared = new WeakMap<readonly Action[], ReturnType<typeof among>>();
   return {
     vector: (context, action) => encode({ context: named("context", context ?? {}), action: namedAction(action) }),
     matrix(context, actions) {
+      checkNumbers(dimension * actions.length);
       let encodeFor = prepared.get(actions);
       if (!encodeFor) {
         encodeFor = among(actions.map(namedAction), MOST_STEPS);
@@ -75,6 +76,12 @@ function byName({ encode, among }: ReturnType<typeof encoder>): Featurizer {
       return encodeFor(named("context", context ?? {}));
     },
   };
+}
+
+/** @throws {RangeError} */
+function checkNumbers(count: number): void {
+  if (count > MOST_NUMBERS)
+    throw new RangeError(`features: expected at most ${MOST_NUMBERS} numbers of all actions together, got ${count}`);
 }
 
 /** The features that an encoder is given for an action: its own, and its id. */

@@ -27,6 +27,7 @@ export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
 export { merge } from "./merge.ts";
 export type { Window } from "./model/delay/window.ts";
+export { type Families, families } from "./model/families.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
 export type { GaussianProcessSettings } from "./model/gaussian-process/gaussian-process-settings.ts";
 export {
@@ -42,6 +43,7 @@ export type { GoalChange, GoalOutcome, GoalOutcomes } from "./model/goals/goal.t
 export type { Factor } from "./model/goals/goal-ridges.ts";
 export type { BoxSettings, RegionSettings } from "./model/lipschitz/box.ts";
 export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
+export type { FamilyBounds } from "./model/random-chances.ts";
 export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";
 export { type BpeOptions, bpe } from "./policy/bpe.ts";

@@ -1,15 +1,15 @@
 import { featurizer } from "../../publication/featurizer.ts";
 import type { ImpressionRow } from "../../worker/domain/impression.ts";
-import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
+import { shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
 import { encoded, type Shown } from "../../worker/edge/outbox.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { Learner } from "../../worker/learner/learner.ts";
 
-// Sends a learner what isolates send: registrations of 100 impressions in lists of 5, and batches of conversions.
+// Sends a learner what isolates send: registrations of impressions in lists of 5, and batches of conversions. Answers with times and sizes.
 
 export { Learner };
 
-const BATCH = 100;
+const CONVERSIONS = 100;
 const LIMIT = 5;
 const WINDOW_MS = 604_800_000;
 const ranges = { price: { min: 0, max: 200 }, hour: { min: 0, max: 24 } };
@@ -22,10 +22,12 @@ const actions = Array.from({ length: 20 }, (_, i) => ({
 export default {
   async fetch(request: Request, { LEARNER }: Environment): Promise<Response> {
     const { searchParams } = new URL(request.url);
-    const [registrations, model] = [Number(searchParams.get("registrations")), searchParams.get("model") ?? "bench"];
+    const numberOf = (name: string, missing: number) => Number(searchParams.get(name) ?? missing);
+    const [registrations, batch, dimension] = [numberOf("registrations", 1), numberOf("batch", 100), numberOf("dimension", 128)];
+    const model = searchParams.get("model") ?? "bench";
     const stub = LEARNER.get(LEARNER.idFromName(model));
-    const encoder = { dimension: 128, numeric: ranges, interactions: "all" as const };
-    await stub.configure(model, { window: { ms: WINDOW_MS }, encoder, limits: { open: 1e9, bytes: 1e10 } } as never);
+    const encoder = { dimension, numeric: ranges, interactions: "all" as const };
+    await stub.configure(model, { window: { ms: WINDOW_MS }, encoder, limits: { open: 1e7, bytes: 9e9 } } as never);
     const described = (await stub.describe()) as unknown as {
       value: { generation: number; modelVersion: number; encoder: never; bytes: number };
     };
@@ -33,7 +35,7 @@ export default {
     const { matrix } = featurizer(described.value.encoder);
     const shown: string[] = [];
     const batches = Array.from({ length: registrations }, (_, n) => {
-      return Array.from({ length: BATCH / LIMIT }, (_, list): Shown => {
+      return Array.from({ length: batch / LIMIT }, (_, list): Shown => {
         const context = { country: `country-${(n * 20 + list) % 31}`, device: `device-${list % 3}`, hour: n % 24, returning: n % 2 === 0 };
         const points = matrix(context, actions);
         const d = points.length / actions.length;
@@ -72,15 +74,26 @@ export default {
       .map((impression, i) => {
         return { impression, goal: "conversion", event: `order ${i}`, reward: 1, at: Date.now() };
       });
-    for (let from = 0; from < events.length; from += BATCH) await stub.ingest(events.slice(from, from + BATCH));
+    for (let from = 0; from < events.length; from += CONVERSIONS) await stub.ingest(events.slice(from, from + CONVERSIONS));
     const ingested = performance.now();
+    const timed = async (call: () => Promise<unknown>) => {
+      const from = performance.now();
+      await call();
+      return performance.now() - from;
+    };
+    const [metricsMs, describeMs, snapshotMs] = [
+      await timed(() => stub.metrics()),
+      await timed(() => stub.describe()),
+      await timed(() => stub.snapshot()),
+    ];
     const { value } = (await stub.describe()) as unknown as {
       value: { bytes: number; counts: { impressions: number; converted: number } };
     };
     return Response.json({
-      impressionsPerSecond: Math.round((registrations * BATCH) / ((registered - before) / 1000)),
+      impressionsPerSecond: Math.round((registrations * batch) / ((registered - before) / 1000)),
       conversionsPerSecond: Math.round(events.length / ((ingested - registered) / 1000)),
-      bytesPerImpression: Math.round((value.bytes - described.value.bytes) / (registrations * BATCH)),
+      bytesPerImpression: Math.round((value.bytes - described.value.bytes) / (registrations * batch)),
+      ...{ metricsMs, describeMs, snapshotMs },
       counts: value.counts,
     });
   },

@@ -1,7 +1,9 @@
 import { Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
+import { isPinned } from "../../worker/domain/impression.ts";
 import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model.ts";
+import { freeCandidates } from "../../worker/domain/offer.ts";
 import { isRandomList } from "../../worker/domain/random-list.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type EventLine, type HeadLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
@@ -50,8 +52,11 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
     if (why) leaveOut(why);
     return why ? [] : [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], asOf ?? end) }];
   });
-  const first = placed.filter(({ line }) => line.decision?.place === 0);
-  for (let below = first.length; below < placed.length; below++) leaveOut("below the first place of a list");
+  const first = placed.filter(({ line, decision }) => {
+    const why = line.decision?.place !== 0 ? "below the first place of a list" : decision.pinned && "pinned, without a choice";
+    if (why) leaveOut(why);
+    return !why;
+  });
   const { config } = last;
   const given = (config.options as { readonly dimension?: number }).dimension;
   const dimension = config.encoder?.dimension ?? given ?? features;
@@ -69,8 +74,15 @@ function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark"
   const catalogue = before?.catalogue ?? new Catalogue([]);
   if (line.mark === "configuration")
     settings.push({ since, config: line.content, featurize: featurizer(presentOf(line.content)), catalogue });
-  else if (line.mark === "actions" && before) {
-    settings.push({ ...before, since, catalogue: new Catalogue(changedBy(catalogue.actions, line.content)) });
+  else if (line.mark === "relearnt") {
+    // Decisions before it are encoded as it encodes, so that all have the same features.
+    const featurize = featurizer(line.content.config);
+    settings.forEach((setting, i) => {
+      settings[i] = { ...setting, featurize };
+    });
+    settings.push({ since, config: line.content.config, featurize, catalogue });
+  } else if (line.mark === "actions" && before) {
+    settings.push({ ...before, since, catalogue: new Catalogue(changedBy(catalogue.actions, line.content), since) });
   }
 }
 
@@ -94,10 +106,11 @@ function unusable({ state, arm, decision }: ImpressionLine): string | undefined 
 
 function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversions: ConversionLine[], asOf: number): SourceDecision {
   const { action, context, decision, shownAt, version } = line;
-  const { catalogue, featurize, config } = settingAt(settings, version);
+  const { featurize, config } = settingAt(settings, version);
   const { probability = 0, asked = {} } = decision ?? {};
-  // The whole catalogue is passed as it is, because its features are prepared only once.
-  const { actions } = asked.actions || asked.exclude ? catalogue.candidates(asked.actions, asked.exclude ?? []) : catalogue;
+  const { catalogue } = settingAt(settings, decision?.catalogue ?? version);
+  const { candidates, bounds } = freeCandidates(catalogue, { exclude: [], limit: 1, ...asked });
+  const { actions } = candidates;
   const ids = actions.map(({ id }) => id);
   return {
     ids,
@@ -111,6 +124,8 @@ function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversi
     probability,
     kept: 2 ** -(line.sampling ?? 0),
     conversions: outcomesOf(conversions, config, shownAt, asOf),
+    ...(isPinned(line) && { pinned: true }),
+    ...(bounds && { families: bounds }),
   };
 }
 

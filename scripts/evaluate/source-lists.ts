@@ -39,6 +39,7 @@ function listOf(group: readonly Placed[]): LoggedList | undefined {
     },
     items,
     random: line.arm === "holdout",
+    families: decision.families,
     kept: decision.kept,
   };
 }

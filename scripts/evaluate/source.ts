@@ -1,7 +1,13 @@
-import type { LoggedDecision, LoggedList } from "afterclick";
+import type { Families, LoggedDecision, LoggedList } from "afterclick";
 
 /** A decision with the ids of its candidates. */
-export type SourceDecision = LoggedDecision & { readonly ids: readonly string[] };
+export type SourceDecision = LoggedDecision & {
+  readonly ids: readonly string[];
+  /** Set if the request gave the action its place. It is then no candidate, and its index is -1. */
+  readonly pinned?: true;
+  /** Bounds of families in its list. */
+  readonly families?: Families;
+};
 
 /** The lists of a log, and the number of lists that lack an item. */
 export interface SourceLists {

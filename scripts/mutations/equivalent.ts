@@ -70,12 +70,6 @@ export const equivalents: readonly Equivalent[] = [
     replacement: "count <= LANES",
     why: "A full panel is cleared and then overwritten, all four lanes of it.",
   },
-  {
-    file: "worker/learner/store/impression-store.ts",
-    original: "\"SELECT id, reward IS NULL AS pending FROM impressions WHERE id >= ? AND state = 'live' ORDER BY id\"",
-    replacement: "\"SELECT id, reward IS NULL AS pending FROM impressions WHERE id > ? AND state = 'live' ORDER BY id\"",
-    why: "The bound is a prefix of an id and shorter than any, so no id equals it.",
-  },
 ];
 
 /** The entry of the list for a mutant, if it has one. */

@@ -6,6 +6,8 @@ export interface Needs {
   readonly lines: number;
   /** Versions whose state a later event needs, each with the last such event. */
   readonly versions: ReadonlyMap<number, number>;
+  /** Versions of catalogues by which decisions of other versions were made, each with the last such event. */
+  readonly catalogues: ReadonlyMap<number, number>;
   readonly rollbacks: readonly { readonly to: number; readonly at: number }[];
   /** Where the model last learnt its log again, and under which configuration. */
   readonly relearnt?: { readonly at: number; readonly config: ModelConfig };
@@ -14,6 +16,7 @@ export interface Needs {
 /** Collects the needs. Isolates decide with older versions, and deferred impressions are learnt long after their decision. */
 export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promise<Needs> {
   const versions = new Map<number, number>();
+  const catalogues = new Map<number, number>();
   const rollbacks: { to: number; at: number }[] = [];
   let relearnt: Needs["relearnt"];
   let count = 0;
@@ -22,6 +25,7 @@ export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promi
     if (line.type === "model") continue;
     count++;
     if (line.type === "impression" && line.version < before && line.version >= (relearnt?.at ?? 0)) versions.set(line.version, line.seq);
+    if (line.type === "impression" && line.decision?.catalogue !== undefined) catalogues.set(line.decision.catalogue, line.seq);
     if (line.type === "mark" && line.mark === "relearnt") {
       relearnt = { at: line.seq, config: line.content.config };
       versions.clear();
@@ -32,5 +36,6 @@ export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promi
     }
     before = line.seq;
   }
-  return { lines: count, versions, rollbacks: rollbacks.filter(({ at }) => at > (relearnt?.at ?? 0)), ...(relearnt && { relearnt }) };
+  const undone = rollbacks.filter(({ at }) => at > (relearnt?.at ?? 0));
+  return { lines: count, versions, catalogues, rollbacks: undone, ...(relearnt && { relearnt }) };
 }

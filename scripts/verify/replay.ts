@@ -1,11 +1,12 @@
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
-import { type Decided, decideAs, type Served } from "../../worker/domain/decision.ts";
+import { type Decided, decideAs } from "../../worker/domain/decision.ts";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
 import { type Policies, restorePolicies } from "../../worker/domain/policies.ts";
 import { refusal } from "../../worker/domain/refusal.ts";
 import { counting } from "../../worker/domain/reward.ts";
-import { shownAtOf } from "../../worker/domain/token.ts";
+import type { Served } from "../../worker/domain/served.ts";
+import { shownAtOf } from "../../worker/domain/uuid.ts";
 import {
   type ConversionLine,
   type EventLine,
@@ -40,6 +41,8 @@ export class Replay {
   readonly #kept = new Map<number, Omit<State, "policies"> & { readonly parts: readonly Uint8Array[] }>();
   /** States restored from these snapshots. */
   readonly #restored = new Map<number, State>();
+  /** Catalogues that decisions of other versions need. */
+  readonly #catalogues = new Map<number, Catalogue>();
   readonly #due: number[];
   #state?: State;
   #seq = 0;
@@ -81,7 +84,7 @@ export class Replay {
     this.#state ??= { config, featurize: featurizer(config), policies: await startModel(config), catalogue: new Catalogue([]) };
     const { policies, catalogue } = this.#state;
     if (line.type === "mark" && line.mark === "actions") {
-      this.#state = { ...this.#state, catalogue: new Catalogue(changedBy(catalogue.actions, line.content)) };
+      this.#state = { ...this.#state, catalogue: new Catalogue(changedBy(catalogue.actions, line.content), line.seq) };
     } else if ((line.archivedAt ?? Number.POSITIVE_INFINITY) < (this.#needs.relearnt?.at ?? 0)) {
       // The model had forgotten the row before it learnt its log again.
       if (line.type === "impression") this.tally.before++;
@@ -120,9 +123,11 @@ export class Replay {
     if (line.mark === "relearnt") {
       this.#state = { ...state, config: line.content.config, featurize: featurizer(line.content.config) };
       this.#snapshot(line.content.digest, state.policies);
-    } else if (line.mark === "actions")
-      this.#state = { ...state, catalogue: new Catalogue(changedBy(state.catalogue.actions, line.content)) };
-    else if (line.mark === "snapshot") this.#snapshot(line.content.digest, state.policies);
+    } else if (line.mark === "actions") {
+      const catalogue = new Catalogue(changedBy(state.catalogue.actions, line.content), line.seq);
+      this.#state = { ...state, catalogue };
+      if (this.#needs.catalogues.has(line.seq)) this.#catalogues.set(line.seq, catalogue);
+    } else if (line.mark === "snapshot") this.#snapshot(line.content.digest, state.policies);
     else if (line.mark === "rollback") await this.#rollBack(line.content.to, state);
     else if (line.mark !== "erasure") throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
   }
@@ -157,6 +162,9 @@ export class Replay {
       this.#kept.delete(version);
       this.#restored.delete(version);
     }
+    for (const version of this.#catalogues.keys()) {
+      if ((this.#needs.catalogues.get(version) as number) < next) this.#catalogues.delete(version);
+    }
   }
 
   async #checkImpression(line: ImpressionLine & EventLine): Promise<void> {
@@ -182,13 +190,21 @@ export class Replay {
 
   async #decidedAgain({ id, decision, version, context, seq }: ImpressionLine): Promise<Decided> {
     const { first = id, place = 0, asked = {} } = decision ?? {};
-    const of = JSON.stringify([first, version, context, asked]);
+    const of = JSON.stringify([first, version, context, asked, decision?.catalogue]);
     if (this.#last?.of === of && this.#last.decided.rows.length > place) return this.#last.decided;
     const state = version >= this.#seq && version < seq ? this.#known() : await this.#stateAt(version);
-    const request = { context: context ?? undefined, exclude: [], ...asked, limit: place + 1 };
-    const decided = decideAs((count) => Array.from({ length: count }, () => first), { ...state, version }, request, NO_KEYS);
+    const catalogue = this.#catalogueOf(decision?.catalogue) ?? state.catalogue;
+    const request = { context: context ?? undefined, exclude: [], limit: place + 1, ...asked };
+    const decided = decideAs((count) => Array.from({ length: count }, () => first), { ...state, catalogue, version }, request, NO_KEYS);
     this.#last = { of, decided };
     return decided;
+  }
+
+  #catalogueOf(version: number | undefined): Catalogue | undefined {
+    if (version === undefined) return undefined;
+    const catalogue = this.#catalogues.get(version);
+    if (!catalogue) throw new LogMismatch(`decision.catalogue: expected an earlier version, got ${version}, which never existed`);
+    return catalogue;
   }
 
   async #stateAt(version: number): Promise<State> {

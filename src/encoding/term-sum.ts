@@ -28,7 +28,7 @@ export class TermSum {
   }
 
   /** Adds `weight` times the values [from, to). The place of value i is `places[picks[i]]`. */
-  addPicked(places: Int32Array, picks: Int32Array, values: readonly number[], weight: number, from: number, to: number): void {
+  addPicked(places: Uint16Array, picks: Int32Array, values: Float64Array, weight: number, from: number, to: number): void {
     const components = this.#components;
     const touched = this.#touched;
     for (let i = from; i < to; i++) {

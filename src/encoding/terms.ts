@@ -75,11 +75,12 @@ export function productOf(first: Term, second: Term, components: Components): { 
 }
 
 /** The amount that a product adds. A number is centred where the product has a component of its own. */
-export function productValue(first: Term, second: Term, own: boolean): number {
+function productValue(first: Term, second: Term, own: boolean): number {
   return PRODUCT * (own ? centred(first) * centred(second) : first.factor * second.factor);
 }
 
-function centred(term: Term): number {
+/** The factor of a term in products that have a component of their own: a number is centred. */
+export function centred(term: Term): number {
   return isNumber(term) ? 2 * term.factor - 1 : term.factor;
 }
 

@@ -79,6 +79,7 @@ export async function estimateExamination(request: ExaminationRequest): Promise<
 /** The converted items of a list that could have had another place. */
 function convertedOf(list: LoggedList, number: number, windowMs: number): Converted[] {
   return list.items.flatMap((item, place) => {
+    if (item.pinned) return [];
     const until = list.shownAt + windowMs;
     if (!item.conversions?.some(({ at, reward }) => at <= until && reward !== 0)) return [];
     const chances = chancesOf(list, item);

@@ -52,6 +52,8 @@ interface Row extends SeenRow {
  * one (item-position). The position-based estimate takes sum_k e_k h_k(a) / sum_k e_k q_k(a) instead, with the examination weights e.
  * An item whose logged probability is only known at its own place keeps the ratio of the item-position estimate.
  *
+ * Pins and families of a list bind the policy too: the estimates are of the policy under the same restrictions.
+ *
  * Each reward is also divided by the probability that a conversion has come by the age of its list, as in `evaluate`. Intervals are
  * by empirical likelihood, with a list as one observation. They take `examination` as exact.
  *
@@ -85,7 +87,7 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
     }
     const chances = target(list, place);
     return list.items.map((item, own): Row => {
-      const weights = weightsOf(list, item, { place: own, chances: chances(own), examination });
+      const weights = item.pinned ? SAME : weightsOf(list, item, { place: own, chances: chances(own), examination });
       return {
         ...seen,
         ...weights,
@@ -109,6 +111,9 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
     positionBased: estimate(({ positionBased }) => positionBased),
   };
 }
+
+/** Every policy has a pinned item. */
+const SAME = { itemPosition: 1, positionBased: 1 };
 
 /** Sum of the first terms over that of the second. */
 function meanOf(rows: readonly Row[], terms: (row: Row) => readonly [number, number]): number {

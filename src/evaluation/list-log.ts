@@ -1,4 +1,5 @@
 import { finiteNumber, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
+import type { ChooseRequest } from "../policy/chooser.ts";
 import { checkConversions, type LoggedConversion } from "./log.ts";
 
 /** An item of a logged list. */
@@ -12,6 +13,11 @@ export interface LoggedItem {
    * needed in a random list, where all places have the same probability.
    */
   readonly chances?: ArrayLike<number>;
+  /**
+   * Set if the request gave the item its place, whatever the policy. It is no candidate, its index has no meaning, and its reward counts
+   * wholly.
+   */
+  readonly pinned?: boolean;
   /** Conversions and the times at which they happened, in ms since 1970. Their rewards add up. */
   readonly conversions?: readonly LoggedConversion[];
 }
@@ -26,6 +32,8 @@ export interface LoggedList {
   readonly points?: Float64Array;
   /** The shown items, the first place first. */
   readonly items: readonly LoggedItem[];
+  /** Bounds of families within which every policy ranks. Default: none. */
+  readonly families?: ChooseRequest["families"];
   /** Whether the list was ranked uniformly at random, as those of a holdout. Default false. */
   readonly random?: boolean;
   /** Probability with which the log kept the list, greater than 0. Default 1. The list counts by one over it. */
@@ -43,13 +51,14 @@ function check(list: LoggedList, number: number): void {
   const name = `log[${number}]`;
   record(name, list);
   finiteNumber(`${name}.shownAt`, list.shownAt, 0);
-  const count = wholeNumber(`${name}.count`, list.count, 1);
   positiveShare(`${name}.kept`, list.kept ?? 1);
   if (!Array.isArray(list.items)) throw wrongType(`${name}.items`, "an array of items", list.items);
-  if (list.items.length === 0 || list.items.length > count) throw outOfRange(`${name}.items`, `1 to ${count} items`, list.items);
+  const free = list.items.filter(({ pinned }) => !pinned).length;
+  const count = wholeNumber(`${name}.count`, list.count, Math.min(free, 1));
+  if (list.items.length === 0 || free > count) throw outOfRange(`${name}.items`, `1 to ${count} items`, list.items);
   list.items.forEach((item: LoggedItem, place) => {
     const own = `${name}.items[${place}]`;
-    wholeNumber(`${own}.index`, item.index, 0, count - 1);
+    if (!item.pinned) wholeNumber(`${own}.index`, item.index, 0, count - 1);
     positiveShare(`${own}.probability`, item.probability);
     checkChances(`${own}.chances`, item.chances, list.items.length);
     checkConversions(own, item.conversions);
@@ -64,6 +73,7 @@ function checkChances(name: string, chances: ArrayLike<number> | undefined, plac
 }
 
 /** Probability of an item at each place of its list. Undefined if the log does not know it. */
-export function chancesOf({ random, items }: LoggedList, { chances, probability }: LoggedItem): ArrayLike<number> | undefined {
-  return chances ?? (random ? new Array<number>(items.length).fill(probability) : undefined);
+export function chancesOf({ random, families, items }: LoggedList, { chances, probability }: LoggedItem): ArrayLike<number> | undefined {
+  if (chances || !random || families) return chances;
+  return items.map(({ pinned }) => (pinned ? 0 : probability));
 }

@@ -18,30 +18,42 @@ export async function fittedListTarget(
 ): Promise<ShownChances> {
   const { policy, request } = await fitted(options, log.flatMap(decisionsOf), times);
   return (list, number) => {
-    const { items } = list;
-    const asked = { ...request, ...candidatesFor(policy, list), limit: items.length, decision: `list ${number}` };
+    const { items, families } = list;
+    // The policy ranks the places that no pin takes.
+    const free = Array.from(items.keys()).filter((place) => !items[place].pinned);
+    if (free.length === 0) return () => [];
+    const asked = { ...request, ...candidatesFor(policy, list), families, limit: free.length, decision: `list ${number}` };
     const chances = policy.placeChances(
       asked,
-      items.map(({ index }) => index),
+      free.map((place) => items[place].index),
     );
-    return (place) => chances.subarray(place * items.length, (place + 1) * items.length);
+    return (place) => {
+      const own = new Float64Array(items.length);
+      const item = free.indexOf(place);
+      for (let k = 0; k < free.length; k++) own[free[k]] = chances[item * free.length + k];
+      return own;
+    };
   };
 }
 
-/** The items of a list as decisions. */
+/** The items of a list as decisions, without pinned ones, whose features it does not have. */
 function decisionsOf(list: LoggedList): PlacedDecision[] {
   const { shownAt, count } = list;
-  return list.items.map(({ index, probability, conversions }, place) => ({
-    shownAt,
-    count,
-    get points() {
-      return list.points;
-    },
-    index,
-    probability,
-    place,
-    conversions,
-  }));
+  return list.items.flatMap(({ index, pinned, probability, conversions }, place) => {
+    if (pinned) return [];
+    const decision: PlacedDecision = {
+      shownAt,
+      count,
+      get points() {
+        return list.points;
+      },
+      index,
+      probability,
+      place,
+      conversions,
+    };
+    return [decision];
+  });
 }
 
 /** Checks the caller's probabilities: none is negative, and those of each place sum to 1 up to rounding. @throws {TypeError | RangeError} */
@@ -52,7 +64,7 @@ export function givenListTarget(chances: ListTarget): ShownChances {
     if (typeof given?.length !== "number") throw wrongType("policy(list)", `an array of ${count} x ${places} chances`, given);
     const sums = new Float64Array(places);
     for (let i = 0; i < given.length; i++) sums[i % places] += given[i] >= 0 ? given[i] : Number.NaN;
-    if (given.length !== count * places || !sums.every((sum) => Math.abs(sum - 1) < 1e-6)) {
+    if (given.length !== count * places || !sums.every((sum, place) => list.items[place].pinned || Math.abs(sum - 1) < 1e-6)) {
       throw outOfRange("policy(list)", `${count} x ${places} chances, those of each place with the sum 1`, given);
     }
     return (place) => Array.from({ length: places }, (_, k) => given[list.items[place].index * places + k]);

@@ -7,7 +7,21 @@ export interface Scores {
   /** Posterior mean and bonus of the candidates with these indices, one entry each. Absent for a rule without a posterior. */
   readonly moments?: (indices: readonly number[]) => { readonly mean: ArrayLike<number>; readonly width: ArrayLike<number> };
   /** Probability that the candidate with this index gets this place of the ranking. Absent if the rule does not know it. */
-  readonly probability?: (index: number, place: number) => number;
+  readonly probability?: ChanceOf;
+  /** The same for lists that families bound: the rankings of which the decision takes one. Absent like `probability`. */
+  readonly rankings?: Rankings;
+}
+
+/** Probability of a candidate at a place. */
+export type ChanceOf = (index: number, place: number) => number;
+
+/** Rankings of which a decision takes one. */
+export interface Rankings {
+  /** Probability of a uniformly random order instead. */
+  readonly random: number;
+  /** Equally likely rankings, by the scores of k candidates each. */
+  readonly count: number;
+  scores(ranking: number): Float64Array;
 }
 
 export type KnownScores = Required<Pick<Scores, "score" | "moments">>;
@@ -64,6 +78,7 @@ export function sampled(samples: Float64Array, request: SampleRequest): Scores {
       }
       return hits / draws;
     },
+    rankings: { random: 0, count: draws, scores: (draw) => samples.subarray(draw * count, (draw + 1) * count) },
   };
 }
 

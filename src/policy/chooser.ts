@@ -1,6 +1,7 @@
 import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
-import { best } from "../model/ranking.ts";
+import type { Families } from "../model/families.ts";
+import { best, type ChanceOf } from "../model/ranking.ts";
 import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";
 
 /** Samples per decision, at most. More would fill the memory for a precision that nothing needs. */
@@ -38,6 +39,11 @@ export interface ChooseRequest {
    * at random. `probability` is then known if the policy is deterministic or knows its own.
    */
   readonly minimumShare?: number;
+  /**
+   * Made by `families`. Bounds the candidates of a family in the list: each place takes the next candidate whose family still has room. Default: no bounds.
+   * `probability` is that of the bounded list. A random order is bounded alike, so `minimumShare` then holds for the first place.
+   */
+  readonly families?: Families;
   /** Replace the generator's draws. With `draws` the normals belong to the trial and cannot be replaced. */
   readonly normals?: ArrayLike<number>;
   readonly uniforms?: ArrayLike<number>;
@@ -55,7 +61,10 @@ export interface Choice {
   readonly mean: number;
   /** The bonus: a multiplier times the posterior standard deviation. */
   readonly width: number;
-  /** Probability of this action at this place. Absent if the policy does not know it. */
+  /**
+   * Probability of this action at this place, over all random draws of the decision: not given what the places before show. Absent if
+   * the policy does not know it.
+   */
   readonly probability?: number;
   /** The chosen point, if the policy has its own domain. */
   readonly features?: Float64Array;
@@ -64,7 +73,10 @@ export interface Choice {
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** The part of a request that decides whether its list is random. */
-export type RandomRequest = Pick<ChooseRequest, "round" | "decision" | "minimumShare">;
+export type RandomRequest = Pick<ChooseRequest, "round" | "decision" | "minimumShare" | "families">;
+
+/** A share of the probability that a random order has. */
+type RandomShare = (share: number, index: number, place: number) => number;
 
 /** Probability that a decision ranks at random, and the random order if this decision does. */
 interface Shares {
@@ -119,12 +131,12 @@ export class Chooser {
   #chance(request: ChooseRequest, limit: number) {
     if (this.#rule.propose) throw new UnsupportedError("no-probability", `${this.#id} does not choose among candidates`);
     checkDraws(request);
-    const { count, own, shares, known } = this.#scored(request, limit);
+    const { count, own, shares, known, random } = this.#scored(request, limit);
     const free = known ?? (this.#rule.deterministic ? (index: number, place: number) => Number(own[place] === index) : undefined);
     if (!free && shares.uniform < 1) {
       throw new UnsupportedError("no-probability", `${this.#id} does not know its probabilities without draws`);
     }
-    return { count, places: own.length, chance: (index: number, place: number) => mixed(shares.uniform, count, free?.(index, place)) };
+    return { count, places: own.length, chance: mixed(shares.uniform, random, free) };
   }
 
   /** The request to the rule. It is built as one object: copies of it would take as long as a decision among few candidates. */
@@ -162,15 +174,16 @@ export class Chooser {
   }
 
   #rank(request: ChooseRequest, limit: number): Choice[] {
-    const { domain, count, score, own, shares, known, momentsOf } = this.#scored(request, limit);
+    const { domain, score, own, shares, known, random, momentsOf } = this.#scored(request, limit);
     const { candidates } = request;
+    const chance = known || shares.uniform === 1 ? mixed(shares.uniform, random, known) : undefined;
     const ranked = shares.order ?? own;
     const moments = momentsOf?.(ranked);
     return ranked.map((index, place) => {
       const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
       const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: score[index], mean, width };
       if (domain) choice.features = domain.at(index);
-      if (known || shares.uniform === 1) choice.probability = mixed(shares.uniform, count, known?.(index, place));
+      if (chance) choice.probability = chance(index, place);
       return choice;
     });
   }
@@ -185,11 +198,16 @@ export class Chooser {
     const greedy = request.greedy === true && scores.moments !== undefined;
     // Copied, because the next call for moments may overwrite the means.
     const score = greedy ? Float64Array.from(scores.moments(Array.from({ length: count }, (_, index) => index)).mean) : scores.score;
-    const own = best(score, limit);
+    const { families } = request;
+    if (families && families.count !== count) throw outOfRange("families", `those of ${count} candidates`, families.count);
+    const own = families ? families.best(score, limit) : best(score, limit);
     const shares = this.#shares(request, count, own.length);
     const certain = greedy || (shares.uniform > 0 && this.#rule.deterministic);
-    const known = certain ? (index: number, place: number) => Number(own[place] === index) : scores.probability;
-    return { domain, count, score, own, shares, known, momentsOf: scores.moments };
+    const free = families ? scores.rankings && families.chances(scores.rankings, own.length) : scores.probability;
+    const known: ChanceOf | undefined = certain ? (index, place) => Number(own[place] === index) : free;
+    const inAnyOrder = families?.randomChances(own.length);
+    const random: RandomShare = inAnyOrder ? (share, ...at) => share * inAnyOrder(...at) : (share) => share / count;
+    return { domain, count, score, own, shares, known, random, momentsOf: scores.moments };
   }
 
   /** As `Policy.ranksAtRandom`. */
@@ -197,12 +215,13 @@ export class Chooser {
     return this.#shares(request, wholeNumber("count", count, 1), 0).order !== undefined;
   }
 
-  #shares({ minimumShare = 0, round, decision }: RandomRequest, count: number, places: number): Shares {
+  #shares({ minimumShare = 0, round, decision, families }: RandomRequest, count: number, places: number): Shares {
     const uniform = Math.min(1, count * finiteNumber("minimumShare", minimumShare, 0, 1));
     if (uniform === 0) return NO_SHARES;
     const { core, seed } = this.#context;
     const [chance, ...picks] = core.uniforms(seed, `share ${decision ?? `round ${round}`}`, 1 + places);
     if (chance >= uniform) return { uniform };
+    if (families) return { uniform, order: families.random(picks) };
     const order = Array.from({ length: count }, (_, index) => index);
     picks.forEach((pick, place) => {
       const from = place + Math.min(Math.floor(pick * (count - place)), count - place - 1);
@@ -240,7 +259,8 @@ function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest
   wholeNumber("round", round, 1);
 }
 
-/** Probability of a candidate, if with probability `uniform` all `count` candidates are equally likely and `chance` holds otherwise. */
-function mixed(uniform: number, count: number, chance = 0): number {
-  return uniform / count + (1 - uniform) * chance;
+/** Chances if with probability `uniform` those of a `random` order hold, and `free` otherwise. */
+function mixed(uniform: number, random: RandomShare, free: ChanceOf = () => 0): ChanceOf {
+  if (uniform === 0) return free;
+  return (index, place) => random(uniform, index, place) + (1 - uniform) * free(index, place);
 }

@@ -60,6 +60,7 @@ export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ *
           score: explores ? lots : mean,
           moments: known(mean, new Float64Array(count)),
           probability: (index, place) => epsilon / count + (comesTo(place, index, mean) ? 1 - epsilon : 0),
+          rankings: { random: epsilon, count: 1, scores: () => mean },
         };
       },
     };

@@ -29,6 +29,9 @@ export const uniform: PolicyFactory<UniformOptions | undefined> = /* @__PURE__ *
       save() {},
       load() {},
     },
-    score: ({ count, uniforms }) => ({ score: uniforms(count), probability: () => 1 / count }),
+    score: ({ count, uniforms }) => {
+      const score = uniforms(count);
+      return { score, probability: () => 1 / count, rankings: { random: 1, count: 1, scores: () => score } };
+    },
   }),
 });

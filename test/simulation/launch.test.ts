@@ -20,11 +20,11 @@ it("isolates decide at most two seconds behind their learner", async () => {
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1000);
   expect(writes.length).toBeGreaterThan(10);
   // Each of four isolates asks at most once in each of the 16 seconds that begin.
-  expect(calls.publicationAfter).toBeLessThanOrEqual(4 * 16);
+  expect(calls.newer).toBeLessThanOrEqual(4 * 16);
 });
 
 it("without the learner's publications, they do not learn in the first minute", async () => {
-  const { versions, wrong } = await launched({ lost: ["publicationAfter"] });
+  const { versions, wrong } = await launched({ lost: ["newer"] });
   expect(wrong).toEqual([]);
   expect(Math.max(...versions.slice(200))).toBeLessThan(200);
 });
@@ -34,11 +34,7 @@ it("publications save much of the regret of the first seconds", { timeout: 120_0
     const all = await Promise.all([11, 12, 13].map((seed) => launched({ seed, impressions: 1000, ...setting })));
     return all.reduce((sum, { regret }) => sum + regret, 0);
   };
-  const [own, published, late] = [
-    await regretOf({ serving: "learner" }),
-    await regretOf({}),
-    await regretOf({ lost: ["publicationAfter"] }),
-  ];
+  const [own, published, late] = [await regretOf({ serving: "learner" }), await regretOf({}), await regretOf({ lost: ["newer"] })];
   expect(own).toBeLessThan(late / 2);
   expect(published).toBeLessThan(0.6 * late);
 });

@@ -32,7 +32,7 @@ export interface Launch {
   readonly seed: number;
   readonly impressions: number;
   readonly serving: "edge" | "learner";
-  /** Methods of the learner whose calls are lost. */
+  /** Methods of the learner whose calls are lost once the model is made. */
   readonly lost?: readonly string[];
 }
 
@@ -87,7 +87,7 @@ export class Opening {
 
   constructor(launch: Launch, surround: Surround) {
     this.#launch = launch;
-    this.#services = new SlowKv(this.#timeline, this.#clock, launch.lost);
+    this.#services = new SlowKv(this.#timeline, this.#clock);
     surround({ now: this.#clock.now, random: stream(launch.seed, "ids"), wait: this.#timeline.wait });
     const model = `launch-${openings++}`;
     this.#world = new NodeWorld(model, this.#clock, this.#services);
@@ -97,6 +97,7 @@ export class Opening {
   async play(): Promise<Launched> {
     try {
       await this.#create();
+      for (const method of this.#launch.lost ?? []) this.#services.lost.add(method);
       const opened = this.#clock.time;
       customersOf(this.#launch).forEach((customer, i) => {
         this.#timeline.at(opened + i * BETWEEN_MS, () => void this.#visit(customer, i));

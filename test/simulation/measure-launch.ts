@@ -24,7 +24,7 @@ const options = {
 const ways: Readonly<Record<string, Pick<Launch, "serving" | "lost">>> = {
   learner: { serving: "learner" },
   publications: { serving: "edge" },
-  "KV alone": { serving: "edge", lost: ["publicationAfter"] },
+  "KV alone": { serving: "edge", lost: ["newer"] },
 };
 const shops = ["1 to 10 %, mean delay 5 s", "5 to 50 %, mean delay 2 s"];
 

@@ -50,22 +50,21 @@ export class SlowKv implements Faults {
   readonly calls = new Map<string, number>();
   /** Keys of refused writes. */
   readonly refused: string[] = [];
+  /** Methods of the learner whose calls are lost. */
+  readonly lost = new Set<string>();
   readonly pause: () => Promise<void>;
   readonly #clock: Clock;
-  readonly #lost: ReadonlySet<string>;
 
-  /** @param lost methods of the learner whose calls are lost. */
-  constructor(timeline: Timeline, clock: Clock, lost: readonly string[] = []) {
+  constructor(timeline: Timeline, clock: Clock) {
     this.pause = () => timeline.wait(NETWORK_MS);
     this.#clock = clock;
-    this.#lost = new Set(lost);
   }
 
   strikes(): undefined {}
 
   call(method: string): CallFault | undefined {
     this.calls.set(method, (this.calls.get(method) ?? 0) + 1);
-    return this.#lost.has(method) ? "lost" : undefined;
+    return this.lost.has(method) ? "lost" : undefined;
   }
 
   kv(operation: string, key = ""): KvFault | undefined {

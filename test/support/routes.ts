@@ -63,11 +63,11 @@ export const routes: Readonly<Record<string, Route>> = {
   "PATCH /v1/models/:model/actions": {
     id: "changeActions",
     key: secret,
-    body: "ActionsBody",
+    body: "ActionsPatch",
     answers: { 200: "Catalogue" },
     problems: [400, 401, 403, 404, 413, 422, 500, 503],
     parameters: ["model"],
-    examples: { cheaper: ["actions"] },
+    examples: { cheaper: ["actions"], added: ["actions"], soldOut: ["actions"], removed: ["remove"] },
   },
   "POST /v1/models/:model/recommendations": {
     id: "recommend",
@@ -76,7 +76,12 @@ export const routes: Readonly<Record<string, Route>> = {
     answers: { 201: "Recommendations" },
     problems: [400, 401, 403, 404, 413, 422, 429, 500, 503],
     parameters: ["model"],
-    examples: { catalogue: ["context", "limit", "keys"], given: ["context", "actions", "exclude"], deferred: ["context", "defer"] },
+    examples: {
+      catalogue: ["context", "limit", "keys"],
+      given: ["context", "actions", "exclude"],
+      restricted: ["context", "limit", "filter", "pin", "maxPer"],
+      deferred: ["context", "defer"],
+    },
   },
   "POST /v1/models/:model/impressions": {
     id: "registerImpressions",

@@ -249,8 +249,8 @@ it("refuses interactions that cost too much to encode, of one action or of all, 
   const detail = /interactions of at most \d+ steps, got \d+; send fewer or shorter texts/;
   const long = [{ id: "a", features: { tags: texts(60, 256) } }];
   await expectProblem("POST", path, { context: { tags: texts(60, 8) }, actions: long }, 422, detail);
-  const many = texts(1000, 100).map((id) => ({ id, features: {} }));
-  await expectProblem("POST", path, { context: { a: texts(64, 8), b: texts(64, 8) }, actions: many }, 422, detail);
+  const many = texts(1000, 100).map((id) => ({ id, features: { tags: texts(4, 90) } }));
+  await expectProblem("POST", path, { context: { a: texts(64, 8), b: texts(64, 8), c: texts(64, 8) }, actions: many }, 422, detail);
 });
 
 it.each(["AFTERCLICK_SECRET_KEY", "AFTERCLICK_TOKEN_KEY"])("names %s if it is missing", async (name) => {

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
 import { featurizer } from "../../publication/featurizer.ts";
-import { uuidAt } from "../../worker/domain/token.ts";
+import { uuidAt } from "../../worker/domain/uuid.ts";
 import { encoded, type Shown } from "../../worker/edge/outbox.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import { stream } from "../support/scenario.ts";

@@ -1,7 +1,8 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { TokenSigner, uuidAt } from "../../worker/domain/token.ts";
+import { TokenSigner } from "../../worker/domain/token.ts";
+import { uuidAt } from "../../worker/domain/uuid.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, journalOf, learnerOf, recommend, statusesOf, statusOf } from "./client.ts";
 import { closing, DAY_MS, forgetting, MINUTE_MS, ring, useClock } from "./clock.ts";
 import { down, failing, kv } from "./fault.ts";

@@ -2,6 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { encoder, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { decodeRecord } from "../../worker/domain/catalogue-record.ts";
 import { restorePolicies } from "../../worker/domain/policies.ts";
 import { decodePublication, type Publication } from "../../worker/domain/publication.ts";
 import { TokenSigner } from "../../worker/domain/token.ts";
@@ -24,7 +25,7 @@ import {
 import { START } from "./clock.ts";
 import { complaints } from "./complaints.ts";
 import { counted, down, failing, kv, learners, lost } from "./fault.ts";
-import { bytesIn, FRESH_MS, publicationIn, versionAt } from "./published.ts";
+import { bytesIn, catalogueIn, FRESH_MS, publicationIn, versionAt } from "./published.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -136,15 +137,16 @@ describe("an isolate", () => {
     const after = await learn(model);
     later(-MINUTE_MS);
     expect((await ask(model, options)).body.modelVersion).toBe(before);
-    expect(calls).toEqual(["get"]);
+    // The publication and the catalogue.
+    expect(calls).toEqual(["get", "get"]);
     later(FRESH_MS);
     await Promise.all(Array.from({ length: 5 }, () => ask(model, options)));
-    expect(calls).toEqual(["get", "get"]);
+    expect(calls).toHaveLength(4);
     expect((await ask(model, options)).body.modelVersion).toBe(after);
     // A clock that was set back does not prevent a look-up.
     later(-HOUR_MS);
     await ask(model, options);
-    expect(calls).toHaveLength(3);
+    expect(calls).toHaveLength(6);
   });
 
   it("names the snapshot that it decided by, with which the decision can be made again bit for bit", async () => {
@@ -180,7 +182,9 @@ describe("an isolate that learns from a registration that it is behind", () => {
     const isolate = createApp();
     const first = (await bytesIn(model)).buffer;
     const { calls, fault } = counted();
-    const stale = kv((method, call) => fault(method, method === "get" ? () => Promise.resolve(first.slice(0)) : call));
+    // An isolate looks for the publication first, then for the catalogue.
+    let looks = 0;
+    const stale = kv((method, call) => fault(method, method === "get" && looks++ % 2 === 0 ? () => Promise.resolve(first.slice(0)) : call));
     const options = { isolate, env: { EVENTS: stale, LEARNER: learners(fault) } };
     const version = async () => (await ask(model, options)).body.modelVersion;
     return { isolate, options, calls, version };
@@ -196,8 +200,7 @@ describe("an isolate that learns from a registration that it is behind", () => {
     expect(await version()).toBe(newer);
     later(FRESH_MS - 1);
     await version();
-    // A look-up in KV was due when the first of these began, before its registration was answered.
-    expect(calls.filter((method) => method !== "registerShown")).toEqual(["get", "publicationAfter"]);
+    expect(calls.filter((method) => method !== "registerShown")).toEqual(["newer"]);
   });
 
   it("does so at most once a second", async () => {
@@ -205,17 +208,18 @@ describe("an isolate that learns from a registration that it is behind", () => {
     const { calls, version } = await started(model);
     await version();
     const first = await learn(model);
+    calls.length = 0;
     await version();
     expect(await version()).toBe(first);
     await call("PUT", `/v1/models/${model}/actions`, [{ id: "kettle" }]);
     later(999);
     await version();
     expect(await version()).toBe(first);
-    expect(calls.filter((method) => method === "publicationAfter")).toHaveLength(1);
+    expect(calls.filter((method) => method === "newer")).toHaveLength(1);
     later(1);
     await version();
     expect(await version()).toBeGreaterThan(first);
-    expect(calls.filter((method) => method === "publicationAfter")).toHaveLength(2);
+    expect(calls.filter((method) => method === "newer")).toHaveLength(2);
   });
 
   it("takes that of a model created again, though its version is lower", async () => {
@@ -227,7 +231,7 @@ describe("an isolate that learns from a registration that it is behind", () => {
     later(1);
     await call("DELETE", `/v1/models/${model}`);
     await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, defaultAction: "mug" });
-    later(1);
+    later(1000);
     await version();
     expect(await version()).toBeLessThan(before);
     const { counts, incidents } = await describeModel(model);
@@ -240,15 +244,15 @@ describe("an isolate that learns from a registration that it is behind", () => {
     const { isolate, options, version } = await started(model);
     const before = await version();
     const newer = await learn(model);
-    const broken = (publication: () => Promise<unknown>) =>
-      learners((method, call) => (method === "publicationAfter" ? publication() : call()));
-    const damaged = async () => ({ value: new Uint8Array(100) });
+    const broken = (publication: () => Promise<unknown>) => learners((method, call) => (method === "newer" ? publication() : call()));
+    const damaged = async () => ({
+      value: { publication: new Uint8Array(100), catalogue: null, newest: { generation: 0, catalogue: 0 } },
+    });
     for (const publication of [() => lost(), damaged]) {
       later(1000);
       expect((await ask(model, { isolate, env: { ...options.env, LEARNER: broken(publication) } })).body.modelVersion).toBe(before);
     }
     later(1000);
-    expect(await version()).toBe(before);
     expect(await version()).toBe(newer);
     expect((await describeModel(model)).incidents.keptOut).toBe(1);
   });
@@ -268,14 +272,14 @@ describe("an isolate that learns from a registration that it is behind", () => {
     calls.length = 0;
     const impossible = { actions: [{ id: "cup" }], exclude: ["cup"] };
     for (let times = 0; times < 3; times++) expect((await ask(model, options, impossible)).status).toBe(422);
-    expect(calls).toEqual(["publicationAfter"]);
+    expect(calls).toEqual(["newer"]);
   });
 });
 
 describe("a learner that isolates ask for its publication", () => {
   const newer = async (model: string, generation: number, version: number) => {
-    const answer = await learnerOf(model).publicationAfter({ generation, version });
-    return "value" in answer ? answer.value : expect.fail("a refusal");
+    const answer = await learnerOf(model).newer({ generation, version, catalogue: 1e9 });
+    return "value" in answer ? answer.value.publication : expect.fail("a refusal");
   };
 
   it("gives it to those that hold an earlier one, and encodes it once", async () => {
@@ -289,7 +293,7 @@ describe("a learner that isolates ask for its publication", () => {
     for (let n = 0; n < 5; n++) expect(await newer(model, generation, version - 1)).toEqual(await bytesIn(model));
     expect(await newer(model, generation - 1, 1e9)).toEqual(await bytesIn(model));
     expect(digest).not.toHaveBeenCalled();
-    expect(await learnerOf(`${model}-unknown`).publicationAfter({ generation, version })).toMatchObject({ problem: { status: 404 } });
+    expect(await learnerOf(`${model}-unknown`).newer({ generation, version, catalogue: 0 })).toMatchObject({ problem: { status: 404 } });
   });
 
   it("gives away at most 20 MB a second", async () => {
@@ -310,16 +314,16 @@ describe("a learner that isolates ask for its publication", () => {
     expect(await taken()).toBe(most);
   });
 
-  it("gives no state with a catalogue of a later version", async () => {
+  it("gives every state with the catalogue that it names, or a newer one", async () => {
     const model = await edgeModel();
-    const before = await publicationIn(model);
     await runInDurableObject(learnerOf(model), async (learner: Learner) => {
       const [, answer] = await Promise.all([
         learner.setActions([{ id: "kettle" }]),
-        learner.publicationAfter({ generation: 0, version: 0 }),
+        learner.newer({ generation: 0, version: 0, catalogue: 0 }),
       ]);
-      const { version, actions } = (await decodePublication(("value" in answer && answer.value) as Uint8Array<ArrayBuffer>)) as Publication;
-      expect(actions.length === 1).toBe(version > before.version);
+      const { publication, catalogue } = "value" in answer ? answer.value : expect.fail("a refusal");
+      const { catalogue: needed } = (await decodePublication(publication as Uint8Array<ArrayBuffer>)) as Publication;
+      expect((await decodeRecord(catalogue as Uint8Array<ArrayBuffer>))?.version).toBeGreaterThanOrEqual(needed);
     });
   });
 });
@@ -566,8 +570,9 @@ describe("publishing", () => {
     }) as typeof put);
     await Promise.all(["a", "b", "c"].map((id) => call("PUT", `/v1/models/${model}/actions`, [{ id }])));
     const { modelVersion } = await describeModel(model);
-    const { version, actions } = await publicationIn(model);
+    const { version } = await publicationIn(model);
     expect(version).toBe(modelVersion);
+    const { actions } = await catalogueIn(model);
     const { body } = await ask(model, { isolate: createApp(), env: { EVENTS: down.EVENTS } });
     expect(actions).toEqual([{ id: body.actions[0].id }]);
   });

@@ -2,7 +2,8 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { KeyHasher } from "../../worker/domain/key-hasher.ts";
-import { shownAtOf, TokenSigner, uuidAt } from "../../worker/domain/token.ts";
+import { TokenSigner } from "../../worker/domain/token.ts";
+import { shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
 import {
   call,
   convert,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Stream, shuffled, stream } from "../../simulation/stream.ts";
 import type { LogRow } from "../../worker/domain/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import { uuidAt } from "../../worker/domain/token.ts";
+import { uuidAt } from "../../worker/domain/uuid.ts";
 import { examine } from "../../worker/learner/examination.ts";
 import type { Examination } from "../../worker/protocol/answers.ts";
 import { call, convert, createModel, describeModel, HOUR_MS } from "./client.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { uuidAt } from "../../worker/domain/token.ts";
+import { uuidAt } from "../../worker/domain/uuid.ts";
 import { EventJournal } from "../../worker/kv/event-journal.ts";
 import { PublicationStore } from "../../worker/kv/publication-store.ts";
 import { HOUR_MS } from "./client.ts";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { ConversionEvent } from "../../worker/domain/event.ts";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
-import { shownAtOf, uuidAt } from "../../worker/domain/token.ts";
+import { shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import type { Answer, Shown } from "../../worker/rpc/message.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "./client.ts";

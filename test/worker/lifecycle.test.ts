@@ -132,7 +132,8 @@ describe("a change of some options", () => {
 it("adds and replaces actions of a catalogue, and keeps the others at their places", async () => {
   const model = await createModel();
   const change = (actions: object[]) => call("PATCH", `/v1/models/${model}/actions`, { actions });
-  expect((await change([{ id: "mug", features: { colour: "red" } }, { id: "stove" }])).body).toEqual({ actions: 4 });
+  const { body } = await change([{ id: "mug", features: { colour: "red" } }, { id: "stove" }]);
+  expect(body).toEqual({ actions: 4, version: expect.any(Number) });
   const stored = await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) =>
     sql.exec<{ content: string }>("SELECT content FROM actions ORDER BY place").toArray(),
   );
@@ -144,8 +145,11 @@ it("adds and replaces actions of a catalogue, and keeps the others at their plac
   ]);
   expect((await logOf(model)).filter(({ mark }) => mark === "actions")).toHaveLength(2);
   expect(await change([{ id: "cup" }, { id: "cup" }])).toMatchObject({ status: 422, body: { detail: "actions: expected each id once" } });
-  const many = Array.from({ length: 997 }, (_, n) => ({ id: `more-${n}` }));
-  expect(await change(many)).toMatchObject({ status: 422, body: { detail: "actions: expected at most 1000 in the catalogue, got 1001" } });
+  const many = Array.from({ length: 9997 }, (_, n) => ({ id: `more-${n}` }));
+  expect(await change(many)).toMatchObject({
+    status: 422,
+    body: { detail: "actions: expected at most 10000 in the catalogue, got 10001" },
+  });
   expect((await describeModel(model)).actions).toBe(4);
   expect((await call("PATCH", "/v1/models/nobody/actions", { actions: [] })).status).toBe(404);
   const misspelt = await call("POST", `/v1/models/${model}/recommendations`, { actions: [{ id: "tnt" }] });
@@ -247,7 +251,7 @@ describe("a model that was made under other defaults", () => {
     expect(kept).toMatchObject({ policy: "delay-lin-ucb", draws: 33 });
     expect(kept).not.toHaveProperty("defaults");
     const { body } = await call("POST", `/v1/models/${model}/reset`, { window: { ms: HOUR_MS } });
-    expect(body).toMatchObject({ policy: "delay-lin-ts", draws: 100, encoder: { dimension: 256 }, defaults: 2 });
+    expect(body).toMatchObject({ policy: "delay-lin-ts", draws: 100, encoder: { dimension: 256 }, defaults: 3 });
   });
 
   it("takes two changes at once, each with the stored value of what it leaves out", async () => {

@@ -34,11 +34,13 @@ it("takes no more open impressions than it may, and has room again when books ar
   expect(await describeModel(model)).toMatchObject({ counts: { impressions: 6 }, incidents: { unsampled: 4 } });
 });
 
-it("takes a longer body only for a log, even of a model called events", async () => {
+it("takes a longer body only for a log and a catalogue, even of a model called events", async () => {
   const half = `"${"x".repeat(600_000)}"`;
   const long = `${half}\n${half}`;
   expect((await call("PUT", "/v1/models/events", long)).status).toBe(413);
-  expect((await call("PUT", "/v1/models/shop/actions", long)).status).toBe(413);
+  expect((await call("PUT", "/v1/models/actions", long)).status).toBe(413);
+  expect((await call("PUT", "/v1/models/shop/actions", long)).status).toBe(400);
+  expect((await call("PATCH", "/v1/models/shop/actions", long.repeat(4))).status).toBe(413);
   expect((await call("POST", "/v1/models/events/events", long)).status).not.toBe(413);
 });
 

@@ -15,9 +15,9 @@ it("is the served policy, the catalogue and the encoder, and nothing of anybody"
   await recommend(model, { context: { country: "PT" }, keys: ["visitor-7"] });
   const { status, headers, body } = await published(model);
   expect([status, headers.get("content-type")]).toEqual([200, "application/octet-stream"]);
-  const { config, actions, parts, ...rest } = (await decodePublication(new Uint8Array(body))) ?? expect.fail("damaged");
+  const { config, actions = [], parts, ...rest } = (await decodePublication(new Uint8Array(body))) ?? expect.fail("damaged");
   expect(Object.keys(config)).toEqual(["policy", "window", "encoder", "draws", "greedy", "minimumShare"]);
-  expect(Object.keys(rest)).toEqual(["model", "generation", "version", "publishedAt"]);
+  expect(Object.keys(rest)).toEqual(["model", "generation", "version", "publishedAt", "catalogue"]);
   expect(actions.map(({ id }) => id)).toEqual(["tent", "mug", "lamp"]);
   expect(parts).toHaveLength(1);
   // The ledger of a worker's policy is a table of its learner, so the bytes hold no id.

@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
-import { uuidAt } from "../../worker/domain/token.ts";
+import { uuidAt } from "../../worker/domain/uuid.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, stateOf, statusesOf, storedOf } from "./client.ts";
 import { bucketOf, closing, DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";

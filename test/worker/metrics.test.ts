@@ -184,8 +184,8 @@ describe("the lift's interval", () => {
 it("tells the age of the published snapshot, and how far registration lags behind", async () => {
   const model = await createModel({ serving: "edge" });
   expect((await metricsOf(model)).lagMs).toBeNull();
-  const slow = learners((_, call) => {
-    tick(3000);
+  const slow = learners((method, call) => {
+    if (method === "registerShown") tick(3000);
     return call();
   });
   await recommend(model, {}, { isolate: createApp(), env: { LEARNER: slow } });

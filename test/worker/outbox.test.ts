@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { uuidAt } from "../../worker/domain/token.ts";
+import { uuidAt } from "../../worker/domain/uuid.ts";
 import { Outbox, type Shown } from "../../worker/edge/outbox.ts";
 
 const NOW = Date.UTC(2030, 0, 1);

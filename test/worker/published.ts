@@ -1,5 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, vi } from "vitest";
+import type { Catalogue } from "../../worker/domain/catalogue.ts";
+import { type CatalogueRecord, decodeRecord, recorded } from "../../worker/domain/catalogue-record.ts";
 import { decodePublication, type Publication } from "../../worker/domain/publication.ts";
 import { type CallOptions, call } from "./client.ts";
 
@@ -23,6 +25,12 @@ export async function bytesIn(model: string): Promise<Uint8Array<ArrayBuffer>> {
 
 export async function publicationIn(model: string): Promise<Publication> {
   return (await decodePublication(await bytesIn(model))) as Publication;
+}
+
+/** The model's catalogue in KV. */
+export async function catalogueIn(model: string): Promise<Catalogue> {
+  const bytes = new Uint8Array((await env.EVENTS.get(`catalogue/${model}`, "arrayBuffer")) as ArrayBuffer);
+  return recorded((await decodeRecord(bytes)) as CatalogueRecord, undefined) as Catalogue;
 }
 
 /** Position of the state in the bytes of a publication, and the bytes before it. */

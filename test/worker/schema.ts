@@ -40,6 +40,8 @@ export function toEighth(storage: DurableObjectStorage): void {
   for (const [name, value] of store.database.counts()) sql.exec("INSERT INTO counters VALUES (?, ?)", name, value);
   const { seq, lag, heard } = store.database.progress;
   sql.exec(`
+    ALTER TABLE model DROP COLUMN catalogued;
+    ALTER TABLE model DROP COLUMN catalogued_at;
     ALTER TABLE model ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE model ADD COLUMN lag INTEGER;
     ALTER TABLE model ADD COLUMN heard TEXT;`);

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { uuidAt } from "../../worker/domain/token.ts";
+import { uuidAt } from "../../worker/domain/uuid.ts";
 import { enter } from "../../worker/learner/ledger.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import { call, createModel, describeModel, learnerOf, show } from "./client.ts";

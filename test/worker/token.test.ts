@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { describe, expect, it } from "vitest";
-import { firstIdAt, hash32, type Impression, shownAtOf, TokenSigner, uuidAt } from "../../worker/domain/token.ts";
+import { hash32, type Impression, TokenSigner } from "../../worker/domain/token.ts";
+import { firstIdAt, shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
 
 const ours = "our-key-of-the-tests";
 const theirs = "their-key-of-the-tests";

@@ -1,7 +1,7 @@
 import type { SchemaElement } from "hyparquet";
 import type { Decision } from "./impression.ts";
 import type { LogLine } from "./log-line.ts";
-import { shownAtOf } from "./token.ts";
+import { shownAtOf } from "./uuid.ts";
 
 /** The columns of an archived file. A column that a line does not have is null. docs/archive.md describes them. */
 export const COLUMNS = [

@@ -1,6 +1,6 @@
 import { type Policy, UnsupportedError } from "afterclick";
 import type { Belief } from "../protocol/answers.ts";
-import type { Offer } from "./decision.ts";
+import type { Offer } from "./offer.ts";
 
 /** Belief of the policy about each action. Null for a policy without a posterior, or with a domain of its own. */
 export function beliefsOf(policy: Policy, { actions, points }: Offer): readonly (Belief | null)[] {

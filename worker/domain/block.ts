@@ -1,6 +1,6 @@
 import { fromBlob, toBlob } from "./feature-blob.ts";
 import type { Decision, ImpressionRow } from "./impression.ts";
-import { setUuid, uuidOf } from "./token.ts";
+import { setUuid, uuidOf } from "./uuid.ts";
 
 // A block is one blob with the impressions of a batch. Layout, little-endian: version (uint32), number of impressions (uint32), length
 // of the header (uint32), 4 bytes of nothing; score, mean, width and probability of each impression (float64); ids (16 bytes each);

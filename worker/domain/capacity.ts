@@ -1,3 +1,5 @@
+import { Problem } from "../protocol/problem.ts";
+
 // Limits of a model's size. With 1,000 candidates and 1,000 draws, the largest allowed model needs less than 64 MB for WebAssembly
 // memory and snapshots together (measured). An isolate has 128 MB in all, and a record in KV at most 25 MB.
 
@@ -15,6 +17,9 @@ const MOST_POINTS = 512;
 const MOST_COORDINATES = 2 ** 21;
 /** Most axes of a box covered by balls. With more axes there may be 250,000 balls. */
 const MOST_AXES = 5;
+
+/** Most candidates times draws, and times features: of 10,000 candidates, 256 each take 20 MB. */
+const MOST_SCORES = 2_560_000;
 
 interface Sizes {
   /** Options of a Gaussian process, which has one or both. */
@@ -57,6 +62,23 @@ export function checkSize(options: Sizes, policies: number): void {
     if (resolution === undefined) atMost("options.domain.box", axes, MOST_AXES, " axes");
     else atMost("options.resolution", resolution, Math.floor((MOST_COORDINATES / axes) ** (1 / axes)), ` on each of ${axes} axes`);
   }
+}
+
+/** @throws {Problem} 422 if the features of so many actions would take too much memory. */
+export function checkNumbers(
+  { encoder, options }: { readonly encoder: { readonly dimension: number } | null; readonly options: Sizes | object },
+  actions: number,
+): void {
+  const { dimension = 0 } = (encoder ?? options) as Sizes;
+  const most = Math.floor(MOST_SCORES / Math.max(1, dimension));
+  if (actions > most) throw new Problem(422, `actions: expected at most ${most} with ${dimension} features, got ${actions}`);
+}
+
+/** @throws {Problem} 422 if the scores of so many candidates would take too much memory. */
+export function checkCandidates({ draws }: { readonly draws: number }, candidates: number): void {
+  const most = Math.floor(MOST_SCORES / Math.max(1, candidates));
+  if (draws > most)
+    throw new Problem(422, `draws: expected at most ${most} with ${candidates} candidates, got ${draws}: change the model's draws`);
 }
 
 function atMost(name: string, value: number, most: number, where = ""): void {

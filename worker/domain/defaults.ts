@@ -2,7 +2,7 @@ import type { EncoderOptions } from "afterclick";
 import type { ModelBody } from "../protocol/schema.ts";
 
 /** Version of the defaults. It rises when one of them changes. A model keeps those of its creation. */
-export const DEFAULTS_VERSION = 2;
+export const DEFAULTS_VERSION = 3;
 
 const DAY_MS = 86_400_000;
 
@@ -21,6 +21,9 @@ export function learningDefaults({ policy = "delay-lin-ts", options = {}, local 
 /** Policies that learn the distribution of delays. */
 export const DELAY_AWARE = ["delay-lin-ts", "delay-lin-ucb"];
 
+/** Most impressions in open buckets for a Gaussian process, which holds their features in memory. */
+export const MOST_HELD = 200_000;
+
 /** All other defaults. A model that was made before one of these options existed has its default too. */
 export const DEFAULTS = {
   reward: { min: 0, max: 1 },
@@ -32,7 +35,7 @@ export const DEFAULTS = {
   holdout: 0,
   minimumShare: 0,
   defaultAction: null,
-  limits: { open: 200_000, bytes: 2_000_000_000, deferred: 10_000 },
+  limits: { open: 2_000_000, bytes: 2_000_000_000, deferred: 10_000 },
   deferral: { ms: 3_600_000 },
   retention: { ms: 30 * DAY_MS },
   publish: { ms: 120_000 },

@@ -1,5 +1,5 @@
 import type { KeyGiver, KeyHashes } from "./join-key.ts";
-import { firstIdAt } from "./token.ts";
+import { firstIdAt } from "./uuid.ts";
 
 /** The content of a conversion event, whichever impression it belongs to. */
 export interface Outcome {

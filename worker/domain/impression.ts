@@ -1,8 +1,8 @@
 import type { Policy } from "afterclick";
 import type { Assignment } from "../protocol/answers.ts";
-import type { Action, Features } from "../protocol/schema.ts";
+import type { Action, Features, Filter, RecommendationsBody } from "../protocol/schema.ts";
 import type { KeyHashes } from "./join-key.ts";
-import { shownAtOf } from "./token.ts";
+import { shownAtOf } from "./uuid.ts";
 
 /** How an impression was decided. */
 export interface Decision {
@@ -14,6 +14,8 @@ export interface Decision {
   readonly place: number;
   /** Number of candidates. Null if the policy chose in its own domain. */
   readonly candidates: number | null;
+  /** Version of the catalogue. Absent if it is that of the model's version. */
+  readonly catalogue?: number;
   /** The action that each shadow ranked first, by the shadow's name. */
   readonly shadows?: Readonly<Record<string, string>>;
   /** Id of the list's first impression, from which the whole list was drawn. Absent at the first place. */
@@ -27,6 +29,16 @@ export interface Asked {
   readonly actions?: Action[];
   readonly exclude?: string[];
   readonly greedy?: boolean;
+  readonly filter?: Filter;
+  readonly pin?: RecommendationsBody["pin"];
+  readonly maxPer?: RecommendationsBody["maxPer"];
+  /** Length of the list. Absent without pins and bounds. */
+  readonly limit?: number;
+}
+
+/** Whether the request gave this action its place. Its probability is 1, whatever the policy. */
+export function isPinned({ action, decision }: Pick<ImpressionRow, "action" | "decision">): boolean {
+  return decision?.asked?.pin?.some((pin) => pin.action === action) ?? false;
 }
 
 export interface ImpressionRow {

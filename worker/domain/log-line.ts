@@ -1,6 +1,6 @@
 import type { StoredConversion } from "./conversion.ts";
 import type { StoredImpression } from "./impression.ts";
-import { shownAtOf } from "./token.ts";
+import { shownAtOf } from "./uuid.ts";
 
 /** A row of the event log, in the order of the sequence that all tables share. */
 export type LogRow =

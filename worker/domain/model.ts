@@ -4,7 +4,7 @@ import { didYouMean } from "../protocol/nearest.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
-import { DEFAULTS, DEFAULTS_VERSION, DELAY_AWARE, learningDefaults } from "./defaults.ts";
+import { DEFAULTS, DEFAULTS_VERSION, DELAY_AWARE, learningDefaults, MOST_HELD } from "./defaults.ts";
 import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
@@ -148,7 +148,8 @@ export function renewed(config: ModelConfig): ModelConfig {
 
 /** Adds the defaults of options that a configuration does not name, because they are new or its model was made before they existed. */
 export function withDefaults(config: Readonly<Record<string, unknown>>): ModelConfig {
-  return { ...DEFAULTS, ...config, limits: { ...DEFAULTS.limits, ...(config.limits as object | undefined) } } as ModelConfig;
+  const held = isGaussianProcess((config.options as object | undefined) ?? {}) && { open: MOST_HELD };
+  return { ...DEFAULTS, ...config, limits: { ...DEFAULTS.limits, ...held, ...(config.limits as object | undefined) } } as ModelConfig;
 }
 
 function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {

@@ -5,7 +5,7 @@ import { acceptable, checkNorms, type ModelConfig } from "./model.ts";
 
 // Everybody who reads a page has its publishable key, so a page may not put features of its own choice into a model.
 
-type PageRequest = Pick<RecommendationsBody, "context" | "actions" | "exclude" | "limit">;
+type PageRequest = Pick<RecommendationsBody, "context" | "actions" | "exclude" | "filter" | "pin" | "maxPer" | "limit">;
 
 /** Most bytes that the context and the restrictions of one decision may have, as JSON. They are stored once per decision. */
 const MAX_DECISION_BYTES = 4096;
@@ -41,11 +41,11 @@ export function checkPageProbability(probability: number | undefined): void {
 }
 
 /** @throws {Problem} 413 or 422 if a page asks for more than a decision of a page may store. */
-export function checkPageRequest({ context, actions, exclude, limit }: PageRequest, { pageLimit }: ModelConfig): void {
+export function checkPageRequest({ limit, context, actions, exclude, filter, pin, maxPer }: PageRequest, { pageLimit }: ModelConfig): void {
   if (limit > pageLimit) {
     throw new Problem(422, `limit: expected at most ${pageLimit} with a publishable key, got ${limit}; see the model's pageLimit`);
   }
-  checkPageText({ context, actions, exclude });
+  checkPageText({ context, actions, exclude, filter, pin, maxPer });
 }
 
 /** @throws {Problem} 413 if the parts of a page's decision that are stored have too many bytes. */

@@ -11,7 +11,7 @@ export interface StoredSnapshot {
   readonly parts: Uint8Array[];
 }
 
-/** A published model: everything that an isolate needs to decide. */
+/** A published model: everything that an isolate needs to decide beside a catalogue. */
 export interface Publication {
   readonly model: string;
   /** Start of the model, in ms since 1970. A model that was reset has a later generation. */
@@ -20,7 +20,10 @@ export interface Publication {
   readonly version: number;
   readonly publishedAt: number;
   readonly config: ModelConfig;
-  readonly actions: readonly Action[];
+  /** Version of the catalogue that isolates need at least. */
+  readonly catalogue: number;
+  /** The catalogue itself at this version. Absent unless the publication carries it, for pages and isolates of an earlier version. */
+  readonly actions?: readonly Action[];
   /** One publication of the SDK per policy, or its snapshot: the served one first, then its shadows. */
   readonly parts: readonly Uint8Array[];
 }
@@ -36,6 +39,12 @@ export interface PublicationSummary {
 
 /** Names a publication of a model. */
 export type Edition = Pick<Publication, "generation" | "version">;
+
+/** What an isolate holds of a model. */
+export interface HeldEdition extends Edition {
+  /** Version of its catalogue. */
+  readonly catalogue: number;
+}
 
 /** Least time between two writes of one key that KV takes, in ms. */
 export const KV_WRITE_MS = 1000;
@@ -74,7 +83,8 @@ export function encodePublication({
 export async function decodePublication(bytes: Uint8Array<ArrayBuffer>): Promise<Publication | undefined> {
   try {
     const { header, parts } = await decode<Omit<Publication, "parts">>(bytes);
-    return { ...header, parts };
+    // A publication of an earlier version carries the catalogue of its own version.
+    return { ...header, catalogue: header.catalogue ?? header.version, parts };
   } catch (error) {
     if (error instanceof SnapshotError) return undefined;
     throw error;

@@ -2,6 +2,7 @@ import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { keyValuesOf, remembered } from "./secret.ts";
+import { setUuid, shownAtOf, uuidOf } from "./uuid.ts";
 
 /** Content of an impression token. A conversion is checked against it without a look-up. */
 export interface Impression {
@@ -34,11 +35,8 @@ const MAC_BYTES = 16;
 /** Size of version, key id, UUID, window end, action hash, probability, model version, generation and sampling. The model's name and the MAC follow. */
 const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6 + 6 + 1;
 const TWO_TO_32 = 2 ** 32;
-/** Most cached action hashes. A catalogue has at most 1,000 actions. */
-const MOST_ACTIONS = 4096;
-
-const DASH = 0x2d;
-const LETTERS = 0x40;
+/** Most cached action hashes: those of a whole catalogue. */
+const MOST_HASHES = 10_000;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -134,31 +132,7 @@ function first32(text: string): number {
 const utf8: (text: string) => Uint8Array = remembered((text) => encoder.encode(text));
 
 /** The first 32 bits of the text's SHA-256. */
-export const hash32: (text: string) => number = remembered(first32, MOST_ACTIONS);
-
-/** UUIDv7 of a time and ten random or derived bytes. */
-export function uuidAt(shownAt: number, random: Uint8Array): string {
-  const bytes = new Uint8Array(16);
-  setUint48(bytes, 0, shownAt);
-  bytes.set(random.subarray(0, 10), 6);
-  bytes[6] = 0x70 | (bytes[6] & 0x0f);
-  bytes[8] = 0x80 | (bytes[8] & 0x3f);
-  return uuidOf(bytes);
-}
-
-/** Time of a UUIDv7, in ms since 1970. */
-export function shownAtOf(id: string): number {
-  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
-}
-
-/** The part of a UUID after its time. It names a registration, which may be repeated with another time. */
-export const nameOf = (id: string): string => id.slice(14);
-
-/** Sorts before every UUIDv7 of that time or later, and after every earlier one. */
-export function firstIdAt(shownAt: number): string {
-  const hex = Math.max(0, shownAt).toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}`;
-}
+export const hash32: (text: string) => number = remembered(first32, MOST_HASHES);
 
 function textOf(bytes: Uint8Array<ArrayBuffer>): string {
   return encodeBase64Url(bytes.buffer).replaceAll("=", "");
@@ -172,27 +146,6 @@ function decode(token: string): Uint8Array<ArrayBuffer> | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Writes the 16 bytes of a UUID. */
-export function setUuid(bytes: Uint8Array, offset: number, id: string): void {
-  for (let i = 0, digits = 0; i < id.length; i++) {
-    const code = id.charCodeAt(i);
-    if (code === DASH) continue;
-    // The last five bits of a letter are its place in the alphabet, from 1.
-    const digit = code < LETTERS ? code & 0xf : (code & 0x1f) + 9;
-    bytes[offset + (digits >> 1)] |= digits & 1 ? digit : digit << 4;
-    digits++;
-  }
-}
-
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-
-/** The UUID of 16 bytes. */
-export function uuidOf(bytes: Uint8Array): string {
-  let hex = "";
-  for (const byte of bytes) hex += HEX[byte];
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 // Big-endian integers, written byte by byte: creating a DataView takes longer than writing so few bytes.

@@ -15,6 +15,7 @@ import type { ProblemBody } from "../protocol/answers.ts";
 import { Problem, type ProblemStatus, problemResponse } from "../protocol/problem.ts";
 import {
   actionsBody,
+  actionsPatch,
   conversionsBody,
   impressionsBody,
   logQuery,
@@ -43,9 +44,9 @@ import { type RegistrationRequest, registrationsOf } from "./registration.ts";
 import { verifyWebhook } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Most bytes of a past log. A longer one is sent in parts. */
-const MAX_LOG_BYTES = 4 * MAX_BODY_BYTES;
-const LOG_PATH = /^\/v1\/models\/[^/]+\/events$/;
+/** Most bytes of a past log, which may be sent in parts, and of a catalogue. */
+const MAX_LARGE_BYTES = 4 * MAX_BODY_BYTES;
+const LARGE_PATH = /^\/v1\/models\/[^/]+\/(events|actions)$/;
 
 /** Most bytes of a body with a publishable key. Reading and encoding more would take longer than 50 ms. */
 const MAX_PAGE_BYTES = MAX_BODY_BYTES / 8;
@@ -93,8 +94,8 @@ export function createApp() {
   base.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
   base.use(apiHeaders);
   const body = limited(MAX_BODY_BYTES);
-  const log = limited(MAX_LOG_BYTES);
-  base.use("/v1/*", (c, next) => (LOG_PATH.test(c.req.path) ? log(c, next) : body(c, next)));
+  const large = limited(MAX_LARGE_BYTES);
+  base.use("/v1/*", (c, next) => (LARGE_PATH.test(c.req.path) ? large(c, next) : body(c, next)));
 
   const app = base
     .get("/healthz", (c) => c.json({ status: "ok" }, 200))
@@ -174,7 +175,7 @@ export function createApp() {
       await edge.renew(c.env, model);
       return c.json(counted, 200);
     })
-    .patch("/v1/models/:model/actions", secretKey, model, valid("json", actionsBody), async (c) => {
+    .patch("/v1/models/:model/actions", secretKey, model, valid("json", actionsPatch), async (c) => {
       const { model } = c.req.valid("param");
       const counted = await learner(c.env, model, (stub) => stub.changeActions(c.req.valid("json")));
       await edge.renew(c.env, model);

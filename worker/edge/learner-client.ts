@@ -5,6 +5,13 @@ import type { Answer } from "../rpc/message.ts";
 
 const RETRY_AFTER_MS = 50;
 
+/** The learner did not answer. Every other problem is its answer. */
+export class Unreachable extends Problem {
+  constructor() {
+    super(503, "the learner cannot be reached");
+  }
+}
+
 /**
  * Calls the learner of a model. A call that failed on its way is tried once more, unless `retry` is false.
  *
@@ -28,7 +35,7 @@ export async function learner<T>(
       await scheduler.wait(RETRY_AFTER_MS * (1 + Math.random()));
       return learner(env, model, call, { retry: false });
     }
-    if (retryable || overloaded) throw new Problem(503, "the learner cannot be reached");
+    if (retryable || overloaded) throw new Unreachable();
     throw error;
   }
 }

@@ -1,7 +1,8 @@
 import { waitingFor } from "../domain/event.ts";
 import { type LogRow, logLine } from "../domain/log-line.ts";
 import { receipted } from "../domain/receipt.ts";
-import { CLOCK_TOLERANCE_MS, firstIdAt, shownAtOf } from "../domain/token.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
+import { firstIdAt, shownAtOf } from "../domain/uuid.ts";
 import type { Environment } from "../environment.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import { type PastItem, pastLine } from "../protocol/schema.ts";

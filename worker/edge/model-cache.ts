@@ -1,40 +1,49 @@
 import { Catalogue } from "../domain/catalogue.ts";
-import { type DecisionRequest, decide, type Served } from "../domain/decision.ts";
+import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue-record.ts";
+import { type DecisionRequest, decide } from "../domain/decision.ts";
 import { giverOf, type RequestKeys } from "../domain/join-key.ts";
 import { featurizer } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
 import { decodePublication, type Edition, isNewer, type Publication } from "../domain/publication.ts";
 import { EVERYTHING, isKept, NONE, sampled } from "../domain/sampling.ts";
+import type { Served } from "../domain/served.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Recommendation } from "../rpc/message.ts";
-import { learner } from "./learner-client.ts";
+import type { News, Recommendation } from "../rpc/message.ts";
+import { learner, Unreachable } from "./learner-client.ts";
 import { Outbox } from "./outbox.ts";
 
-/** How long after the learner's or KV's last word an isolate looks for a newer publication in KV, in ms. */
+/** How long an isolate decides after the learner has confirmed that it holds the newest, in ms. */
 const FRESH_MS = 10_000;
-/** An isolate takes one newer publication from the learner in each of these intervals of the clock, in ms. */
+/** How long an isolate waits for that, and when it asks again if the learner did not answer, in ms. */
+const PATIENCE_MS = 1000;
+const RETRY_MS = 1000;
+/** An isolate takes newer publications and catalogues from the learner once in each of these intervals of the clock, in ms. */
 const CATCH_UP_MS = 1000;
 
 export type EdgeRequest = DecisionRequest & { readonly defer: boolean; readonly byPage: boolean };
 
 interface Held extends Edition {
+  readonly catalogue: Catalogue;
   /** The restored model. Null if the learner serves it; then no isolate restores its policies. */
-  readonly served: Served | null;
+  readonly served: Omit<Served, "catalogue"> | null;
 }
 
-/** A model in one isolate: its newest publication, and the impressions that are shown and not registered yet. */
+/** A model in one isolate: its newest publication, its catalogue, and the impressions that are shown and not registered yet. */
 export class ModelCache {
   readonly #model: string;
   readonly #outbox = new Outbox();
   /** The sampling in force when the learner last took impressions. */
   #sampling = EVERYTHING;
   #held?: Held;
-  #checkedAt = 0;
-  /** When the running look-up began. Its promise belongs to one request, and no other request may await it. */
-  #lookingSince = 0;
-  #caughtUpIn = 0;
+  /** When the learner last confirmed that nothing newer was known, and when it was last asked in vain. */
+  #confirmedAt = 0;
+  #failedAt = 0;
+  /** When the last look-up in KV began. Its promise belongs to one request, and no other request may await it. */
+  #lookedAt = 0;
+  /** The interval in which the learner was last asked for something newer. */
+  #renewedIn = 0;
 
   constructor(model: string) {
     this.#model = model;
@@ -47,19 +56,15 @@ export class ModelCache {
     request: EdgeRequest,
     keys: RequestKeys,
   ): Promise<Recommendation> {
-    const now = Date.now();
     if (!this.#held) await this.#look(env);
-    else if (Math.abs(now - this.#checkedAt) >= FRESH_MS && Math.abs(now - this.#lookingSince) >= FRESH_MS) {
-      this.#lookingSince = now;
-      context.waitUntil(this.#look(env).catch(() => {}));
-    }
+    await this.#confirm(env, context);
     const held = this.#held;
     if (!held) throw new Problem(503, "neither a snapshot of the model nor its learner can be reached");
-    const { served } = held;
+    const { served, catalogue, generation } = held;
     // No retry: if the learner decided and its answer was lost, a second call would show another list.
     if (!served) return learner(env, this.#model, (stub) => stub.recommend({ ...request, keys }), { retry: false });
     try {
-      return this.#decide(env, context, { ...held, served }, request, keys);
+      return this.#decide(env, context, { generation, served: { ...served, catalogue } }, request, keys);
     } catch (error) {
       // A newer catalogue or configuration may allow the request.
       if (!(error instanceof Problem && (await this.#catchUp(env)))) throw error;
@@ -70,7 +75,7 @@ export class ModelCache {
   #decide(
     env: Environment,
     context: Pick<ExecutionContext, "waitUntil">,
-    { served, generation }: Held & { readonly served: Served },
+    { served, generation }: { readonly served: Served; readonly generation: number },
     { defer, ...request }: EdgeRequest,
     keys: RequestKeys,
   ): Recommendation {
@@ -85,53 +90,103 @@ export class ModelCache {
     return { generation, sampling, modelVersion: version, policy: config.policy, arm, windowEndsAt: now + config.window.ms, actions };
   }
 
-  /** Takes the learner's newest publication. */
+  /** Takes everything that is newer at the learner, after a change that this isolate has passed on. */
   async renew(env: Environment): Promise<void> {
-    await this.#take(await learner(env, this.#model, (stub) => stub.publication()));
+    await this.#renew(env, { always: true });
   }
 
-  /** Takes a publication from the learner if it has a newer one. Returns whether it had. */
-  async #renewIfOutdated(env: Environment): Promise<boolean> {
-    const { generation, version } = this.#held ?? { generation: 0, version: -1 };
-    const bytes = await learner(env, this.#model, (stub) => stub.publicationAfter({ generation, version }), { retry: false });
-    if (bytes) await this.#take(bytes);
-    return bytes !== null;
-  }
-
-  /** Looks for a newer publication in KV and, if KV has none at all, at the learner. A failure keeps the held one. */
-  async #look(env: Environment): Promise<void> {
-    const found = await new PublicationStore(env.EVENTS).get(this.#model).catch(() => undefined);
-    if (found) await this.#take(found);
-    this.#checkedAt = Date.now();
-    this.#lookingSince = 0;
-    if (found && this.#held) return;
-    try {
-      await (this.#held ? this.#renewIfOutdated(env) : this.renew(env));
-    } catch (error) {
-      // 404 means that the model was deleted. Every other failure keeps the held publication.
-      if (!(error instanceof Problem && error.status === 404)) return;
-      this.#held = undefined;
-      throw error;
+  /** Returns whether the learner had something newer. */
+  async #renew(env: Environment, { always = false, retry = true } = {}): Promise<boolean> {
+    const asked = Date.now();
+    this.#renewedIn = Math.floor(asked / CATCH_UP_MS);
+    if (!this.#held) {
+      await this.#take({ publication: await learner(env, this.#model, (stub) => stub.publication(), { retry }), catalogue: null });
+      this.#confirmedAt = asked;
+      return true;
     }
+    const { generation, version, catalogue } = this.#held;
+    const held = { generation, version, catalogue: catalogue.version };
+    const news = await learner(env, this.#model, (stub) => stub.newer(held, always), { retry });
+    const isNew = news.publication !== null || news.catalogue !== null;
+    if (isNew) await this.#take(news);
+    const { newest } = news;
+    const { generation: own, catalogue: actions } = this.#held ?? {};
+    if (own === newest.generation && (actions?.version ?? -1) >= newest.catalogue) this.#confirmedAt = asked;
+    return isNew;
   }
 
-  /** Takes a newer publication from the learner, at most once a second. Returns whether it did. A failure keeps the held one. */
-  async #catchUp(env: Environment): Promise<boolean> {
-    const interval = Math.floor(Date.now() / CATCH_UP_MS);
-    if (interval === this.#caughtUpIn) return false;
-    this.#caughtUpIn = interval;
-    return this.#renewIfOutdated(env).catch(() => false);
-  }
-
-  async #take(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  /**
+   * Asks the learner for what is newer, unless it has confirmed lately that nothing is. So a catalogue is at most 10 s older than the
+   * learner's while the learner answers. While it does not, the isolate decides by what it holds, and looks into KV in the background.
+   */
+  async #confirm(env: Environment, context: Pick<ExecutionContext, "waitUntil">): Promise<void> {
+    const now = Date.now();
+    // The learner decides by its own catalogue.
+    if (this.#held && !this.#held.served) return this.#lookLater(env, context);
+    if (Math.abs(now - this.#confirmedAt) < FRESH_MS || Math.abs(now - this.#failedAt) < RETRY_MS) return;
     try {
-      const publication = await decodePublication(bytes);
-      if (!publication) this.#outbox.keptOut();
-      else if (this.#isNewer(publication)) {
-        const held = await heldOf(publication);
-        // A newer one may have been taken during the await.
-        if (this.#isNewer(publication)) this.#held = held;
+      const renewed = this.#renew(env, { retry: false });
+      renewed.catch(() => {});
+      await Promise.race([renewed, scheduler.wait(PATIENCE_MS)]);
+      if (this.#confirmedAt === now) return;
+    } catch (error) {
+      if (isGone(error)) {
+        this.#held = undefined;
+        throw error;
       }
+    }
+    this.#failedAt = now;
+    this.#lookLater(env, context);
+  }
+
+  /** Looks into KV in the background, once in ten seconds. */
+  #lookLater(env: Environment, context: Pick<ExecutionContext, "waitUntil">): void {
+    if (Math.abs(Date.now() - this.#lookedAt) >= FRESH_MS) context.waitUntil(this.#lookIntoKv(env));
+  }
+
+  /** Looks into KV and, if KV does not have a whole publication, asks the learner. */
+  async #look(env: Environment): Promise<void> {
+    await this.#lookIntoKv(env);
+    if (this.#held) return;
+    await this.#renew(env).catch((error) => {
+      // A failure on the way leaves the isolate without a model; a refusal says more.
+      if (error instanceof Problem && !(error instanceof Unreachable)) throw error;
+      this.#failedAt = Date.now();
+    });
+  }
+
+  /** A failure keeps what is held. */
+  async #lookIntoKv(env: Environment): Promise<void> {
+    this.#lookedAt = Date.now();
+    const store = new PublicationStore(env.EVENTS);
+    const [publication, catalogue] = await Promise.all(
+      [store.get(this.#model), store.getCatalogue(this.#model)].map((found) => found.catch(() => undefined)),
+    );
+    await this.#take({ publication: publication ?? null, catalogue: catalogue ?? null });
+  }
+
+  /** Takes newer news from the learner, at most once a second. Returns whether there were any. A failure keeps what is held. */
+  async #catchUp(env: Environment): Promise<boolean> {
+    if (Math.floor(Date.now() / CATCH_UP_MS) === this.#renewedIn) return false;
+    return this.#renew(env, { retry: false }).catch(() => false);
+  }
+
+  async #take(news: Pick<News, "publication" | "catalogue">): Promise<void> {
+    try {
+      const publication = news.publication && (await decodePublication(news.publication));
+      const record = news.catalogue && (await decodeRecord(news.catalogue));
+      for (const [given, own] of [
+        [news.publication, publication],
+        [news.catalogue, record],
+      ])
+        if (given && !own) this.#outbox.keptOut();
+      const newer = publication && this.#isNewer(publication) ? publication : undefined;
+      const next = newer ? await heldOf(newer) : this.#held;
+      // A newer one may have been taken during the await.
+      if (!next || (newer && !this.#isNewer(newer))) return;
+      const catalogue = newestOf(next, this.#held, record ?? undefined);
+      // A publication waits for the catalogue that it needs.
+      if (catalogue.version >= (newer?.catalogue ?? 0)) this.#held = { ...next, catalogue };
     } catch {
       // The bytes are whole, but this version of the code cannot read them.
       this.#outbox.keptOut();
@@ -145,20 +200,33 @@ export class ModelCache {
   }
 
   async #register(env: Environment): Promise<void> {
-    let newest: Edition | undefined;
+    const asked = Date.now();
+    let newest: (Edition & { readonly catalogue: number }) | undefined;
     await this.#outbox.send(async (registration) => {
       const registry = await learner(env, this.#model, (stub) => stub.registerShown(registration));
       this.#sampling = registry.sampling ?? EVERYTHING;
-      newest = { generation: registry.generation, version: registry.newest };
+      newest = { generation: registry.generation, version: registry.newest, catalogue: registry.catalogue ?? 0 };
     });
     if (!newest || !this.#held) return;
-    // The learner knows what is newest, so KV need not be asked for a while.
-    if (!isNewer(newest, this.#held) || (await this.#catchUp(env))) this.#checkedAt = Date.now();
+    const isBehind = isNewer(newest, this.#held) || newest.catalogue > this.#held.catalogue.version;
+    if (isBehind) await this.#catchUp(env);
+    else this.#confirmedAt = asked;
   }
 }
 
-async function heldOf({ config, actions, version, generation, parts }: Publication): Promise<Held> {
-  if (config.serving === "learner") return { generation, version, served: null };
+/** Whether the model was deleted. */
+const isGone = (error: unknown): boolean => error instanceof Problem && error.status === 404;
+
+async function heldOf({ config, actions, catalogue: needed, version, generation, parts }: Publication): Promise<Held> {
+  const catalogue = new Catalogue(actions ?? [], actions ? needed : 0);
+  if (config.serving === "learner") return { generation, version, catalogue, served: null };
   const policies = await restorePolicies(parts);
-  return { generation, version, served: { config, version, policies, featurize: featurizer(config), catalogue: new Catalogue(actions) } };
+  return { generation, version, catalogue, served: { config, version, policies, featurize: featurizer(config) } };
+}
+
+/** The newest catalogue among those of a publication's generation. */
+function newestOf({ generation, catalogue }: Held, held: Held | undefined, record: CatalogueRecord | undefined): Catalogue {
+  const before = held?.generation === generation ? held.catalogue : undefined;
+  const known = record?.generation === generation ? recorded(record, before) : undefined;
+  return [catalogue, before, known].reduce((newest: Catalogue, each) => (each && each.version > newest.version ? each : newest), catalogue);
 }

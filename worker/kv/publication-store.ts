@@ -1,10 +1,12 @@
+import type { CatalogueRecord } from "../domain/catalogue-record.ts";
 import type { Publication, PublicationSummary } from "../domain/publication.ts";
 
 const PREFIX = "model/";
-/** How long a location may cache a publication, in seconds. */
+const CATALOGUES = "catalogue/";
+/** How long a location may cache a record, in seconds. */
 const CACHED_S = 30;
 
-/** The publications of all models in KV: one record per model. */
+/** The publications of all models in KV: for each model one record of its posterior, and one of its catalogue. */
 export class PublicationStore {
   readonly #kv: KVNamespace;
 
@@ -13,8 +15,17 @@ export class PublicationStore {
   }
 
   /** The newest publication that KV shows at this location, as bytes; undefined if there is none. */
-  async get(model: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const bytes = await this.#kv.get(PREFIX + model, { type: "arrayBuffer", cacheTtl: CACHED_S });
+  get(model: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return this.#bytes(PREFIX + model);
+  }
+
+  /** The newest catalogue that KV shows at this location, as bytes; undefined if there is none. */
+  getCatalogue(model: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    return this.#bytes(CATALOGUES + model);
+  }
+
+  async #bytes(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const bytes = await this.#kv.get(key, { type: "arrayBuffer", cacheTtl: CACHED_S });
     return bytes === null ? undefined : new Uint8Array(bytes);
   }
 
@@ -30,8 +41,12 @@ export class PublicationStore {
     await this.#kv.put(PREFIX + model, bytes, { metadata });
   }
 
+  async putCatalogue(bytes: Uint8Array<ArrayBuffer>, { model }: Pick<CatalogueRecord, "model">): Promise<void> {
+    await this.#kv.put(CATALOGUES + model, bytes);
+  }
+
   async delete(model: string): Promise<void> {
-    await this.#kv.delete(PREFIX + model);
+    await Promise.all([PREFIX, CATALOGUES].map((prefix) => this.#kv.delete(prefix + model)));
   }
 
   /** All models that KV shows at this location. */

@@ -2,7 +2,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile } from "../domain/archive-file.ts";
 import type { KeyHashes } from "../domain/join-key.ts";
 import { type LogLine, type LogRow, logLine } from "../domain/log-line.ts";
-import { shownAtOf } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import { Problem } from "../protocol/problem.ts";
 import { dayOf, type Part, type Volume } from "./store/archive-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";

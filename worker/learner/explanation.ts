@@ -1,8 +1,9 @@
 import type { Choice } from "afterclick";
 import { beliefsOf } from "../domain/belief.ts";
-import { among, type Offer, offerOf, type Served } from "../domain/decision.ts";
 import type { StoredImpression } from "../domain/impression.ts";
-import { shownAtOf } from "../domain/token.ts";
+import { among, type Offer, offerOf } from "../domain/offer.ts";
+import type { Served } from "../domain/served.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Features } from "../protocol/schema.ts";
 import type { Explanation } from "../rpc/message.ts";

@@ -3,8 +3,9 @@ import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { beliefsOf } from "../domain/belief.ts";
 import { bucketAt } from "../domain/bucket.ts";
-import { Catalogue } from "../domain/catalogue.ts";
-import { decide, type Served } from "../domain/decision.ts";
+import { checkCandidates, checkNumbers } from "../domain/capacity.ts";
+import { changeBetween, checkActions } from "../domain/catalogue.ts";
+import { decide } from "../domain/decision.ts";
 import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
@@ -12,15 +13,17 @@ import { giverOf, type KeyHashes } from "../domain/join-key.ts";
 import type { LogRow } from "../domain/log-line.ts";
 import { configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, relearntModel, renewed } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
-import type { Edition } from "../domain/publication.ts";
+import type { HeldEdition } from "../domain/publication.ts";
 import { sampled } from "../domain/sampling.ts";
-import { CLOCK_TOLERANCE_MS, shownAtOf } from "../domain/token.ts";
+import type { Served } from "../domain/served.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
-import type { Imported, Rollback } from "../protocol/answers.ts";
+import type { Catalogue as Changed, Imported, Rollback } from "../protocol/answers.ts";
 import { Problem, unknownModel } from "../protocol/problem.ts";
-import type { Action, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
+import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
@@ -87,7 +90,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         throw new Problem(
           409,
           `model ${name} has learnt under another configuration: ${config.conflict}. Send the old value, or POST the new configuration to ` +
-            `/v1/models/${name}/reset, which forgets what was learnt`,
+            `/v1/models/${name}/reset: it learns the log again if the body says "from": "log", else it forgets what was learnt`,
         );
       }
       if (stored && isSame(stored, config)) return { created: false };
@@ -199,27 +202,35 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  setActions(actions: readonly Action[]): Promise<Message.Answer<{ readonly actions: number }>> {
+  setActions(actions: readonly Action[]): Promise<Message.Answer<Changed>> {
+    return answer(() => this.#replaceActions(actions));
+  }
+
+  changeActions(patch: ActionsPatch): Promise<Message.Answer<Changed>> {
     return answer(async () => {
-      const { config, featurize } = this.#known();
-      const catalogue = new Catalogue(actions);
-      const { vector } = featurize();
-      for (const action of actions) vector(undefined, action);
-      const encoding = withVocabulary(config, actions);
-      this.#store.transact(() => {
-        if (encoding !== config) this.#store.reconfigure(encoding);
-        this.#store.replaceActions(catalogue);
-      });
-      await this.#upkeep.publishNow();
-      return { actions: catalogue.size };
+      this.#known();
+      return this.#replaceActions(this.#store.catalogue.with(patch));
     });
   }
 
-  changeActions(changed: readonly Action[]): Promise<Message.Answer<{ readonly actions: number }>> {
-    return answer(async () => {
-      if (!this.#store.exists) throw unknownModel();
-      return unwrapped(await this.setActions(this.#store.catalogue.with(changed)));
-    });
+  async #replaceActions(actions: readonly Action[]): Promise<Changed> {
+    const { config, featurize } = this.#known();
+    checkActions(actions);
+    const { size, changed } = changeBetween(this.#store.catalogue.actions, actions);
+    // A repeated catalogue is no new version, and publishes what was learnt meanwhile.
+    if (changed.length === 0 && size === this.#store.catalogue.size) await this.#upkeep.publishNow();
+    else {
+      checkCandidates(config, size);
+      for (const [, action] of changed) featurize().vector(undefined, action);
+      checkNumbers(config, size);
+      const encoding = withVocabulary(config, actions);
+      this.#store.transact(() => {
+        if (encoding !== config) this.#store.reconfigure(encoding);
+        this.#store.replaceActions(actions);
+      });
+      await (encoding === config ? this.#upkeep.publishCatalogue() : this.#upkeep.publishNow());
+    }
+    return { actions: size, version: this.#store.catalogue.version };
   }
 
   recommend(request: Message.RecommendRequest): Promise<Message.Answer<Message.Recommendation>> {
@@ -269,7 +280,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         if (times.length > 0) database.setLag(Math.max(0, now - Math.max(...times)));
       });
       if (times.length > 0) await this.#upkeep.arm(Math.min(...times));
-      return { generation, newest: this.#store.offered, sampling: admission.sampling() };
+      return { generation, newest: this.#store.offered, catalogue: this.#store.catalogueVersion(), sampling: admission.sampling() };
     });
   }
 
@@ -472,18 +483,18 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   publication(): Promise<Message.Answer<Uint8Array<ArrayBuffer>>> {
     return answer(async () => {
       await this.#snapshotChanges();
-      return (await this.#publisher.newest()).bytes;
+      return this.#publisher.whole();
     });
   }
 
-  publicationAfter(held: Edition): Promise<Message.Answer<Uint8Array<ArrayBuffer> | null>> {
+  newer(held: HeldEdition, always = false): Promise<Message.Answer<Message.News>> {
     return answer(async () => {
       await this.#snapshotChanges();
-      return this.#publisher.after(held);
+      return this.#publisher.newer(held, always);
     });
   }
 
-  /** A snapshot is published with the configuration and the catalogue of its own version. */
+  /** A snapshot is published with the configuration of its own version. */
   async #snapshotChanges(): Promise<void> {
     await this.#policies();
     const { live } = this.#known();

@@ -5,7 +5,7 @@ import { windowOf } from "../domain/goals.ts";
 import { appendedOf } from "../domain/impression.ts";
 import { type Rules, refusal } from "../domain/refusal.ts";
 import { counting, differs, type RewardChange, resolved } from "../domain/reward.ts";
-import { shownAtOf } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import type { Joining } from "./store/conversion-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 

@@ -19,7 +19,7 @@ import type { StoredSnapshot } from "../domain/publication.ts";
 import { isOtherCurrency, refusal } from "../domain/refusal.ts";
 import { observeAll, type RewardChange, roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
-import { shownAtOf } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Intake } from "../rpc/message.ts";
 import { type Entry, enter, enterUndone, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";

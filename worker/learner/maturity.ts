@@ -2,7 +2,7 @@ import { DelayEstimate } from "afterclick";
 import { bucketAt } from "../domain/bucket.ts";
 import { type Windows, windowOf } from "../domain/goals.ts";
 import { counting, resolved } from "../domain/reward.ts";
-import { shownAtOf } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import type { Bar, Delay, Metrics } from "../protocol/answers.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 import type { Cohort } from "./store/tally-store.ts";

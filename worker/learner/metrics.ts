@@ -1,7 +1,7 @@
 import { bucketMs } from "../domain/bucket.ts";
 import { QUANTILE } from "../domain/interval.ts";
 import type { ModelConfig } from "../domain/model.ts";
-import { shownAtOf } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import type { Bar, Bucket, Lift } from "../protocol/answers.ts";
 import type { Description, Measurement } from "../rpc/message.ts";
 import { maturity } from "./maturity.ts";

@@ -1,9 +1,21 @@
+import type { Catalogue } from "../domain/catalogue.ts";
+import { encodeRecord, wholeRecord } from "../domain/catalogue-record.ts";
 import { publicationParts } from "../domain/policies.ts";
-import { type Edition, encodePublication, isNewer, type Publication, type StoredSnapshot } from "../domain/publication.ts";
+import {
+  type Edition,
+  encodePublication,
+  type HeldEdition,
+  isNewer,
+  type Publication,
+  type StoredSnapshot,
+} from "../domain/publication.ts";
+import type { News } from "../rpc/message.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
-/** Most bytes of newer publications that isolates may take in a second. */
+/** Most bytes of newer publications and catalogues that isolates may take in a second. */
 const MOST_BYTES = 20_000_000;
+/** An isolate takes changes of the catalogue, if they have at most so many characters, and the whole otherwise. */
+const MOST_CHANGES = 100_000;
 
 interface Encoded {
   readonly publication: Publication;
@@ -14,6 +26,7 @@ interface Encoded {
 export class Publisher {
   readonly #store: LearnerStore;
   #encoded?: Edition & { readonly content: Promise<Encoded> };
+  #catalogue?: { readonly of: Catalogue; readonly bytes: Promise<Uint8Array<ArrayBuffer>> };
   /** What isolates have taken in the running second. */
   #taken = { since: 0, bytes: 0 };
 
@@ -36,22 +49,59 @@ export class Publisher {
   }
 
   async #encode(): Promise<Encoded> {
-    const { name: model, generation, config, catalogue, snapshots } = this.#store;
+    const { name: model, generation, config, snapshots } = this.#store;
     const { seq: version, parts: saved } = snapshots.newest() as StoredSnapshot;
-    const header = { model, generation, version, publishedAt: Date.now(), config, actions: catalogue.actions };
+    const catalogue = this.#store.catalogueVersion(version);
+    const header = { model, generation, version, publishedAt: Date.now(), config, catalogue };
     const ids = [config, ...config.shadows].map(({ policy }) => policy);
     const publication = { ...header, parts: await publicationParts(saved, ids) };
     return { publication, bytes: await encodePublication(publication) };
   }
 
-  /** The publication for an isolate that holds an earlier one; null if it is not earlier, or too many isolates ask at the moment. */
-  async after(held: Edition): Promise<Uint8Array<ArrayBuffer> | null> {
+  /** The publication with the newest catalogue in it. */
+  async whole(): Promise<Uint8Array<ArrayBuffer>> {
+    const { publication } = await this.newest();
+    const { version: catalogue, actions } = this.#store.catalogue;
+    return encodePublication({ ...publication, catalogue, actions });
+  }
+
+  /** The whole catalogue at its newest version. */
+  catalogue(): Promise<Uint8Array<ArrayBuffer>> {
+    const { name, generation, catalogue } = this.#store;
+    if (this.#catalogue?.of !== catalogue)
+      this.#catalogue = { of: catalogue, bytes: encodeRecord(wholeRecord(name, generation, catalogue)) };
+    return this.#catalogue.bytes;
+  }
+
+  /**
+   * What is newer than what an isolate holds. If many isolates ask at the moment, it gets nothing long, unless `always`.
+   */
+  async newer(held: HeldEdition, always: boolean): Promise<News> {
     const { publication, bytes } = await this.newest();
-    if (!isNewer(publication, held)) return null;
+    const isBehind = isNewer(publication, held);
+    // Read after the publication, so that it is at least the one that the publication names.
+    const { generation, catalogue } = this.#store;
+    const version = held.generation === generation ? held.catalogue : -1;
+    const record = version < catalogue.version ? await this.#catalogueAfter(version) : null;
+    return {
+      publication: isBehind && (always || this.#mayTake(bytes.length)) ? bytes : null,
+      newest: { generation, catalogue: catalogue.version },
+      // Changes are few bytes.
+      catalogue: record && (always || record.length <= 2 * MOST_CHANGES || this.#mayTake(record.length)) ? record : null,
+    };
+  }
+
+  #catalogueAfter(version: number): Promise<Uint8Array<ArrayBuffer>> {
+    const { name: model, generation, catalogue } = this.#store;
+    const changes = this.#store.catalogueChanges(version, MOST_CHANGES);
+    return changes ? encodeRecord({ model, generation, version: catalogue.version, base: version, changes }) : this.catalogue();
+  }
+
+  #mayTake(bytes: number): boolean {
     const now = Date.now();
     if (Math.abs(now - this.#taken.since) >= 1000) this.#taken = { since: now, bytes: 0 };
-    if (this.#taken.bytes >= MOST_BYTES) return null;
-    this.#taken.bytes += bytes.length;
-    return bytes;
+    if (this.#taken.bytes >= MOST_BYTES) return false;
+    this.#taken.bytes += bytes;
+    return true;
   }
 }

@@ -9,7 +9,7 @@ import { type Policies, restorePolicies } from "../domain/policies.ts";
 import { differences } from "../domain/reconfiguration.ts";
 import { refusal } from "../domain/refusal.ts";
 import { counting, differs, observeAll, resolved } from "../domain/reward.ts";
-import { shownAtOf } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
 import type { Relearning as Progress } from "../protocol/answers.ts";
 import { appendTo } from "./live-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
@@ -113,7 +113,7 @@ export class Relearning {
         if (line.type === "conversion") this.#convert(learning, line);
         else if (line.mark === "actions") {
           const change: CatalogueChange = JSON.parse(line.content);
-          learning.catalogue = new Catalogue(changedBy(learning.catalogue.actions, change));
+          learning.catalogue = new Catalogue(changedBy(learning.catalogue.actions, change), line.seq);
         }
       }
     }

@@ -132,6 +132,12 @@ export class Upkeep {
     await this.arm();
   }
 
+  /** Publishes a change of the catalogue at once, as `publishNow` does. */
+  async publishCatalogue(): Promise<void> {
+    await this.inTurn(() => this.#putCatalogue()).catch(report);
+    await this.arm();
+  }
+
   /** Runs one write of the publication after the other, because KV keeps the last one. */
   inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.#turn.then(work);
@@ -144,8 +150,7 @@ export class Upkeep {
     const { store, config, archive } = this.#kept();
     const timing = this.timing();
     const due: number[] = this.#kept().relearning.isRunning ? [Date.now()] : [];
-    const published = this.#publishesAt();
-    if (published !== undefined) due.push(published);
+    for (const at of [this.#publishesAt(), this.#cataloguesAt()]) if (at !== undefined) due.push(at);
     const open = store.oldestSince(store.watermark);
     if (open !== undefined) due.push(closesAt(open, timing));
     const unaudited = store.oldestSince(store.audited);
@@ -162,7 +167,15 @@ export class Upkeep {
     return offered > published.version ? (published.at ?? 0) + KV_WRITE_MS : publishesAt(published, seq, config);
   }
 
+  /** When a catalogue that KV does not have is due. */
+  #cataloguesAt(): number | undefined {
+    const { store } = this.#kept();
+    const { version, at } = store.catalogued;
+    return store.catalogueVersion() > version ? (at ?? 0) + KV_WRITE_MS : undefined;
+  }
+
   async #publishIfDue(): Promise<void> {
+    if (Date.now() >= (this.#cataloguesAt() ?? Number.POSITIVE_INFINITY)) await this.inTurn(() => this.#putCatalogue());
     const due = this.#publishesAt();
     if (due !== undefined && Date.now() >= due) await this.#publish();
   }
@@ -174,11 +187,12 @@ export class Upkeep {
   async #publish(): Promise<void> {
     await this.#kept().live.snapshot();
     return this.inTurn(async () => {
+      // First, because the publication names the catalogue that it needs.
+      await this.#putCatalogue();
       const { version, at } = this.#kept().store.published;
       // The turn before has published this change too.
       if (version === this.#kept().store.seq) return;
-      const passed = Math.abs(Date.now() - (at ?? 0));
-      if (passed < KV_WRITE_MS) await scheduler.wait(KV_WRITE_MS - passed);
+      await kvWrite(at);
       const { store, live, publisher } = this.#kept();
       await live.snapshot();
       const { publication, bytes } = await publisher.newest();
@@ -186,6 +200,16 @@ export class Upkeep {
       // Not the time of encoding, because KV counts from its write.
       store.transact(() => store.setPublished(publication.version, Date.now()));
     });
+  }
+
+  /** Puts the catalogue into KV unless it is there, and notes that. */
+  async #putCatalogue(): Promise<void> {
+    if (this.#cataloguesAt() === undefined) return;
+    await kvWrite(this.#kept().store.catalogued.at);
+    const { store, publisher } = this.#kept();
+    const { name: model, catalogue } = store;
+    await new PublicationStore(this.#env.EVENTS).putCatalogue(await publisher.catalogue(), { model });
+    store.transact(() => store.setCatalogued(catalogue.version, Date.now()));
   }
 
   async #close(options: { readonly whenRowsAreDue: boolean }): Promise<void> {
@@ -217,6 +241,12 @@ export class Upkeep {
       }),
     );
   }
+}
+
+/** Waits until KV takes a write of a key again. */
+async function kvWrite(last: number | null): Promise<void> {
+  const passed = Math.abs(Date.now() - (last ?? 0));
+  if (passed < KV_WRITE_MS) await scheduler.wait(KV_WRITE_MS - passed);
 }
 
 // Logs the name only, because a message may hold data of a caller.

@@ -22,7 +22,7 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   minimumShare: "Least probability of each candidate at the first place, up to 0.5; default 0.",
   defaultAction: "Action that is served when no candidate is left; null for none.",
   limits:
-    "Most impressions in open buckets (default 200,000), most bytes stored (default 2e9), and most deferred impressions (default 10,000; those of pages are refused from half of it on). From three quarters of one of the first two on, the model keeps a sample of its impressions. Deferred impressions over the limit get 429.",
+    "Most impressions in open buckets (default 2,000,000; 200,000 for a Gaussian process), most bytes stored (default 2e9), and most deferred impressions (default 10,000; those of pages are refused from half of it on). From three quarters of one of the first two on, the model keeps a sample of its impressions. Deferred impressions over the limit get 429.",
   deferral: "How long a deferred impression waits to be shown, up to a day; default one hour.",
   retention: "How long rows of the event log are kept after their bucket closes, from a day to 366 days; default 30 days.",
   publish: "How long a change may wait for its publication; default two minutes. A young model publishes sooner, at most once a second.",

@@ -108,28 +108,35 @@ export const operations: Readonly<Record<string, Operation>> = {
   "PUT /v1/models/:model/actions": {
     id: "setActions",
     summary: "Replace the catalogue",
-    description: "Requests may then name actions by id. A request without actions chooses among all.",
+    description:
+      "Requests may then name actions by id. A request without actions chooses among all that are available. Attributes are for filters and maxPer, and are not learnt from.",
     key: "secret",
     body: "ActionsBody",
     examples: () => ({
       named: {
         actions: [
           { id: "boots", features: { brand: "Acme", price: 120 } },
-          { id: "hat", features: { brand: "Umbra", price: 35 } },
+          { id: "hat", features: { brand: "Umbra", price: 35 }, attributes: { sale: true }, available: true },
         ],
       },
     }),
-    answers: { 200: { description: "Number of actions.", schema: "Catalogue" } },
+    answers: { 200: { description: "Number of actions, and the version of the catalogue.", schema: "Catalogue" } },
     problems: [...withBody, ...ofModel],
   },
   "PATCH /v1/models/:model/actions": {
     id: "changeActions",
-    summary: "Add or replace actions of the catalogue",
-    description: "Takes the named actions and keeps the others. To remove one, PUT the catalogue without it.",
+    summary: "Add, change and remove actions of the catalogue",
+    description:
+      "Changes the fields that an action names and keeps its others. Impressions of a changed or removed action stay valid: they were learnt with the features that they were shown with, and their conversions count.",
     key: "secret",
-    body: "ActionsBody",
-    examples: () => ({ cheaper: { actions: [{ id: "hat", features: { brand: "Umbra", price: 30 } }] } }),
-    answers: { 200: { description: "Number of actions.", schema: "Catalogue" } },
+    body: "ActionsPatch",
+    examples: () => ({
+      cheaper: { actions: [{ id: "hat", features: { brand: "Umbra", price: 30 } }] },
+      added: { actions: [{ id: "scarf", features: { brand: "Umbra", price: 25 } }] },
+      soldOut: { actions: [{ id: "scarf", available: false }] },
+      removed: { remove: ["scarf"] },
+    }),
+    answers: { 200: { description: "Number of actions, and the version of the catalogue.", schema: "Catalogue" } },
     problems: [...withBody, ...ofModel],
   },
   "POST /v1/models/:model/recommendations": {
@@ -142,6 +149,13 @@ export const operations: Readonly<Record<string, Operation>> = {
     examples: () => ({
       catalogue: { context: { country: "PT" }, limit: 2, keys: ["visitor-7"] },
       given: { context: { country: "PT" }, actions: [{ id: "boots" }, { id: "hat" }], exclude: ["hat"] },
+      restricted: {
+        context: { country: "PT" },
+        limit: 3,
+        filter: { brand: ["Acme", "Umbra"], price: { max: 200 } },
+        pin: [{ action: "hat", place: 1 }],
+        maxPer: { attribute: "brand", count: 2 },
+      },
       deferred: { context: { country: "PT" }, defer: true },
     }),
     answers: { 201: { description: "Best first.", schema: "Recommendations" } },

@@ -4,6 +4,8 @@ import * as answers from "../protocol/answers.ts";
 import {
   action,
   actionsBody,
+  actionsPatch,
+  catalogueAction,
   conversionsBody,
   features,
   impressionsBody,
@@ -30,7 +32,9 @@ export const schemas = {
   ModelPatch: modelPatch,
   ResetBody: resetBody,
   RollbackBody: rollbackBody,
+  CatalogueAction: catalogueAction,
   ActionsBody: actionsBody,
+  ActionsPatch: actionsPatch,
   RecommendationsBody: recommendationsBody,
   ImpressionsBody: impressionsBody,
   ConversionItem: rewarded,

@@ -153,7 +153,10 @@ export const model = v.strictObject({
   ),
 });
 
-export const catalogue = v.strictObject({ actions: count });
+export const catalogue = v.strictObject({
+  actions: count,
+  version: v.pipe(count, v.description("Version of the catalogue: the number of its newest change in the log.")),
+});
 export const rollback = v.strictObject({ restored: count, modelVersion: count, kept: v.array(count) });
 export const erased = v.strictObject({ erased: count });
 export const imported = v.strictObject({
@@ -186,7 +189,12 @@ const belief = v.pipe(
   ),
 );
 const probability = v.optional(
-  v.pipe(share, v.description("Propensity: the chance of this action at this place. Absent if the policy does not know it.")),
+  v.pipe(
+    share,
+    v.description(
+      "Propensity: the chance of this action at this place, over all lists that the request could have got. 1 for a pinned action. Absent if the policy does not know it.",
+    ),
+  ),
 );
 
 export const recommendations = v.strictObject({
@@ -220,6 +228,15 @@ const asked = v.strictObject({
   actions: v.optional(v.array(v.strictObject({ id: v.string(), features: v.optional(features) }))),
   exclude: v.optional(v.array(v.string())),
   greedy: v.optional(v.boolean()),
+  filter: v.optional(
+    v.record(
+      v.string(),
+      v.union([number, v.string(), v.boolean(), v.array(v.string()), v.strictObject({ min: v.optional(number), max: v.optional(number) })]),
+    ),
+  ),
+  pin: v.optional(v.array(v.strictObject({ action: v.string(), place: count }))),
+  maxPer: v.optional(v.strictObject({ attribute: v.string(), count })),
+  limit: v.optional(count),
 });
 export const impression = v.strictObject({
   impressionId,
@@ -238,6 +255,7 @@ export const impression = v.strictObject({
         probability,
         place: count,
         candidates: v.nullable(count),
+        catalogue: v.optional(v.pipe(count, v.description("Version of the catalogue, if it is newer than the model's."))),
         shadows: v.optional(v.pipe(v.record(v.string(), v.string()), v.description("The action that each shadow ranked first."))),
         first: v.optional(
           v.pipe(v.string(), v.description("UUID of the list's first impression, as in the event log. Absent at the first place.")),
@@ -441,6 +459,7 @@ export type Assignment = v.InferOutput<typeof arm>;
 export type Counts = ModelBody["counts"];
 export type Relearning = NonNullable<ModelBody["relearning"]>;
 export type Encoding = NonNullable<ModelBody["encoding"]>;
+export type Catalogue = Body<typeof catalogue>;
 export type Imported = Body<typeof imported>;
 export type Rollback = Body<typeof rollback>;
 export type Explanation = Body<typeof impression>;

@@ -121,11 +121,20 @@ const feature = v.lazy((input: unknown) => {
 });
 export const features = listOr(list(finite, 4096), record(text(64), feature, 256));
 export const action = strictObject({ id: actionId, features: v.optional(features) });
+/** An action of a catalogue. One that is not available is never served. */
+export const catalogueAction = strictObject({
+  id: actionId,
+  features: v.optional(features),
+  attributes: v.optional(record(text(64), feature, 64)),
+  available: v.optional(flag),
+});
 /** Most items of a list. */
 const MOST_PLACES = 100;
 /** Most actions of a request, and of a catalogue. */
-export const MOST_ACTIONS = 1000;
-const actions = list(action, MOST_ACTIONS);
+const MOST_CANDIDATES = 1000;
+export const MOST_ACTIONS = 10_000;
+const actions = list(action, MOST_CANDIDATES);
+const catalogueActions = list(catalogueAction, MOST_ACTIONS);
 /** An action by its id, or with features. */
 const anyAction = v.lazy((input: unknown): typeof actionId | typeof action => (typeof input === "string" ? actionId : action));
 /** The SDK checks the content. */
@@ -188,23 +197,48 @@ export const modelPatch = strictObject({ window: v.optional(window), ...modelOpt
 
 /** A list of actions, or an object with one. */
 export const actionsBody = v.pipe(
-  listOr(actions, strictObject({ actions })),
+  listOr(catalogueActions, strictObject({ actions: catalogueActions })),
   v.transform((body) => (Array.isArray(body) ? body : body.actions)),
 );
+
+/** Actions to add or to change, and ids of those to remove. */
+export const actionsPatch = v.pipe(
+  listOr(
+    catalogueActions,
+    strictObject({ actions: v.optional(catalogueActions, []), remove: v.optional(list(actionId, MOST_ACTIONS), []) }),
+  ),
+  v.transform((body) => (Array.isArray(body) ? { actions: body, remove: [] } : body)),
+);
+
+/** Of a list, 0 for the first. */
+const place = wholeNumber(0, MOST_PLACES - 1);
+const numberRange = strictObject({ min: v.optional(finite), max: v.optional(finite) });
+const someCategories = v.pipe(list(category, 64), v.minLength(1));
+const noCondition: Refusal = v.custom<never>(
+  () => false,
+  ({ input }) => `expected a text, a number, true, false, a list of texts, or an object with min and max, got ${got(input)}`,
+);
+const condition = v.lazy((input: unknown) => {
+  if (Array.isArray(input)) return someCategories;
+  if (isObject(input)) return numberRange;
+  return featureSchemas[typeof input as keyof typeof featureSchemas] ?? noCondition;
+});
+const filter = record(text(64), condition, 16);
 
 export const recommendationsBody = strictObject({
   context: v.optional(features),
   actions: v.optional(v.pipe(actions, v.minLength(1))),
   limit: v.optional(wholeNumber(1, MOST_PLACES), 1),
   exclude: v.optional(list(actionId, 1000), []),
+  filter: v.optional(filter),
+  pin: v.optional(list(strictObject({ action: actionId, place }), MOST_PLACES)),
+  maxPer: v.optional(strictObject({ attribute: text(64), count: wholeNumber(1, MOST_PLACES) })),
   greedy: v.optional(v.boolean()),
   defer: v.optional(v.boolean(), false),
   keys: v.optional(keys, []),
 });
 
 const probability = v.pipe(v.number(), v.gtValue(0), v.maxValue(1));
-/** Place of an action in its list: 0 for the first. */
-const place = wholeNumber(0, MOST_PLACES - 1);
 const impression = strictObject({
   id: v.optional(text(256)),
   context: v.optional(features),
@@ -297,7 +331,11 @@ export const pastLine = v.variant("type", [
 ]);
 
 export type Features = v.InferOutput<typeof features>;
-export type Action = v.InferOutput<typeof action>;
+export type Action = v.InferOutput<typeof catalogueAction>;
+/** An action of a catalogue as a change names it: what it leaves out stays. */
+export type ActionsPatch = v.InferOutput<typeof actionsPatch>;
+export type Condition = v.InferOutput<typeof condition>;
+export type Filter = v.InferOutput<typeof filter>;
 export type ModelBody = v.InferOutput<typeof modelBody>;
 export type ModelPatch = v.InferOutput<typeof modelPatch>;
 export type RecommendationsBody = v.InferOutput<typeof recommendationsBody>;

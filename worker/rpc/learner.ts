@@ -1,9 +1,9 @@
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { KeyHashes } from "../domain/join-key.ts";
 import type { LogRow } from "../domain/log-line.ts";
-import type { Edition } from "../domain/publication.ts";
-import type { Imported, Rollback } from "../protocol/answers.ts";
-import type { Action, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
+import type { HeldEdition } from "../domain/publication.ts";
+import type { Catalogue, Imported, Rollback } from "../protocol/answers.ts";
+import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type * as Message from "./message.ts";
 
 type Answered<T> = Promise<Message.Answer<T>>;
@@ -31,9 +31,9 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   /** How probably visitors examine each place of a list, by the random lists of the log. */
   examination(): Answered<Message.Examination>;
   /** Replaces the catalogue. */
-  setActions(actions: readonly Action[]): Answered<{ readonly actions: number }>;
-  /** Adds or replaces actions of the catalogue. */
-  changeActions(actions: readonly Action[]): Answered<{ readonly actions: number }>;
+  setActions(actions: readonly Action[]): Answered<Catalogue>;
+  /** Adds, changes and removes actions of the catalogue. */
+  changeActions(patch: ActionsPatch): Answered<Catalogue>;
   /** Decides, and registers each shown action as an impression. */
   recommend(request: Message.RecommendRequest): Answered<Message.Recommendation>;
   /**
@@ -62,10 +62,12 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   eraseKey(hashes: KeyHashes): Answered<number>;
   /** Current estimates of all catalogue actions in a context. */
   estimates(context?: Features): Answered<readonly Message.Estimate[]>;
-  /** The newest publication, for an isolate that finds none in KV. */
+  /** The newest publication with its catalogue, for an isolate that holds nothing and finds nothing in KV. */
   publication(): Answered<Uint8Array<ArrayBuffer>>;
-  /** The newest publication, for an isolate that holds an earlier one. Null if there is none, or many isolates ask at the moment. */
-  publicationAfter(held: Edition): Answered<Uint8Array<ArrayBuffer> | null>;
+  /**
+   * What is newer than what an isolate holds. Nothing long if many isolates ask at the moment, unless `always`.
+   */
+  newer(held: HeldEdition, always?: boolean): Answered<Message.News>;
   /** State of the served policy. It takes no place among the kept snapshots. */
   snapshot(): Answered<{ readonly version: number; readonly bytes: Uint8Array }>;
   /** Sets a lost alarm again, and closes buckets that only KV knows of. */

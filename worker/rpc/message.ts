@@ -65,11 +65,21 @@ export interface Measurement extends Omit<Answers.Metrics, "recent"> {
   readonly recent: readonly (Answers.RecentImpression & { readonly sampling: number })[];
 }
 
-/** The answer to a registration: generation and version of the newest publication, and the sampling in force. */
+/** The answer to a registration: generation, versions of the newest publication and of the catalogue, and the sampling in force. */
 export interface Registry {
   readonly generation: number;
   readonly newest: number;
+  readonly catalogue: number;
   readonly sampling: Sampling;
+}
+
+/** What is newer than what an isolate holds, as bytes. */
+export interface News {
+  readonly publication: Uint8Array<ArrayBuffer> | null;
+  /** A `CatalogueRecord`. */
+  readonly catalogue: Uint8Array<ArrayBuffer> | null;
+  /** The newest catalogue, whether it is among them or not. */
+  readonly newest: { readonly generation: number; readonly catalogue: number };
 }
 
 /** An impression decided elsewhere. */

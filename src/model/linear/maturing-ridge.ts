@@ -242,9 +242,9 @@ export class MaturingRidge {
     const { points, draws, normals } = request;
     const scale = this.#widening(exploration) * this.#mean.spread;
     if (draws > 0) {
-      const { score, probability } = this.#posterior.drawScores(request, scale, this.#mean.coefficients);
+      const { score, ...drawn } = this.#posterior.drawScores(request, scale, this.#mean.coefficients);
       const { level } = this.#mean;
-      return { score: level === 0 ? score : score.map((each) => level + each), probability };
+      return { score: level === 0 ? score : score.map((each) => level + each), ...drawn };
     }
     const normal = normals(this.#posterior.dimension);
     return { score: this.#mean.correct(this.#posterior.sampleScores(points, normal, scale), points) };

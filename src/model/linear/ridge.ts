@@ -114,6 +114,7 @@ export class Ridge implements Posterior {
     return {
       score: this.#core.ridgeDrawn(this.#handle, count, taken(request), 1),
       probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
+      rankings: { random: 0, count: draws, scores: (draw) => this.#core.ridgeDrawn(this.#handle, count, draw, 1) },
     };
   }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Block, type BlockRow, encodeBlock } from "../../../worker/domain/block.ts";
-import { uuidAt } from "../../../worker/domain/token.ts";
+import { uuidAt } from "../../../worker/domain/uuid.ts";
 
 /** A finite number with any bits. */
 const number = fc.double({ noNaN: true });

@@ -2,7 +2,7 @@ import { delayLinTs, type Policy, Recommender } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { configureModel, type ModelConfig } from "../../../worker/domain/model.ts";
-import { uuidAt } from "../../../worker/domain/token.ts";
+import { uuidAt } from "../../../worker/domain/uuid.ts";
 import { isMissing } from "../../../worker/learner/ledger.ts";
 import { LiveModel } from "../../../worker/learner/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";

@@ -48,7 +48,7 @@ describe("a publication", () => {
       fc.asyncProperty(publication, async ({ parts, ...header }) => {
         const bytes = await encodePublication({ parts, ...header } as never);
         for (const each of [bytes, amidst(bytes)]) {
-          expect(await decodePublication(each)).toEqual({ ...header, parts });
+          expect(await decodePublication(each)).toEqual({ ...header, catalogue: header.version, parts });
           expect(await readPublication(each)).toEqual({ ...header, part: parts[0] });
         }
       }),

@@ -1,7 +1,8 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { firstIdAt, hash32, type Impression, shownAtOf, TokenSigner, uuidAt } from "../../../worker/domain/token.ts";
+import { hash32, type Impression, TokenSigner } from "../../../worker/domain/token.ts";
+import { firstIdAt, shownAtOf, uuidAt } from "../../../worker/domain/uuid.ts";
 
 // Compares impression ids with a second implementation, on Node's buffers and cryptography: version, key id, UUID, end of the window,
 // hash of the action, probability, version of the model, its generation, sampling, its name; then 128 bits of an HMAC-SHA256. Numbers are big-endian.

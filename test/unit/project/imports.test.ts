@@ -92,7 +92,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner"],
   scripts: [
     ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
-    ...["archive", "attack", "deploy", "evaluate", "golden", "mutations", "replay", "soak", "verify"].map((folder) => `scripts/${folder}`),
+    ...["archive", "attack", "deploy", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map(
+      (folder) => `scripts/${folder}`,
+    ),
   ],
   "scripts/attack": ["scripts", "scripts/replay", "scripts/soak"],
   "scripts/deploy": ["scripts"],
@@ -102,6 +104,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "scripts/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
   "scripts/replay": ["afterclick", "scripts"],
   "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain", "worker/environment.ts", "worker/index.ts"],
+  "scripts/sizing": ["publication", "worker/domain"],
   "scripts/verify": ["scripts/archive", "worker/domain", "type worker/protocol", "type worker/rpc"],
 };
 

@@ -39,9 +39,9 @@ function learn({ policy }: Recommender, vectorOf: () => Float64Array): void {
   policy.refactor();
 }
 
-/** Bytes of a publication without actions. */
+/** Bytes of a publication. */
 async function published(config: ModelConfig, part: Uint8Array): Promise<number> {
-  const header = { model: "shop", generation: START, version: IMPRESSIONS, publishedAt: START, config, actions: [] };
+  const header = { model: "shop", generation: START, version: IMPRESSIONS, publishedAt: START, config, catalogue: 0 };
   return (await encodePublication({ ...header, parts: [part] })).length;
 }
 

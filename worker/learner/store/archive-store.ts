@@ -1,6 +1,6 @@
 import { bucketAt, bucketEnd } from "../../domain/bucket.ts";
 import type { LogRow } from "../../domain/log-line.ts";
-import { firstIdAt } from "../../domain/token.ts";
+import { firstIdAt } from "../../domain/uuid.ts";
 import type { ArchivedFile } from "../../rpc/message.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";

@@ -3,7 +3,7 @@ import { bucketAt, bucketMs } from "../../domain/bucket.ts";
 import { fromBlob } from "../../domain/feature-blob.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { Marks } from "../../domain/impression.ts";
-import { shownAtOf } from "../../domain/token.ts";
+import { shownAtOf } from "../../domain/uuid.ts";
 import { slotsOf, spanOf } from "./block-store.ts";
 import { stepAt, widthsOf } from "./tally-store.ts";
 

@@ -6,7 +6,7 @@ import type { Windows } from "../../domain/goals.ts";
 import type { StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
-import { firstIdAt, shownAtOf } from "../../domain/token.ts";
+import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Database } from "./database.ts";
 import { type ImpressionStore, listOf } from "./impression-store.ts";
 

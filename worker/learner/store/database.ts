@@ -14,6 +14,8 @@ export interface ModelRow {
   readonly horizon: number;
   readonly published: number;
   readonly published_at: number | null;
+  readonly catalogued: number;
+  readonly catalogued_at: number | null;
   readonly sampled: number | null;
 }
 

@@ -3,7 +3,7 @@ import type { Windows } from "../../domain/goals.ts";
 import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
-import { firstIdAt, nameOf, shownAtOf } from "../../domain/token.ts";
+import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";

@@ -1,8 +1,8 @@
-import { Catalogue, changeBetween, changedBy } from "../../domain/catalogue.ts";
+import { Catalogue, type CatalogueChange, changeBetween, changedBy, MOST_CHARACTERS, partsOf } from "../../domain/catalogue.ts";
 import { type ModelConfig, withDefaults } from "../../domain/model.ts";
 import type { StoredSnapshot } from "../../domain/publication.ts";
 import { counting, resolved } from "../../domain/reward.ts";
-import { firstIdAt, shownAtOf } from "../../domain/token.ts";
+import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Action } from "../../protocol/schema.ts";
 import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
 import { ArchiveStore } from "./archive-store.ts";
@@ -75,7 +75,7 @@ export class LearnerStore {
       for (const table of TABLES) this.database.query(`DELETE FROM ${table}`);
       this.database.dropCaches();
       this.#begin(name, config, now, 0);
-      this.replaceActions(catalogue);
+      this.replaceActions(catalogue.actions);
       this.database.set("horizon = ?", now);
     });
   }
@@ -132,9 +132,9 @@ export class LearnerStore {
     return this.database.model.horizon;
   }
 
-  /** Whether configuration or catalogue have changed after a version. */
+  /** Whether the configuration has changed after a version. */
   hasChangedAfter(version: number): boolean {
-    const changes = "SELECT 1 FROM marks WHERE seq > ? AND type IN ('configuration', 'actions', 'relearnt') LIMIT 1";
+    const changes = "SELECT 1 FROM marks WHERE seq > ? AND type IN ('configuration', 'relearnt') LIMIT 1";
     return this.database.query(changes, version).length > 0;
   }
 
@@ -181,6 +181,16 @@ export class LearnerStore {
     this.database.set("published = max(published, ?), published_at = ?", version, at);
   }
 
+  /** Version and time of the newest catalogue in KV; version 0 before the first. */
+  get catalogued(): { readonly version: number; readonly at: number | null } {
+    const { catalogued, catalogued_at } = this.database.model;
+    return { version: catalogued, at: catalogued_at };
+  }
+
+  setCatalogued(version: number, at: number): void {
+    this.database.set("catalogued = max(catalogued, ?), catalogued_at = ?", version, at);
+  }
+
   raiseAudited(to: number): void {
     this.database.set("audited = max(audited, ?)", to);
   }
@@ -199,7 +209,11 @@ export class LearnerStore {
   get catalogue(): Catalogue {
     if (!this.#catalogue) {
       const rows = this.database.query<{ content: string }>("SELECT content FROM actions ORDER BY place");
-      this.#catalogue = new Catalogue(rows.map(({ content }) => JSON.parse(content)));
+      const version = this.catalogueVersion();
+      this.#catalogue = new Catalogue(
+        rows.map(({ content }) => JSON.parse(content)),
+        version,
+      );
     }
     return this.#catalogue;
   }
@@ -229,14 +243,35 @@ export class LearnerStore {
     this.#relearntAt = seq;
   }
 
-  replaceActions(catalogue: Catalogue): void {
-    const { actions } = catalogue;
-    this.database.mark("actions", changeBetween(this.catalogue.actions, actions));
-    this.database.query("DELETE FROM actions");
-    actions.forEach((action, place) => {
+  /** Version of the catalogue, or of the one that a version of the model has; 0 before the first change. */
+  catalogueVersion(until?: number): number {
+    if (this.#catalogue && this.#catalogue.version <= (until ?? Number.POSITIVE_INFINITY)) return this.#catalogue.version;
+    const newest = "SELECT seq FROM marks WHERE type = 'actions' AND (?1 IS NULL OR seq <= ?1) ORDER BY seq DESC LIMIT 1";
+    return this.database.query<{ seq: number }>(newest, until ?? null)[0]?.seq ?? 0;
+  }
+
+  /** Replaces the catalogue. Only rows of actions that changed are written. */
+  replaceActions(actions: readonly Action[]): void {
+    const change = changeBetween(this.catalogue.actions, actions);
+    const seqs = partsOf(change).map((part) => this.database.mark("actions", part));
+    this.database.query("DELETE FROM actions WHERE place >= ?", actions.length);
+    // All before the first insertion, because actions may have exchanged their places.
+    for (const [place] of change.changed) this.database.query("DELETE FROM actions WHERE place = ?", place);
+    for (const [place, action] of change.changed) {
       this.database.query("INSERT INTO actions VALUES (?, ?, ?)", place, action.id, JSON.stringify(action));
-    });
-    this.#catalogue = catalogue;
+    }
+    this.#catalogue = new Catalogue(actions, seqs.at(-1));
+  }
+
+  /** The changes of the catalogue after a version, in their order; null if they are not known, or have more characters. */
+  catalogueChanges(after: number, most: number): CatalogueChange[] | null {
+    const query = "SELECT content FROM marks WHERE type = 'actions' AND seq";
+    const [base] = this.database.query<{ content: string }>(`${query} = ?`, after);
+    // The mark of a forgotten version may be gone, or hold a part of a later one.
+    if (!base || (JSON.parse(base.content) as CatalogueChange).more) return null;
+    const sizes = "SELECT total(length(content)) AS characters FROM marks WHERE type = 'actions' AND seq > ?";
+    if (this.database.query<{ characters: number }>(sizes, after)[0].characters > most) return null;
+    return this.database.query<{ content: string }>(`${query} > ? ORDER BY seq`, after).map(({ content }) => JSON.parse(content));
   }
 
   /** Time of the oldest impression shown at a time or later of which a row is stored. */
@@ -280,17 +315,16 @@ export class LearnerStore {
       before,
     );
     this.database.query("DELETE FROM marks WHERE seq < ?", before);
-    const keep = (type: string, content: (all: string[]) => string): void => {
-      const ofType = marks.filter((mark) => mark.type === type);
-      const last = ofType.at(-1);
-      if (last) this.database.query("INSERT INTO marks VALUES (?, ?, ?)", last.seq, type, content(ofType.map((mark) => mark.content)));
-    };
-    keep("configuration", (all) => all[all.length - 1]);
-    keep("relearnt", (all) => all[all.length - 1]);
-    keep("actions", (all) => {
-      const changed = all.reduce((actions: readonly Action[], each) => changedBy(actions, JSON.parse(each)), []);
-      return JSON.stringify(changeBetween([], changed));
-    });
+    const insert = "INSERT INTO marks VALUES (?, ?, ?)";
+    for (const kind of ["configuration", "relearnt"]) {
+      const newest = marks.findLast(({ type }) => type === kind);
+      if (newest) this.database.query(insert, newest.seq, kind, newest.content);
+    }
+    const changes = marks.filter(({ type }) => type === "actions");
+    const actions = changes.reduce((actions: readonly Action[], { content }) => changedBy(actions, JSON.parse(content)), []);
+    for (const [part, { seq }] of zippedAtEnd(wholeIn(actions, changes.length), changes)) {
+      this.database.query(insert, seq, "actions", JSON.stringify(part));
+    }
   }
 
   /** Empties an impression, registered or not, and its conversions. */
@@ -335,4 +369,19 @@ export class LearnerStore {
     const names: readonly string[] = LEARNT;
     return Object.fromEntries(Array.from(this.database.counts()).filter(([name]) => names.includes(name) || name.startsWith("delay ")));
   }
+}
+
+/** A catalogue in at most so many parts. There were as many marks, and no more rows have numbers for it. */
+function wholeIn(actions: readonly Action[], most: number): CatalogueChange[] {
+  const whole = changeBetween([], actions);
+  for (let characters = MOST_CHARACTERS; ; characters *= 2) {
+    const parts = partsOf(whole, characters);
+    if (parts.length <= Math.max(most, 1)) return parts;
+  }
+}
+
+/** Pairs of entries, counted from the end of the second list. */
+function zippedAtEnd<A, B>(parts: readonly A[], all: readonly B[]): [A, B][] {
+  const start = all.length - parts.length;
+  return start < 0 ? [] : parts.map((part, i) => [part, all[start + i]]);
 }

@@ -4,7 +4,7 @@ import type { Goals } from "../../domain/goals.ts";
 import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } from "../../domain/impression.ts";
 import type { LogRow } from "../../domain/log-line.ts";
 import { differs, type ResolvedReward, type RewardChange, resolved } from "../../domain/reward.ts";
-import { shownAtOf } from "../../domain/token.ts";
+import { shownAtOf } from "../../domain/uuid.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impression-store.ts";

@@ -56,6 +56,7 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   CREATE TABLE relearnt_outcomes (id TEXT, seq INTEGER, reward REAL NOT NULL, converted INTEGER NOT NULL, PRIMARY KEY (id, seq)) WITHOUT ROWID;
   CREATE TABLE relearnt_snapshots (
     seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk));`,
+  "ALTER TABLE model ADD COLUMN catalogued INTEGER NOT NULL DEFAULT 0; ALTER TABLE model ADD COLUMN catalogued_at INTEGER;",
   // `marks`: those below this number are archived. Times are ms since 1970.
   `CREATE TABLE archive (only INTEGER PRIMARY KEY CHECK (only = 1), marks INTEGER NOT NULL, volume TEXT);
   CREATE TABLE archived (

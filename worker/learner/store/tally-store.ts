@@ -1,6 +1,6 @@
 import { bucketAt, bucketMs } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
-import { shownAtOf } from "../../domain/token.ts";
+import { shownAtOf } from "../../domain/uuid.ts";
 import type { Assignment } from "../../protocol/answers.ts";
 import type { Database } from "./database.ts";
 
