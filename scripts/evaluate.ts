@@ -1,22 +1,26 @@
 // npm run evaluate: estimates a policy's reward from a log of another policy's decisions.
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { type Estimate, type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
+import { COLUMNS } from "../worker/domain/archive-columns.ts";
+import { ArchiveError } from "../worker/domain/archive-file.ts";
+import { archiveIn, headOf } from "./archive/folder.ts";
+import { type ArchivedLog, wholeLog } from "./archive/whole-log.ts";
 import { command, numberIn, UsageError, unreadable, type Values } from "./command.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
-import { eventSource } from "./evaluate/event-source.ts";
+import { lineSource } from "./evaluate/event-source.ts";
 import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
 import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
-import { LogMismatch } from "./verify/event-log.ts";
+import { type EventLine, type HeadLine, LogMismatch, linesOf } from "./verify/event-log.ts";
 
 const USAGE = `Estimates the reward that a policy would have earned, from a log of other decisions and their probabilities.
 
 Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--lists] [--options JSON] [--as-of TIME]
-                                  [--split SHARE] [--draws N] [--seed N] [--json]
+                                  [--split SHARE] [--draws N] [--seed N] [--archive DIR] [--json]
 
-  EVENTS          a model's log from GET /v1/models/:model/events, or an Open Bandit csv or csv.gz
+  EVENTS          a model's log from GET /v1/models/:model/events, a folder with its archive alone, or an Open Bandit csv or csv.gz
   --policy ID     one of ${policies.map(({ id }) => id).join(", ")}
   --action ID     evaluate the policy that always takes this action
   --lists         evaluate whole lists instead of their first place, with examination weights estimated from the log
@@ -26,6 +30,7 @@ Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--lists] [--optio
                   then; the others are evaluated; default 0.5
   --draws N       samples per decision of a sampling policy, default 100
   --seed N        seed of the policy's randomness, default 0
+  --archive DIR   a folder with the archived files of the model: the events that the log lacks
   --json          print the result as JSON
 
 Example: npm run evaluate -- events.jsonl --policy otf-lin-ucb --split 0.5`;
@@ -39,6 +44,7 @@ const options = {
   split: { type: "string", default: "0.5" },
   draws: { type: "string", default: "100" },
   seed: { type: "string", default: "0" },
+  archive: { type: "string" },
   json: { type: "boolean", default: false },
 } as const;
 
@@ -52,7 +58,7 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const split = numberIn("--split", values.split, 0, 1);
   const draws = numberIn("--draws", values.draws, 1, 10_000);
   const seed = numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER);
-  const source = await sourceOf(file, asOf);
+  const source = await sourceOf(file, asOf, values.archive);
   if (lists) {
     const { window, reward, end } = source;
     const request = { policy: descriptorOf(id, own, source), asOf: asOf ?? end, window, reward, split, draws, seed };
@@ -84,14 +90,46 @@ function timeOf(text: string): number {
   return time;
 }
 
-async function sourceOf(file: string, asOf: number | undefined): Promise<Source> {
+/** Every column but `hashes` and the longest one, `features`: candidates are encoded from the catalogue again. */
+const READ = COLUMNS.map(([name]) => name).filter((name) => name !== "features" && name !== "hashes");
+
+async function sourceOf(file: string, asOf: number | undefined, folder: string | undefined): Promise<Source> {
   const bar = countingBar("read");
   const options = { asOf, progress: bar.update };
-  const texts = () => createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
-  const source = await (/\.csv(\.gz)?$/.test(file) ? banditSource(file, options) : eventSource(texts(), options)).finally(bar.stop);
+  const read = async () => {
+    if (/\.csv(\.gz)?$/.test(file)) return banditSource(file, options);
+    if (statSync(file).isDirectory()) {
+      const archive = await archiveIn(file);
+      return lineSource(withHead(headOf(archive), archive.lines(READ)), options);
+    }
+    const archive = folder === undefined ? undefined : await archiveIn(folder);
+    // Lines that come while nobody reads them are lost.
+    const texts = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+    const log = linesOf(texts, { receipts: false });
+    return lineSource(archive ? wholeLog(archive, checked(archive, log), READ) : log, options);
+  };
+  const source = await read().finally(bar.stop);
   if (source.decisions.length > 0) return source;
   const reasons = Array.from(source.leftOut, ([why, count]) => `${count} ${why}`).join(", ");
   throw new SourceError(`${file}: expected at least one decision that can be evaluated, got none${reasons && `; left out: ${reasons}`}`);
+}
+
+async function* withHead(head: HeadLine, lines: AsyncIterable<EventLine>): AsyncGenerator<HeadLine | EventLine> {
+  yield head;
+  yield* lines;
+}
+
+/** The lines of a log, whose head names the archived files and now counts their rows too. */
+async function* checked(archive: ArchivedLog, log: AsyncIterable<HeadLine | EventLine>): AsyncGenerator<HeadLine | EventLine> {
+  for await (const line of log) {
+    if (line.type !== "model") {
+      yield line;
+      continue;
+    }
+    const forgotten = archive.before(line);
+    await forgotten.check(line);
+    yield { ...line, lines: line.lines + forgotten.rows };
+  }
 }
 
 /** The policy with its options, and with the log's dimension if it takes one and `options` has none. */
@@ -147,7 +185,7 @@ await command({
   usage: USAGE,
   options,
   argument: "file EVENTS",
-  known: [SourceError, LogError, LogMismatch, UnsupportedError, TypeError, RangeError],
+  known: [SourceError, LogError, LogMismatch, ArchiveError, UnsupportedError, TypeError, RangeError],
   explain: unreadable,
   run: main,
 });

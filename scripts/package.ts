@@ -31,7 +31,8 @@ await build({
   target: "es2023",
   platform: "neutral",
   mainFields: ["module", "main"],
-  conditions: ["workerd"],
+  // The second is for packages that read files elsewhere.
+  conditions: ["workerd", "browser"],
   // The host worker has these packages itself, so that each exists once.
   external: ["afterclick", "cloudflare:workers", "hono", "hono/*", "valibot"],
   logLevel: "warning",

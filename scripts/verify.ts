@@ -1,24 +1,37 @@
 // npm run verify: replays an exported log, and compares every decision and every digest.
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { command, unreadable } from "./command.ts";
+import { ArchiveError } from "../worker/domain/archive-file.ts";
+import { archiveIn, headOf } from "./archive/folder.ts";
+import { ArchivedLog } from "./archive/whole-log.ts";
+import { command, unreadable, type Values } from "./command.ts";
 import { countingBar } from "./progress.ts";
 import { LogMismatch } from "./verify/event-log.ts";
-import { verify } from "./verify/verification.ts";
+import { verify, verifyArchive } from "./verify/verification.ts";
 
 const USAGE = `Verifies a model's log. Replays it through the same core and compares decisions, probabilities, digests and outcomes bit for bit,
 and every line with its receipt. Exit code 1: names the first event that differs.
 
-Usage: npm run verify -- EVENTS
+Usage: npm run verify -- EVENTS [--archive DIR]
 
-  EVENTS   a complete log from GET /v1/models/:model/events; retention and erasure must not have removed lines
+  EVENTS          a log from GET /v1/models/:model/events from which nothing was erased, or a folder with an archive alone
+  --archive DIR   a folder with the archived files of the model, for a log whose oldest events have passed the retention
 
 Example: npm run verify -- events.jsonl`;
 
-async function main(_: object, file: string): Promise<void> {
+const options = { archive: { type: "string" } } as const;
+
+async function main({ archive: folder }: Values<typeof options>, file: string): Promise<void> {
   const texts = () => createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   const bar = countingBar("events");
-  const { head, lines, last, tally } = await verify(texts, bar.update).finally(bar.stop);
+  const run = async () => {
+    if (statSync(file).isDirectory()) {
+      const archive = await archiveIn(file);
+      return verifyArchive(archive, headOf(archive), bar.update);
+    }
+    return verify(texts, bar.update, folder === undefined ? new ArchivedLog([]) : await archiveIn(folder));
+  };
+  const { head, lines, last, tally } = await run().finally(bar.stop);
   const { decisions, elsewhere, before, conversions, digests } = tally;
   console.log(`${lines} events of model ${head.model}, up to event ${last}: all verified`);
   console.log(`  ${decisions} decisions with their probabilities, ${conversions} conversions, ${digests} digests`);
@@ -29,7 +42,9 @@ async function main(_: object, file: string): Promise<void> {
 
 await command({
   usage: USAGE,
+  options,
   argument: "file EVENTS",
-  explain: (error) => (error instanceof LogMismatch ? `Not verified: ${error.message}` : unreadable(error)),
+  explain: (error) =>
+    error instanceof LogMismatch || error instanceof ArchiveError ? `Not verified: ${error.message}` : unreadable(error),
   run: main,
 });

@@ -15,6 +15,7 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "docs/webhooks.md": "Report conversions",
     "docs/troubleshooting.md": "Troubleshooting: the first hour",
     "docs/log.md": "Verify and evaluate a log",
+    "docs/archive.md": "Archive the log",
     "examples/README.md": "Examples",
   },
   "Run it": {

@@ -6,7 +6,7 @@ import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model
 import { freeCandidates } from "../../worker/domain/offer.ts";
 import { isRandomList } from "../../worker/domain/random-list.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
-import { type ConversionLine, type EventLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
+import { type ConversionLine, type EventLine, type HeadLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
 
@@ -23,17 +23,25 @@ interface Setting {
  * @throws {SourceError} if the log has no configuration, so that the candidates are unknown.
  * @throws {LogMismatch} at a malformed line.
  */
-export async function eventSource(texts: Texts, { progress, asOf }: SourceOptions): Promise<Source> {
+export function eventSource(texts: Texts, options: SourceOptions): Promise<Source> {
+  return lineSource(linesOf(texts, { receipts: false }), options);
+}
+
+/** The same for lines that are read already, as from an archive. */
+export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { progress, asOf }: SourceOptions): Promise<Source> {
   const settings: Setting[] = [];
   const impressions: ImpressionLine[] = [];
   const conversions = new Map<string, ConversionLine[]>();
-  let [end, lines, all] = [0, 0, 0];
-  for await (const line of linesOf(texts, { receipts: false })) {
+  let [end, lines, all, features] = [0, 0, 0, 0];
+  for await (const line of log) {
     progress(lines++, all);
     if (line.type === "model") [all, end] = [line.lines ?? 0, line.exportedAt ?? 0];
     else if (line.type === "mark") addSetting(settings, line);
-    else if (line.type === "impression") impressions.push(line);
-    else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
+    else if (line.type === "impression") {
+      features ||= line.features.length;
+      // Candidates are encoded again, so the longest part of a line is not kept.
+      impressions.push({ ...line, features: [] });
+    } else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
   }
   const last = settings.at(-1);
   if (!last) throw new SourceError("expected a log with the model's configuration, got none: export the log again from an updated worker");
@@ -51,7 +59,7 @@ export async function eventSource(texts: Texts, { progress, asOf }: SourceOption
   });
   const { config } = last;
   const given = (config.options as { readonly dimension?: number }).dimension;
-  const dimension = config.encoder?.dimension ?? given ?? impressions[0]?.features.length ?? 0;
+  const dimension = config.encoder?.dimension ?? given ?? features;
   const decisions = first.map(({ decision }) => decision);
   // The random orders of a minimum share depend on the seed alone.
   const { policy } = await Recommender.create({ policy: uniform(), window: "none", seed: config.seed });

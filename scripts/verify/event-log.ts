@@ -40,7 +40,8 @@ export interface ErasedLine {
   readonly id: string;
 }
 
-export type EventLine = ImpressionLine | ConversionLine | MarkLine | ErasedLine;
+/** A line of the log. `archivedAt`: a row of the archive is in the state of this version. */
+export type EventLine = (ImpressionLine | ConversionLine | MarkLine | ErasedLine) & { readonly archivedAt?: number };
 export type HeadLine = { readonly type: "model" } & LogHead;
 
 /** A log that differs from the worker's. The message names the line and the difference. */

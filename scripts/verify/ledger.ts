@@ -33,7 +33,9 @@ export class Ledger {
       const { policy } = recommender;
       return policy.append({ ...(policy.dimension > 0 && { features }), round, now, weight: recommender.weightAt(place) });
     });
-    this.#known.set(line.id, { line, shown, state: "live", conversions: [], resolved: null });
+    // The longest parts of a line are learnt, and not needed again.
+    const left = { ...line, features: [], context: null, decision: null };
+    this.#known.set(line.id, { line: left, shown, state: "live", conversions: [], resolved: null });
   }
 
   /**
@@ -79,12 +81,19 @@ export class Ledger {
 
   /** Compares states and rewards with those that follow from all lines. @throws {LogMismatch} at the first difference. */
   checkOutcomes(): void {
+    this.settle(Number.POSITIVE_INFINITY);
+  }
+
+  /** The same for impressions shown before a time, which are dropped. */
+  settle(before: number): void {
     for (const { line, state, resolved: after } of this.#known.values()) {
+      if (line.shownAt >= before) continue;
       const expected = { state, reward: after?.reward ?? null, converted: after?.delay !== undefined };
       for (const [name, value] of Object.entries(expected)) {
         const logged = line[name as keyof typeof expected];
         if (logged !== value) throw new LogMismatch(`event ${line.seq}, impression ${line.id}: ${name}: expected ${value}, got ${logged}`);
       }
+      this.#known.delete(line.id);
     }
   }
 }

@@ -198,4 +198,11 @@ export const routes: Readonly<Record<string, Route>> = {
     problems: [401, 403, 404, 422, 500, 503],
     parameters: ["model"],
   },
+  "DELETE /v1/models/:model/archive": {
+    id: "deleteArchive",
+    key: secret,
+    answers: { 204: null },
+    problems: [401, 403, 422, 500, 503],
+    parameters: ["model"],
+  },
 };

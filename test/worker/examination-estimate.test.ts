@@ -1,11 +1,11 @@
 import type { Policy } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Stream, shuffled, stream } from "../../simulation/stream.ts";
+import type { LogRow } from "../../worker/domain/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import { uuidAt } from "../../worker/domain/uuid.ts";
 import { examine } from "../../worker/learner/examination.ts";
 import type { Examination } from "../../worker/protocol/answers.ts";
-import type { LogRow } from "../../worker/rpc/log-row.ts";
 import { call, convert, createModel, describeModel, HOUR_MS } from "./client.ts";
 import { MINUTE_MS, tick, useClock } from "./clock.ts";
 

@@ -87,7 +87,7 @@ export async function withStatements<T>(stub: DurableObjectStub<Learner>, before
   return run().finally(end);
 }
 
-/** Runs a learner that crashes before its n-th effect on tables, alarm or KV, and loses unflushed writes. Returns whether it crashed. */
+/** Runs a learner that crashes before its n-th effect on tables, alarm, KV or R2, and loses unflushed writes. Returns whether it crashed. */
 export async function crashing(n: number, stub: DurableObjectStub<Learner>, run: (learner: Learner) => Promise<unknown>): Promise<boolean> {
   let effects = 0;
   const ends: (() => void)[] = [];
@@ -102,6 +102,7 @@ export async function crashing(n: number, stub: DurableObjectStub<Learner>, run:
       intercept(storage.sql, "exec", (given, call) => (CHANGE.test(String(given[0])) ? step(given, call) : call())),
       ...["setAlarm", "deleteAlarm"].map((method) => intercept(storage, method, step)),
       ...["put", "list", "delete"].map((method) => intercept(env.EVENTS, method, step)),
+      ...(env.ARCHIVE ? ["head", "get", "put", "list", "delete"] : []).map((method) => intercept(env.ARCHIVE as R2Bucket, method, step)),
     );
     return run(learner);
   });

@@ -23,6 +23,7 @@ export default defineConfig({
       // expects it. An uncaught exception still fails the run, and `setup.ts` fails a test that logs errors.
       verbose: false,
       miniflare: {
+        r2Buckets: ["BUCKET"],
         ratelimits: { RATE_LIMIT: { namespace_id: "1", simple: { limit: 3, period: 10 } } },
         bindings: {
           AFTERCLICK_SECRET_KEY: "secret-key-of-the-tests",

@@ -126,6 +126,11 @@ export function createApp() {
       edge.drop(model);
       return c.body(null, 204);
     })
+    .delete("/v1/models/:model/archive", secretKey, model, async (c) => {
+      const { model } = c.req.valid("param");
+      await learner(c.env, model, (stub) => stub.removeArchive(model));
+      return c.body(null, 204);
+    })
     .post("/v1/models/:model/reset", secretKey, model, valid("json", resetBody), async (c) => {
       const { model } = c.req.valid("param");
       const body = c.req.valid("json");

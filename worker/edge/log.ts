@@ -1,4 +1,5 @@
 import { waitingFor } from "../domain/event.ts";
+import { type LogRow, logLine } from "../domain/log-line.ts";
 import { receipted } from "../domain/receipt.ts";
 import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
 import { firstIdAt, shownAtOf } from "../domain/uuid.ts";
@@ -6,7 +7,6 @@ import type { Environment } from "../environment.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import { type PastItem, pastLine } from "../protocol/schema.ts";
 import { parsed } from "../protocol/validation.ts";
-import type { LogRow } from "../rpc/log-row.ts";
 import type { PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
 import { learner } from "./learner-client.ts";
 import { type RegistrationRequest, registrationOf } from "./registration.ts";
@@ -42,30 +42,10 @@ export async function exported(env: Environment, model: string, after: number): 
     },
     async pull(controller) {
       if (lines.length === 0) return controller.close();
-      controller.enqueue(written(lines.map(lineOf)));
+      controller.enqueue(written(lines.map(logLine)));
       lines = upTo((await page(lines[lines.length - 1].seq)).lines);
     },
   });
-}
-
-function lineOf(row: LogRow): object {
-  if (row.type === "mark") return { ...row, content: JSON.parse(row.content) };
-  if (row.type === "conversion") {
-    const { key: hash, action, ...conversion } = row;
-    // Only an erased conversion has no goal.
-    if (conversion.goal === "") return { type: "erased", seq: row.seq, id: row.impression };
-    return hash === null ? conversion : { ...conversion, hash, action };
-  }
-  const { features, keys: hashes, name: _, slots: __, erased, byPage, sampling, ...impression } = row;
-  if (erased) return { type: "erased", seq: row.seq, id: row.id };
-  return {
-    ...impression,
-    shownAt: shownAtOf(row.id),
-    features: Array.from(features),
-    hashes,
-    ...(byPage && { byPage }),
-    ...(sampling > 0 && { sampling }),
-  };
 }
 
 /**

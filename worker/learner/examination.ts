@@ -1,9 +1,9 @@
 import { estimateExamination, type LoggedItem, type LoggedList, type Policy } from "afterclick";
 import { compareClickModels, type RandomList } from "../domain/click-models.ts";
+import type { LogRow } from "../domain/log-line.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { isRandomList } from "../domain/random-list.ts";
 import { shownAtOf } from "../domain/uuid.ts";
-import type { LogRow } from "../rpc/log-row.ts";
 import type { Examination } from "../rpc/message.ts";
 import { type PlacedRow, randomLists } from "./list-log.ts";
 

@@ -10,6 +10,7 @@ import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
+import type { LogRow } from "../domain/log-line.ts";
 import { configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, relearntModel, renewed } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import type { HeldEdition } from "../domain/publication.ts";
@@ -24,9 +25,9 @@ import type { Catalogue as Changed, Imported, Rollback } from "../protocol/answe
 import { Problem, unknownModel } from "../protocol/problem.ts";
 import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
-import type { LogRow } from "../rpc/log-row.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
+import { Archive } from "./archive.ts";
 import { Arrivals, type Earlier } from "./arrivals.ts";
 import { ClosedWindows } from "./closed-windows.ts";
 import { type Describing, describe } from "./description.ts";
@@ -59,6 +60,8 @@ interface Model {
 export class Learner extends DurableObject<Environment> implements LearnerRpc {
   readonly #store: LearnerStore;
   readonly #publisher: Publisher;
+  /** Absent without a bucket. */
+  readonly #archive?: Archive;
   #model?: Model;
   readonly #relearning: Relearning;
   readonly #upkeep: Upkeep;
@@ -68,9 +71,10 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     this.#store = new LearnerStore(ctx.storage);
     this.#publisher = new Publisher(this.#store);
     this.#relearning = new Relearning(this.#store);
+    if (env.ARCHIVE) this.#archive = new Archive(env.ARCHIVE, this.#store);
     const exists = () => this.#store.exists;
     this.#upkeep = new Upkeep(ctx.storage, env, exists, () => {
-      return { ...this.#known(), store: this.#store, publisher: this.#publisher, relearning: this.#relearning };
+      return { ...this.#known(), store: this.#store, publisher: this.#publisher, relearning: this.#relearning, archive: this.#archive };
     });
     void ctx.blockConcurrencyWhile(() => this.#upkeep.start());
   }
@@ -138,6 +142,13 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         await this.#store.deleteAll();
         this.#upkeep.disarm();
       });
+      return null;
+    });
+  }
+
+  removeArchive(name: string): Promise<Message.Answer<null>> {
+    return answer(async () => {
+      await this.#archive?.deleteAll(name);
       return null;
     });
   }
@@ -356,7 +367,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (!this.#store.exists) throw unknownModel();
       const digest = await this.#digest();
       const { name: model, config, generation, retainedSince: horizon, seq: modelVersion } = this.#store;
-      const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after) };
+      const files = after === 0 ? this.#store.archive.files(horizon) : [];
+      const archive = files.length > 0 && { archive: files };
+      const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after), ...archive };
       return { model: { ...head, exportedAt: Date.now(), digest }, lines: this.#store.log.page(after) };
     });
   }
@@ -421,8 +434,10 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   erase(id: string, generation: number): Promise<Message.Answer<boolean>> {
     return answer(async () => {
-      if (!this.#store.exists || shownAtOf(id) < this.#store.retainedSince || isOfNamesake(this.#store, id, generation)) return false;
+      if (!this.#store.exists || isOfNamesake(this.#store, id, generation)) return false;
+      if (shownAtOf(id) < this.#store.retainedSince) return ((await this.#archive?.erase([id]))?.size ?? 0) > 0;
       await this.#erase([id]);
+      await this.#archive?.erase([id]);
       return true;
     });
   }
@@ -432,7 +447,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       this.#known();
       const erased = await this.#erase(this.#store.impressions.withKey(hashes));
       this.#store.transact(() => this.#store.conversions.eraseKey(hashes));
-      return erased;
+      const archived = (await this.#archive?.eraseKey(hashes)) ?? new Set();
+      return erased + Array.from(archived).filter((id) => shownAtOf(id) < this.#store.retainedSince).length;
     });
   }
 

@@ -3,6 +3,7 @@ import type { BlockRow } from "../domain/block.ts";
 import { Catalogue, type CatalogueChange, changedBy } from "../domain/catalogue.ts";
 import { withVocabulary } from "../domain/encoding.ts";
 import { appendedOf, type StoredImpression } from "../domain/impression.ts";
+import type { LogRow } from "../domain/log-line.ts";
 import { featurizer, type ModelConfig, startModel, withLearnt } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import { differences } from "../domain/reconfiguration.ts";
@@ -10,7 +11,6 @@ import { refusal } from "../domain/refusal.ts";
 import { counting, differs, observeAll, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import type { Relearning as Progress } from "../protocol/answers.ts";
-import type { LogRow } from "../rpc/log-row.ts";
 import { appendTo } from "./live-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 

@@ -1,9 +1,10 @@
-import { auditedAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "../domain/bucket.ts";
+import { auditedAt, bucketAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "../domain/bucket.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { KV_WRITE_MS, publishesAt } from "../domain/publication.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
+import type { Archive } from "./archive.ts";
 import { auditDue, closeDue } from "./closing.ts";
 import type { LiveModel } from "./live-model.ts";
 import type { Publisher } from "./publishing.ts";
@@ -22,9 +23,11 @@ export interface Kept {
   readonly live: LiveModel;
   readonly publisher: Publisher;
   readonly relearning: Relearning;
+  /** Absent: rows are forgotten without a copy. */
+  readonly archive?: Archive;
 }
 
-/** The tasks of a model that time makes due: publish, close, audit and prune. One alarm serves them all. */
+/** The tasks of a model that time makes due: publish, close, audit, archive and prune. One alarm serves them all. */
 export class Upkeep {
   readonly #storage: DurableObjectStorage;
   readonly #env: Environment;
@@ -144,7 +147,7 @@ export class Upkeep {
 
   /** When the next task is due: a publication, a closing, an audit or a pruning. */
   #nextDue(): number | undefined {
-    const { store, config } = this.#kept();
+    const { store, config, archive } = this.#kept();
     const timing = this.timing();
     const due: number[] = this.#kept().relearning.isRunning ? [Date.now()] : [];
     for (const at of [this.#publishesAt(), this.#cataloguesAt()]) if (at !== undefined) due.push(at);
@@ -153,7 +156,7 @@ export class Upkeep {
     const unaudited = store.oldestSince(store.audited);
     if (unaudited !== undefined && unaudited < store.watermark) due.push(auditedAt(unaudited, timing));
     const oldest = store.oldestSince(0);
-    if (oldest !== undefined) due.push(forgottenAt(oldest, timing, config.retention.ms));
+    if (oldest !== undefined) due.push(forgottenAt(archive ? archive.untilOf(oldest) - 1 : oldest, timing, config.retention.ms));
     return due.length > 0 ? Math.min(...due) : undefined;
   }
 
@@ -218,9 +221,25 @@ export class Upkeep {
   }
 
   async #prune(): Promise<void> {
-    const { store, config, live } = this.#kept();
-    const before = Math.min(store.audited, forgottenBefore(Date.now(), this.timing(), config.retention.ms));
+    const { store, config, live, archive, relearning } = this.#kept();
+    const due = forgottenBefore(Date.now(), this.timing(), config.retention.ms);
+    // A model that learns its log again needs its rows until it takes over.
+    if (archive) return relearning.isRunning ? undefined : this.#archive(archive, due);
+    const before = Math.min(store.audited, due);
     if ((store.oldestSince(0) ?? before) < before) await live.snapshotAnd(() => store.prune(before));
+  }
+
+  /** Archives rows by whole days, and forgets a day when all of it is archived. */
+  async #archive(archive: Archive, due: number): Promise<void> {
+    const { store, config } = this.#kept();
+    const unaudited = store.oldestSince(store.audited);
+    const before = unaudited === undefined ? due : Math.min(due, bucketAt(unaudited, config.window.ms));
+    await archive.run(before, ({ until, marksBefore }, andThen) =>
+      this.#kept().live.snapshotAnd(() => {
+        andThen();
+        store.prune(until, marksBefore);
+      }),
+    );
   }
 }
 

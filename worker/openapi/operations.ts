@@ -316,8 +316,17 @@ export const operations: Readonly<Record<string, Operation>> = {
   "DELETE /v1/models/:model": {
     id: "deleteModel",
     summary: "Delete a model and its data",
+    description: "The archived files stay.",
     key: "secret",
     answers: { 204: { description: "Deleted." } },
     problems: ofModel,
+  },
+  "DELETE /v1/models/:model/archive": {
+    id: "deleteArchive",
+    summary: "Delete the archived files of a model",
+    description: "Deletes those of all generations. The model itself may be deleted already.",
+    key: "secret",
+    answers: { 204: { description: "Deleted. Also without an archive." } },
+    problems: [401, 403, 422, 503],
   },
 };

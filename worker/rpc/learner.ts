@@ -1,9 +1,9 @@
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { KeyHashes } from "../domain/join-key.ts";
+import type { LogRow } from "../domain/log-line.ts";
 import type { HeldEdition } from "../domain/publication.ts";
 import type { Catalogue, Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
-import type { LogRow } from "./log-row.ts";
 import type * as Message from "./message.ts";
 
 type Answered<T> = Promise<Message.Answer<T>>;
@@ -20,8 +20,10 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   relearn(body: ModelPatch): Answered<null>;
   /** Restores a kept snapshot; by default the one before the newest. */
   rollBack(version?: number): Answered<Rollback>;
-  /** Deletes the model and its stored data. Its events in KV expire. */
+  /** Deletes the model and its stored data. Its events in KV expire, and its archive stays. */
   remove(): Answered<null>;
+  /** Deletes the archived files of all generations of a model, which may be deleted already. */
+  removeArchive(name: string): Answered<null>;
   /** Configuration, counts and digest. */
   describe(): Answered<Message.Description>;
   /** Data of the dashboard. */

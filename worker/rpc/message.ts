@@ -131,6 +131,14 @@ export interface PastConversion {
 /** A line of a past log with its number, from 1. */
 export type PastLine = (PastImpression | PastConversion) & { readonly line: number };
 
+/** A file of the archive. */
+export interface ArchivedFile {
+  readonly key: string;
+  readonly rows: number;
+  /** SHA-256 of its bytes in hex. */
+  readonly sha256: string;
+}
+
 /** Header of an exported log. */
 export interface LogHead {
   readonly model: string;
@@ -144,6 +152,8 @@ export interface LogHead {
   /** Number of the lines that follow. */
   readonly lines: number;
   readonly exportedAt: number;
+  /** The archived files with the rows that were pruned, in order. Absent in a part of a log, and without an archive. */
+  readonly archive?: readonly ArchivedFile[];
   /** Digest of the state at the model's version. Null if an earlier version of the worker wrote the state. */
   readonly digest: string | null;
 }

@@ -92,17 +92,20 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner"],
   scripts: [
     ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
-    ...["attack", "deploy", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map((folder) => `scripts/${folder}`),
+    ...["archive", "attack", "deploy", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map(
+      (folder) => `scripts/${folder}`,
+    ),
   ],
   "scripts/attack": ["scripts", "scripts/replay", "scripts/soak"],
   "scripts/deploy": ["scripts"],
+  "scripts/archive": ["scripts/verify", "worker/domain"],
   "scripts/evaluate": ["afterclick", "publication", "scripts/replay", "scripts/verify", "worker/domain"],
   "scripts/golden": ["afterclick", "simulation"],
   "scripts/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
   "scripts/replay": ["afterclick", "scripts"],
   "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain", "worker/environment.ts", "worker/index.ts"],
   "scripts/sizing": ["publication", "worker/domain"],
-  "scripts/verify": ["worker/domain", "type worker/protocol", "type worker/rpc"],
+  "scripts/verify": ["scripts/archive", "worker/domain", "type worker/protocol", "type worker/rpc"],
 };
 
 const ROOTS = ["assembly", "src", "publication", "local", "worker", "pages", "simulation", "experiments", "bench", "scripts"];

@@ -9,6 +9,7 @@ import type { Database } from "./database.ts";
  * first time: so those around a time lie together, and no index of ids is needed.
  */
 const SPANS_MS = [1000, 60_000, 3_600_000];
+const ALL_SPANS = SPANS_MS.map((_, span) => span).join();
 /** Most characters of contexts and requests in one block, whose row may have 2 MB. One request may have 1 MiB. */
 const MOST_CHARACTERS = 250_000;
 /** Decoded blocks in memory, of some 15 kB each. */
@@ -168,6 +169,19 @@ export class BlockStore {
     }
   }
 
+  /** The blocks before a bound of buckets with rows after a row, in order. */
+  *before(time: number, seq: number): Generator<StoredBlock> {
+    const blocks = this.#database.query<{ seq: number }>(
+      `SELECT seq FROM ${this.#table} WHERE span IN (${ALL_SPANS}) AND first < ? AND +seq + count > ? + 1 ORDER BY +seq`,
+      time,
+      seq,
+    );
+    for (const { seq } of blocks) {
+      // A block may have been deleted meanwhile.
+      for (const row of this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq = ?`, seq)) yield this.#stored(row);
+    }
+  }
+
   /** Number of rows after a row. **Cost:** linear in the number of blocks. */
   countAfter(seq: number): number {
     const [{ count }] = this.#database.query<{ count: number }>(
@@ -226,7 +240,7 @@ export class BlockStore {
 
   /** Deletes the blocks before a bound of buckets. */
   deleteBefore(time: number): void {
-    this.#database.query(`DELETE FROM ${this.#table} WHERE span IN (${SPANS_MS.map((_, span) => span)}) AND first < ?`, time);
+    this.#database.query(`DELETE FROM ${this.#table} WHERE span IN (${ALL_SPANS}) AND first < ?`, time);
     this.#cache.clear();
   }
 

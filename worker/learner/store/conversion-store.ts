@@ -11,6 +11,8 @@ import type { Database } from "./database.ts";
 import { type ImpressionStore, listOf } from "./impression-store.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
+/** Conversions that are read together. */
+const READ_AT_ONCE = 500;
 type Row = Omit<StoredConversion, "restates"> & Record<string, SqlStorageValue> & { readonly restates: 1 | null };
 
 /** An impression that becomes known, with its keys if they are not stored yet under their older hashes. */
@@ -34,6 +36,20 @@ export class ConversionStore {
   /** The conversions after a row, in order: at most so many. */
   after(seq: number, limit: number): StoredConversion[] {
     return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit).map(stored);
+  }
+
+  /** The conversions of impressions shown before a time, after a row, in order. */
+  *shownBefore(time: number, seq: number): Generator<{ readonly type: "conversion" } & StoredConversion> {
+    const due = this.#database.query<{ seq: number }>(
+      "SELECT seq FROM conversions WHERE impression < ? AND +seq > ? ORDER BY +seq",
+      firstIdAt(time),
+      seq,
+    );
+    const query = `SELECT ${COLUMNS} FROM conversions WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq`;
+    for (let i = 0; i < due.length; i += READ_AT_ONCE) {
+      const some = due.slice(i, i + READ_AT_ONCE).map(({ seq }) => seq);
+      for (const row of this.#database.query<Row>(query, JSON.stringify(some))) yield { type: "conversion", ...stored(row) };
+    }
   }
 
   /** All conversions that count of the impressions which have one after a row, in order. */

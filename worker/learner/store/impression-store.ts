@@ -4,7 +4,7 @@ import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impres
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
-import { BlockStore, type Found, foundIn } from "./block-store.ts";
+import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
@@ -78,14 +78,23 @@ export class ImpressionStore {
 
   /** The impressions after a row, deferred ones too, in order. */
   *after(seq: number): Generator<StoredImpression> {
-    const deferred = this.#deferred.after(seq);
+    yield* this.#inOrder(seq, this.blocks.after(seq), this.#deferred.after(seq));
+  }
+
+  /** The impressions before a bound of buckets and after a row, deferred ones too, in order. */
+  *shownBefore(time: number, seq: number): Generator<StoredImpression> {
+    const deferred = this.#deferred.after(seq).filter(({ row }) => shownAtOf(row.id) < time);
+    yield* this.#inOrder(seq, this.blocks.before(time, seq), deferred);
+  }
+
+  *#inOrder(seq: number, blocks: Iterable<StoredBlock>, deferred: readonly DeferredRow[]): Generator<StoredImpression> {
     let next = 0;
     const before = function* (limit: number) {
       for (; next < deferred.length && deferred[next].seq < limit; next++) {
         yield deferredForm(deferred[next]);
       }
     };
-    for (const stored of this.blocks.after(seq)) {
+    for (const stored of blocks) {
       const { seq: first, block } = stored;
       yield* before(first);
       const ids = Array.from({ length: block.count }, (_, i) => block.id(i));

@@ -5,6 +5,7 @@ import { counting, resolved } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Action } from "../../protocol/schema.ts";
 import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
+import { ArchiveStore } from "./archive-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { Database } from "./database.ts";
 import { ImpressionStore } from "./impression-store.ts";
@@ -22,6 +23,7 @@ export class LearnerStore {
   readonly conversions: ConversionStore;
   readonly log: LogStore;
   readonly snapshots: SnapshotStore;
+  readonly archive: ArchiveStore;
   readonly relearning: RelearningStore;
   #relearntAt?: number;
   #catalogue?: Catalogue;
@@ -33,6 +35,7 @@ export class LearnerStore {
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(storage.sql);
+    this.archive = new ArchiveStore(this.database, this.impressions, this.conversions);
     this.relearning = new RelearningStore(this.database);
     this.database.onDrop(() => {
       this.#catalogue = undefined;
@@ -289,8 +292,11 @@ export class LearnerStore {
     this.database.set("watermark = max(watermark, ?)", before);
   }
 
-  /** Deletes the rows of impressions shown before a time, and the marks before the first row that is left. */
-  prune(time: number): void {
+  /**
+   * Deletes the rows of impressions shown before a time, and the marks before the first row that is left.
+   * @param marksBefore keeps the marks from this number on, because they are not archived.
+   */
+  prune(time: number, marksBefore = Number.POSITIVE_INFINITY): void {
     const first = firstIdAt(time);
     this.database.query("DELETE FROM conversions WHERE impression < ?", first);
     this.database.query("DELETE FROM erased WHERE at < ?", time);
@@ -298,7 +304,7 @@ export class LearnerStore {
     const tables = ["blocks", "deferred", "conversions", "snapshots"];
     const left = tables.map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
     const [{ seq }] = this.database.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);
-    this.#pruneMarks(seq ?? 0);
+    this.#pruneMarks(Math.min(seq ?? 0, marksBefore));
     this.database.set("horizon = max(horizon, ?)", time);
   }
 

@@ -57,6 +57,11 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   CREATE TABLE relearnt_snapshots (
     seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk));`,
   "ALTER TABLE model ADD COLUMN catalogued INTEGER NOT NULL DEFAULT 0; ALTER TABLE model ADD COLUMN catalogued_at INTEGER;",
+  // `marks`: those below this number are archived. Times are ms since 1970.
+  `CREATE TABLE archive (only INTEGER PRIMARY KEY CHECK (only = 1), marks INTEGER NOT NULL, volume TEXT);
+  CREATE TABLE archived (
+    key TEXT PRIMARY KEY, day INTEGER NOT NULL, part INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL,
+    last INTEGER NOT NULL, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;`,
 ];
 
 /** All tables that hold data of a model. */
@@ -79,6 +84,8 @@ export const TABLES = [
   "relearnt_blocks",
   "relearnt_outcomes",
   "relearnt_snapshots",
+  "archive",
+  "archived",
 ];
 
 /** Brings the database to the newest schema. @throws {Problem} 500 if a newer worker has written it. */

@@ -1,0 +1,123 @@
+import { readFile } from "node:fs/promises";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { COLUMNS } from "../../../worker/domain/archive-columns.ts";
+import { ArchiveError, ArchiveFile, encodeFile } from "../../../worker/domain/archive-file.ts";
+import type { LogLine } from "../../../worker/domain/log-line.ts";
+
+const HEAD = { model: "shop", generation: 1, from: 0, until: 2 ** 42, whole: 1, version: 1 };
+
+const id = (n: number): string => `01ec4aea-caaf-7519-b02b-${n.toString(16).padStart(12, "0")}`;
+const number = fc.double({ noNaN: true });
+const json = fc.jsonValue({ maxDepth: 2 }).filter((value) => value !== null && !Object.is(value, -0));
+const text = fc.string({ unit: "grapheme" });
+const shownAt = 0x01ec4aeacaaf;
+
+const impression = fc
+  .record({
+    state: fc.constantFrom("live", "void", "deferred"),
+    arm: fc.constantFrom("policy", "holdout", "default"),
+    action: text,
+    round: fc.option(fc.nat()),
+    version: fc.nat(),
+    reward: fc.option(number),
+    context: fc.option(fc.dictionary(fc.string(), fc.oneof(fc.integer(), fc.string()))),
+    decision: fc.option(
+      fc
+        .tuple(
+          fc.record({ score: number, mean: number, width: number }),
+          fc.option(number),
+          fc.record({ place: fc.nat(30), candidates: fc.option(fc.nat()) }),
+          fc.option(text),
+        )
+        .map(([scores, probability, rest, first]) => ({
+          ...scores,
+          ...(probability !== null && { probability }),
+          ...rest,
+          ...(first !== null && { first }),
+        })),
+    ),
+    converted: fc.boolean(),
+    features: fc.array(number, { maxLength: 5 }),
+    hashes: fc.array(fc.string(), { maxLength: 3 }),
+  })
+  .map((fields) => ({ type: "impression", ...fields, shownAt }));
+const conversion = fc
+  .tuple(
+    fc.record({
+      goal: fc.string({ minLength: 1 }),
+      event: text,
+      reward: fc.option(number),
+      at: fc.nat(),
+      status: fc.constantFrom("applied", "late"),
+    }),
+    fc.boolean(),
+    fc.option(fc.record({ hash: fc.string({ minLength: 1 }), action: fc.option(text) })),
+  )
+  .map(([fields, restates, key]) => ({ type: "conversion", ...fields, ...(restates && { restates }), ...key }));
+const mark = fc.record({ type: fc.constant("mark"), mark: fc.constantFrom("configuration", "actions"), content: json });
+const erased = fc.constant({ type: "erased" });
+
+function numbered(lines: readonly object[]): LogLine[] {
+  return lines.map((line, i) => {
+    const { type } = line as { type: string };
+    const own = type === "conversion" ? { impression: id(i) } : type === "mark" ? {} : { id: id(i) };
+    return { ...line, ...own, seq: 3 * i + 1 } as unknown as LogLine;
+  });
+}
+
+function opened(bytes: Uint8Array<ArrayBuffer>): Promise<ArchiveFile> {
+  const slice = async (start: number, end?: number) => bytes.slice(start, end).buffer;
+  return ArchiveFile.open("day.parquet", { byteLength: bytes.length, slice });
+}
+
+async function linesIn(file: ArchiveFile): Promise<LogLine[]> {
+  const lines: LogLine[] = [];
+  for await (const group of file.groups()) lines.push(...group);
+  return lines;
+}
+
+const encoded = async (lines: readonly LogLine[]) => {
+  const file = await encodeFile(HEAD, lines, async () => {});
+  if (!file) throw new Error("expected lines");
+  return file;
+};
+
+it("gives every line back, bit for bit, and writes the same bytes again", async () => {
+  const lines = fc.array(fc.oneof(impression, conversion, mark, erased), { minLength: 1, maxLength: 30 }).map(numbered);
+  await fc.assert(
+    fc.asyncProperty(lines, async (given) => {
+      const { bytes, head } = await encoded(given);
+      expect(await linesIn(await opened(bytes))).toEqual(given);
+      expect(head).toEqual({ ...HEAD, first: 1, last: 3 * given.length - 2, rows: given.length });
+      expect((await encoded(given)).bytes).toEqual(bytes);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+it("names a file that was cut at any place, or whose description was altered", async () => {
+  const lines = numbered(fc.sample(impression, { numRuns: 20, seed: 1 }));
+  const { bytes } = await encoded(lines);
+  for (let length = 0; length < bytes.length; length += 7) {
+    const error = await opened(bytes.slice(0, length))
+      .then(linesIn)
+      .catch((thrown) => thrown);
+    expect(error, `cut at ${length}`).toBeInstanceOf(ArchiveError);
+    expect(error.message).toMatch(/^day\.parquet: cannot be read, download it again: /);
+  }
+  for (let at = bytes.length - 600; at < bytes.length; at += 3) {
+    const altered = bytes.map((byte, i) => (i === at ? byte ^ 0x55 : byte));
+    const result = await opened(altered)
+      .then(linesIn)
+      .catch((thrown) => thrown);
+    expect(Array.isArray(result) || result instanceof ArchiveError, `altered at ${at}: ${result}`).toBe(true);
+  }
+});
+
+it("is described column by column in the documents", async () => {
+  const document = await readFile("docs/archive.md", "utf8");
+  const rows = document.split("\n").filter((line) => /^\| `/.test(line));
+  const named = rows.flatMap((row) => Array.from(row.split("|")[1].matchAll(/`(\w+)`/g), ([, name]) => name));
+  expect(named.toSorted()).toEqual(COLUMNS.map(([name]) => name).toSorted());
+});
