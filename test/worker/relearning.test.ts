@@ -136,6 +136,29 @@ it("a rollback and an erasure meanwhile are not learnt", async () => {
   expect(await importedDigest(model)).toBe(digest);
 });
 
+it("what an object has learnt before a rollback or another beginning is not used", async () => {
+  const { model } = await lived();
+  await runDurableObjectAlarm(learnerOf(model));
+  const { kept } = await describeModel(model);
+  await recommend(model, { context: { country: "PT" } });
+  await reset(model, { options: { ridge: 3 } });
+  await runInDurableObject(learnerOf(model), async (_, { storage }) => {
+    const store = new LearnerStore(storage);
+    const relearning = new Relearning(store);
+    await relearning.step();
+    const learnt = relearning.progress(0)?.done ?? 0;
+    expect(learnt).toBeGreaterThan(40);
+    store.transact(() => store.rollBack(store.snapshots.kept(kept[0]) as never));
+    expect(await relearning.step()).toBe(false);
+    expect(store.relearning.blocks.countAfter(0)).toBe(0);
+    while (!(await relearning.step()));
+    const { state } = Array.from(store.impressions.after(0)).at(-1) ?? {};
+    expect([state, store.config.options]).toMatchObject(["void", { ridge: 3 }]);
+  });
+  await evictDurableObject(learnerOf(model));
+  expect(await importedDigest(model)).toBe((await describeModel(model)).digest);
+});
+
 it("features of an isolate that still has the old encoder are made anew", async () => {
   const { model } = await lived({ serving: "edge" });
   const old = createApp();

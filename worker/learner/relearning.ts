@@ -13,12 +13,15 @@ import { shownAtOf } from "../domain/uuid.ts";
 import type { Relearning as Progress } from "../protocol/answers.ts";
 import { appendTo } from "./live-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
+import type { Begun } from "./store/relearning-store.ts";
 
 /** Rows of the log after which the policies are saved. After an interruption so many are learnt again. */
 const SAVED_ROWS = 20_000;
 
 /** What is known in memory while the log is learnt. */
 interface Learning {
+  /** `RelearningStore.times` when it began. */
+  readonly times: number;
   readonly config: ModelConfig;
   readonly policies: Policies;
   readonly featurize: Featurizer | null;
@@ -67,6 +70,11 @@ export class Relearning {
     const learning = await this.#started();
     const { relearning, log } = this.#store;
     if (!relearning.begun) return true;
+    // A rollback or another relearning has begun it anew meanwhile.
+    if (learning.times !== relearning.times) {
+      this.#learning = undefined;
+      return false;
+    }
     const page = log.page(learning.seq);
     try {
       if (page.length === 0) {
@@ -86,14 +94,15 @@ export class Relearning {
   async #started(): Promise<Learning> {
     if (this.#learning) return this.#learning;
     const { relearning } = this.#store;
-    const { config, seq } = relearning.begun as { config: ModelConfig; seq: number };
+    const { times } = relearning;
+    const { config, seq } = relearning.begun as Begun;
     const parts = relearning.snapshots.newest()?.parts;
     const policies = parts ? await restorePolicies(parts) : await startModel(config);
-    this.#store.transact(() => relearning.rewind());
+    if (times === relearning.times) this.#store.transact(() => relearning.rewind());
     const featurize = differences(this.#store.config.encoder, config.encoder).length === 0 ? null : featurizer(config);
     const catalogue = new Catalogue(this.#store.actionsAt(seq));
     this.#since = { seq, at: Date.now() };
-    this.#learning = { config, policies, featurize, catalogue, seq, saved: seq };
+    this.#learning = { times, config, policies, featurize, catalogue, seq, saved: seq };
     return this.#learning;
   }
 

@@ -19,6 +19,7 @@ export class RelearningStore {
   readonly blocks: BlockStore;
   readonly snapshots: SnapshotStore;
   readonly #database: Database;
+  #times = 0;
 
   constructor(database: Database) {
     this.#database = database;
@@ -33,6 +34,11 @@ export class RelearningStore {
     return row && { ...row, config: JSON.parse(row.config) };
   }
 
+  /** How often this object began or ended a relearning. What was learnt in memory before the last time is not valid any more. */
+  get times(): number {
+    return this.#times;
+  }
+
   /** Begins, after forgetting an earlier relearning. */
   begin(config: ModelConfig, now: number): void {
     this.clear();
@@ -40,6 +46,7 @@ export class RelearningStore {
   }
 
   clear(): void {
+    this.#times++;
     for (const table of ["relearning", "relearnt_blocks", "relearnt_outcomes", "relearnt_snapshots"])
       this.#database.query(`DELETE FROM ${table}`);
   }
