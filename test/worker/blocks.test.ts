@@ -134,9 +134,10 @@ it("a block that is not whole is refused, and nothing changes", async () => {
   const before = await describeModel(model);
   const { block, ...registration } = encoded(show(10));
   const cut = { ...registration, block: (block as Uint8Array<ArrayBuffer>).slice(0, -1), dropped: 0, keptOut: 0 };
-  await expect(learnerOf(model).registerShown(cut)).rejects.toThrow(/expected a block of \d+ bytes/);
+  const refusal = (detail: RegExp) => ({ problem: { status: 422, detail: expect.stringMatching(detail) } });
+  expect(await learnerOf(model).registerShown(cut)).toEqual(refusal(/^expected a block of \d+ bytes, got \d+$/));
   const fewer = { decisions: registration.decisions.slice(1), block, dropped: 0, keptOut: 0 };
-  await expect(learnerOf(model).registerShown(fewer)).rejects.toThrow("expected a block of 5 impressions, got 10");
+  expect(await learnerOf(model).registerShown(fewer)).toEqual(refusal(/^expected a block of 5 impressions, got 10$/));
   expect(await describeModel(model)).toEqual(before);
 });
 

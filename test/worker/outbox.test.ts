@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { uuidAt } from "../../worker/domain/uuid.ts";
 import { Outbox, type Shown } from "../../worker/edge/outbox.ts";
+import { Problem } from "../../worker/protocol/problem.ts";
 
 const NOW = Date.UTC(2030, 0, 1);
 
@@ -92,4 +93,19 @@ it("drops the oldest when decisions wait of which the sampling left everything o
   await outbox.send(async ({ decisions }) => void sent.push(decisions.length));
   // 16 MB of 400 bytes each.
   expect(sent).toEqual(new Array(80).fill(500));
+});
+
+it("gives up a batch that the learner has refused twice, and keeps one that it cannot take yet", async () => {
+  for (const [status, left] of [
+    [422, 0],
+    [503, 1],
+  ] as const) {
+    const outbox = new Outbox();
+    outbox.put(shown(), 1000);
+    for (let n = 0; n < 3; n++) await outbox.send(() => Promise.reject(new Problem(status, "no")));
+    const sent: number[] = [];
+    outbox.put(shown(), 5000);
+    await outbox.send(async ({ decisions, dropped }) => void sent.push(decisions.length, dropped));
+    expect(sent).toEqual([1 + left, 1 - left]);
+  }
 });

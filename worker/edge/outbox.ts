@@ -85,7 +85,8 @@ export class Outbox {
   #putBack(batch: readonly Entry[], error: unknown): void {
     // The model was deleted with its impressions.
     if (error instanceof Problem && error.status === 404) return;
-    const reached = !(error instanceof Problem);
+    // Any other problem says that the learner cannot take impressions at the moment.
+    const reached = !(error instanceof Problem) || error.status === 422;
     // A batch at which the learner fails twice is dropped, or else it would block all later ones.
     for (const { shown, bytes, failed } of batch.toReversed()) {
       if (reached && failed) this.#dropped += shown.rows.length;

@@ -1,6 +1,7 @@
 import { Block, type BlockRow } from "../domain/block.ts";
 import type { Policies } from "../domain/policies.ts";
 import { isKept } from "../domain/sampling.ts";
+import { Problem } from "../protocol/problem.ts";
 import type { Registration, ShownDecision } from "../rpc/message.ts";
 import type { LiveModel } from "./live-model.ts";
 
@@ -27,13 +28,13 @@ export class Arrivals {
   readonly #block: Block | null;
   readonly #earlier: Earlier;
 
-  /** @throws {Error} if the block is not whole, or does not have the impressions that the decisions state. */
+  /** @throws {Problem} 422 if the block is not whole, or does not have the impressions that the decisions state. */
   constructor({ decisions, block: bytes }: Pick<Registration, "decisions" | "block">, earlier: Earlier) {
     this.#earlier = earlier;
-    const block = bytes && new Block(bytes);
+    const block = bytes && wholeBlock(bytes);
     const stated = decisions.flatMap((decision) => Array.from({ length: decision.count }, () => decision));
     if (stated.length !== (block?.count ?? 0))
-      throw new Error(`expected a block of ${stated.length} impressions, got ${block?.count ?? 0}`);
+      throw new Problem(422, `expected a block of ${stated.length} impressions, got ${block?.count ?? 0}`);
     this.#block = block;
     this.all = stated.map((decision, place): Arrival => {
       const { byPage, deferred } = decision;
@@ -68,5 +69,13 @@ export class Arrivals {
       const rows = own.map(({ place, features }) => ({ ...block.row(place), features: features(), keys: keys(place) }));
       if (rows.length > 0) live.add(policies, rows, { deferred });
     }
+  }
+}
+
+function wholeBlock(bytes: Uint8Array<ArrayBuffer>): Block {
+  try {
+    return new Block(bytes);
+  } catch (error) {
+    throw new Problem(422, (error as Error).message);
   }
 }
