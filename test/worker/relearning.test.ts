@@ -223,6 +223,17 @@ it.each([
 
 it("a new relearning replaces the one that runs, and a reset ends it", async () => {
   const { model } = await lived();
+  // The first has made features of another length.
+  await reset(model, { encoder: { dimension: 16, numeric: { price: { min: 0, max: 50 } }, interactions: [] } });
+  await runInDurableObject(learnerOf(model), async (_, { storage }) => {
+    const store = new LearnerStore(storage);
+    const relearning = new Relearning(store);
+    await relearning.step();
+    relearning.begin({ ...store.config, seed: 5 }, 0);
+    await relearning.step();
+    expect(store.relearning.blocks.find(Array.from(store.impressions.after(0))[0].id)?.row.features).toHaveLength(32);
+  });
+  await evictDurableObject(learnerOf(model));
   await reset(model, { options: { ridge: 2 } });
   await reset(model, { options: { ridge: 3 } });
   await finish(model);

@@ -58,7 +58,7 @@ export class BlockStore {
     this.#database = database;
     this.#table = table;
     this.#around = SPANS_MS.map(
-      (ms, span) => `SELECT ${COLUMNS} FROM ${table} WHERE span = ${span} AND first BETWEEN ?1 - ${ms} AND ?2 AND last >= ?1`,
+      (ms, span) => `SELECT seq FROM ${table} WHERE span = ${span} AND first BETWEEN ?1 - ${ms} AND ?2 AND last >= ?1`,
     ).join(" UNION ALL ");
     database.onDrop(() => this.#cache.clear());
   }
@@ -132,7 +132,7 @@ export class BlockStore {
 
   /** The blocks that may have impressions shown between two times. */
   around(from: number, to: number): StoredBlock[] {
-    return this.#database.query<Row>(this.#around, from, to).map((row) => this.#stored(row));
+    return this.#database.query<{ seq: number }>(this.#around, from, to).map(({ seq }) => this.#numbered(seq));
   }
 
   /** The blocks that may have impressions shown from one time to before another, one after the other. */
@@ -142,7 +142,7 @@ export class BlockStore {
       from,
       before,
     )) {
-      yield this.#stored(this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq = ?`, seq)[0]);
+      yield this.#numbered(seq);
     }
   }
 
@@ -242,6 +242,11 @@ export class BlockStore {
   deleteBefore(time: number): void {
     this.#database.query(`DELETE FROM ${this.#table} WHERE span IN (${ALL_SPANS}) AND first < ?`, time);
     this.#cache.clear();
+  }
+
+  /** The block with this number. Its content is read only if it is not in memory. */
+  #numbered(seq: number): StoredBlock {
+    return this.#cache.get(seq) ?? this.#stored(this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq = ?`, seq)[0]);
   }
 
   #stored({ seq, state, round, slots, content }: Row): StoredBlock {

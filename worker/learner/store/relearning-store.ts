@@ -47,8 +47,8 @@ export class RelearningStore {
 
   clear(): void {
     this.#times++;
-    for (const table of ["relearning", "relearnt_blocks", "relearnt_outcomes", "relearnt_snapshots"])
-      this.#database.query(`DELETE FROM ${table}`);
+    this.blocks.deleteAfter(-1);
+    for (const table of ["relearning", "relearnt_outcomes", "relearnt_snapshots"]) this.#database.query(`DELETE FROM ${table}`);
   }
 
   /** Saves how far the log is learnt, and the policies there. */
