@@ -5,7 +5,7 @@ import { uuidAt } from "../../worker/domain/uuid.ts";
 import { encoded, type Shown } from "../../worker/edge/outbox.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import { stream } from "../support/scenario.ts";
-import { createModel, describeModel, HOUR_MS, learnerOf } from "./client.ts";
+import { call, createModel, describeModel, HOUR_MS, learnerOf } from "./client.ts";
 import { useClock } from "./clock.ts";
 
 // What an isolate registers becomes blocks.
@@ -114,6 +114,15 @@ it("a repeated registration changes nothing, and one that repeats some impressio
   expect(counts.impressions).toBe(40);
   await evictDurableObject(learnerOf(model));
   expect(await describeModel(model)).toMatchObject({ counts, digest });
+});
+
+it("an impression that comes twice under its own name in one request is registered once", async () => {
+  const model = await createModel();
+  const shownAt = Date.now();
+  const item = (time: number) => ({ id: "view 1", action: "mug", shownAt: time });
+  const { body } = await call("POST", `/v1/models/${model}/impressions`, [item(shownAt - 1000), item(shownAt)]);
+  expect(body.impressions.map(({ status }: { status: string }) => status)).toEqual(["registered", "duplicate"]);
+  expect((await describeModel(model)).counts.impressions).toBe(1);
 });
 
 it("impressions of other times fill blocks of their own bucket", async () => {

@@ -153,15 +153,16 @@ export class LiveModel {
   /** Adds impressions of one state, and then their orphans. @param logged set if they come from a past log, which kept them all. */
   #added(policies: Policies, rows: readonly ImpressionRow[], state: ImpressionState, logged?: Logged): Addition[] {
     const { impressions } = this.#store;
+    // By name where there is one, because a repetition may state another time and so has another id.
     const adding = new Map<string, ImpressionRow>();
     const additions = rows.map((row): Addition => {
-      const earlier = adding.get(row.id) ?? impressions.registered(row.id, row.name);
+      const earlier = adding.get(row.name ?? row.id) ?? impressions.registered(row.id, row.name);
       if (earlier) return { row: earlier, status: "duplicate" };
       if (!logged && !isKept(row.id, row.sampling ?? 0)) {
         this.leaveOut(1, row.byPage);
         return { row, status: "unsampled" };
       }
-      adding.set(row.id, row);
+      adding.set(row.name ?? row.id, row);
       return { row, status: "registered" };
     });
     const fresh = Array.from(adding.values());
