@@ -1,7 +1,7 @@
 import { app } from "./edge/app.ts";
-import { learner } from "./edge/learner-client.ts";
 import type { Environment } from "./environment.ts";
 import { PublicationStore } from "./kv/publication-store.ts";
+import { learner } from "./rpc/learner-client.ts";
 
 export { Learner } from "./learner/learner.ts";
 

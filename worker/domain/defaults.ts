@@ -35,6 +35,7 @@ export const DEFAULTS = {
   holdout: 0,
   minimumShare: 0,
   defaultAction: null,
+  shards: 1,
   limits: { open: 2_000_000, bytes: 2_000_000_000, deferred: 10_000 },
   deferral: { ms: 3_600_000 },
   retention: { ms: 30 * DAY_MS },

@@ -9,6 +9,7 @@ import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
 import { differences, differencesText, withStored } from "./reconfiguration.ts";
+import { MOST_BYTES, MOST_OPEN } from "./shard.ts";
 
 /** The part of a configuration that learnt state depends on. Changing it needs a reset. */
 export interface LearntConfig {
@@ -49,6 +50,8 @@ export interface ModelConfig extends LearntConfig {
   readonly minimumShare: number;
   /** The action that is served when no candidate is left. */
   readonly defaultAction: string | null;
+  /** Number of learners that share the model's events. */
+  readonly shards: number;
   readonly limits: {
     /** Most impressions in open buckets. */
     readonly open: number;
@@ -101,8 +104,15 @@ export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Pr
   // Both go through the same defaults, so that options which the SDK has added since are the same.
   const found = config ? differences(learnt(modelConfig(before)), learnt(config)) : differences(learnt(before), learnt(after));
   if (!config || found.length > 0) return { conflict: differencesText(found) };
+  checkGrows(stored, config);
   const goals = stored.goals && config.goals && withPublic(stored.goals, config.goals);
   return served({ ...config, ...learnt(stored), goals, defaults: stored.defaults }, body.serving ?? stored.serving);
+}
+
+/** @throws {Problem} 422 if a model would have fewer shards than before: its impressions stay where they are. */
+export function checkGrows(stored: Pick<ModelConfig, "shards">, { shards }: Pick<ModelConfig, "shards">): void {
+  if (shards >= stored.shards) return;
+  throw new Problem(422, `shards: expected at least the model's ${stored.shards}, got ${shards}, as impressions stay in their shard`);
 }
 
 /** Undefined if the body is right by itself, and does not fit what is stored. */
@@ -117,7 +127,8 @@ function completed(whole: ModelBody, body: ModelBody): ModelConfig | undefined {
 
 /** Decides where a model is served, and checks that it can be. */
 async function served(config: ModelConfig, asked: ModelBody["serving"]): Promise<ModelConfig> {
-  const [{ policy }] = await startModel(config);
+  const started = await startModel(config);
+  const [{ policy }] = started;
   const { sequential, deterministic } = policy;
   if (asked === "edge" && sequential !== undefined) {
     throw new Problem(422, `serving: ${config.policy} has to be served by its learner: ${sequential}`);
@@ -126,9 +137,29 @@ async function served(config: ModelConfig, asked: ModelBody["serving"]): Promise
     throw new Problem(422, `holdout, minimumShare: expected 0, as ${config.policy} is to make every choice itself: ${sequential}`);
   }
   checkLocal(config, sequential);
+  checkShards(config, started, asked);
   // A deterministic policy shows everybody the same list until the next publication. Isolates serve it only on request.
-  const serving = sequential === undefined && (!deterministic || config.minimumShare > 0) ? "edge" : "learner";
+  const isSpread = config.shards > 1 || !deterministic || config.minimumShare > 0;
+  const serving = sequential === undefined && isSpread ? "edge" : "learner";
   return { ...config, serving: asked ?? serving };
+}
+
+/** @throws {Problem} 422 if a limit is beyond what its shards hold, or the sums of several learners do not make one model. */
+function checkShards({ shards, limits }: ModelConfig, started: Policies, asked: ModelBody["serving"]): void {
+  for (const [name, most] of [
+    ["open", MOST_OPEN],
+    ["bytes", MOST_BYTES],
+  ] as const) {
+    if (limits[name] > most * shards)
+      throw new Problem(422, `limits.${name}: expected at most ${most} for each shard, got ${limits[name]}`);
+  }
+  if (shards === 1) return;
+  for (const { policy } of started) {
+    if (policy.merges === true) continue;
+    const expected = policy.merges || "a policy whose state is a sum, such as delay-lin-ts";
+    throw new Problem(422, `shards: expected 1, as the state of ${policy.id} is not a sum: several learners need ${expected}`);
+  }
+  if (asked === "learner") throw new Problem(422, 'shards: expected 1 with "serving": "learner", as one learner makes every decision');
 }
 
 /** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would reveal single impressions. */

@@ -20,6 +20,8 @@ export interface Impression {
   readonly sampling: number;
   /** Milliseconds since 1970. */
   readonly windowEndsAt: number;
+  /** The shard that has the impression. Absent: 0. */
+  readonly shard?: number;
 }
 
 /** An impression as its token states it: the action is a hash. */
@@ -31,8 +33,13 @@ export interface TokenContent extends Omit<Impression, "action"> {
 export const CLOCK_TOLERANCE_MS = 300_000;
 
 const VERSION = 2;
+/** Version of a token that states a shard other than 0. */
+const SHARDED_VERSION = 3;
 const MAC_BYTES = 16;
-/** Size of version, key id, UUID, window end, action hash, probability, model version, generation and sampling. The model's name and the MAC follow. */
+/**
+ * Size of version, key id, UUID, window end, action hash, probability, model version, generation and sampling. The shard follows if it is
+ * not 0, then the model's name and the MAC.
+ */
 const FIXED_BYTES = 1 + 2 + 16 + 6 + 4 + 4 + 6 + 6 + 1;
 const TWO_TO_32 = 2 ** 32;
 /** Most cached action hashes: those of a whole catalogue. */
@@ -68,9 +75,11 @@ export class TokenSigner {
 
   sign(impression: Impression): string {
     const [key] = this.#keys;
+    const { shard = 0 } = impression;
     const name = utf8(impression.model);
-    const bytes = new Uint8Array(FIXED_BYTES + name.length + MAC_BYTES);
-    bytes[0] = VERSION;
+    const nameAt = FIXED_BYTES + (shard > 0 ? 1 : 0);
+    const bytes = new Uint8Array(nameAt + name.length + MAC_BYTES);
+    bytes[0] = shard > 0 ? SHARDED_VERSION : VERSION;
     setUint16(bytes, 1, key.id);
     setUuid(bytes, 3, impression.id);
     setUint48(bytes, 19, impression.windowEndsAt);
@@ -79,7 +88,8 @@ export class TokenSigner {
     setUint48(bytes, 33, impression.modelVersion);
     setUint48(bytes, 39, impression.generation);
     bytes[45] = impression.sampling;
-    bytes.set(name, FIXED_BYTES);
+    if (shard > 0) bytes[FIXED_BYTES] = shard;
+    bytes.set(name, nameAt);
     const end = bytes.length - MAC_BYTES;
     bytes.set(macOf(key, bytes.subarray(0, end)), end);
     return textOf(bytes);
@@ -90,6 +100,7 @@ export class TokenSigner {
     const bytes = decode(token);
     if (!bytes || bytes.length <= FIXED_BYTES + MAC_BYTES || !this.#isOurs(bytes)) return undefined;
     const view = new DataView(bytes.buffer);
+    const isSharded = bytes[0] === SHARDED_VERSION;
     const probability = view.getFloat32(29);
     const content = {
       id: uuidOf(bytes.subarray(3, 19)),
@@ -99,13 +110,14 @@ export class TokenSigner {
       modelVersion: getUint48(view, 33),
       generation: getUint48(view, 39),
       sampling: bytes[45],
-      model: decoder.decode(bytes.subarray(FIXED_BYTES, bytes.length - MAC_BYTES)),
+      ...(isSharded && { shard: bytes[FIXED_BYTES] }),
+      model: decoder.decode(bytes.subarray(FIXED_BYTES + (isSharded ? 1 : 0), bytes.length - MAC_BYTES)),
     };
     return shownAtOf(content.id) > now + CLOCK_TOLERANCE_MS ? undefined : content;
   }
 
   #isOurs(bytes: Uint8Array<ArrayBuffer>): boolean {
-    if (bytes[0] !== VERSION) return false;
+    if (bytes[0] !== VERSION && bytes[0] !== SHARDED_VERSION) return false;
     const [signed, mac] = [bytes.subarray(0, -MAC_BYTES), bytes.subarray(-MAC_BYTES)];
     let match = false;
     for (const key of this.#keys) {

@@ -8,6 +8,7 @@ import openapi from "../../build/openapi.json";
 import { NO_KEYS, type RequestKeys } from "../domain/join-key.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
 import type { Shadow } from "../domain/model.ts";
+import { shardName } from "../domain/shard.ts";
 import { type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, secret } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
@@ -28,13 +29,13 @@ import {
   rollbackBody,
 } from "../protocol/schema.ts";
 import { valid } from "../protocol/validation.ts";
+import { learner } from "../rpc/learner-client.ts";
 import type { Description } from "../rpc/message.ts";
 import { apiKeys, isByPage, type Keyed } from "./api-keys.ts";
 import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
 import { knownModel } from "./known-model.ts";
-import { learner } from "./learner-client.ts";
 import { localModel } from "./local-model.ts";
 import { exported, pastLines } from "./log.ts";
 import { crossOrigin, crossOriginRead } from "./origin.ts";
@@ -204,7 +205,7 @@ export function createApp() {
       const byPage = isByPage(c);
       const keys = hashed(c.env, model, request.keys, byPage);
       const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
-      const { actions, generation: _, sampling: __, ...decision } = recommended;
+      const { actions, generation: _, sampling: __, shard: ___, ...decision } = recommended;
       const ranking = actions.map(({ id, action, ...scores }) => ({
         impressionId: signer.sign({ ...recommended, id, model, action, probability: scores.probability }),
         id: action,
@@ -234,16 +235,22 @@ export function createApp() {
     })
     .get("/v1/impressions/:id", secretKey, async (c) => {
       const impressionId = c.req.param("id");
-      const explanation = await ofToken(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.impression(id)));
+      const explanation = await ofToken(c.env, impressionId, ({ id, model, shard = 0 }) =>
+        learner(c.env, shardName(model, shard), (stub) => stub.impression(id)),
+      );
       return c.json({ impressionId, ...explanation }, 200);
     })
     .post("/v1/impressions/:id/activate", secretKey, async (c) => {
       const impressionId = c.req.param("id");
-      const status = await ofToken(c.env, impressionId, ({ id, model }) => learner(c.env, model, (stub) => stub.activate(id)));
+      const status = await ofToken(c.env, impressionId, ({ id, model, shard = 0 }) =>
+        learner(c.env, shardName(model, shard), (stub) => stub.activate(id)),
+      );
       return c.json({ impressionId, status }, 200);
     })
     .delete("/v1/impressions/:id", secretKey, async (c) => {
-      await ofToken(c.env, c.req.param("id"), ({ id, model, generation }) => learner(c.env, model, (stub) => stub.erase(id, generation)));
+      await ofToken(c.env, c.req.param("id"), ({ id, model, shard = 0, generation }) =>
+        learner(c.env, shardName(model, shard), (stub) => stub.erase(id, generation)),
+      );
       return c.body(null, 204);
     })
     .post("/v1/conversions", forgeryLimit, signed, valid("json", conversionsBody), async (c) => {

@@ -3,14 +3,15 @@ import type { ConversionEvent, KeyedEvent, Outcome } from "../domain/event.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
 import { roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
+import { shardName } from "../domain/shard.ts";
 import { CLOCK_TOLERANCE_MS, type TokenContent, TokenSigner } from "../domain/token.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { type Environment, graceMs, secret } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 import type { ConversionItem, ConversionsBody } from "../protocol/schema.ts";
+import { learner } from "../rpc/learner-client.ts";
 import type { Intake } from "../rpc/message.ts";
-import { learner } from "./learner-client.ts";
 
 /** Result of a conversion: the learner's, or `accepted` if only KV took it. */
 type Result = Pick<Intake, "detail"> & { readonly status: Intake["status"] | "accepted" };
@@ -23,7 +24,8 @@ interface Rounding {
 export type ConversionResult = Result & Rounding & ({ readonly impressionId: string } | { readonly key: string });
 
 interface Delivery {
-  readonly model: string;
+  /** Name of the model or of one of its shards. */
+  readonly learner: string;
   readonly event: ConversionEvent | KeyedEvent;
   /** Absent for a keyed event, because only the learner can attribute it. */
   readonly journal?: EventJournal;
@@ -94,13 +96,15 @@ function untimely(token: TokenContent | null | undefined, at: number, now: numbe
   return undefined;
 }
 
-function ofImpression(env: Environment, { id, model, generation, windowEndsAt }: TokenContent, outcome: Outcome, now: number): Delivery {
+function ofImpression(env: Environment, token: TokenContent, outcome: Outcome, now: number): Delivery {
+  const { id, generation, windowEndsAt } = token;
+  const learner = shardName(token.model, token.shard ?? 0);
   const shownAt = shownAtOf(id);
   const timing = { windowMs: windowEndsAt - shownAt, graceMs: graceMs(env) };
   return {
-    model,
+    learner,
     event: { impression: id, generation, ...outcome },
-    journal: new EventJournal(env.EVENTS, model, timing),
+    journal: new EventJournal(env.EVENTS, learner, timing),
     inTime: now <= closesAt(shownAt, timing) - LIST_LAG_MS,
   };
 }
@@ -109,16 +113,16 @@ function ofKey(env: Environment, item: Extract<ConversionItem, { key: string }>,
   const { model, key, action = null, byPage } = item;
   const hasher = KeyHasher.create(secret(env, "AFTERCLICK_JOIN_KEY"));
   const hashes = { backend: hasher.hash(model, key, "backend"), page: hasher.hash(model, key, "page") };
-  return { model, event: { key: hashes, byPage, action, ...outcome }, inTime: false };
+  return { learner: model, event: { key: hashes, byPage, action, ...outcome }, inTime: false };
 }
 
 /** Gives each event to KV and to its learner at the same time, and puts the results at the events' places. */
 async function deliver(env: Environment, deliveries: ReadonlyMap<number, Delivery>, results: Result[]): Promise<void> {
-  const models = Map.groupBy(deliveries, ([, { model }]) => model);
-  const stores = Array.from(models, async ([model, entries]) => {
+  const learners = Map.groupBy(deliveries, ([, delivery]) => delivery.learner);
+  const stores = Array.from(learners, async ([name, entries]) => {
     const events = entries.map(([, { event }]) => event);
     const [intakes, ...puts] = await Promise.allSettled([
-      learner(env, model, (stub) => stub.ingest(events)),
+      learner(env, name, (stub) => stub.ingest(events)),
       ...entries.map(([, { journal, event }]) => journal?.put(event as ConversionEvent)),
     ]);
     const settled = entries.map(async ([place, { event, journal, inTime }], i) => {

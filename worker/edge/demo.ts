@@ -5,8 +5,8 @@ import { contextOf, profiles, SHOP_MODEL } from "../../pages/shop/assortment.ts"
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";
+import { learner } from "../rpc/learner-client.ts";
 import { plainKey } from "./api-keys.ts";
-import { learner } from "./learner-client.ts";
 import { foreignOrigin, isLocal, isOwnOrNone } from "./origin.ts";
 import { signed } from "./webhook.ts";
 

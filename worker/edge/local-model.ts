@@ -5,7 +5,7 @@ import { decodePublication, encodePublication, type Publication } from "../domai
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";
-import { learner } from "./learner-client.ts";
+import { learner } from "../rpc/learner-client.ts";
 
 /** The part of a configuration that a page needs to decide. */
 export type LocalConfig = Pick<ModelConfig, "policy" | "window" | "encoder" | "draws" | "greedy" | "minimumShare">;

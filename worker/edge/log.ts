@@ -7,8 +7,8 @@ import type { Environment } from "../environment.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import { type PastItem, pastLine } from "../protocol/schema.ts";
 import { parsed } from "../protocol/validation.ts";
+import { learner } from "../rpc/learner-client.ts";
 import type { PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
-import { learner } from "./learner-client.ts";
 import { type RegistrationRequest, registrationOf } from "./registration.ts";
 
 const MOST_LINES = 20_000;

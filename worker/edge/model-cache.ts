@@ -1,17 +1,18 @@
 import { Catalogue } from "../domain/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue-record.ts";
 import { type DecisionRequest, decide } from "../domain/decision.ts";
-import { giverOf, type RequestKeys } from "../domain/join-key.ts";
+import { giverOf, type KeyHashes, type RequestKeys } from "../domain/join-key.ts";
 import { featurizer } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
 import { decodePublication, type Edition, isNewer, type Publication } from "../domain/publication.ts";
-import { EVERYTHING, isKept, NONE, sampled } from "../domain/sampling.ts";
+import { EVERYTHING, isKept, NONE, type Sampling, sampled } from "../domain/sampling.ts";
 import type { Served } from "../domain/served.ts";
+import { homeOf, MOST_SHARDS, shardName } from "../domain/shard.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";
+import { learner, Unreachable } from "../rpc/learner-client.ts";
 import type { News, Recommendation } from "../rpc/message.ts";
-import { learner, Unreachable } from "./learner-client.ts";
 import { Outbox } from "./outbox.ts";
 
 /** How long an isolate decides after the learner has confirmed that it holds the newest, in ms. */
@@ -33,9 +34,12 @@ interface Held extends Edition {
 /** A model in one isolate: its newest publication, its catalogue, and the impressions that are shown and not registered yet. */
 export class ModelCache {
   readonly #model: string;
-  readonly #outbox = new Outbox();
-  /** The sampling in force when the learner last took impressions. */
-  #sampling = EVERYTHING;
+  /** The impressions of each shard, by its number. */
+  readonly #outboxes: Outbox[] = [];
+  /** The sampling in force when each shard last took impressions. */
+  readonly #samplings: Sampling[] = [];
+  /** The shard of decisions without join keys. It changes with each registration, so that each registration has many impressions. */
+  #shard = Math.floor(Math.random() * MOST_SHARDS);
   #held?: Held;
   /** When the learner last confirmed that nothing newer was known, and when it was last asked in vain. */
   #confirmedAt = 0;
@@ -83,11 +87,23 @@ export class ModelCache {
     const { config, version } = served;
     const { arm, rows: all, actions } = decide(served, request, keys, now);
     const { byPage } = request;
-    const sampling = byPage && config.pageShare === 0 ? NONE : this.#sampling[giverOf(byPage)];
+    const shard = this.#shardOf(all[0]?.keys ?? [], config.shards);
+    const sampling = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
     const shown = { generation, rows, unsampled: all.length - rows.length, byPage, deferred: defer };
-    if (this.#outbox.put(shown, now)) context.waitUntil(this.#register(env));
-    return { generation, sampling, modelVersion: version, policy: config.policy, arm, windowEndsAt: now + config.window.ms, actions };
+    if (this.#outboxOf(shard).put(shown, now)) context.waitUntil(this.#register(env, shard));
+    const { policy, window } = config;
+    return { generation, sampling, modelVersion: version, policy, arm, windowEndsAt: now + window.ms, shard, actions };
+  }
+
+  /** The shard of a decision: the home of its first join key, so that most conversions find their impressions there. */
+  #shardOf([key]: readonly KeyHashes[], shards: number): number {
+    return key ? homeOf(key[0], shards) : this.#shard % shards;
+  }
+
+  #outboxOf(shard: number): Outbox {
+    this.#outboxes[shard] ??= new Outbox();
+    return this.#outboxes[shard];
   }
 
   /** Takes everything that is newer at the learner, after a change that this isolate has passed on. */
@@ -179,7 +195,7 @@ export class ModelCache {
         [news.publication, publication],
         [news.catalogue, record],
       ])
-        if (given && !own) this.#outbox.keptOut();
+        if (given && !own) this.#outboxOf(0).keptOut();
       const newer = publication && this.#isNewer(publication) ? publication : undefined;
       const next = newer ? await heldOf(newer) : this.#held;
       // A newer one may have been taken during the await.
@@ -189,22 +205,24 @@ export class ModelCache {
       if (catalogue.version >= (newer?.catalogue ?? 0)) this.#held = { ...next, catalogue };
     } catch {
       // The bytes are whole, but this version of the code cannot read them.
-      this.#outbox.keptOut();
+      this.#outboxOf(0).keptOut();
     }
   }
 
   #isNewer(publication: Publication): boolean {
     if (!this.#held || isNewer(publication, this.#held)) return true;
-    if (isNewer(this.#held, publication)) this.#outbox.keptOut();
+    if (isNewer(this.#held, publication)) this.#outboxOf(0).keptOut();
     return false;
   }
 
-  async #register(env: Environment): Promise<void> {
+  async #register(env: Environment, shard: number): Promise<void> {
     const asked = Date.now();
     let newest: (Edition & { readonly catalogue: number }) | undefined;
-    await this.#outbox.send(async (registration) => {
-      const registry = await learner(env, this.#model, (stub) => stub.registerShown(registration));
-      this.#sampling = registry.sampling ?? EVERYTHING;
+    await this.#outboxOf(shard).send(async (registration) => {
+      this.#shard++;
+      const registry = await learner(env, shardName(this.#model, shard), (stub) => stub.registerShown(registration));
+      this.#samplings[shard] = registry.sampling ?? EVERYTHING;
+      if (registry.newest === null) return;
       newest = { generation: registry.generation, version: registry.newest, catalogue: registry.catalogue ?? 0 };
     });
     if (!newest || !this.#held) return;

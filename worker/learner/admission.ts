@@ -6,7 +6,7 @@ import type { LearnerStore } from "./store/learner-store.ts";
 /** Says which impressions a model has room for. */
 export class Admission {
   readonly #store: LearnerStore;
-  readonly #config: Pick<ModelConfig, "limits" | "deferral" | "pageShare">;
+  readonly #config: Pick<ModelConfig, "deferral" | "pageShare">;
 
   constructor(store: LearnerStore, config: ModelConfig) {
     this.#store = store;
@@ -15,23 +15,23 @@ export class Admission {
 
   /** The sampling in force for a request of so many impressions. */
   sampling(count = 1): Sampling {
-    const { limits, pageShare } = this.#config;
-    const used = Math.max((this.#open + count - 1) / limits.open, this.#store.bytes / limits.bytes);
+    const { allowance } = this.#store;
+    const used = Math.max(share(this.#open + count - 1, allowance.open), share(this.#store.bytes, allowance.bytes));
     const backend = exponentAt(used);
-    return { backend, page: this.#store.roomForPages(pageShare) > 0 ? backend : NONE };
+    return { backend, page: this.#store.roomForPages(this.#config.pageShare) > 0 ? backend : NONE };
   }
 
   /** @throws {Problem} 429 if so many impressions of a past log do not fit. */
   check(count: number): void {
     if (this.#room >= count) return;
-    const { open, bytes } = this.#config.limits;
+    const { open, bytes } = this.#store.allowance;
     throw new Problem(429, `the model holds as much as it may: ${open} open impressions, or ${bytes} bytes`);
   }
 
   /** @throws {Problem} 429 if so many deferred impressions do not fit. */
   checkDeferred(count: number, byPage: boolean): void {
     if (this.#deferred() + count <= this.#mostDeferred(byPage)) return;
-    const { deferred } = this.#config.limits;
+    const { deferred } = this.#store.allowance;
     throw new Problem(429, `the model holds as many deferred impressions as it may: ${deferred}, and those of pages up to half of it`);
   }
 
@@ -56,13 +56,13 @@ export class Admission {
   }
 
   get #room(): number {
-    const { open, bytes } = this.#config.limits;
+    const { open, bytes } = this.#store.allowance;
     return this.#store.bytes >= bytes ? 0 : open - this.#open;
   }
 
   /** Pages never take all places. */
   #mostDeferred(byPage: boolean): number {
-    const { deferred } = this.#config.limits;
+    const { deferred } = this.#store.allowance;
     return byPage ? Math.floor(deferred / 2) : deferred;
   }
 
@@ -72,3 +72,6 @@ export class Admission {
     return this.#store.impressions.deferred;
   }
 }
+
+/** A part of a limit. A shard without an allowance has used all of it. */
+const share = (used: number, limit: number): number => (limit > 0 ? used / limit : 1);

@@ -40,7 +40,7 @@ export function describe(store: LearnerStore, { digest, report, relearning }: De
     modelVersion: store.seq,
     published: at === null ? null : { version, at },
     relearning,
-    kept: store.snapshots.versions(),
+    kept: store.editions.versions(),
     // Pending impressions may still convert, so only impressions with a closed window count.
     conversionRate: settled > 0 ? (converted - open("converted")) / settled : null,
   };

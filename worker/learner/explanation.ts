@@ -3,6 +3,7 @@ import { beliefsOf } from "../domain/belief.ts";
 import type { StoredImpression } from "../domain/impression.ts";
 import { among, type Offer, offerOf } from "../domain/offer.ts";
 import type { Served } from "../domain/served.ts";
+import { shardOf } from "../domain/shard.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Features } from "../protocol/schema.ts";
@@ -24,7 +25,7 @@ export function explain(store: LearnerStore, served: Served, id: string, at: num
   const offer = policy.hasDomain || catalogue.size === 0 ? null : offerBeside(served, context);
   const beliefs = offer ? beliefsOf(policy, offer) : [];
   return {
-    model: store.name,
+    model: shardOf(store.name).model,
     status: statusOf(impression, now > windowEndsAt),
     action,
     arm,

@@ -11,11 +11,21 @@ import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
 import type { LogRow } from "../domain/log-line.ts";
-import { configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, relearntModel, renewed } from "../domain/model.ts";
-import type { Policies } from "../domain/policies.ts";
+import {
+  checkGrows,
+  configureModel,
+  featurizer,
+  isSame,
+  type ModelConfig,
+  reconfigureModel,
+  relearntModel,
+  renewed,
+} from "../domain/model.ts";
+import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { HeldEdition } from "../domain/publication.ts";
 import { sampled } from "../domain/sampling.ts";
 import type { Served } from "../domain/served.ts";
+import { homeOf, shardName, shardOf } from "../domain/shard.ts";
 import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { type Environment, graceMs } from "../environment.ts";
@@ -25,14 +35,18 @@ import type { Catalogue as Changed, Imported, Rollback } from "../protocol/answe
 import { Problem, unknownModel } from "../protocol/problem.ts";
 import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
+import { learner } from "../rpc/learner-client.ts";
 import type * as Message from "../rpc/message.ts";
 import { Admission } from "./admission.ts";
 import { Archive } from "./archive.ts";
 import { Arrivals, type Earlier } from "./arrivals.ts";
 import { ClosedWindows } from "./closed-windows.ts";
+import { Coordinator, newestSums, others } from "./coordinator.ts";
 import { type Describing, describe } from "./description.ts";
 import { examine } from "./examination.ts";
 import { explain } from "./explanation.ts";
+import { follow } from "./following.ts";
+import { KeyHome } from "./key-home.ts";
 import { isOfNamesake } from "./ledger.ts";
 import { LiveModel } from "./live-model.ts";
 import { measure } from "./metrics.ts";
@@ -60,6 +74,8 @@ interface Model {
 export class Learner extends DurableObject<Environment> implements LearnerRpc {
   readonly #store: LearnerStore;
   readonly #publisher: Publisher;
+  readonly #coordinator: Coordinator;
+  readonly #keyHome: KeyHome;
   /** Absent without a bucket. */
   readonly #archive?: Archive;
   #model?: Model;
@@ -71,10 +87,16 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     this.#store = new LearnerStore(ctx.storage);
     this.#publisher = new Publisher(this.#store);
     this.#relearning = new Relearning(this.#store);
+    this.#coordinator = new Coordinator(env, this.#store, () => this.#known().live);
+    this.#keyHome = new KeyHome(env, this.#store, () => this.#known());
     if (env.ARCHIVE) this.#archive = new Archive(env.ARCHIVE, this.#store);
     const exists = () => this.#store.exists;
     this.#upkeep = new Upkeep(ctx.storage, env, exists, () => {
-      return { ...this.#known(), store: this.#store, publisher: this.#publisher, relearning: this.#relearning, archive: this.#archive };
+      return {
+        ...this.#known(),
+        ...{ store: this.#store, publisher: this.#publisher, relearning: this.#relearning, archive: this.#archive },
+        ...{ coordinator: this.#coordinator, keyHome: this.#keyHome },
+      };
     });
     void ctx.blockConcurrencyWhile(() => this.#upkeep.start());
   }
@@ -95,8 +117,12 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       }
       if (stored && isSame(stored, config)) return { created: false };
       const now = Date.now();
+      if (stored && config.shards > stored.shards) {
+        await this.#coordinator.admit(config);
+        if (this.#store.configuration !== configuration) return unwrapped(await this.configure(name, body));
+      }
       if (stored) this.#store.reconfigure(config);
-      else this.#store.create(name, config, now, bucketAt(now - config.window.ms - graceMs(this.env), config.window.ms));
+      else this.#store.create({ name, config, generation: now, watermark: this.#firstBucket(config), homes: config.shards });
       await this.#upkeep.publishNow();
       return { created: !stored };
     });
@@ -113,7 +139,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   reset(body: ModelBody | null): Promise<Message.Answer<null>> {
     return answer(async () => {
       if (!this.#store.exists) throw unknownModel();
-      const config = body ? await configureModel(body) : renewed(this.#store.config);
+      const { shards } = this.#store.config;
+      const config = body ? await configureModel({ shards, ...body }) : renewed(this.#store.config);
+      checkGrows({ shards }, config);
       this.#store.reset(withVocabulary(config, this.#store.catalogue.actions), Math.max(Date.now(), this.#store.generation + 1));
       this.#upkeep.disarm();
       await this.#upkeep.publishNow();
@@ -124,10 +152,10 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   rollBack(version?: number): Promise<Message.Answer<Rollback>> {
     return answer(async () => {
       const { live } = this.#known();
-      const kept = this.#store.snapshots.versions();
+      const kept = this.#store.editions.versions();
       const to = version ?? kept[1] ?? kept[0];
       if (to === undefined) throw new Problem(409, "there is no kept snapshot to go back to yet");
-      await live.rollBack(to);
+      await (this.#store.coordinates ? this.#coordinator.rollBack(to) : live.rollBack(to));
       await this.#upkeep.publishNow();
       return { restored: to, modelVersion: this.#store.seq, kept };
     });
@@ -137,13 +165,37 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       await this.#upkeep.inTurn(async () => {
         if (!this.#store.exists) throw unknownModel();
+        if (this.#store.coordinates) await this.#ofOthers((stub) => stub.remove());
+        if (this.#store.shard > 0) return this.#delete();
         await new PublicationStore(this.env.EVENTS).delete(this.#store.name);
-        await this.ctx.storage.deleteAlarm();
-        await this.#store.deleteAll();
-        this.#upkeep.disarm();
+        await this.#delete();
       });
       return null;
     });
+  }
+
+  async #delete(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.#store.deleteAll();
+    this.#upkeep.disarm();
+  }
+
+  /** Asks all shards of the model but this one, in the order of their numbers. A shard that is gone already answers with nothing. */
+  #ofOthers<T>(ask: (stub: DurableObjectStub<LearnerRpc>) => Promise<Message.Answer<T>>): Promise<(T | undefined)[]> {
+    const { name, config } = this.#store;
+    return Promise.all(
+      others(config).map((shard) =>
+        learner(this.env, shardName(name, shard), ask).catch((error) => {
+          if (error instanceof Problem && error.status === 404) return undefined;
+          throw error;
+        }),
+      ),
+    );
+  }
+
+  /** Start of the oldest bucket that is open in a new model. */
+  #firstBucket({ window }: Pick<ModelConfig, "window">): number {
+    return bucketAt(Date.now() - window.ms - graceMs(this.env), window.ms);
   }
 
   removeArchive(name: string): Promise<Message.Answer<null>> {
@@ -156,6 +208,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   relearn(body: ModelPatch): Promise<Message.Answer<null>> {
     return answer(async () => {
       if (!this.#store.exists) throw unknownModel();
+      const { shards } = this.#store.config;
+      if (shards > 1)
+        throw new Problem(422, `from: a model of ${shards} shards does not learn its log again; import the log into a new model`);
       const config = await relearntModel(body, this.#store.config);
       await this.#relearn(config);
       return null;
@@ -182,7 +237,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       const { config } = this.#known();
       const describing = await this.#describing();
-      const policies = describing.digest === null ? undefined : await this.#policies();
+      const policies = describing.digest === null ? undefined : await this.#publicPolicies();
       const now = Date.now();
       return measure(this.#store, config, describe(this.#store, describing, now), policies?.[0].policy.change ?? null, now);
     });
@@ -192,6 +247,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       const { config, live } = this.#known();
       const [{ policy }] = await this.#policies();
+      // Of several shards, the coordinator's part of the lists is a fair sample.
       const { log, seq } = this.#store;
       const page = (after: number) => {
         // A reset meanwhile has started another log.
@@ -245,7 +301,16 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const { seq: modelVersion, generation } = this.#store;
       live.add(policies, sampled(rows, sampling), { deferred: request.defer });
       await this.#upkeep.arm(shownAt);
-      return { generation, sampling, modelVersion, policy: config.policy, arm, windowEndsAt: shownAt + config.window.ms, actions };
+      return {
+        generation,
+        sampling,
+        modelVersion,
+        policy: config.policy,
+        arm,
+        windowEndsAt: shownAt + config.window.ms,
+        shard: 0,
+        actions,
+      };
     });
   }
 
@@ -261,6 +326,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const now = Date.now();
       const oldest = this.#oldestOpen(now);
       const { generation } = this.#store;
+      if (registration.decisions.some((decision) => decision.generation > generation)) {
+        throw new Problem(503, "the shard has not heard of the model's new generation yet");
+      }
       const arrivals = new Arrivals(registration, this.#earlier());
       const known = this.#store.impressions.known(arrivals.all.map(({ id }) => id));
       const unknown = arrivals.all.filter(({ id }) => !known.has(id));
@@ -280,7 +348,10 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         if (times.length > 0) database.setLag(Math.max(0, now - Math.max(...times)));
       });
       if (times.length > 0) await this.#upkeep.arm(Math.min(...times));
-      return { generation, newest: this.#store.offered, catalogue: this.#store.catalogueVersion(), sampling: admission.sampling() };
+      await this.#deliver();
+      const isShard = this.#store.shard > 0;
+      const newest = isShard ? null : this.#store.offered;
+      return { generation, newest, catalogue: isShard ? null : this.#store.catalogueVersion(), sampling: admission.sampling() };
     });
   }
 
@@ -288,7 +359,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   #earlier(): Earlier {
     const { config, featurize } = this.#known();
     const { catalogue, relearntAt } = this.#store;
-    return { until: config.encoder ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
+    // Versions of a model with several shards are those of its coordinator.
+    return { until: config.encoder && config.shards === 1 ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
   }
 
   /** The earliest time shown that is still taken. */
@@ -299,7 +371,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   register(
     items: readonly Message.Shown[],
-    { byPage = false }: { readonly byPage?: boolean } = {},
+    { byPage = false, checkOnly = false }: Message.Registering = {},
   ): Promise<Message.Answer<readonly Message.Registered[]>> {
     return answer(async () => {
       const { config, featurize, live, admission } = this.#known();
@@ -308,17 +380,57 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       }
       const policies = await this.#policies();
       const rows = rowsOf(items, { store: this.#store, config, featurize: featurize(), policies, byPage }, this.#oldestOpen(Date.now()));
+      const homes = rows.map((row) => this.#homeOf(row));
+      if (this.#store.coordinates && homes.some((home) => home > 0)) return this.#registerAt(homes, items, { byPage, checkOnly });
       if (byPage) this.#checkFree(items, rows);
+      if (checkOnly) return [];
       const sampling = admission.sampling(rows.length)[giverOf(byPage)];
       const added = live.add(policies, sampled(rows, sampling));
       await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
-      const { generation } = this.#store;
+      await this.#deliver();
+      const { generation, shard } = this.#store;
       return added.map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
         const probability = decision?.probability;
         const windowEndsAt = shownAtOf(id) + config.window.ms;
-        return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, status };
+        return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, shard, status };
       });
     });
+  }
+
+  /** The shard of an impression that was decided elsewhere. A caller's own id is always registered in the same one. */
+  #homeOf({ id, name, keys: [key] }: ImpressionRow): number {
+    const { homes, config } = this.#store;
+    return name === null ? homeOf(key?.[0] ?? id, config.shards) : homeOf(name, homes);
+  }
+
+  /** Registers impressions in their shards, after each shard has said that it would take them. */
+  async #registerAt(
+    homes: readonly number[],
+    items: readonly Message.Shown[],
+    options: Message.Registering,
+  ): Promise<readonly Message.Registered[]> {
+    const places = Map.groupBy(homes.keys(), (place) => homes[place]);
+    const inAll = (checkOnly: boolean) =>
+      Promise.all(
+        Array.from(places, ([home, of]) => {
+          const own = of.map((place) => items[place]);
+          const register = (stub: Pick<LearnerRpc, "register">) => stub.register(own, { ...options, checkOnly });
+          return home === 0 ? register(this).then(unwrapped) : learner(this.env, shardName(this.#store.name, home), register);
+        }),
+      );
+    if (places.size > 1) await inAll(true);
+    const registered = new Array<Message.Registered>(items.length);
+    const results = await inAll(options.checkOnly ?? false);
+    for (const [i, of] of Array.from(places.values()).entries())
+      of.forEach((place, j) => {
+        registered[place] = results[i][j];
+      });
+    return registered;
+  }
+
+  /** Delivers the keys of new impressions to their homes. After a failure the alarm tries again. */
+  async #deliver(): Promise<void> {
+    await this.#keyHome.deliver().catch(() => this.#upkeep.hurry());
   }
 
   /** @throws {Problem} 409 if an id that a page gave belongs to another impression. */
@@ -334,7 +446,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<Message.Answer<readonly Message.Intake[]>> {
     return answer(async () => {
       if (!this.#store.exists) return events.map(() => ({ status: "unknown" as const }));
-      const intakes = this.#known().live.enter(events);
+      const intakes = await this.#keyHome.enter(events);
       if (events.length > 0) {
         await this.#upkeep.arm(Math.min(...events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at))));
       }
@@ -345,6 +457,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   importLog(lines: readonly Message.PastLine[]): Promise<Message.Answer<Imported>> {
     return answer(async () => {
       const { config, featurize, live, admission } = this.#known();
+      if (config.shards > 1) throw new Problem(422, "shards: expected 1 during an import; set more afterwards");
       const policies = await this.#policies();
       const rows = pastRowsOf(lines, { store: this.#store, config, featurize: featurize(), policies });
       const isOpen = (id: string) => shownAtOf(id) >= this.#store.watermark;
@@ -376,6 +489,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   /** Null if this version of the worker does not read the state. Its log can be exported all the same. */
   async #digest(): Promise<string | null> {
+    if (this.#store.coordinates) return this.#store.shards.markOf(this.#store.editions.newestVersion())?.digest ?? null;
     try {
       const [{ policy }] = await this.#known().live.start();
       return policy.digest();
@@ -402,6 +516,20 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     }
   }
 
+  /** The policies that decide: those of this learner, or those with the sums of all shards. */
+  async #publicPolicies(): Promise<Policies> {
+    const policies = await this.#policies();
+    return this.#store.coordinates ? this.#coordinator.policies() : policies;
+  }
+
+  /** The policies by which the model decides now. A shard asks its coordinator. */
+  async #decidingPolicies(): Promise<Policies> {
+    const { model, shard } = shardOf(this.#store.name);
+    if (shard === 0) return this.#publicPolicies();
+    const { bytes } = await learner(this.env, model, (stub) => stub.snapshot());
+    return restorePolicies([bytes]);
+  }
+
   /** Learns the log again because the state cannot be read. */
   async #recover(): Promise<void> {
     if (this.#relearning.isRunning) return;
@@ -412,8 +540,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   impression(id: string): Promise<Message.Answer<Message.Explanation | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
-      const policies = await this.#known().live.start();
-      return explain(this.#store, this.#served(policies), id, Date.now());
+      return explain(this.#store, this.#served(await this.#decidingPolicies()), id, Date.now());
     });
   }
 
@@ -428,6 +555,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (shownAtOf(id) < Date.now() - config.deferral.ms) return null;
       live.activate(policies, impression);
       await this.#upkeep.arm(shownAtOf(id));
+      await this.#deliver();
       return "activated";
     });
   }
@@ -438,6 +566,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (shownAtOf(id) < this.#store.retainedSince) return ((await this.#archive?.erase([id]))?.size ?? 0) > 0;
       await this.#erase([id]);
       await this.#archive?.erase([id]);
+      await this.#deliver();
       return true;
     });
   }
@@ -446,9 +575,14 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => {
       this.#known();
       const erased = await this.#erase(this.#store.impressions.withKey(hashes));
-      this.#store.transact(() => this.#store.conversions.eraseKey(hashes));
+      this.#store.transact(() => {
+        this.#store.conversions.eraseKey(hashes);
+        this.#store.links.eraseKey(hashes);
+      });
+      const elsewhere = this.#store.coordinates ? await this.#ofOthers((stub) => stub.eraseKey(hashes)) : [];
       const archived = (await this.#archive?.eraseKey(hashes)) ?? new Set();
-      return erased + Array.from(archived).filter((id) => shownAtOf(id) < this.#store.retainedSince).length;
+      const here = erased + Array.from(archived).filter((id) => shownAtOf(id) < this.#store.retainedSince).length;
+      return elsewhere.reduce((sum: number, count = 0) => sum + count, here);
     });
   }
 
@@ -467,16 +601,26 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   estimates(context?: Features): Promise<Message.Answer<readonly Message.Estimate[]>> {
     return answer(async () => {
-      const { featurize, closed } = this.#known();
-      const [{ policy }] = await this.#policies();
+      const { featurize } = this.#known();
+      const [{ policy }] = await this.#publicPolicies();
       const { actions, size } = this.#store.catalogue;
       if (size === 0 || policy.hasDomain) return [];
       const points = featurize().matrix(context, actions);
-      const now = Date.now();
+      const ids = actions.map(({ id }) => id);
+      const elsewhere = this.#store.coordinates ? await this.#ofOthers((stub) => stub.closedCounts(context, ids)) : [];
+      const closed = [unwrapped(await this.closedCounts(context, ids)), ...elsewhere];
       return beliefsOf(policy, { actions, points }).map((belief, i) => {
-        const { id } = actions[i];
-        return { id, belief, closed: closed.count(context, id, now) };
+        const total = (name: keyof Message.ClosedCount) => closed.reduce((sum, counts) => sum + (counts?.[i][name] ?? 0), 0);
+        return { id: ids[i], belief, closed: { impressions: total("impressions"), converted: total("converted") } };
       });
+    });
+  }
+
+  closedCounts(context: Features | undefined, actions: readonly string[]): Promise<Message.Answer<readonly Message.ClosedCount[]>> {
+    return answer(async () => {
+      const { closed } = this.#known();
+      const now = Date.now();
+      return actions.map((id) => closed.count(context, id, now));
     });
   }
 
@@ -498,19 +642,61 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   async #snapshotChanges(): Promise<void> {
     await this.#policies();
     const { live } = this.#known();
-    if (this.#store.hasChangedAfter(this.#store.snapshots.newestVersion())) await live.snapshot();
+    const { editions, coordinates } = this.#store;
+    if (this.#store.hasChangedAfter(editions.newestVersion()))
+      await (coordinates ? this.#coordinator.gather({ keep: true }) : live.snapshot());
   }
 
   snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
     return answer(async () => {
+      if (this.#store.coordinates) {
+        const policies = await this.#coordinator.policies();
+        return { version: this.#store.editions.newestVersion(), bytes: policies[0].snapshot() };
+      }
       const { seq, parts } = await this.#known().live.newest();
       return { version: seq, bytes: parts[0] };
     });
   }
 
+  follow(name: string, order: Message.Order): Promise<Message.Answer<Message.Sums>> {
+    return answer(async () => {
+      await follow(this.#store, name, order, this.#firstBucket(order.config), () => this.#known().live);
+      await this.#policies();
+      const { seq, parts } = await newestSums(this.#store, this.#known().live, order.keep);
+      this.#store.transact(() => this.#store.setPublished(this.#store.seq, Date.now()));
+      return { seq, parts: seq === order.held ? null : parts, used: this.#store.used };
+    });
+  }
+
+  keeps(version: number): Promise<Message.Answer<boolean>> {
+    return answer(async () => this.#store.exists && this.#store.snapshots.kept(version) !== undefined);
+  }
+
+  gather(): Promise<Message.Answer<null>> {
+    return answer(async () => {
+      if (!this.#store.exists || !this.#store.coordinates) throw unknownModel();
+      await this.#upkeep.publishNow();
+      return null;
+    });
+  }
+
+  link(notes: readonly Message.Note[], shard: number): Promise<Message.Answer<null>> {
+    return answer(async () => {
+      this.#known();
+      await this.#keyHome.take(notes, shard);
+      return null;
+    });
+  }
+
+  knows(key: string): Promise<Message.Answer<boolean>> {
+    return answer(async () => this.#store.exists && this.#keyHome.knows(key));
+  }
+
   heal(): Promise<Message.Answer<null>> {
     return answer(async () => {
-      if (this.#store.exists) await this.#upkeep.heal();
+      if (!this.#store.exists) return null;
+      await this.#upkeep.heal();
+      if (this.#store.coordinates) await this.#ofOthers((stub) => stub.heal());
       return null;
     });
   }

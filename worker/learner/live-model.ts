@@ -207,7 +207,10 @@ export class LiveModel {
   }
 
   #delivered(event: ConversionEvent | KeyedEvent): Entry {
-    if ("impression" in event) return this.#entered(event);
+    if ("impression" in event) {
+      const { key } = event as ConversionEvent & Partial<ByKey>;
+      return key !== undefined && this.#store.conversions.isErased({ key }, event) ? ofErased(this.#store) : this.#entered(event);
+    }
     const { key: hashes, byPage, action, ...outcome } = event;
     const [key, ...older] = counted(hashes, byPage, this.#config.pageKeys);
     if (this.#store.conversions.isErased({ key, older }, outcome)) return ofErased(this.#store);
@@ -267,8 +270,8 @@ export class LiveModel {
     return this.#store.snapshots.newest() as StoredSnapshot;
   }
 
-  /** Restores a kept snapshot. */
-  async rollBack(version: number): Promise<void> {
+  /** Restores a kept snapshot. @param andThen a change of the store in the same transaction. */
+  async rollBack(version: number, andThen?: () => void): Promise<void> {
     const kept = this.#store.snapshots.kept(version);
     if (!kept)
       throw new Problem(404, `version: no snapshot of it is kept; kept are ${this.#store.snapshots.versions().join(", ") || "none"}`);
@@ -276,7 +279,10 @@ export class LiveModel {
     if (!this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
     // No policies run during the change, so that no snapshot of the undone state is taken.
     this.#policies = undefined;
-    this.#change(() => this.#store.rollBack(kept));
+    this.#change(() => {
+      this.#store.rollBack(kept);
+      andThen?.();
+    });
     this.#policies = policies;
     this.#snapshot = { seq: this.#store.seq, bytes: sizeOf(kept.parts) };
   }

@@ -22,7 +22,7 @@ interface Encoded {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The publication of a model's newest snapshot. It is encoded once, for KV and for all isolates. The store must hold a snapshot. */
+/** The publication of a model's newest edition. It is encoded once, for KV and for all isolates. The store must hold a snapshot. */
 export class Publisher {
   readonly #store: LearnerStore;
   #encoded?: Edition & { readonly content: Promise<Encoded> };
@@ -35,8 +35,8 @@ export class Publisher {
   }
 
   async newest(): Promise<Encoded> {
-    const { generation, snapshots } = this.#store;
-    const version = snapshots.newestVersion();
+    const { generation, editions } = this.#store;
+    const version = editions.newestVersion();
     if (this.#encoded?.generation !== generation || this.#encoded.version !== version) {
       const encoded = { generation, version, content: this.#encode() };
       this.#encoded = encoded;
@@ -49,8 +49,8 @@ export class Publisher {
   }
 
   async #encode(): Promise<Encoded> {
-    const { name: model, generation, config, snapshots } = this.#store;
-    const { seq: version, parts: saved } = snapshots.newest() as StoredSnapshot;
+    const { name: model, generation, config, editions } = this.#store;
+    const { seq: version, parts: saved } = editions.newest() as StoredSnapshot;
     const catalogue = this.#store.catalogueVersion(version);
     const header = { model, generation, version, publishedAt: Date.now(), config, catalogue };
     const ids = [config, ...config.shadows].map(({ policy }) => policy);

@@ -1,11 +1,15 @@
 import { auditedAt, bucketAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "../domain/bucket.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import { KV_WRITE_MS, publishesAt } from "../domain/publication.ts";
+import { shardOf } from "../domain/shard.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
+import { learner } from "../rpc/learner-client.ts";
 import type { Archive } from "./archive.ts";
 import { auditDue, closeDue } from "./closing.ts";
+import type { Coordinator } from "./coordinator.ts";
+import type { KeyHome } from "./key-home.ts";
 import type { LiveModel } from "./live-model.ts";
 import type { Publisher } from "./publishing.ts";
 import type { Relearning } from "./relearning.ts";
@@ -23,6 +27,8 @@ export interface Kept {
   readonly live: LiveModel;
   readonly publisher: Publisher;
   readonly relearning: Relearning;
+  readonly coordinator: Coordinator;
+  readonly keyHome: KeyHome;
   /** Absent: rows are forgotten without a copy. */
   readonly archive?: Archive;
 }
@@ -52,7 +58,14 @@ export class Upkeep {
   async run(): Promise<void> {
     this.#alarmAt = undefined;
     let notBefore = 0;
-    const tasks = [() => this.#relearn(), () => this.#publishIfDue(), () => this.#close({ whenRowsAreDue: true }), () => this.#prune()];
+    const deliver = async () => this.#exists() && this.#kept().keyHome.deliver();
+    const tasks = [
+      () => this.#relearn(),
+      deliver,
+      () => this.#publishIfDue(),
+      () => this.#close({ whenRowsAreDue: true }),
+      () => this.#prune(),
+    ];
     for (const task of tasks) {
       try {
         await task();
@@ -150,6 +163,7 @@ export class Upkeep {
     const { store, config, archive } = this.#kept();
     const timing = this.timing();
     const due: number[] = this.#kept().relearning.isRunning ? [Date.now()] : [];
+    if (store.links.undelivered) due.push(Date.now());
     for (const at of [this.#publishesAt(), this.#cataloguesAt()]) if (at !== undefined) due.push(at);
     const open = store.oldestSince(store.watermark);
     if (open !== undefined) due.push(closesAt(open, timing));
@@ -163,6 +177,7 @@ export class Upkeep {
   #publishesAt(): number | undefined {
     const { store, config } = this.#kept();
     const { published, offered, seq } = store;
+    if (store.shard > 0) return publishesAt(published, seq, config);
     // A kept snapshot that KV does not have is due as soon as KV takes it.
     return offered > published.version ? (published.at ?? 0) + KV_WRITE_MS : publishesAt(published, seq, config);
   }
@@ -171,6 +186,7 @@ export class Upkeep {
   #cataloguesAt(): number | undefined {
     const { store } = this.#kept();
     const { version, at } = store.catalogued;
+    if (store.shard > 0) return undefined;
     return store.catalogueVersion() > version ? (at ?? 0) + KV_WRITE_MS : undefined;
   }
 
@@ -185,21 +201,30 @@ export class Upkeep {
    * step can be repeated.
    */
   async #publish(): Promise<void> {
-    await this.#kept().live.snapshot();
+    const { name, shard } = this.#kept().store;
+    // The coordinator publishes for all shards.
+    if (shard > 0) return void (await learner(this.#env, shardOf(name).model, (stub) => stub.gather()));
+    await this.#keepEdition();
     return this.inTurn(async () => {
       // First, because the publication names the catalogue that it needs.
       await this.#putCatalogue();
       const { version, at } = this.#kept().store.published;
       // The turn before has published this change too.
-      if (version === this.#kept().store.seq) return;
+      if (version === this.#kept().store.editions.newestVersion()) return;
       await kvWrite(at);
-      const { store, live, publisher } = this.#kept();
-      await live.snapshot();
+      await this.#keepEdition();
+      const { store, publisher } = this.#kept();
       const { publication, bytes } = await publisher.newest();
       await new PublicationStore(this.#env.EVENTS).put(bytes, publication);
       // Not the time of encoding, because KV counts from its write.
       store.transact(() => store.setPublished(publication.version, Date.now()));
     });
+  }
+
+  /** Keeps a snapshot of the model as isolates get it. */
+  #keepEdition(): Promise<void> {
+    const { store, live, coordinator } = this.#kept();
+    return store.coordinates ? coordinator.gather({ keep: true }) : live.snapshot();
   }
 
   /** Puts the catalogue into KV unless it is there, and notes that. */

@@ -21,6 +21,8 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   holdout: "Share of uniformly random decisions as a control, up to 0.5; default 0.",
   minimumShare: "Least probability of each candidate at the first place, up to 0.5; default 0.",
   defaultAction: "Action that is served when no candidate is left; null for none.",
+  shards:
+    "Learners that share the model's events, 1 (default) to 32. The number can grow, and never falls. Policies whose state is a sum only.",
   limits:
     "Most impressions in open buckets (default 2,000,000; 200,000 for a Gaussian process), most bytes stored (default 2e9), and most deferred impressions (default 10,000; those of pages are refused from half of it on). From three quarters of one of the first two on, the model keeps a sample of its impressions. Deferred impressions over the limit get 429.",
   deferral: "How long a deferred impression waits to be shown, up to a day; default one hour.",

@@ -97,6 +97,7 @@ export const model = v.strictObject({
   holdout: share,
   minimumShare: share,
   defaultAction: v.nullable(v.string()),
+  shards: v.pipe(count, v.description("Learners that share the model's events.")),
   limits: v.strictObject({ open: count, bytes: count, deferred: count }),
   deferral: duration,
   retention: duration,

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { MOST_BYTES, MOST_OPEN, MOST_SHARDS } from "../domain/shard.ts";
 import { fieldSentence, got } from "./sentence.ts";
 
 // Request bodies. Unknown keys are refused, so that a misspelt option is never ignored in silence. Numbers are finite, counts and
@@ -174,10 +175,11 @@ const modelOptions = {
   holdout: v.optional(share(0.5)),
   minimumShare: v.optional(share(0.5)),
   defaultAction: v.optional(v.nullable(actionId)),
+  shards: v.optional(wholeNumber(1, MOST_SHARDS)),
   limits: v.optional(
     strictObject({
-      open: v.optional(wholeNumber(1, 10_000_000)),
-      bytes: v.optional(wholeNumber(1_000_000, 9_000_000_000)),
+      open: v.optional(wholeNumber(1, MOST_SHARDS * MOST_OPEN)),
+      bytes: v.optional(wholeNumber(1_000_000, MOST_SHARDS * MOST_BYTES)),
       deferred: v.optional(wholeNumber(0, 1_000_000)),
     }),
   ),

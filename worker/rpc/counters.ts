@@ -5,9 +5,19 @@ const DELIVERIES = ["duplicate", "late", "orphan"] as const;
 export const EVENTS = ["fromPages", "applied", "conflict", ...DELIVERIES] as const;
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
- * take, impression ids of pages that were taken, and orphans whose key only pages gave.
+ * take, impression ids of pages that were taken, orphans whose key only pages gave, and calls that a shard did not answer.
  */
-export const INCIDENTS = ["missed", "refused", "dropped", "unsampled", "keptOut", "collisions", "ofPages", "otherCurrency"] as const;
+export const INCIDENTS = [
+  "missed",
+  "refused",
+  "dropped",
+  "unsampled",
+  "keptOut",
+  "collisions",
+  "ofPages",
+  "otherCurrency",
+  "unanswered",
+] as const;
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
 

@@ -42,7 +42,7 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
    */
   registerShown(registration: Message.Registration): Answered<Message.Registry>;
   /** Registers impressions decided elsewhere: all of them or, if one is refused, none. A page may do so only if the model is `local`. */
-  register(items: readonly Message.Shown[], options?: { readonly byPage?: boolean }): Answered<readonly Message.Registered[]>;
+  register(items: readonly Message.Shown[], options?: Message.Registering): Answered<readonly Message.Registered[]>;
   /** Takes conversions and returns one result for each. */
   ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Intake[]>;
   /** Takes lines of a past log: impressions in order of time, each before its conversions. All lines or none. */
@@ -70,6 +70,18 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   newer(held: HeldEdition, always?: boolean): Answered<Message.News>;
   /** State of the served policy. It takes no place among the kept snapshots. */
   snapshot(): Answered<{ readonly version: number; readonly bytes: Uint8Array }>;
+  /** Makes a shard do what its coordinator says, and returns its sums. Else 409 if the shard is of a later generation. */
+  follow(name: string, order: Message.Order): Answered<Message.Sums>;
+  /** Whether a shard keeps a snapshot for a rollback. */
+  keeps(version: number): Answered<boolean>;
+  /** Makes the coordinator collect the sums of all shards and publish them. */
+  gather(): Answered<null>;
+  /** Takes notes of another shard on keys whose home is here. A repetition changes nothing. */
+  link(notes: readonly Message.Note[], shard: number): Answered<null>;
+  /** Impressions with a closed window in a context, by the ids of their actions. */
+  closedCounts(context: Features | undefined, actions: readonly string[]): Answered<readonly Message.ClosedCount[]>;
+  /** Whether an impression of any shard has a key whose home is here. */
+  knows(key: string): Answered<boolean>;
   /** Sets a lost alarm again, and closes buckets that only KV knows of. */
   heal(): Answered<null>;
 }

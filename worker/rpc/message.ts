@@ -30,6 +30,7 @@ export interface Recommendation {
   readonly policy: string;
   readonly arm: Assignment;
   readonly windowEndsAt: number;
+  readonly shard: number;
   /** Best first. */
   readonly actions: readonly Recommended[];
 }
@@ -65,12 +66,54 @@ export interface Measurement extends Omit<Answers.Metrics, "recent"> {
   readonly recent: readonly (Answers.RecentImpression & { readonly sampling: number })[];
 }
 
-/** The answer to a registration: generation, versions of the newest publication and of the catalogue, and the sampling in force. */
+/** The answer to a registration. */
 export interface Registry {
   readonly generation: number;
-  readonly newest: number;
-  readonly catalogue: number;
+  /** Versions of the newest publication and of the catalogue. Null from a shard, as only the coordinator knows them. */
+  readonly newest: number | null;
+  readonly catalogue: number | null;
+  /** The sampling in force. */
   readonly sampling: Sampling;
+}
+
+/** What a shard uses of the limits of its model, or what it may use. */
+export type Allowance = ModelConfig["limits"];
+
+/** What a coordinator tells a shard of its model. The shard does it before it answers. */
+export interface Order {
+  readonly generation: number;
+  readonly config: ModelConfig;
+  /** The log of the model holds impressions shown at this time or later. */
+  readonly horizon: number;
+  readonly homes: number;
+  /** The catalogue's version, and the catalogue itself unless the shard has confirmed that version. */
+  readonly catalogue: { readonly version: number; readonly actions: readonly Action[] | null };
+  readonly allowance: Allowance;
+  /** Rollbacks of all shards so far, and the version to which the newest one takes this shard back. */
+  readonly term: number;
+  readonly back: number | null;
+  /** Version of the sums that the coordinator has; -1 for none. */
+  readonly held: number;
+  /** Whether the shard keeps a snapshot of these sums for a rollback. */
+  readonly keep: boolean;
+}
+
+/** The answer to an order. */
+export interface Sums {
+  /** The last row that the sums include. */
+  readonly seq: number;
+  /** One snapshot of the SDK per policy. Null if the coordinator has them. */
+  readonly parts: readonly Uint8Array<ArrayBufferLike>[] | null;
+  readonly used: Allowance;
+}
+
+/** A join key of an impression, for the home of that key. */
+export interface Note {
+  readonly seq: number;
+  readonly key: string;
+  readonly impression: string;
+  /** Null if the impression was erased. */
+  readonly action: string | null;
 }
 
 /** What is newer than what an isolate holds, as bytes. */
@@ -80,6 +123,13 @@ export interface News {
   readonly catalogue: Uint8Array<ArrayBuffer> | null;
   /** The newest catalogue, whether it is among them or not. */
   readonly newest: { readonly generation: number; readonly catalogue: number };
+}
+
+/** How impressions are registered. */
+export interface Registering {
+  readonly byPage?: boolean;
+  /** Only checks whether they would be taken. */
+  readonly checkOnly?: boolean;
 }
 
 /** An impression decided elsewhere. */

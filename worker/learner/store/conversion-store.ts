@@ -11,6 +11,9 @@ import type { Database } from "./database.ts";
 import { type ImpressionStore, listOf } from "./impression-store.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
+/** Whether a waiting event joins an impression with its key, of action ?2 and shown at ?3. ?6: goals, and ?4: the window of the others. */
+const JOINS = `(action IS NULL OR action = ?2)
+  AND at BETWEEN ?3 AND ?3 + coalesce((SELECT value ->> '$.window.ms' FROM json_each(?6) WHERE json_each.key = goal), ?4)`;
 /** Conversions that are read together. */
 const READ_AT_ONCE = 500;
 type Row = Omit<StoredConversion, "restates"> & Record<string, SqlStorageValue> & { readonly restates: 1 | null };
@@ -65,13 +68,17 @@ export class ConversionStore {
    * impression.
    */
   attribute({ key, older = [], action }: ByKey, { goal, event, reward, at }: Outcome, windowMs: number): string {
-    const hashes = JSON.stringify([key, ...older]);
+    const before = this.sentTo({ key, older }, { goal, event, reward, at });
+    if (before !== undefined) return before;
+    return this.#impressions.newestWithKey([key, ...older], action, at - windowMs, at + 1) ?? waitingFor(key, at);
+  }
+
+  /** The impression that has an event of this name already, or the name under which this very event waits. */
+  sentTo({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event, reward, at }: Outcome): string | undefined {
     // Another version of the event that still waits does not keep this one waiting, but a repetition finds the same row.
     const sent = `SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND goal = ? AND event = ?
       AND (status <> 'orphan' OR (at = ? AND reward IS ?)) ORDER BY status = 'orphan' LIMIT 1`;
-    const [before] = this.#database.query<{ impression: string }>(sent, hashes, goal, event, at, reward);
-    if (before) return before.impression;
-    return this.#impressions.newestWithKey([key, ...older], action, at - windowMs, at + 1) ?? waitingFor(key, at);
+    return this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), goal, event, at, reward)[0]?.impression;
   }
 
   add({ impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<ByKey>, status: ConversionStatus): void {
@@ -105,9 +112,7 @@ export class ConversionStore {
     const shownAt = shownAtOf(id);
     const orphans = this.#database.query<Row>(
       `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR
-         key IN (SELECT key FROM keys WHERE impression = ?7 UNION SELECT value FROM json_each(?5))
-         AND (action IS NULL OR action = ?2)
-         AND at BETWEEN ?3 AND ?3 + coalesce((SELECT value ->> '$.window.ms' FROM json_each(?6) WHERE json_each.key = goal), ?4))
+         key IN (SELECT key FROM keys WHERE impression = ?7 UNION SELECT value FROM json_each(?5)) AND ${JOINS})
        RETURNING ${COLUMNS}`,
       id,
       action,
@@ -119,6 +124,22 @@ export class ConversionStore {
     );
     this.#database.count("orphan", -orphans.length);
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...stored(orphan), impression: id }));
+  }
+
+  /** The events that wait for an impression with some keys. */
+  orphansOf(
+    { keys, action, shownAt }: { readonly keys: readonly string[]; readonly action: string; readonly shownAt: number },
+    { window, goals }: Windows,
+  ): StoredConversion[] {
+    const query = `SELECT ${COLUMNS} FROM conversions WHERE status = 'orphan' AND ?1 IS NULL
+      AND key IN (SELECT value FROM json_each(?5)) AND ${JOINS} ORDER BY seq`;
+    const bindings = [null, action, shownAt, window.ms, JSON.stringify(keys), JSON.stringify(goals ?? {})];
+    return this.#database.query<Row>(query, ...bindings).map(stored);
+  }
+
+  deleteOrphan(seq: number): void {
+    const deleted = this.#database.query("DELETE FROM conversions WHERE seq = ? AND status = 'orphan' RETURNING seq", seq);
+    this.#database.count("orphan", -deleted.length);
   }
 
   /** Stores what an impression has brought, after a change that the policies observe. */

@@ -17,6 +17,10 @@ export interface ModelRow {
   readonly catalogued: number;
   readonly catalogued_at: number | null;
   readonly sampled: number | null;
+  readonly homes: number;
+  readonly term: number;
+  readonly coordinated: number;
+  readonly allowance: string | null;
 }
 
 /** The single row of the table `progress`: what nearly every transaction changes. */
@@ -148,13 +152,20 @@ export class Database {
   }
 
   /** Fills the empty tables `model` and `progress`. */
-  insertModel({ name, config, generation, watermark }: Pick<ModelRow, "name" | "config" | "generation" | "watermark">): void {
+  insertModel({
+    name,
+    config,
+    generation,
+    watermark,
+    homes,
+  }: Pick<ModelRow, "name" | "config" | "generation" | "watermark" | "homes">): void {
     this.query(
-      "INSERT INTO model (only, name, config, generation, watermark, audited, horizon) VALUES (1, ?1, ?2, ?3, ?4, ?4, 0)",
+      "INSERT INTO model (only, name, config, generation, watermark, audited, horizon, homes) VALUES (1, ?1, ?2, ?3, ?4, ?4, 0, ?5)",
       name,
       config,
       generation,
       watermark,
+      homes,
     );
     this.query("INSERT INTO progress VALUES (1, 0, NULL, '{}', '{}')");
     this.#row = undefined;

@@ -7,6 +7,7 @@ import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
+import type { LinkStore } from "./link-store.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
 
 /** Impressions of one action in one context. */
@@ -33,10 +34,12 @@ export class ImpressionStore {
   readonly #deferred: DeferredStore;
   readonly #database: Database;
   readonly #tallies: TallyStore;
+  readonly #links: LinkStore;
 
-  constructor(database: Database, tallies: TallyStore) {
+  constructor(database: Database, tallies: TallyStore, links: LinkStore) {
     this.#database = database;
     this.#tallies = tallies;
+    this.#links = links;
     this.blocks = new BlockStore(database);
     this.#deferred = new DeferredStore(database);
   }
@@ -121,7 +124,10 @@ export class ImpressionStore {
     const blockRows = rows.map(blockRow);
     this.blocks.add(blockRows, marks, windows.window.ms, this.#database.next(rows.length));
     if (marks.length > 0) this.#countLive(blockRows, windows);
-    for (const row of rows) this.#addKeys(row);
+    for (const row of rows) {
+      this.#addKeys(row);
+      if (marks.length > 0) this.#links.note(row);
+    }
   }
 
   /** Adds the impressions of a block, all of them live. `keys`: those of each impression. */
@@ -140,7 +146,12 @@ export class ImpressionStore {
       places.map((i) => ({ ...block.common(i), id: block.id(i) })),
       windows,
     );
-    for (const i of places) if (keys(i).length > 0) this.#addKeys({ ...block.row(i), keys: keys(i) });
+    for (const i of places) {
+      if (keys(i).length === 0) continue;
+      const row = { ...block.row(i), keys: keys(i) };
+      this.#addKeys(row);
+      this.#links.note(row);
+    }
   }
 
   /** Adds an impression that is not shown yet. */
@@ -168,6 +179,7 @@ export class ImpressionStore {
     this.#deferred.delete(id);
     this.blocks.add([deferred.row], [marks], windows.window.ms, this.#database.next());
     this.#countLive([deferred.row], windows);
+    this.#links.note({ ...deferred.row, keys: this.keysOf(deferred.row).map((key) => [key]) });
   }
 
   /** Stores what a live impression has brought. */
@@ -334,6 +346,7 @@ export class ImpressionStore {
   erase(id: string, windows: Windows): void {
     const deferred = this.#deferred.find(id);
     const found = this.blocks.find(id);
+    if (found) this.#links.noteErased(id, this.keysOf(found.row));
     if (found?.state === "live" && found.row.action !== "") this.#takeAway(this.#stored(found), windows);
     if (found) this.blocks.erase(id);
     else this.#addErased(id, windows);

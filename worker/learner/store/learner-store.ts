@@ -2,18 +2,25 @@ import { Catalogue, type CatalogueChange, changeBetween, changedBy, MOST_CHARACT
 import { type ModelConfig, withDefaults } from "../../domain/model.ts";
 import type { StoredSnapshot } from "../../domain/publication.ts";
 import { counting, resolved } from "../../domain/reward.ts";
+import { shardOf } from "../../domain/shard.ts";
 import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Action } from "../../protocol/schema.ts";
 import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
+import type { Allowance } from "../../rpc/message.ts";
 import { ArchiveStore } from "./archive-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
-import { Database } from "./database.ts";
+import { Database, type ModelRow } from "./database.ts";
 import { ImpressionStore } from "./impression-store.ts";
+import { LinkStore } from "./link-store.ts";
 import { LogStore } from "./log-store.ts";
 import { migrate, TABLES } from "./migrations.ts";
 import { RelearningStore } from "./relearning-store.ts";
+import { ShardStore } from "./shard-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 import { TallyStore } from "./tally-store.ts";
+
+/** What a model begins with. */
+type Begun = Pick<ModelRow, "name" | "generation" | "watermark" | "homes"> & { readonly config: ModelConfig };
 
 /** The durable state of one model: its configuration, its time boundaries, and the changes that touch several tables at once. */
 export class LearnerStore {
@@ -25,13 +32,18 @@ export class LearnerStore {
   readonly snapshots: SnapshotStore;
   readonly archive: ArchiveStore;
   readonly relearning: RelearningStore;
+  readonly links: LinkStore;
+  readonly shards: ShardStore;
   #relearntAt?: number;
   #catalogue?: Catalogue;
+  #config?: { readonly text: string; readonly config: ModelConfig };
 
   constructor(storage: DurableObjectStorage) {
     this.database = new Database(storage);
     this.tallies = new TallyStore(this.database);
-    this.impressions = new ImpressionStore(this.database, this.tallies);
+    this.links = new LinkStore(this.database);
+    this.shards = new ShardStore(this.database);
+    this.impressions = new ImpressionStore(this.database, this.tallies, this.links);
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(storage.sql);
@@ -54,27 +66,26 @@ export class LearnerStore {
     return this.database.exists;
   }
 
-  /** Creates the model. It takes nothing that was shown before `watermark`. */
-  create(name: string, config: ModelConfig, generation: number, watermark: number): void {
+  /** Creates the model, or one of its shards. It takes nothing that was shown before `watermark`. */
+  create({ name, config, ...row }: Begun): void {
     this.database.atomically(() => {
       migrate(this.database.sql);
-      this.#begin(name, config, generation, watermark);
+      this.#begin({ name, config, ...row });
     });
   }
 
-  #begin(name: string, config: ModelConfig, generation: number, watermark: number): void {
-    this.database.insertModel({ name, config: JSON.stringify(config), generation, watermark });
+  #begin({ config, ...row }: Begun): void {
+    this.database.insertModel({ ...row, config: JSON.stringify(config) });
     this.transact(() => this.database.mark("configuration", config));
   }
 
   /** Deletes everything but name and catalogue. Impressions shown before `now`, the new generation, are not taken. */
-  reset(config: ModelConfig, now: number): void {
-    const { name } = this;
-    const { catalogue } = this;
+  reset(config: ModelConfig, now: number, homes = config.shards): void {
+    const { name, catalogue } = this;
     this.transact(() => {
       for (const table of TABLES) this.database.query(`DELETE FROM ${table}`);
       this.database.dropCaches();
-      this.#begin(name, config, now, 0);
+      this.#begin({ name, config, generation: now, watermark: 0, homes });
       this.replaceActions(catalogue.actions);
       this.database.set("horizon = ?", now);
     });
@@ -97,7 +108,79 @@ export class LearnerStore {
   }
 
   get config(): ModelConfig {
-    return withDefaults(JSON.parse(this.database.model.config));
+    const { config: text } = this.database.model;
+    if (this.#config?.text !== text) this.#config = { text, config: withDefaults(JSON.parse(text)) };
+    return this.#config.config;
+  }
+
+  /** Number of this learner among the shards of its model. Shard 0 coordinates the others. */
+  get shard(): number {
+    return shardOf(this.name).shard;
+  }
+
+  /** Whether other shards have impressions of the model, and this learner merges their sums. */
+  get coordinates(): boolean {
+    return this.config.shards > 1 && this.shard === 0;
+  }
+
+  /** The snapshots that isolates get: those of this learner, or merged ones. */
+  get editions(): SnapshotStore {
+    return this.coordinates ? this.shards.merged : this.snapshots;
+  }
+
+  /** Rollbacks of all shards of the model so far. */
+  get term(): number {
+    return this.database.model.term;
+  }
+
+  /** What this shard may use of the model's limits. All of them if it has no others beside it. */
+  get allowance(): Allowance {
+    const { allowance } = this.database.model;
+    return allowance === null ? this.config.limits : JSON.parse(allowance);
+  }
+
+  /** Begins a shard whose model holds impressions since a time, and has been rolled back so often. */
+  beginAt(horizon: number, term: number): void {
+    this.database.set("horizon = max(horizon, ?), term = ?", horizon, term);
+  }
+
+  allow(allowance: Allowance): void {
+    const text = JSON.stringify(allowance);
+    if (text !== this.database.model.allowance) this.database.set("allowance = ?", text);
+  }
+
+  /** Counts a rollback of all shards. @param to the coordinator's count, by default one more. */
+  raiseTerm(to = this.term + 1): void {
+    this.database.set("term = ?", to);
+  }
+
+  /** Shards of the model when its generation began. They know the join keys and the callers' own ids. */
+  get homes(): number {
+    return this.database.model.homes;
+  }
+
+  /** Version of the coordinator's catalogue that this shard has. */
+  get coordinated(): number {
+    return this.database.model.coordinated;
+  }
+
+  /** Takes the coordinator's catalogue. */
+  coordinate(actions: readonly Action[], version: number): void {
+    this.transact(() => {
+      this.replaceActions(actions);
+      this.database.set("coordinated = ?", version);
+    });
+  }
+
+  /** Whether nothing was learnt or changed after a version: there are only snapshots. */
+  isUnchangedAfter(version: number): boolean {
+    const snapshots = "SELECT count(*) AS count FROM marks WHERE seq > ? AND type IN ('snapshot', 'merged')";
+    return this.database.query<{ count: number }>(snapshots, version)[0].count === this.seq - version;
+  }
+
+  /** What this learner uses of the model's limits. */
+  get used(): Allowance {
+    return { open: this.tallies.countSince(this.watermark), bytes: this.bytes, deferred: this.impressions.deferred };
   }
 
   /** Names the configuration and the generation. Changes with each of them; undefined without a model. */
@@ -140,8 +223,7 @@ export class LearnerStore {
 
   /** Version that isolates may take from the learner, in KV or not yet; -1 before the first. */
   get offered(): number {
-    const newer = "SELECT coalesce(max(seq), ?1) AS seq FROM snapshots WHERE seq > ?1 AND kept = 1";
-    return this.database.query<{ seq: number }>(newer, this.published.version)[0].seq;
+    return Math.max(this.published.version, this.editions.versions()[0] ?? -1);
   }
 
   /** Version and time of the newest publication in KV; version -1 before the first. */
@@ -301,7 +383,8 @@ export class LearnerStore {
     this.database.query("DELETE FROM conversions WHERE impression < ?", first);
     this.database.query("DELETE FROM erased WHERE at < ?", time);
     this.impressions.deleteBefore(time);
-    const tables = ["blocks", "deferred", "conversions", "snapshots"];
+    this.links.deleteBefore(time);
+    const tables = ["blocks", "deferred", "conversions", "snapshots", "merged_snapshots"];
     const left = tables.map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
     const [{ seq }] = this.database.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);
     this.#pruneMarks(Math.min(seq ?? 0, marksBefore));

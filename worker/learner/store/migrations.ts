@@ -62,6 +62,27 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   CREATE TABLE archived (
     key TEXT PRIMARY KEY, day INTEGER NOT NULL, part INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL,
     last INTEGER NOT NULL, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;`,
+  // `homes`: shards of the model when its generation began. `term`: rollbacks of all shards. `coordinated`: version of the coordinator's
+  // catalogue. `allowance`: the shard's part of the model's limits, as JSON. The rows of `notes` wait for the home of their key.
+  `ALTER TABLE model ADD COLUMN homes INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE model ADD COLUMN term INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE model ADD COLUMN coordinated INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE model ADD COLUMN allowance TEXT;
+  CREATE TABLE shards (
+    shard INTEGER PRIMARY KEY, seq INTEGER NOT NULL, first INTEGER NOT NULL, term INTEGER NOT NULL, catalogue INTEGER NOT NULL,
+    back INTEGER, used TEXT NOT NULL, committed TEXT NOT NULL);
+  CREATE TABLE shard_sums (
+    seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk));
+  CREATE TABLE merged_snapshots (
+    seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk));
+  CREATE TABLE notes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, home INTEGER NOT NULL, key TEXT NOT NULL, impression TEXT NOT NULL, action TEXT);
+  CREATE TABLE links (
+    key TEXT, impression TEXT, action TEXT NOT NULL, shard INTEGER NOT NULL, PRIMARY KEY (key, impression)) WITHOUT ROWID;
+  CREATE INDEX links_impression ON links (impression);
+  CREATE TABLE forwarded (
+    digest TEXT PRIMARY KEY, impression TEXT NOT NULL, shard INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE INDEX forwarded_impression ON forwarded (impression);`,
 ];
 
 /** All tables that hold data of a model. */
@@ -86,6 +107,12 @@ export const TABLES = [
   "relearnt_snapshots",
   "archive",
   "archived",
+  "shards",
+  "shard_sums",
+  "merged_snapshots",
+  "notes",
+  "links",
+  "forwarded",
 ];
 
 /** Brings the database to the newest schema. @throws {Problem} 500 if a newer worker has written it. */

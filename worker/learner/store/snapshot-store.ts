@@ -34,26 +34,12 @@ export class SnapshotStore {
   }
 
   #read(seq: string, ...bindings: number[]): StoredSnapshot | undefined {
-    const rows = this.#sql
-      .exec<{ seq: number; part: number; bytes: ArrayBuffer }>(
-        `SELECT seq, part, bytes FROM ${this.#table} WHERE seq = ${seq} ORDER BY part, chunk`,
-        ...bindings,
-      )
-      .toArray();
-    const chunks = Map.groupBy(rows, ({ part }) => part);
-    return rows.length === 0
-      ? undefined
-      : { seq: rows[0].seq, parts: Array.from(chunks.values(), (of) => joined(of.map(({ bytes }) => bytes))) };
+    return readParts(this.#sql, this.#table, seq, ...bindings);
   }
 
   /** Writes a snapshot and deletes those that are no longer needed. */
   write({ seq, parts }: StoredSnapshot, kept: boolean): void {
-    parts.forEach((bytes, part) => {
-      for (let chunk = 0; chunk * CHUNK_BYTES < bytes.length; chunk++) {
-        const buffer = bytes.slice(chunk * CHUNK_BYTES, (chunk + 1) * CHUNK_BYTES).buffer;
-        this.#sql.exec(`INSERT INTO ${this.#table} VALUES (?, ?, ?, ?, ?)`, seq, part, chunk, Number(kept), buffer);
-      }
-    });
+    writeParts(this.#sql, this.#table, { seq, parts }, kept);
     const oldest = this.versions()[MOST_KEPT - 1] ?? 0;
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE seq < ? OR (kept = 0 AND seq < ?)`, oldest, seq);
   }
@@ -66,6 +52,25 @@ export class SnapshotStore {
   deleteAfter(version: number): void {
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE seq > ?`, version);
   }
+}
+
+/** Writes a snapshot into a table of chunks. */
+export function writeParts(sql: SqlStorage, table: string, { seq, parts }: StoredSnapshot, kept: boolean): void {
+  parts.forEach((bytes, part) => {
+    for (let chunk = 0; chunk * CHUNK_BYTES < bytes.length; chunk++) {
+      const buffer = bytes.slice(chunk * CHUNK_BYTES, (chunk + 1) * CHUNK_BYTES).buffer;
+      sql.exec(`INSERT INTO ${table} VALUES (?, ?, ?, ?, ?)`, seq, part, chunk, Number(kept), buffer);
+    }
+  });
+}
+
+/** Reads a snapshot from a table of chunks. @param seq SQL of its number. */
+export function readParts(sql: SqlStorage, table: string, seq: string, ...bindings: number[]): StoredSnapshot | undefined {
+  const query = `SELECT seq, part, bytes FROM ${table} WHERE seq = ${seq} ORDER BY part, chunk`;
+  const rows = sql.exec<{ seq: number; part: number; bytes: ArrayBuffer }>(query, ...bindings).toArray();
+  if (rows.length === 0) return undefined;
+  const chunks = Map.groupBy(rows, ({ part }) => part);
+  return { seq: rows[0].seq, parts: Array.from(chunks.values(), (of) => joined(of.map(({ bytes }) => bytes))) };
 }
 
 function joined(chunks: readonly ArrayBuffer[]): Uint8Array {

@@ -1,7 +1,7 @@
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { LearnerRpc } from "../rpc/learner.ts";
-import type { Answer } from "../rpc/message.ts";
+import type { LearnerRpc } from "./learner.ts";
+import type { Answer } from "./message.ts";
 
 const RETRY_AFTER_MS = 50;
 

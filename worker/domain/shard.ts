@@ -1,0 +1,27 @@
+import { hash32 } from "./token.ts";
+
+/** Most shards of a model. The coordinator merges the sums of all of them. */
+export const MOST_SHARDS = 32;
+
+/** Greatest limits of one shard: impressions in open buckets, and bytes stored. A Durable Object holds 10 GB. */
+export const MOST_OPEN = 10_000_000;
+export const MOST_BYTES = 9_000_000_000;
+
+/** Separates a model's name from a shard's number. No name of a model contains it. */
+const SEPARATOR = "~";
+
+/** Name of the object, of the journal and of the archive of a shard. Shard 0 coordinates the others, and has the model's own name. */
+export function shardName(model: string, shard: number): string {
+  return shard === 0 ? model : `${model}${SEPARATOR}${shard}`;
+}
+
+/** The model and the number of a shard with such a name. */
+export function shardOf(name: string): { readonly model: string; readonly shard: number } {
+  const [model, shard = 0] = name.split(SEPARATOR);
+  return { model, shard: Number(shard) };
+}
+
+/** The shard, of so many, that knows everything of a join key or of a caller's own id. */
+export function homeOf(text: string, shards: number): number {
+  return shards === 1 ? 0 : hash32(text) % shards;
+}

@@ -1,0 +1,48 @@
+import type { Allowance } from "../rpc/message.ts";
+
+/** A shard's part of one limit. */
+interface Part {
+  readonly used: number;
+  /** What it may use at most until it has confirmed less. */
+  readonly committed: number;
+}
+
+const NAMES = ["open", "bytes", "deferred"] as const;
+
+/** A shard's part of all limits. */
+export interface Parts {
+  readonly used: Allowance;
+  readonly committed: Allowance;
+}
+
+/** What each shard may use from now on. Whatever the shards have confirmed, together they hold at most the limits of the model. */
+export function allotted(limits: Allowance, parts: readonly Parts[]): Allowance[] {
+  const columns = NAMES.map((name) => {
+    const own = parts.map(({ used, committed }): Part => ({ used: used[name], committed: committed[name] }));
+    return allotment(limits[name], own);
+  });
+  return parts.map((_, i) => Object.fromEntries(NAMES.map((name, j) => [name, columns[j][i]])) as unknown as Allowance);
+}
+
+/** What a shard has committed itself to once it has taken an allowance: what it used already stays. */
+export function committedTo(allowance: Allowance, used: Allowance): Allowance {
+  return Object.fromEntries(NAMES.map((name) => [name, Math.max(allowance[name], used[name])])) as unknown as Allowance;
+}
+
+/**
+ * Divides one limit: each shard gets what it uses and an equal share of the rest. A shard gets more than before only out of what no other
+ * has committed.
+ */
+function allotment(limit: number, parts: readonly Part[]): number[] {
+  const rest = Math.floor(Math.max(0, limit - sum(parts.map(({ used }) => used))) / parts.length);
+  let free = Math.max(0, limit - sum(parts.map(({ committed }) => committed)));
+  return parts.map(({ used, committed }) => {
+    const wished = used + rest;
+    if (wished <= committed) return wished;
+    const more = Math.min(free, wished - committed);
+    free -= more;
+    return committed + more;
+  });
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

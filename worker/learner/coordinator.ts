@@ -1,0 +1,179 @@
+import { policies as factories, merge } from "afterclick";
+import type { ModelConfig } from "../domain/model.ts";
+import { type Policies, restorePolicies } from "../domain/policies.ts";
+import type { StoredSnapshot } from "../domain/publication.ts";
+import { shardName } from "../domain/shard.ts";
+import type { Environment } from "../environment.ts";
+import { Problem } from "../protocol/problem.ts";
+import { learner } from "../rpc/learner-client.ts";
+import type { Allowance, Order } from "../rpc/message.ts";
+import { allotted, committedTo } from "./allotment.ts";
+import type { LiveModel } from "./live-model.ts";
+import type { LearnerStore } from "./store/learner-store.ts";
+import type { Shard } from "./store/shard-store.ts";
+
+const NOTHING: Allowance = { open: 0, bytes: 0, deferred: 0 };
+
+/**
+ * The coordinator of a model's shards, which is shard 0. It gives orders to the others, collects their sums and merges them into one
+ * snapshot. A shard that does not answer is represented by the sums that it sent last. Its calls run one after the other.
+ */
+export class Coordinator {
+  readonly #env: Environment;
+  readonly #store: LearnerStore;
+  readonly #live: () => LiveModel;
+  #turn: Promise<unknown> = Promise.resolve();
+  #restored?: { readonly version: number; readonly policies: Policies };
+
+  constructor(env: Environment, store: LearnerStore, live: () => LiveModel) {
+    this.#env = env;
+    this.#store = store;
+    this.#live = live;
+  }
+
+  /**
+   * Collects the sums of all shards and merges them.
+   * @param keep keeps the result, and the sums in each shard, for a rollback.
+   * @throws {Problem} 503 while a shard has not taken part since the last rollback or since its creation.
+   */
+  gather({ keep }: { readonly keep: boolean }): Promise<void> {
+    return this.#inTurn(async () => {
+      const { config } = this.#store;
+      const allowances = this.#allowances(config);
+      this.#allow(allowances[0]);
+      const answers = others(config).map((shard) => this.#order(shard, config, allowances[shard], keep));
+      const failed = (await Promise.allSettled(answers)).filter(({ status }) => status === "rejected");
+      this.#store.transact(() => this.#store.database.count("unanswered", failed.length));
+      await this.#merge(keep);
+    });
+  }
+
+  /** Makes new shards of a configuration that the model is about to get. @throws {Problem} 503 if one cannot be reached. */
+  admit(config: ModelConfig): Promise<void> {
+    return this.#inTurn(async () => {
+      const added = others(config).filter((shard) => !this.#store.shards.find(shard));
+      await Promise.all(added.map((shard) => this.#order(shard, config, NOTHING, true)));
+    });
+  }
+
+  /** The shards' parts of the limits, by their numbers. */
+  #allowances(config: ModelConfig): Allowance[] {
+    const { used, allowance, shards } = this.#store;
+    const parts = others(config).map((shard) => shards.find(shard) ?? { used: NOTHING, committed: NOTHING });
+    return allotted(config.limits, [{ used, committed: committedTo(allowance, used) }, ...parts]);
+  }
+
+  #allow(allowance: Allowance): void {
+    this.#store.transact(() => this.#store.allow(allowance));
+  }
+
+  async #order(shard: number, config: ModelConfig, allowance: Allowance, keep: boolean): Promise<void> {
+    const { generation, term, catalogue, retainedSince: horizon, homes } = this.#store;
+    const known = this.#store.shards.find(shard);
+    const actions = known?.catalogue === catalogue.version ? null : catalogue.actions;
+    const order: Order = {
+      ...{ generation, config, horizon, homes, allowance, term, keep },
+      catalogue: { version: catalogue.version, actions },
+      back: known?.back ?? null,
+      held: known?.seq ?? -1,
+    };
+    const name = shardName(this.#store.name, shard);
+    const { seq, parts, used } = await learner(this.#env, name, (stub) => stub.follow(name, order));
+    // A reset or a rollback was faster.
+    if (this.#store.generation !== generation || this.#store.term !== term) return;
+    const answered: Shard = {
+      ...{ seq, term, used, catalogue: catalogue.version, first: known?.first ?? seq, back: known?.back ?? null },
+      committed: committedTo(allowance, used),
+    };
+    this.#store.transact(() => this.#store.shards.put(shard, answered, parts as Uint8Array[] | null));
+  }
+
+  async #merge(keep: boolean): Promise<void> {
+    const { shards, term, config, configuration } = this.#store;
+    const rows = others(config).map((shard) => shards.find(shard));
+    if (rows.some((row) => row?.term !== term)) {
+      throw new Problem(503, "a shard of the model has not been reached since it was made or rolled back");
+    }
+    const own = await newestSums(this.#store, this.#live(), keep);
+    const seqs = [own.seq, ...(rows as Shard[]).map(({ seq }) => seq)];
+    const version = shards.merged.newestVersion();
+    const isKept = !keep || shards.merged.versions()[0] === version;
+    if (isKept && !this.#store.hasChangedAfter(version) && shards.markOf(version)?.shards.join() === seqs.join()) return;
+    const sums = [own.parts, ...others(config).map((shard) => shards.sumsOf(shard) as Uint8Array[])];
+    const policies = await Promise.all(
+      own.parts.map((_, part) =>
+        merge(
+          sums.map((parts) => parts[part]),
+          { policies: factories },
+        ),
+      ),
+    );
+    if (this.#store.configuration !== configuration || this.#store.term !== term) throw new Problem(503, "the model is starting again");
+    const parts = policies.map((recommender) => recommender.snapshot());
+    const mark = { digest: policies[0].policy.digest(), shards: seqs };
+    this.#store.transact(() => shards.saveMerged(parts, mark, keep));
+    this.#restored = { version: shards.merged.newestVersion(), policies };
+  }
+
+  /** The merged policies. They only decide: whatever they learnt would be lost. */
+  async policies(): Promise<Policies> {
+    const { merged } = this.#store.shards;
+    const version = merged.newestVersion();
+    if (this.#restored?.version !== version) {
+      const newest = merged.newest();
+      if (!newest) throw new Problem(503, "a shard of the model has not been reached since it was made");
+      this.#restored = { version, policies: await restorePolicies(newest.parts) };
+    }
+    return this.#restored.policies;
+  }
+
+  /**
+   * Takes all shards back to a kept version. Those that cannot be reached any more go back as soon as they can.
+   * @throws {Problem} 404 if the version is not kept, 409 if a shard does not keep it, 503 if one cannot be reached.
+   */
+  rollBack(version: number): Promise<void> {
+    return this.#inTurn(async () => {
+      const { shards, config } = this.#store;
+      const kept = shards.merged.kept(version);
+      const mark = shards.markOf(version);
+      if (!kept || !mark) {
+        const list = shards.merged.versions().join(", ") || "none";
+        throw new Problem(404, `version: no snapshot of it is kept; kept are ${list}`);
+      }
+      // A shard that is younger than the version goes back to its beginning.
+      const backs = others(config).map((shard) => mark.shards[shard] ?? (shards.find(shard) as Shard).first);
+      const keeps = await Promise.all(
+        others(config).map((shard) => learner(this.#env, shardName(this.#store.name, shard), (stub) => stub.keeps(backs[shard - 1]))),
+      );
+      if (keeps.includes(false)) throw new Problem(409, `version: shard ${keeps.indexOf(false) + 1} does not keep its part of ${version}`);
+      await this.#live().rollBack(mark.shards[0], () => {
+        shards.merged.deleteAfter(version);
+        shards.saveMerged(kept.parts, mark, true);
+        this.#store.raiseTerm();
+        for (const shard of others(config)) shards.sendBack(shard, backs[shard - 1]);
+      });
+    });
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+}
+
+/** The newest sums of a learner. If nothing was learnt since the last ones, they are the same. @param keep keeps them for a rollback. */
+export async function newestSums(store: LearnerStore, live: LiveModel, keep: boolean): Promise<StoredSnapshot> {
+  const { snapshots } = store;
+  await live.start();
+  const version = keep ? snapshots.versions()[0] : snapshots.newestVersion();
+  if (version !== undefined && version >= 0 && store.isUnchangedAfter(version)) {
+    return (keep ? snapshots.kept(version) : snapshots.newest()) as StoredSnapshot;
+  }
+  if (!keep) return live.newest();
+  await live.snapshot();
+  return snapshots.newest() as StoredSnapshot;
+}
+
+/** Numbers of the shards beside the coordinator. */
+export const others = ({ shards }: Pick<ModelConfig, "shards">): number[] => Array.from({ length: shards - 1 }, (_, i) => i + 1);

@@ -1,0 +1,156 @@
+import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import { windowOf } from "../domain/goals.ts";
+import { counted } from "../domain/join-key.ts";
+import type { ModelConfig } from "../domain/model.ts";
+import { shardName, shardOf } from "../domain/shard.ts";
+import { shownAtOf } from "../domain/uuid.ts";
+import type { Environment } from "../environment.ts";
+import { learner } from "../rpc/learner-client.ts";
+import type { Intake, Note } from "../rpc/message.ts";
+import type { LiveModel } from "./live-model.ts";
+import type { LearnerStore } from "./store/learner-store.ts";
+import type { Link } from "./store/link-store.ts";
+
+interface Running {
+  readonly config: ModelConfig;
+  readonly live: LiveModel;
+}
+
+type Events = readonly (ConversionEvent | KeyedEvent)[];
+
+/**
+ * Conversions with join keys in a model of several shards. A keyed event goes to the home of its key, which attributes it to an impression
+ * and, if another shard has that impression, forwards it there.
+ */
+export class KeyHome {
+  readonly #env: Environment;
+  readonly #store: LearnerStore;
+  readonly #running: () => Running;
+
+  constructor(env: Environment, store: LearnerStore, running: () => Running) {
+    this.#env = env;
+    this.#store = store;
+    this.#running = running;
+  }
+
+  /** Enters events here, at the home of their key, or at the shard of their impression. @throws {Problem} 503 if it cannot be reached. */
+  async enter(events: Events): Promise<Intake[]> {
+    const { live } = this.#running();
+    const keyed = events.flatMap((event, place) => ("key" in event && !("impression" in event) ? [{ event, place }] : []));
+    if (this.#store.config.shards === 1 || keyed.length === 0) return live.enter(events);
+    const intakes = new Array<Intake>(events.length);
+    const homes = await Promise.all(keyed.map(async (each) => ({ ...each, home: await this.#homeOf(each.event) })));
+    const [ahead, own] = [homes.filter(({ home }) => home !== this.#shard), homes.filter(({ home }) => home === this.#shard)];
+    await Promise.all(
+      Array.from(
+        Map.groupBy(ahead, ({ home }) => home),
+        async ([home, of]) => {
+          const results = await this.#call(
+            home,
+            of.map(({ event }) => event),
+          );
+          of.forEach(({ place }, i) => {
+            intakes[place] = results[i];
+          });
+        },
+      ),
+    );
+    for (const { event, place } of own) {
+      const link = this.#linkOf(event);
+      if (link) intakes[place] = await this.#forward(addressed(event, this.#hashesOf(event)[0], link), link);
+    }
+    const here = events.map((_, place) => place).filter((place) => intakes[place] === undefined);
+    live.enter(here.map((place) => events[place])).forEach((intake, i) => {
+      intakes[here[i]] = intake;
+    });
+    return intakes;
+  }
+
+  /** The home of a key. After a rotation of the secret, an older hash may have another home. */
+  async #homeOf(event: KeyedEvent): Promise<number> {
+    const { links } = this.#store;
+    const hashes = this.#hashesOf(event);
+    const homes = hashes.map((hash) => links.homeOf(hash));
+    // Homes do not look further.
+    if (this.#shard !== 0) return this.#shard;
+    for (const [i, home] of homes.entries()) {
+      if (i === homes.length - 1 || new Set(homes).size === 1) break;
+      const isKnown = home === 0 ? this.knows(hashes[i]) : await this.#ask(home, hashes[i]);
+      if (isKnown) return home;
+    }
+    return homes[0];
+  }
+
+  #ask(home: number, key: string): Promise<boolean> {
+    return learner(this.#env, this.#nameOf(home), (stub) => stub.knows(key));
+  }
+
+  /** Whether an impression of any shard has a key whose home is here. */
+  knows(key: string): boolean {
+    return this.#store.links.has(key) || this.#store.impressions.withKey([key]).length > 0;
+  }
+
+  #hashesOf({ key, byPage }: KeyedEvent): readonly string[] {
+    return counted(key, byPage, this.#running().config.pageKeys);
+  }
+
+  /** The impression of another shard to which an event belongs. None if it belongs to one of this shard, or to none yet. */
+  #linkOf(event: KeyedEvent): Link | undefined {
+    const { links, conversions, impressions } = this.#store;
+    const [key, ...older] = this.#hashesOf(event);
+    const { action, goal, at } = event;
+    const known = links.forwardedTo({ key, older }, event);
+    if (known || conversions.sentTo({ key, older }, event) || conversions.isErased({ key, older }, event)) return known;
+    const from = at - windowOf(this.#running().config, goal);
+    const link = links.newest([key, ...older], action, from, at + 1);
+    const own = link && impressions.newestWithKey([key, ...older], action, from, at + 1);
+    return own && own > link.impression ? undefined : link;
+  }
+
+  async #forward(event: ConversionEvent & ByKey, link: Link): Promise<Intake> {
+    const [intake] = await this.#call(link.shard, [event]);
+    this.#store.transact(() => this.#store.links.noteForwarded(event.key, event, link));
+    return intake;
+  }
+
+  #call(shard: number, events: Events): Promise<readonly Intake[]> {
+    return learner(this.#env, this.#nameOf(shard), (stub) => stub.ingest(events));
+  }
+
+  /** Takes notes of another shard, and forwards the events that have waited for its impressions. */
+  async take(notes: readonly Note[], shard: number): Promise<void> {
+    const { links, conversions } = this.#store;
+    this.#store.transact(() => links.take(notes, shard));
+    for (const { key, impression, action } of notes) {
+      if (action === null) continue;
+      const joining = { keys: [key], action, shownAt: shownAtOf(impression) };
+      for (const { seq, ...waiting } of conversions.orphansOf(joining, this.#running().config)) {
+        await this.#forward({ ...waiting, impression, key, action: waiting.action }, { impression, shard });
+        this.#store.transact(() => conversions.deleteOrphan(seq));
+      }
+    }
+  }
+
+  /** Delivers the notes of this shard to the homes of their keys. @throws {Problem} 503 if a home cannot be reached. */
+  async deliver(): Promise<void> {
+    for (let next = this.#store.links.undelivered; next; next = this.#store.links.undelivered) {
+      const { home, notes } = next;
+      const shard = this.#shard;
+      await learner(this.#env, this.#nameOf(home), (stub) => stub.link(notes, shard));
+      this.#store.transact(() => this.#store.links.delivered(notes));
+    }
+  }
+
+  get #shard(): number {
+    return this.#store.shard;
+  }
+
+  #nameOf(shard: number): string {
+    return shardName(shardOf(this.#store.name).model, shard);
+  }
+}
+
+/** A keyed event in the form of one that names its impression. */
+function addressed({ key: _, byPage: __, action, ...outcome }: KeyedEvent, key: string, { impression }: Link): ConversionEvent & ByKey {
+  return { ...outcome, impression, key, action };
+}

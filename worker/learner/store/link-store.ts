@@ -1,0 +1,125 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
+import type { ByKey, Outcome } from "../../domain/event.ts";
+import type { ImpressionRow } from "../../domain/impression.ts";
+import type { KeyHashes } from "../../domain/join-key.ts";
+import { homeOf, shardOf } from "../../domain/shard.ts";
+import { firstIdAt } from "../../domain/uuid.ts";
+import type { Note } from "../../rpc/message.ts";
+import type { Database } from "./database.ts";
+
+/** Notes that one call delivers. */
+const NOTES_AT_ONCE = 1000;
+
+/** An impression of another shard. */
+export interface Link {
+  readonly impression: string;
+  readonly shard: number;
+}
+
+/**
+ * Join keys whose impression is in another shard. Each key has a home, which knows all impressions with it. A shard notes a key of another
+ * home in the transaction that adds the impression, and delivers the note later. Every change needs a transaction of the database.
+ */
+export class LinkStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** The shard that knows all impressions with a key. */
+  homeOf(key: string): number {
+    return homeOf(key, this.#database.model.homes);
+  }
+
+  /** Notes the keys of a live impression whose home is another shard. */
+  note({ id, action, keys }: Pick<ImpressionRow, "id" | "action" | "keys">): void {
+    for (const [key] of keys) this.#note(key, id, action);
+  }
+
+  /** Notes that an impression with some keys was erased. */
+  noteErased(id: string, keys: readonly string[]): void {
+    for (const key of keys) this.#note(key, id, null);
+  }
+
+  #note(key: string, impression: string, action: string | null): void {
+    const home = this.homeOf(key);
+    if (home === shardOf(this.#database.model.name).shard) return;
+    this.#database.query("INSERT INTO notes (home, key, impression, action) VALUES (?, ?, ?, ?)", home, key, impression, action);
+  }
+
+  /** The oldest notes for the home of the oldest one; none if all are delivered. */
+  get undelivered(): { readonly home: number; readonly notes: readonly Note[] } | undefined {
+    const [oldest] = this.#database.query<{ home: number }>("SELECT home FROM notes ORDER BY seq LIMIT 1");
+    if (!oldest) return undefined;
+    const query = "SELECT seq, key, impression, action FROM notes WHERE home = ? ORDER BY seq LIMIT ?";
+    return { home: oldest.home, notes: this.#database.query<Note & Record<string, SqlStorageValue>>(query, oldest.home, NOTES_AT_ONCE) };
+  }
+
+  /** Deletes notes that their home has taken. */
+  delivered(notes: readonly Note[]): void {
+    for (const { seq } of notes) this.#database.query("DELETE FROM notes WHERE seq = ?", seq);
+  }
+
+  /** Takes notes of another shard. A repetition changes nothing. */
+  take(notes: readonly Note[], shard: number): void {
+    for (const { key, impression, action } of notes) {
+      if (action === null) this.erase(impression);
+      else this.#database.query("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", key, impression, action, shard);
+    }
+  }
+
+  /** The newest impression with a key in another shard, of an action or of any, that was shown between two times. */
+  newest(hashes: KeyHashes, action: string | null, from: number, before: number): Link | undefined {
+    const [newest] = this.#database.query<Link & Record<string, SqlStorageValue>>(
+      `SELECT impression, shard FROM links WHERE key IN (SELECT value FROM json_each(?1)) AND impression >= ?2 AND impression < ?3
+         AND (?4 IS NULL OR action = ?4) ORDER BY impression DESC LIMIT 1`,
+      JSON.stringify(hashes),
+      firstIdAt(from),
+      firstIdAt(before),
+      action,
+    );
+    return newest;
+  }
+
+  /** Whether any impression of another shard has a key. */
+  has(key: string): boolean {
+    return this.#database.query("SELECT 1 FROM links WHERE key = ? LIMIT 1", key).length > 0;
+  }
+
+  /** The impression to which an event with this name was forwarded. */
+  forwardedTo({ key, older = [] }: Pick<ByKey, "key" | "older">, outcome: Outcome): Link | undefined {
+    const digests = [key, ...older].map((hash) => digestOf(hash, outcome));
+    const query = "SELECT impression, shard FROM forwarded WHERE digest IN (SELECT value FROM json_each(?)) LIMIT 1";
+    return this.#database.query<Link & Record<string, SqlStorageValue>>(query, JSON.stringify(digests))[0];
+  }
+
+  /** Notes that an event was forwarded, so that later events of its name go to the same impression. */
+  noteForwarded(key: string, outcome: Outcome, { impression, shard }: Link): void {
+    this.#database.query("INSERT OR IGNORE INTO forwarded VALUES (?, ?, ?)", digestOf(key, outcome), impression, shard);
+  }
+
+  /** Forgets an impression of another shard. Where its events went stays, as digests. */
+  erase(impression: string): void {
+    this.#database.query("DELETE FROM links WHERE impression = ?", impression);
+  }
+
+  eraseKey(hashes: KeyHashes): void {
+    const erased = JSON.stringify(hashes);
+    this.#database.query("DELETE FROM links WHERE key IN (SELECT value FROM json_each(?))", erased);
+    this.#database.query("DELETE FROM notes WHERE key IN (SELECT value FROM json_each(?))", erased);
+  }
+
+  /** Forgets impressions shown before a time. */
+  deleteBefore(time: number): void {
+    for (const table of ["links", "forwarded", "notes"]) {
+      this.#database.query(`DELETE FROM ${table} WHERE impression < ?`, firstIdAt(time));
+    }
+  }
+}
+
+/** Identifies an event by its key and its name. */
+function digestOf(key: string, { goal, event }: Outcome): string {
+  return bytesToHex(sha256(new TextEncoder().encode(JSON.stringify([key, goal, event]))).subarray(0, 16));
+}

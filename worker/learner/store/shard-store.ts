@@ -1,0 +1,88 @@
+import type { StoredSnapshot } from "../../domain/publication.ts";
+import type { Allowance } from "../../rpc/message.ts";
+import type { Database } from "./database.ts";
+import { readParts, SnapshotStore, writeParts } from "./snapshot-store.ts";
+
+const SUMS = "shard_sums";
+
+/** A shard as its coordinator knows it. */
+export interface Shard {
+  /** The last row that its sums include. */
+  readonly seq: number;
+  /** The version of its first snapshot, before it had learnt anything. */
+  readonly first: number;
+  /** Rollbacks of all shards that it has done. */
+  readonly term: number;
+  /** Version of the catalogue that it has. */
+  readonly catalogue: number;
+  /** The version to which the newest rollback takes it back. Null before the first. */
+  readonly back: number | null;
+  readonly used: Allowance;
+  /** What it may use at most until it has confirmed less. */
+  readonly committed: Allowance;
+}
+
+/** Versions of the shards that a merged snapshot includes, in the order of their numbers. */
+export interface MergedMark {
+  readonly digest: string;
+  readonly shards: readonly number[];
+}
+
+type Row = {
+  shard: number;
+  seq: number;
+  first: number;
+  term: number;
+  catalogue: number;
+  back: number | null;
+  used: string;
+  committed: string;
+};
+
+/** What a coordinator knows of the other shards of its model: their newest sums, and the merged snapshots. */
+export class ShardStore {
+  /** Snapshots of the merged sums. Isolates get these. */
+  readonly merged: SnapshotStore;
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.merged = new SnapshotStore(database.sql, "merged_snapshots");
+  }
+
+  find(shard: number): Shard | undefined {
+    const [row] = this.#database.query<Row>("SELECT * FROM shards WHERE shard = ?", shard);
+    return row && { ...row, used: JSON.parse(row.used), committed: JSON.parse(row.committed) };
+  }
+
+  /** The newest sums of a shard, one snapshot of the SDK per policy. */
+  sumsOf(shard: number): StoredSnapshot["parts"] | undefined {
+    return readParts(this.#database.sql, SUMS, "?", shard)?.parts;
+  }
+
+  /** Stores what a shard has answered. `parts`: its sums, if they are others than before. */
+  put(shard: number, { seq, first, term, catalogue, back, used, committed }: Shard, parts: StoredSnapshot["parts"] | null): void {
+    const texts = [JSON.stringify(used), JSON.stringify(committed)];
+    const row = [shard, seq, first, term, catalogue, back, ...texts];
+    this.#database.query("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+    if (!parts) return;
+    this.#database.query(`DELETE FROM ${SUMS} WHERE seq = ?`, shard);
+    writeParts(this.#database.sql, SUMS, { seq: shard, parts }, true);
+  }
+
+  /** Notes how far back a rollback takes a shard. */
+  sendBack(shard: number, to: number): void {
+    this.#database.query("UPDATE shards SET back = ? WHERE shard = ?", to, shard);
+  }
+
+  /** Stores a merged snapshot under a new version. */
+  saveMerged(parts: Uint8Array[], mark: MergedMark, kept: boolean): void {
+    this.merged.write({ seq: this.#database.mark("merged", mark), parts }, kept);
+  }
+
+  /** The mark of a merged snapshot. */
+  markOf(version: number): MergedMark | undefined {
+    const [mark] = this.#database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ? AND type = 'merged'", version);
+    return mark && JSON.parse(mark.content);
+  }
+}
