@@ -1,6 +1,8 @@
 import type { EncodingReport } from "../domain/encoding.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { Description } from "../rpc/message.ts";
+import type { Totals } from "../rpc/model-counts.ts";
+import { totalsOf } from "./counts.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** What a description takes from the running model. */
@@ -12,18 +14,20 @@ export interface Describing {
 }
 
 /** Describes a model: its configuration, its counts and its versions. */
-export function describe(store: LearnerStore, { digest, report, relearning }: Describing, now: number): Description {
-  const { config } = store;
-  const { converted, retracted, impressions, ...counters } = store.counters();
-  const cohorts = store.tallies.cohortsSince(now - config.window.ms, config.window.ms);
-  const open = (name: "impressions" | "observed" | "converted") => cohorts.reduce((sum, cohort) => sum + cohort[name], 0);
-  const pending = open("impressions") - open("observed");
-  const settled = impressions - open("impressions");
+export function describe(store: LearnerStore, describing: Describing, now: number): Description {
+  return description(store, totalsOf(store, store.config, now), describing);
+}
+
+/** Describes a model that has these totals. */
+export function description(store: LearnerStore, { counters: all, open }: Totals, { digest, report, relearning }: Describing): Description {
+  const { converted, retracted, impressions, ...counters } = all;
+  const pending = open.impressions - open.observed;
+  const settled = impressions - open.impressions;
   const { version, at } = store.published;
   return {
     model: store.name,
     generation: store.generation,
-    ...config,
+    ...store.config,
     counts: {
       impressions,
       pending,
@@ -42,7 +46,7 @@ export function describe(store: LearnerStore, { digest, report, relearning }: De
     relearning,
     kept: store.snapshots.versions(),
     // Pending impressions may still convert, so only impressions with a closed window count.
-    conversionRate: settled > 0 ? (converted - open("converted")) / settled : null,
+    conversionRate: settled > 0 ? (converted - open.converted) / settled : null,
   };
 }
 

@@ -30,7 +30,8 @@ import { Admission } from "./admission.ts";
 import { Archive } from "./archive.ts";
 import { Arrivals, type Earlier } from "./arrivals.ts";
 import { ClosedWindows } from "./closed-windows.ts";
-import { type Describing, describe } from "./description.ts";
+import { countsOf } from "./counts.ts";
+import { type Describing, describe, description } from "./description.ts";
 import { examine } from "./examination.ts";
 import { explain } from "./explanation.ts";
 import { isOfNamesake } from "./ledger.ts";
@@ -184,7 +185,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const describing = await this.#describing();
       const policies = describing.digest === null ? undefined : await this.#policies();
       const now = Date.now();
-      return measure(this.#store, config, describe(this.#store, describing, now), policies?.[0].policy.change ?? null, now);
+      const counts = countsOf(this.#store, config, now);
+      const change = policies?.[0].policy.change ?? null;
+      return measure(counts, config, { description: description(this.#store, counts, describing), change, lagMs: this.#store.lagMs }, now);
     });
   }
 
