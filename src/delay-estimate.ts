@@ -1,5 +1,5 @@
 import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./argument.ts";
-import { type DelayCurve, Delays } from "./model/delay/delays.ts";
+import { binOf, type DelayCurve, Delays } from "./model/delay/delays.ts";
 import { Rhythm } from "./model/delay/rhythm.ts";
 import { malformed } from "./snapshot.ts";
 
@@ -16,16 +16,28 @@ export interface DelayEstimateOptions {
   readonly day?: number;
 }
 
-/** A first conversion of an impression. */
+/** A first conversion of an impression, or several of one cell of the estimate's grid. */
 export interface DelayedConversion {
   readonly shownAt: number;
   /** When it happened. */
   readonly at: number;
+  /** Number of conversions, default 1. */
+  readonly count?: number;
+  /** When the latest of them happened. Default: `at`. */
+  readonly latest?: number;
   /**
    * When it got through, by the clock of `silence`. Default: the latest time that the estimate knows. Give it when you replay a log.
    * Null: `arrive` tells.
    */
   readonly arrivedAt?: number | null;
+}
+
+/** The cells in which an estimate counts conversions. */
+export interface DelayGrid {
+  /** Impressions of one multiple of this time are counted together, and more of them as they grow old. */
+  readonly cohort: number;
+  /** Delays with one number are counted together. */
+  bin(delay: number): number;
 }
 
 /** The distribution of delays of the conversions that come within the window. */
@@ -116,21 +128,30 @@ export class DelayEstimate {
     this.#shown += number;
   }
 
+  /** The cells in which an estimate with this window counts. Both have the unit of times. @throws {TypeError | RangeError} naming the argument. */
+  static grid(window: number): DelayGrid {
+    const resolution = positiveNumber("window", window) / STEPS;
+    return { cohort: window / COHORTS, bin: (delay) => binOf(delay / resolution) };
+  }
+
   /**
-   * Counts the first conversion of a counted impression. A conversion after the window is ignored.
+   * Counts the first conversion of a counted impression, or `count` of them. A conversion after the window is ignored.
    * @throws {TypeError | RangeError} naming the argument. The estimate is then unchanged.
    */
-  convert({ shownAt, at, arrivedAt }: DelayedConversion): void {
+  convert({ shownAt, at, count = 1, latest = at, arrivedAt }: DelayedConversion): void {
     const shown = finiteNumber("shownAt", shownAt);
     if (finiteNumber("at", at) < shown) throw outOfRange("at", `a time not before the impression's, ${shown}`, at);
-    const arrival = arrivedAt ?? Math.max(at, this.#now);
-    if (finiteNumber("arrivedAt", arrival) < at) throw outOfRange("arrivedAt", `a time not before the conversion's, ${at}`, arrival);
+    const number = wholeNumber("count", count, 1);
+    if (finiteNumber("latest", latest) < at) throw outOfRange("latest", `a time not before the conversion's, ${at}`, latest);
+    const arrival = arrivedAt ?? Math.max(latest, this.#now);
+    if (finiteNumber("arrivedAt", arrival) < latest)
+      throw outOfRange("arrivedAt", `a time not before the conversion's, ${latest}`, arrival);
     if (at - shown > this.#window) return;
     if (arrivedAt !== null) this.arrive(arrival);
-    this.#advance(at);
-    this.#delays.convert(shown, at - shown);
-    this.#last = Math.max(this.#last, at);
-    this.#conversions++;
+    this.#advance(latest);
+    this.#delays.convert(shown, at - shown, number);
+    this.#last = Math.max(this.#last, latest);
+    this.#conversions += number;
   }
 
   /** Notes that conversions got through at `time`, by the clock of `silence`. @throws {TypeError | RangeError} naming the argument. */

@@ -9,6 +9,7 @@ export {
   type DelayEstimateOptions,
   type DelayEstimateState,
   type DelayedConversion,
+  type DelayGrid,
   type Silence,
 } from "./delay-estimate.ts";
 export type { Entry, Interactions } from "./encoding/components.ts";

@@ -1,6 +1,8 @@
 import type { EncodingReport } from "../domain/encoding.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { Description } from "../rpc/message.ts";
+import type { Totals } from "../rpc/model-counts.ts";
+import { totalsOf } from "./counts.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** What a description takes from the running model. */
@@ -11,19 +13,20 @@ export interface Describing {
   readonly relearning: Description["relearning"];
 }
 
-/** Describes a model: its configuration, its counts and its versions. */
-export function describe(store: LearnerStore, { digest, report, relearning }: Describing, now: number): Description {
-  const { config } = store;
-  const { converted, retracted, impressions, ...counters } = store.counters();
-  const cohorts = store.tallies.cohortsSince(now - config.window.ms, config.window.ms);
-  const open = (name: "impressions" | "observed" | "converted") => cohorts.reduce((sum, cohort) => sum + cohort[name], 0);
-  const pending = open("impressions") - open("observed");
-  const settled = impressions - open("impressions");
+/** Describes a model that has these totals: its configuration, its counts and its versions. */
+export function description(
+  store: LearnerStore,
+  { counters: all, open, bytes }: Totals,
+  { digest, report, relearning }: Describing,
+): Description {
+  const { converted, retracted, impressions, ...counters } = all;
+  const pending = open.impressions - open.observed;
+  const settled = impressions - open.impressions;
   const { version, at } = store.published;
   return {
     model: store.name,
     generation: store.generation,
-    ...config,
+    ...store.config,
     counts: {
       impressions,
       pending,
@@ -35,14 +38,14 @@ export function describe(store: LearnerStore, { digest, report, relearning }: De
     incidents: picked(counters, INCIDENTS),
     actions: store.catalogue.size,
     encoding: report.of(store.catalogue.actions),
-    bytes: store.bytes,
+    bytes,
     digest,
-    modelVersion: store.seq,
+    modelVersion: store.coordinates ? store.editions.newestVersion() : store.seq,
     published: at === null ? null : { version, at },
     relearning,
     kept: store.editions.versions(),
     // Pending impressions may still convert, so only impressions with a closed window count.
-    conversionRate: settled > 0 ? (converted - open("converted")) / settled : null,
+    conversionRate: settled > 0 ? (converted - open.converted) / settled : null,
   };
 }
 

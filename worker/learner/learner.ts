@@ -37,12 +37,14 @@ import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../p
 import type { LearnerRpc } from "../rpc/learner.ts";
 import { learner } from "../rpc/learner-client.ts";
 import type * as Message from "../rpc/message.ts";
+import { added, addedTotals, type ModelCounts, type Totals } from "../rpc/model-counts.ts";
 import { Admission } from "./admission.ts";
 import { Archive } from "./archive.ts";
 import { Arrivals, type Earlier } from "./arrivals.ts";
 import { ClosedWindows } from "./closed-windows.ts";
 import { Coordinator, newestSums, others } from "./coordinator.ts";
-import { type Describing, describe } from "./description.ts";
+import { countsOf, totalsOf } from "./counts.ts";
+import { type Describing, description } from "./description.ts";
 import { examine } from "./examination.ts";
 import { explain } from "./explanation.ts";
 import { follow } from "./following.ts";
@@ -55,6 +57,9 @@ import { isCountable, pastRowsOf, rowsOf } from "./registering.ts";
 import { Relearning, remade } from "./relearning.ts";
 import { LearnerStore } from "./store/learner-store.ts";
 import { Upkeep } from "./upkeep.ts";
+
+/** The methods of a learner that another one calls. */
+type Asked = Pick<LearnerRpc, "remove" | "eraseKey" | "closedCounts" | "totals" | "counts" | "heal">;
 
 /** Objects made from one configuration. */
 interface Model {
@@ -181,7 +186,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   /** Asks all shards of the model but this one, in the order of their numbers. A shard that is gone already answers with nothing. */
-  #ofOthers<T>(ask: (stub: DurableObjectStub<LearnerRpc>) => Promise<Message.Answer<T>>): Promise<(T | undefined)[]> {
+  #ofOthers<T>(ask: (stub: Asked) => Promise<Message.Answer<T>>): Promise<(T | undefined)[]> {
     const { name, config } = this.#store;
     return Promise.all(
       others(config).map((shard) =>
@@ -224,7 +229,25 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   describe(): Promise<Message.Answer<Message.Description>> {
-    return answer(async () => describe(this.#store, await this.#describing(), Date.now()));
+    return answer(async () => {
+      const describing = await this.#describing();
+      return description(this.#store, addedTotals(await this.#ofAll((each) => each.totals())), describing);
+    });
+  }
+
+  totals(): Promise<Message.Answer<Totals>> {
+    return answer(async () => totalsOf(this.#store, this.#known().config, Date.now()));
+  }
+
+  counts(): Promise<Message.Answer<ModelCounts>> {
+    return answer(async () => countsOf(this.#store, this.#known().config, Date.now()));
+  }
+
+  /** Asks all learners of the model, this one first. */
+  async #ofAll<T>(ask: (each: Asked) => Promise<Message.Answer<T>>): Promise<T[]> {
+    const own = ask(this).then(unwrapped);
+    const elsewhere = this.#store.coordinates ? await this.#ofOthers(ask) : [];
+    return [await own, ...elsewhere.filter((each) => each !== undefined)];
   }
 
   async #describing(): Promise<Describing> {
@@ -238,8 +261,10 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const { config } = this.#known();
       const describing = await this.#describing();
       const policies = describing.digest === null ? undefined : await this.#publicPolicies();
-      const now = Date.now();
-      return measure(this.#store, config, describe(this.#store, describing, now), policies?.[0].policy.change ?? null, now);
+      const all = await this.#ofAll((each) => each.counts());
+      const counts = all.length === 1 ? all[0] : added(all);
+      const change = policies?.[0].policy.change ?? null;
+      return measure(counts, config, { description: description(this.#store, counts, describing), change }, Date.now());
     });
   }
 
@@ -607,10 +632,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (size === 0 || policy.hasDomain) return [];
       const points = featurize().matrix(context, actions);
       const ids = actions.map(({ id }) => id);
-      const elsewhere = this.#store.coordinates ? await this.#ofOthers((stub) => stub.closedCounts(context, ids)) : [];
-      const closed = [unwrapped(await this.closedCounts(context, ids)), ...elsewhere];
+      const closed = await this.#ofAll((each) => each.closedCounts(context, ids));
       return beliefsOf(policy, { actions, points }).map((belief, i) => {
-        const total = (name: keyof Message.ClosedCount) => closed.reduce((sum, counts) => sum + (counts?.[i][name] ?? 0), 0);
+        const total = (name: keyof Message.ClosedCount) => closed.reduce((sum, counts) => sum + counts[i][name], 0);
         return { id: ids[i], belief, closed: { impressions: total("impressions"), converted: total("converted") } };
       });
     });

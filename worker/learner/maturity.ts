@@ -1,11 +1,8 @@
-import { DelayEstimate } from "afterclick";
-import { bucketAt } from "../domain/bucket.ts";
+import { DelayEstimate, type DelayedConversion } from "afterclick";
 import { type Windows, windowOf } from "../domain/goals.ts";
-import { counting, resolved } from "../domain/reward.ts";
-import { shownAtOf } from "../domain/uuid.ts";
 import type { Bar, Delay, Metrics } from "../protocol/answers.ts";
-import type { LearnerStore } from "./store/learner-store.ts";
-import type { Cohort } from "./store/tally-store.ts";
+import { type GoalCounts, type ModelCounts, meanTime, type StepCounts } from "../rpc/model-counts.ts";
+import { SETTLED } from "./counts.ts";
 
 /** Bars of the histogram of pending impressions by age. */
 const AGES = 24;
@@ -15,46 +12,65 @@ const POINTS = 40;
 const QUANTILES = [0.25, 0.5, 0.75, 0.9, 0.95];
 /** Windows that are compared with the model's, in ms. */
 const ADVISED = [1, 3, 7, 14, 30].map((days) => days * 86_400_000);
-/** A `DelayEstimate` treats impressions older than this many windows as matured. */
-const SETTLED = 3;
-
 /**
  * Counts pending impressions by age, and estimates the delay distribution: that of the first conversions, and that of each declared goal
  * within its own window.
  *
- * Estimates are computed from tallies and conversions on request. They are therefore right after a restart, a rollback, an erasure or a repeated
- * delivery, they forget what the log forgets, and they cost nothing on registration. Only the times of arrivals are stored, as quarters
- * of an hour. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving conversion ends it.
+ * Estimates are computed from counts on request. They are therefore right after a restart, a rollback, an erasure or a repeated delivery,
+ * and they forget what the log forgets. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving
+ * conversion ends it.
  *
- * **Cost:** linear in the conversions that the log holds, for each goal, and in the tallies: some thousands, however many impressions
- * there are.
+ * **Cost:** linear in the steps and cells that are counted: some thousands, however many impressions and conversions there are.
  */
-export function maturity(store: LearnerStore, config: Windows, now: number): Pick<Metrics, "pendingByAge" | "delay" | "goals"> {
+export function maturity(counts: ModelCounts, config: Windows, now: number): Pick<Metrics, "pendingByAge" | "delay" | "goals"> {
   const { ms: windowMs } = config.window;
-  const conversions = conversionsOf(store);
-  const first: Part = { windowMs, conversions: firstOf(conversions) };
-  const parts = Object.keys(config.goals ?? {}).map((goal): Part & { readonly goal: string } => {
-    return { goal, windowMs: windowOf(config, goal), conversions: conversions.filter((each) => each.goal === goal) };
-  });
-  const from = Math.min(store.watermark, ...[first, ...parts].map((part) => bucketAt(needed({ ...part, windowMs }, now), windowMs)));
-  const shown = store.tallies.cohortsSince(from, windowMs);
-  const history = { from, shown, earlier: earlierBuckets(store, from, windowMs), windowMs };
+  const shown = counts.steps.map((step): Cohort => ({ ...step, shownAt: meanTime(step) }));
+  const history = { shown, earlier: counts.earlier, windowMs };
   return {
     pendingByAge: pendingByAge(shown, windowMs, now),
-    delay: delayOf(store, history, first, now),
+    delay: delayOf(history, partOf(counts.first, windowMs), now),
     goals:
       config.goals &&
-      parts.map(({ goal, ...part }) => {
-        const currency = config.goals?.[goal].value?.currency ?? null;
-        return { goal, windowMs: part.windowMs, currency, delay: delayOf(store, history, { goal, ...part }, now) };
+      Object.entries(config.goals).map(([goal, { value }]) => {
+        const part = partOf(counts.goals[goal], windowOf(config, goal));
+        return { goal, windowMs: part.windowMs, currency: value?.currency ?? null, delay: delayOf(history, part, now) };
       }),
   };
 }
 
-/** Time since which an estimate needs single impressions. */
-function needed({ windowMs, conversions }: Part, now: number): number {
-  const last = conversions.reduce((latest, { at }) => Math.max(latest, at), 0);
-  return Math.max(last, now - (SETTLED - 1) * windowMs) - windowMs;
+/** Impressions that were shown in one step of time, at their mean time. */
+interface Cohort extends StepCounts {
+  readonly shownAt: number;
+}
+
+/** The impressions shown in the last windows, and the number of earlier ones. */
+interface History {
+  readonly shown: readonly Cohort[];
+  readonly earlier: number;
+  /** The window of the model. */
+  readonly windowMs: number;
+}
+
+/** The conversions behind one estimate. */
+interface Part extends GoalCounts {
+  readonly windowMs: number;
+  readonly conversions: readonly DelayedConversion[];
+}
+
+function partOf(counts: GoalCounts, windowMs: number): Part {
+  const { cohort: length } = DelayEstimate.grid(windowMs);
+  const latest = counts.latestAt ?? undefined;
+  const conversions = counts.delays.map(({ cohort, count, delay }) => {
+    // Whole milliseconds keep the delay exact.
+    const shownAt = Math.ceil(cohort * length);
+    return { shownAt, at: shownAt + delay / count, count, latest, arrivedAt: null };
+  });
+  return { ...counts, windowMs, conversions };
+}
+
+/** Time since which an estimate tells the times of impressions apart. */
+function needed({ windowMs, latestAt }: Part, now: number): number {
+  return Math.max(latestAt ?? 0, now - (SETTLED - 1) * windowMs) - windowMs;
 }
 
 function pendingByAge(shown: readonly Cohort[], windowMs: number, now: number): Bar[] {
@@ -66,40 +82,20 @@ function pendingByAge(shown: readonly Cohort[], windowMs: number, now: number): 
   return counts.map((count, i) => ({ fromMs: (i * windowMs) / AGES, toMs: ((i + 1) * windowMs) / AGES, count }));
 }
 
-/** The impressions shown since `from`, and the numbers of earlier ones by bucket. */
-interface History {
-  readonly from: number;
-  readonly shown: readonly Cohort[];
-  readonly earlier: readonly Earlier[];
-  /** The window of the model, by which buckets are cut. */
-  readonly windowMs: number;
-}
-
-interface Earlier {
-  readonly bucket: number;
-  readonly count: number;
-}
-
-/** The conversions behind one estimate. Without a goal: the first conversion of each impression. */
-interface Part {
-  readonly goal?: string;
-  readonly windowMs: number;
-  readonly conversions: readonly Conversion[];
-}
-
-function delayOf(store: LearnerStore, history: History, part: Part, now: number): Delay | null {
-  const { goal, windowMs, conversions } = part;
-  if (conversions.length === 0) return null;
-  const { estimate, impressions } = estimateOf(store, history, part, now);
+function delayOf(history: History, part: Part, now: number): Delay | null {
+  const { windowMs, arrivedAt } = part;
+  if (part.delays.length === 0) return null;
+  const estimate = estimateOf(history, part, now);
   // A silence may last many windows of a goal. An estimate keeps impressions for two, so it gets the model's window.
-  const patient =
-    windowMs === history.windowMs ? estimate : estimateOf(store, history, { ...part, windowMs: history.windowMs }, now).estimate;
+  const patient = windowMs === history.windowMs ? estimate : estimateOf(history, { ...part, windowMs: history.windowMs }, now);
+  const { conversions } = estimate;
+  const impressions = history.shown.reduce((sum, cohort) => sum + cohort.impressions, history.earlier);
   const toCome = estimate.toCome(now);
-  const since = store.database.lastArrivalAt(goal) ?? now;
+  const since = arrivedAt ?? now;
   return {
     impressions,
-    conversions: conversions.length,
-    rateSoFar: conversions.length / impressions,
+    conversions,
+    rateSoFar: conversions / impressions,
     rate: estimate.rate(),
     toCome,
     window95Ms: estimate.quantile(),
@@ -110,16 +106,15 @@ function delayOf(store: LearnerStore, history: History, part: Part, now: number)
   };
 }
 
-/** The estimate of a part, within the part's window, and the number of its impressions. */
-function estimateOf(store: LearnerStore, history: History, part: Part, now: number) {
-  const { goal, windowMs, conversions } = part;
-  const estimate = new DelayEstimate({ window: windowMs });
-  const recent = history.shown.reduce((sum, cohort) => sum + cohort.impressions, 0);
-  const impressions = recent + showEarlier(estimate, history, conversions);
-  showRecent(estimate, history.shown, needed(part, now));
-  for (const { shownAt, at } of conversions) estimate.convert({ shownAt, at, arrivedAt: null });
-  for (const time of store.database.arrivals(goal)) estimate.arrive(time);
-  return { estimate, impressions };
+/** The estimate of a part, within the part's window. */
+function estimateOf({ shown, earlier }: History, part: Part, now: number): DelayEstimate {
+  const estimate = new DelayEstimate({ window: part.windowMs });
+  const matured = needed(part, now);
+  if (earlier > 0) estimate.show(Math.max(0, now - 2 * SETTLED * part.windowMs), earlier);
+  showRecent(estimate, shown, matured);
+  for (const conversion of part.conversions) estimate.convert(conversion);
+  for (const time of part.arrivals) estimate.arrive(time);
+  return estimate;
 }
 
 /** Adds cohorts in order of time. Those before `matured` count as one, at their mean time. */
@@ -132,67 +127,6 @@ function showRecent(estimate: DelayEstimate, cohorts: readonly Cohort[], matured
     estimate.show(first + elapsed / count, count);
   }
   for (const { shownAt, impressions } of cohorts.slice(settled.length)) estimate.show(shownAt, impressions);
-}
-
-/** First conversion of an impression, of a goal or of any. */
-interface Conversion {
-  readonly goal: string;
-  readonly shownAt: number;
-  readonly at: number;
-}
-
-/** First conversion of each goal that counts, of all impressions in order of their ids. The impression's id comes first. */
-function conversionsOf(store: LearnerStore): (Conversion & { readonly id: string })[] {
-  const rows = store.database.query<{ id: string; goal: string; at: number; retracted: number }>(
-    `SELECT i.id, c.goal, min(CASE WHEN c.reward IS NOT NULL THEN c.at END) AS at, max(c.reward IS NULL) AS retracted
-     FROM outcomes i JOIN conversions c ON c.impression = i.id
-     WHERE c.status IN ('applied', 'conflict') AND i.converted = 1 GROUP BY i.id, c.goal ORDER BY i.id`,
-  );
-  return rows.flatMap(({ id, goal, at, retracted }) => {
-    const shownAt = shownAtOf(id);
-    if (retracted && !countsStill(store, id, goal)) return [];
-    // The sender's clock may be slow.
-    return [{ id, goal, shownAt, at: Math.max(shownAt, at) }];
-  });
-}
-
-/** Whether a goal counts although an event retracted it. */
-function countsStill(store: LearnerStore, id: string, goal: string): boolean {
-  const events = counting(store.conversions.of(id)).filter((event) => event.goal === goal);
-  return resolved(events, null, 0)?.delay !== undefined;
-}
-
-/** The first of the conversions of each impression, whatever its goal. */
-function firstOf(conversions: readonly (Conversion & { readonly id: string })[]): Conversion[] {
-  const first = new Map<string, Conversion>();
-  for (const conversion of conversions) {
-    const other = first.get(conversion.id);
-    if (!other || conversion.at < other.at) first.set(conversion.id, conversion);
-  }
-  return Array.from(first.values());
-}
-
-/** Numbers of impressions in the buckets before a time. Sums outlive their pruned rows, so older buckets are left out. */
-function earlierBuckets(store: LearnerStore, from: number, windowMs: number): readonly Earlier[] {
-  return store.tallies.countsBetween(bucketAt(store.retainedSince, windowMs), from);
-}
-
-/** Adds the impressions shown before `from`: converted ones at their own time, the others by bucket. Returns their number. */
-function showEarlier(estimate: DelayEstimate, { from, earlier, windowMs }: History, conversions: readonly Conversion[]): number {
-  const converted = new Map<number, number>();
-  for (const { shownAt } of conversions) {
-    if (shownAt >= from) continue;
-    const bucket = bucketAt(shownAt, windowMs);
-    converted.set(bucket, (converted.get(bucket) ?? 0) + 1);
-    estimate.show(shownAt);
-  }
-  let impressions = 0;
-  for (const { bucket, count } of earlier) {
-    const rest = count - (converted.get(bucket) ?? 0);
-    if (rest > 0) estimate.show(bucket, rest);
-    impressions += count;
-  }
-  return impressions;
 }
 
 /** What shorter windows would have caught of the conversions that this one catches, and the share of impressions that convert in them. */

@@ -5,6 +5,7 @@ import type { HeldEdition } from "../domain/publication.ts";
 import type { Catalogue, Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type * as Message from "./message.ts";
+import type { ModelCounts, Totals } from "./model-counts.ts";
 
 type Answered<T> = Promise<Message.Answer<T>>;
 
@@ -78,6 +79,9 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   gather(): Answered<null>;
   /** Takes notes of another shard on keys whose home is here. A repetition changes nothing. */
   link(notes: readonly Message.Note[], shard: number): Answered<null>;
+  /** The counts of this learner, those of a description or of the dashboard. Those of a model's learners add up. */
+  totals(): Answered<Totals>;
+  counts(): Answered<ModelCounts>;
   /** Impressions with a closed window in a context, by the ids of their actions. */
   closedCounts(context: Features | undefined, actions: readonly string[]): Answered<readonly Message.ClosedCount[]>;
   /** Whether an impression of any shard has a key whose home is here. */

@@ -75,10 +75,10 @@ export class Delays {
     this.cohorts.remove(time);
   }
 
-  /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
-  convert(time: number, delay: number, sign: 1 | -1 = 1): void {
+  /** Counts `count` conversions `delay` after impressions shown at `time`. A negative count removes them. */
+  convert(time: number, delay: number, count = 1): void {
     const histogram = this.cohorts.find(time)?.sums.values ?? this.#settled;
-    histogram[Math.min(binOf(delay / this.#resolution), this.bins - 1)] += sign;
+    histogram[Math.min(binOf(delay / this.#resolution), this.bins - 1)] += count;
     this.#curve = undefined;
   }
 

@@ -1,7 +1,7 @@
 import { bucketAt, bucketMs } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
-import type { Assignment } from "../../protocol/answers.ts";
+import type { ArmSums, BucketSums, StepCounts } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
 
 /** Steps of a window in which impressions are counted together. A multiple of the cohorts of a `DelayEstimate`. */
@@ -15,26 +15,6 @@ const COARSE_WINDOWS = 4;
 export interface Brought {
   readonly reward: number;
   readonly converted: boolean;
-}
-
-/** Impressions that were shown in one step of time. */
-export interface Cohort {
-  /** Mean time shown, in ms since 1970. */
-  readonly shownAt: number;
-  readonly impressions: number;
-  /** Those with an observed reward. */
-  readonly observed: number;
-  readonly converted: number;
-}
-
-/** Sums over the impressions of a bucket with one assignment. */
-export interface BucketSums {
-  readonly start: number;
-  readonly arm: Assignment;
-  readonly impressions: number;
-  readonly converted: number;
-  readonly reward: number;
-  readonly square: number;
 }
 
 type Tally = {
@@ -168,15 +148,13 @@ export class TallyStore {
     return this.#count.count;
   }
 
-  /** Cohorts whose impressions were shown at a time or later, on average, in order of time. */
-  cohortsSince(time: number, windowMs: number): Cohort[] {
-    const rows = this.#database.query<Omit<Cohort, "shownAt"> & { step: number; elapsed: number }>(
+  /** The steps of the buckets that begin at a time or later, in order of time. */
+  stepsSince(time: number): StepCounts[] {
+    return this.#database.query<StepCounts & Record<string, SqlStorageValue>>(
       `SELECT step, sum(impressions) AS impressions, sum(elapsed) AS elapsed, sum(observed) AS observed, sum(converted) AS converted
        FROM tallies WHERE bucket >= ? GROUP BY bucket, step ORDER BY bucket, step`,
-      bucketAt(Math.max(0, time), windowMs),
+      time,
     );
-    const cohorts = rows.map(({ step, elapsed, ...cohort }) => ({ ...cohort, shownAt: step + elapsed / cohort.impressions }));
-    return cohorts.filter(({ shownAt }) => shownAt >= time);
   }
 
   /** Sums of the newest buckets, oldest first. */
@@ -191,21 +169,18 @@ export class TallyStore {
   }
 
   /** Sums over the buckets before a time, by assignment. */
-  sumsBefore(time: number): Omit<BucketSums, "start">[] {
-    return this.#database.query<Omit<BucketSums, "start"> & Record<string, SqlStorageValue>>(
+  sumsBefore(time: number): ArmSums[] {
+    return this.#database.query<ArmSums & Record<string, SqlStorageValue>>(
       `SELECT arm, sum(impressions) AS impressions, sum(converted) AS converted, sum(reward) AS reward, sum(square) AS square
        FROM tallies WHERE bucket < ? GROUP BY arm`,
       time,
     );
   }
 
-  /** Numbers of impressions by bucket, of the buckets between two bounds. */
-  countsBetween(from: number, before: number): { readonly bucket: number; readonly count: number }[] {
-    return this.#database.query<{ bucket: number; count: number }>(
-      "SELECT bucket, sum(impressions) AS count FROM tallies WHERE bucket >= ? AND bucket < ? GROUP BY bucket",
-      from,
-      before,
-    );
+  /** Number of impressions of the buckets between two bounds. */
+  countBetween(from: number, before: number): number {
+    const query = "SELECT coalesce(sum(impressions), 0) AS count FROM tallies WHERE bucket >= ? AND bucket < ?";
+    return this.#database.query<{ count: number }>(query, from, before)[0].count;
   }
 }
 

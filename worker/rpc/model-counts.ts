@@ -1,0 +1,170 @@
+import type { Assignment, RecentImpression } from "../protocol/answers.ts";
+import type { CounterName } from "./counters.ts";
+
+// Counts of a model as plain data, from which its figures are computed. Learners that share a model count by themselves, and their counts
+// add up. All times are milliseconds since 1970.
+
+/** Impressions that were shown in one step of time. */
+export interface StepCounts {
+  /** Start of the step. */
+  readonly step: number;
+  readonly impressions: number;
+  /** Sum of the times since the start at which they were shown. */
+  readonly elapsed: number;
+  /** Those with an observed reward. */
+  readonly observed: number;
+  readonly converted: number;
+}
+
+/** Mean time at which the impressions of a step were shown. */
+export const meanTime = ({ step, elapsed, impressions }: StepCounts): number => step + elapsed / impressions;
+
+/** First conversions in one cell of the grid of a `DelayEstimate`. */
+export interface DelayCounts {
+  /** First of the grid's cohorts in which the impressions were shown, and the number of these cohorts. */
+  readonly cohort: number;
+  readonly length: number;
+  /** The bin of their delays. */
+  readonly bin: number;
+  readonly count: number;
+  /** Sum of their delays. */
+  readonly delay: number;
+}
+
+/** First conversions of one goal, or of whichever goal comes first. */
+export interface GoalCounts {
+  readonly delays: readonly DelayCounts[];
+  /** When the latest of them happened. */
+  readonly latestAt: number | null;
+  /** When the last conversion arrived, repeated ones aside, by the learner's clock; null before the first. */
+  readonly arrivedAt: number | null;
+  /** Starts of the quarters of an hour in which conversions arrived. */
+  readonly arrivals: readonly number[];
+}
+
+/** Sums over impressions with one assignment. */
+export interface ArmSums {
+  readonly arm: Assignment;
+  readonly impressions: number;
+  readonly converted: number;
+  readonly reward: number;
+  readonly square: number;
+}
+
+/** Sums over the impressions of a bucket with one assignment. */
+export interface BucketSums extends ArmSums {
+  readonly start: number;
+}
+
+/** An impression as the dashboard lists it. */
+export type Recent = RecentImpression & { readonly sampling: number };
+
+/** What a description counts. */
+export interface Totals {
+  readonly counters: Readonly<Record<CounterName, number>>;
+  /** Sums over the impressions with an open window. */
+  readonly open: Pick<StepCounts, "impressions" | "observed" | "converted">;
+  /** Bytes stored. */
+  readonly bytes: number;
+  /** Time from showing the newest impression to registering it, in ms; null before the first. */
+  readonly lagMs: number | null;
+}
+
+export interface ModelCounts extends Totals {
+  /** Buckets before this time are closed. */
+  readonly watermark: number;
+  /** The steps of the last windows, in order of time. */
+  readonly steps: readonly StepCounts[];
+  /** Number of earlier impressions that the log holds. */
+  readonly earlier: number;
+  readonly first: GoalCounts;
+  /** By declared goal. */
+  readonly goals: Readonly<Record<string, GoalCounts>>;
+  /** Applied conversions by bar of the delay histogram. */
+  readonly bars: Readonly<Record<number, number>>;
+  /** The newest buckets, oldest first. */
+  readonly buckets: readonly BucketSums[];
+  /** Sums over the closed buckets. */
+  readonly closed: readonly ArmSums[];
+  /** The newest impressions, newest first. */
+  readonly recent: readonly Recent[];
+}
+
+/** Most sums of buckets and most recent impressions that the dashboard gets. */
+export const MOST_BUCKETS = 300;
+export const MOST_RECENT = 20;
+
+/** The counts of several learners of one model, of one time. Each has all of its newest buckets and impressions up to their limits. */
+export function added(all: readonly ModelCounts[]): ModelCounts {
+  const joined = <Item>(itemsOf: (counts: ModelCounts) => readonly Item[]) => all.flatMap(itemsOf);
+  const names = new Set(all.flatMap(({ goals }) => Object.keys(goals)));
+  return {
+    ...addedTotals(all),
+    watermark: Math.min(...all.map(({ watermark }) => watermark)),
+    steps: summed(
+      joined(({ steps }) => steps),
+      ["step"],
+    ).sort((a, b) => a.step - b.step),
+    earlier: all.reduce((sum, { earlier }) => sum + earlier, 0),
+    first: addedGoals(all.map(({ first }) => first)),
+    goals: Object.fromEntries(Array.from(names, (name) => [name, addedGoals(all.flatMap(({ goals }) => goals[name] ?? []))])),
+    bars: sumOf(all.map(({ bars }) => bars)),
+    buckets: summed(
+      joined(({ buckets }) => buckets),
+      ["start", "arm"],
+    )
+      .sort((a, b) => a.start - b.start || (a.arm < b.arm ? -1 : 1))
+      .slice(-MOST_BUCKETS),
+    closed: summed(
+      joined(({ closed }) => closed),
+      ["arm"],
+    ),
+    recent: joined(({ recent }) => recent)
+      .sort((a, b) => (a.impressionId < b.impressionId ? 1 : -1))
+      .slice(0, MOST_RECENT),
+  };
+}
+
+export function addedTotals(all: readonly Totals[]): Totals {
+  return {
+    counters: sumOf(all.map(({ counters }) => counters)),
+    open: sumOf(all.map(({ open }) => open)),
+    bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+    lagMs: latest(all.map(({ lagMs }) => lagMs)),
+  };
+}
+
+function addedGoals(all: readonly GoalCounts[]): GoalCounts {
+  return {
+    delays: summed(
+      all.flatMap(({ delays }) => delays),
+      ["cohort", "length", "bin"],
+    ),
+    latestAt: latest(all.map(({ latestAt }) => latestAt)),
+    arrivedAt: latest(all.map(({ arrivedAt }) => arrivedAt)),
+    arrivals: Array.from(new Set(all.flatMap(({ arrivals }) => arrivals))).sort((a, b) => a - b),
+  };
+}
+
+function latest(times: readonly (number | null)[]): number | null {
+  return times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
+}
+
+/** Adds records of numbers, name by name. */
+function sumOf<Name extends string | number>(records: readonly Readonly<Record<Name, number>>[]): Record<Name, number> {
+  const sum: Record<string, number> = {};
+  for (const record of records) {
+    for (const [name, value] of Object.entries<number>(record)) sum[name] = (sum[name] ?? 0) + value;
+  }
+  return sum as Record<Name, number>;
+}
+
+/** Adds the numbers of rows that have the same keys. */
+function summed<Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): Row[] {
+  const groups = Map.groupBy(rows, (row) => keys.map((key) => row[key]).join(" "));
+  return Array.from(groups.values(), (group) => {
+    if (group.length === 1) return group[0];
+    const own = Object.fromEntries(keys.map((key) => [key, group[0][key]]));
+    return { ...sumOf(group as unknown as Record<string, number>[]), ...own } as Row;
+  });
+}
