@@ -367,7 +367,7 @@ function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & {
   return { slots, round };
 }
 
-function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
+export function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
   observeAll(
     policies,
     slots.map((slot) => ({ ...shown, slot })),

@@ -146,13 +146,6 @@ export class BlockStore {
     }
   }
 
-  at(seq: number): Found | undefined {
-    const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq <= ? ORDER BY seq DESC LIMIT 1`, seq);
-    if (!row) return undefined;
-    const stored = this.#stored(row);
-    return seq - stored.seq < stored.block.count ? foundIn(stored, seq - stored.seq) : undefined;
-  }
-
   /** The blocks with rows after a row, in order. */
   *after(seq: number): Generator<StoredBlock> {
     const [reaching] = this.#database.query<{ seq: number }>(
@@ -205,11 +198,6 @@ export class BlockStore {
       time,
     );
     return first ?? undefined;
-  }
-
-  /** Number of the first row that is stored. */
-  get firstSeq(): number | null {
-    return this.#database.query<{ seq: number | null }>("SELECT min(seq) AS seq FROM blocks")[0].seq;
   }
 
   /** Makes the blocks after a row void, and returns those that were not. */

@@ -70,12 +70,6 @@ export class ImpressionStore {
     return new Set(ids.filter(isKnown));
   }
 
-  /** The impression with a number, among those that are not deferred. */
-  at(seq: number): StoredImpression | undefined {
-    const found = this.blocks.at(seq);
-    return found && this.#stored(found);
-  }
-
   /** The impressions after a row, deferred ones too, in order. */
   *after(seq: number): Generator<StoredImpression> {
     yield* this.#inOrder(seq, this.blocks.after(seq), this.#deferred.after(seq));
