@@ -165,7 +165,7 @@ export class Relearning {
     relearning.takeOver();
     for (const { id, reward, converted } of differing) {
       const impression = impressions.find(id);
-      if (impression?.state === "live") impressions.correctReward(impression, reward === null ? null : { reward, converted }, config);
+      if (impression?.state === "live") impressions.changeReward(impression, reward === null ? null : { reward, converted }, config);
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
     for (const { policy } of policies) policy.refactor();

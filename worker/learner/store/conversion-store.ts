@@ -5,7 +5,6 @@ import { type ByKey, type ConversionEvent, type Outcome, waitingFor } from "../.
 import type { Windows } from "../../domain/goals.ts";
 import type { StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
-import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Database } from "./database.ts";
 import { type ImpressionStore, listOf } from "./impression-store.ts";
@@ -119,15 +118,6 @@ export class ConversionStore {
     );
     this.#database.count("orphan", -orphans.length);
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...stored(orphan), impression: id }));
-  }
-
-  /** Stores what an impression has brought, after a change that the policies observe. */
-  changeReward(impression: StoredImpression, after: ResolvedReward, windows: Windows): void {
-    this.#impressions.setReward(impression, after, windows);
-    const { reward, converted } = impression;
-    const counts = after.delay !== undefined;
-    this.#database.count("converted", Number(counts) - Number(converted));
-    this.#database.count("retracted", Number(!counts) - Number(reward !== null && !converted));
   }
 
   /** Voids the counted conversions after a row. Returns their impressions. */

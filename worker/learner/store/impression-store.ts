@@ -164,22 +164,18 @@ export class ImpressionStore {
     this.#countLive([deferred.row], windows);
   }
 
-  /** Stores what a live impression has brought. */
-  setReward(impression: StoredImpression, resolved: ResolvedReward | null, windows: Windows): void {
-    this.#setBrought(impression, resolved && { reward: resolved.reward, converted: resolved.delay !== undefined }, windows);
-  }
-
-  #setBrought({ id, arm, ...before }: StoredImpression, after: Brought | null, windows: Windows): void {
+  /** Stores the reward of a live impression. A rollback restores the counters itself. */
+  setReward({ id, arm, ...before }: StoredImpression, after: Brought | null, windows: Windows): void {
     this.#tallies.change(id, arm, windows, broughtOf(before), after);
     if (after) this.#database.query("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", id, after.reward, Number(after.converted));
     else this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
   }
 
-  /** Stores what a live impression brings under other rules, and counts it. */
-  correctReward(impression: StoredImpression, after: Brought | null, windows: Windows): void {
+  /** Stores the reward of a live impression, and counts the change. */
+  changeReward(impression: StoredImpression, after: Brought | null, windows: Windows): void {
     const [was, is] = [impression, { ...NOTHING_BROUGHT, ...after }];
     const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
-    this.#setBrought(impression, after, windows);
+    this.setReward(impression, after, windows);
     this.#database.count("converted", Number(is.converted) - Number(was.converted));
     this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
   }
@@ -350,6 +346,11 @@ function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
 }
 
 const NOTHING_BROUGHT = { reward: null, converted: false };
+
+/** The reward and the state of an impression by its conversions. */
+export function broughtBy({ reward, delay }: ResolvedReward): Brought {
+  return { reward, converted: delay !== undefined };
+}
 
 function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "converted">): Brought | null {
   return reward === null ? null : { reward, converted };

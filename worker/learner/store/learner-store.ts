@@ -8,7 +8,7 @@ import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
 import { ArchiveStore } from "./archive-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { Database } from "./database.ts";
-import { ImpressionStore } from "./impression-store.ts";
+import { broughtBy, ImpressionStore } from "./impression-store.ts";
 import { LogStore } from "./log-store.ts";
 import { migrate, TABLES } from "./migrations.ts";
 import { RelearningStore } from "./relearning-store.ts";
@@ -352,7 +352,8 @@ export class LearnerStore {
     for (const id of touched) {
       const impression = this.impressions.find(id);
       if (impression?.state !== "live") continue;
-      this.impressions.setReward(impression, resolved(counting(this.conversions.of(id)), config.goals, shownAtOf(id)), config);
+      const left = resolved(counting(this.conversions.of(id)), config.goals, shownAtOf(id));
+      this.impressions.setReward(impression, left && broughtBy(left), config);
     }
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };
