@@ -1,4 +1,5 @@
 import type { Block, BlockRow } from "../../domain/block.ts";
+import { earliest } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
@@ -282,9 +283,7 @@ export class ImpressionStore {
 
   /** Time of the oldest impression shown at a bound of buckets or later. */
   oldestSince(time: number): number | undefined {
-    const shown = this.blocks.oldestSince(time);
-    const waiting = this.#deferred.oldestSince(time);
-    return shown !== undefined && waiting !== undefined ? Math.min(shown, waiting) : (shown ?? waiting);
+    return earliest(this.blocks.oldestSince(time), this.#deferred.oldestSince(time));
   }
 
   /** Feature vectors of some impressions that no other impression has. **Cost:** linear in the number of impressions. */
