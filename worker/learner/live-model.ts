@@ -116,7 +116,7 @@ export class LiveModel {
   addBlock(policies: Policies, block: Block, keys: (place: number) => readonly KeyHashes[]): void {
     this.#checkRunning(policies);
     this.#change(() => {
-      const marks = Array.from({ length: block.count }, (_, i) => {
+      const marks = block.map((i) => {
         return appendNext(policies, { features: block.features(i), place: block.listPlace(i), now: block.shownAt(i) });
       });
       this.#store.impressions.addBlock(block, marks, keys, this.#config);

@@ -92,7 +92,7 @@ export class ImpressionStore {
     for (const stored of blocks) {
       const { seq: first, block } = stored;
       yield* before(first);
-      const ids = Array.from({ length: block.count }, (_, i) => block.id(i));
+      const ids = block.ids();
       const outcomes = this.#outcomesOf(ids);
       for (let i = Math.max(0, seq + 1 - first); i < block.count; i++) {
         yield liveForm(foundIn(stored, i), outcomes.get(ids[i]));
@@ -121,21 +121,14 @@ export class ImpressionStore {
 
   /** Adds the impressions of a block, all of them live. `keys`: those of each impression. */
   addBlock(block: Block, marks: readonly Marks[], keys: (place: number) => readonly KeyHashes[], windows: Windows): void {
-    const places = Array.from({ length: block.count }, (_, i) => i);
     const seq = this.#database.next(block.count);
-    if (!this.blocks.addBlock(block, marks, windows.window.ms, seq)) {
-      this.blocks.add(
-        places.map((i) => block.row(i)),
-        marks,
-        windows.window.ms,
-        seq,
-      );
-    }
+    const isStored = this.blocks.addBlock(block, marks, windows.window.ms, seq);
+    if (!isStored) this.blocks.add(block.rows(), marks, windows.window.ms, seq);
     this.#countLive(
-      places.map((i) => ({ ...block.common(i), id: block.id(i) })),
+      block.map((i) => ({ ...block.common(i), id: block.id(i) })),
       windows,
     );
-    for (const i of places) if (keys(i).length > 0) this.#addKeys({ ...block.row(i), keys: keys(i) });
+    for (let i = 0; i < block.count; i++) if (keys(i).length > 0) this.#addKeys({ ...block.row(i), keys: keys(i) });
   }
 
   /** Adds an impression that is not shown yet. */
@@ -237,8 +230,8 @@ export class ImpressionStore {
   #membersOf(first: string): { readonly row: BlockRow; readonly deferred: boolean }[] {
     const shownAt = shownAtOf(first);
     const members = this.blocks.around(shownAt, shownAt).flatMap(({ block }) => {
-      const places = Array.from({ length: block.count }, (_, i) => i).filter((i) => !block.isErased(i));
-      return places.map((i) => ({ row: block.row(i), deferred: false }));
+      const rows = block.rows().filter(({ action }) => action !== "");
+      return rows.map((row) => ({ row, deferred: false }));
     });
     const waiting = this.#deferred.between(firstIdAt(shownAt), firstIdAt(shownAt + 1));
     const all = [...members, ...waiting.map(({ row }) => ({ row, deferred: true }))];
@@ -250,7 +243,7 @@ export class ImpressionStore {
     const counts = new Map<string, { context: string | null; action: string; impressions: number; converted: number }>();
     for (const { state, block } of this.blocks.overlapping(from, before)) {
       if (state !== "live") continue;
-      const ids = Array.from({ length: block.count }, (_, i) => block.id(i));
+      const ids = block.ids();
       const outcomes = this.#outcomesOf(ids);
       ids.forEach((id, i) => {
         const shownAt = shownAtOf(id);
@@ -270,8 +263,8 @@ export class ImpressionStore {
   /** The newest live impressions, newest first. */
   recent(limit: number): StoredImpression[] {
     const blocks = this.blocks.newest(limit).filter(({ state }) => state === "live");
-    const places = blocks.flatMap((stored) => Array.from({ length: stored.block.count }, (_, i) => ({ stored, i })));
-    const shown = places.flatMap(({ stored, i }) => (stored.block.isErased(i) ? [] : [{ stored, i, id: stored.block.id(i) }]));
+    const all = blocks.flatMap((stored) => stored.block.ids().map((id, i) => ({ stored, i, id })));
+    const shown = all.filter(({ stored, i }) => !stored.block.isErased(i));
     const newest = shown.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit);
     return newest.map(({ stored, i }) => this.#stored(foundIn(stored, i)));
   }
