@@ -3,11 +3,13 @@ import { earliest } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
+import type { LogRow } from "../../domain/log-line.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
+import { inOrder } from "./in-order.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
 
 /** Impressions of one action in one context. */
@@ -72,33 +74,31 @@ export class ImpressionStore {
   }
 
   /** The impressions after a row, deferred ones too, in order. */
-  *after(seq: number): Generator<StoredImpression> {
-    yield* this.#inOrder(seq, this.blocks.after(seq), this.#deferred.after(seq));
+  after(seq: number): Generator<StoredImpression> {
+    return inOrder(this.#inBlocks(seq, this.blocks.after(seq)), this.#deferred.after(seq).map(deferredForm));
   }
 
   /** The impressions before a bound of buckets and after a row, deferred ones too, in order. */
-  *shownBefore(time: number, seq: number): Generator<StoredImpression> {
+  shownBefore(time: number, seq: number): Generator<StoredImpression> {
     const deferred = this.#deferred.after(seq).filter(({ row }) => shownAtOf(row.id) < time);
-    yield* this.#inOrder(seq, this.blocks.before(time, seq), deferred);
+    return inOrder(this.#inBlocks(seq, this.blocks.before(time, seq)), deferred.map(deferredForm));
   }
 
-  *#inOrder(seq: number, blocks: Iterable<StoredBlock>, deferred: readonly DeferredRow[]): Generator<StoredImpression> {
-    let next = 0;
-    const before = function* (limit: number) {
-      for (; next < deferred.length && deferred[next].seq < limit; next++) {
-        yield deferredForm(deferred[next]);
-      }
-    };
+  /** The impressions of some blocks after a row. */
+  *#inBlocks(seq: number, blocks: Iterable<StoredBlock>): Generator<StoredImpression> {
     for (const stored of blocks) {
       const { seq: first, block } = stored;
-      yield* before(first);
       const ids = block.ids();
       const outcomes = this.#outcomesOf(ids);
       for (let i = Math.max(0, seq + 1 - first); i < block.count; i++) {
         yield liveForm(foundIn(stored, i), outcomes.get(ids[i]));
       }
     }
-    yield* before(Number.POSITIVE_INFINITY);
+  }
+
+  /** Impressions as rows of the log. */
+  *logged(impressions: Iterable<StoredImpression>): Generator<LogRow> {
+    for (const impression of impressions) yield { type: "impression", ...impression, keys: this.keysOf(impression) };
   }
 
   #outcomesOf(ids: readonly string[]): Map<string, Outcome> {
