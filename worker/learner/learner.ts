@@ -11,9 +11,10 @@ import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
 import type { LogRow } from "../domain/log-line.ts";
-import { configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, relearntModel, renewed } from "../domain/model.ts";
+import { configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
 import type { Policies } from "../domain/policies.ts";
 import type { HeldEdition } from "../domain/publication.ts";
+import { relearntModel } from "../domain/relearnt-model.ts";
 import { sampled } from "../domain/sampling.ts";
 import type { Served } from "../domain/served.ts";
 import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
@@ -412,7 +413,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   impression(id: string): Promise<Message.Answer<Message.Explanation | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
-      const policies = await this.#known().live.start();
+      const policies = await this.#policies();
       return explain(this.#store, this.#served(policies), id, Date.now());
     });
   }
@@ -503,6 +504,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
     return answer(async () => {
+      await this.#policies();
       const { seq, parts } = await this.#known().live.newest();
       return { version: seq, bytes: parts[0] };
     });
