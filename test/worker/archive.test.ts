@@ -1,8 +1,8 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { LIMITS } from "../../worker/domain/archive-file.ts";
-import { archivedLines, bytesOf, keysOf, useArchive } from "./archived.ts";
+import { archivedLines, bytesOf, keysOf, useArchive, WHOLE } from "./archived.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show } from "./client.ts";
 import { DAY_MS, MINUTE_MS, ring, START, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";
@@ -12,10 +12,6 @@ import { lived } from "./lived.ts";
 
 useClock();
 useArchive();
-
-const WHOLE = { ...LIMITS };
-beforeEach(() => void Object.assign(LIMITS, { fileRows: 40, groupRows: 15 }));
-afterEach(() => void Object.assign(LIMITS, WHOLE));
 
 const RETENTION = { retention: { ms: DAY_MS } };
 /** When the first day may be forgotten. */

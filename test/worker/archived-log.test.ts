@@ -1,10 +1,9 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { ArchivedLog, type NamedFile, wholeLog } from "../../scripts/archive/whole-log.ts";
 import { lineSource } from "../../scripts/evaluate/event-source.ts";
 import { type HeadLine, linesOf as parsedLines } from "../../scripts/verify/event-log.ts";
 import { verify, verifyArchive } from "../../scripts/verify/verification.ts";
-import { LIMITS } from "../../worker/domain/archive-file.ts";
 import { archivedLines, bytesOf, keysOf, opened, useArchive } from "./archived.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
 import { DAY_MS, MINUTE_MS, START, tick, useClock } from "./clock.ts";
@@ -12,10 +11,6 @@ import { lived } from "./lived.ts";
 
 useClock();
 useArchive();
-
-const WHOLE = { ...LIMITS };
-beforeEach(() => void Object.assign(LIMITS, { fileRows: 40, groupRows: 15 }));
-afterEach(() => void Object.assign(LIMITS, WHOLE));
 
 const RETENTION = { retention: { ms: DAY_MS } };
 

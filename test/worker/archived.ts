@@ -1,11 +1,16 @@
 import { env } from "cloudflare:workers";
-import { afterAll, beforeAll } from "vitest";
-import { ArchiveFile } from "../../worker/domain/archive-file.ts";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { ArchiveFile, LIMITS } from "../../worker/domain/archive-file.ts";
 import type { LogLine } from "../../worker/domain/log-line.ts";
 
-/** Binds the bucket as the archive of all models that start in this file. */
+/** The limits of files outside tests. */
+export const WHOLE = { ...LIMITS };
+
+/** Binds the bucket as the archive of all models that start in this file. Its files and their row groups are small. */
 export function useArchive(): void {
   beforeAll(() => void Object.assign(env, { ARCHIVE: env.BUCKET }));
+  beforeEach(() => void Object.assign(LIMITS, { fileRows: 40, groupRows: 15 }));
+  afterEach(() => void Object.assign(LIMITS, WHOLE));
   afterAll(() => void Object.assign(env, { ARCHIVE: undefined }));
 }
 

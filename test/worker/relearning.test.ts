@@ -197,8 +197,14 @@ it("a state that this version cannot read is learnt again from the log, and no c
     }
   });
   await evictDurableObject(learnerOf(model));
-  const refused = await call("POST", `/v1/models/${model}/recommendations`, {});
-  expect(refused).toMatchObject({ status: 503, body: { detail: expect.stringMatching(/its log is learnt again: 0 of \d+ rows/) } });
+  for (const [method, path, body] of [
+    ["POST", `/v1/models/${model}/recommendations`, {}],
+    ["GET", `/v1/impressions/${shown[0]}`],
+    ["GET", `/v1/models/${model}/snapshot`],
+  ] as const) {
+    const refused = await call(method, path, body);
+    expect(refused, path).toMatchObject({ status: 503, body: { detail: expect.stringMatching(/its log is learnt again: 0 of \d+ rows/) } });
+  }
   expect(await describeModel(model)).toMatchObject({ digest: null, relearning: { done: 0 } });
   expect(statusesOf(await convert({ impressionId: shown[0], reward: 1 }, { id: "msg_meanwhile" }))).toEqual(["applied"]);
   await finish(model);

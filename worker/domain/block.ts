@@ -165,6 +165,19 @@ export class Block {
     return uuidOf(this.bytes.subarray(at, at + ID_BYTES));
   }
 
+  ids(): string[] {
+    return this.map((i) => this.id(i));
+  }
+
+  rows(): BlockRow[] {
+    return this.map((i) => this.row(i));
+  }
+
+  /** Something of each impression, by its place in the block. */
+  map<T>(read: (i: number) => T): T[] {
+    return Array.from({ length: this.count }, (_, i) => read(i));
+  }
+
   /** When an impression was shown, in ms since 1970. */
   shownAt(i: number): number {
     const at = idAt(this.count, i);

@@ -49,3 +49,9 @@ export function forgottenAt(shownAt: number, timing: Timing, retentionMs: number
 export function forgottenBefore(now: number, { windowMs, graceMs }: Timing, retentionMs: number): number {
   return bucketAt(Math.max(0, now - windowMs - graceMs - retentionMs), windowMs);
 }
+
+/** The earliest of some times. Undefined if there is none. */
+export function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+}

@@ -2,10 +2,12 @@ import type { StoredConversion } from "./conversion.ts";
 import type { StoredImpression } from "./impression.ts";
 import { shownAtOf } from "./uuid.ts";
 
+export type ConversionRow = { readonly type: "conversion" } & StoredConversion;
+
 /** A row of the event log, in the order of the sequence that all tables share. */
 export type LogRow =
   | ({ readonly type: "impression" } & StoredImpression & { readonly keys: readonly string[] })
-  | ({ readonly type: "conversion" } & StoredConversion)
+  | ConversionRow
   | { readonly type: "mark"; readonly seq: number; readonly mark: string; readonly content: string };
 
 /** A line of an exported log, without its receipt. */

@@ -1,5 +1,3 @@
-import { hash32 } from "./token.ts";
-
 /** Most shards of a model. The coordinator merges the sums of all of them. */
 export const MOST_SHARDS = 32;
 
@@ -19,9 +17,4 @@ export function shardName(model: string, shard: number): string {
 export function shardOf(name: string): { readonly model: string; readonly shard: number } {
   const [model, shard = 0] = name.split(SEPARATOR);
   return { model, shard: Number(shard) };
-}
-
-/** The shard, of so many, that knows everything of a join key or of a caller's own id. */
-export function homeOf(text: string, shards: number): number {
-  return shards === 1 ? 0 : hash32(text) % shards;
 }

@@ -1,13 +1,14 @@
 import { Catalogue } from "../domain/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue-record.ts";
 import { type DecisionRequest, decide } from "../domain/decision.ts";
+import { homeOf } from "../domain/home.ts";
 import { giverOf, type KeyHashes, type RequestKeys } from "../domain/join-key.ts";
 import { featurizer } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
 import { decodePublication, type Edition, isNewer, type Publication } from "../domain/publication.ts";
 import { EVERYTHING, isKept, NONE, type Sampling, sampled } from "../domain/sampling.ts";
 import type { Served } from "../domain/served.ts";
-import { homeOf, MOST_SHARDS, shardName } from "../domain/shard.ts";
+import { MOST_SHARDS, shardName } from "../domain/shard.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";

@@ -1,5 +1,5 @@
 import { toDyadic } from "../../publication/featurizer.ts";
-import { auditedAt, bucketAt, bucketEnd, closesAt, type Timing } from "../domain/bucket.ts";
+import { auditedAt, bucketAt, bucketEnd, closesAt, earliest, type Timing } from "../domain/bucket.ts";
 import type { ConversionEvent } from "../domain/event.ts";
 import type { EventJournal } from "../kv/event-journal.ts";
 import { isMissing } from "./ledger.ts";
@@ -26,8 +26,7 @@ export async function closeDue(
   if (whenRowsAreDue && !isDue(store.oldestSince(store.watermark))) return;
   const noted = await journal.bucketsWithMissing();
   for (;;) {
-    const open = [store.oldestSince(store.watermark), ...noted].filter((at) => at !== undefined && at >= store.watermark) as number[];
-    const oldest = open.length > 0 ? Math.min(...open) : undefined;
+    const oldest = earliest(store.oldestSince(store.watermark), ...noted.filter((at) => at >= store.watermark));
     if (oldest === undefined || !isDue(oldest)) return;
     for await (const unknown of missing(store, journal, bucketAt(oldest, timing.windowMs))) enter(unknown);
     store.transact(() => store.close(bucketEnd(oldest, timing.windowMs)));

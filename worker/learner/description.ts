@@ -2,7 +2,6 @@ import type { EncodingReport } from "../domain/encoding.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { Description } from "../rpc/message.ts";
 import type { Totals } from "../rpc/model-counts.ts";
-import { totalsOf } from "./counts.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** What a description takes from the running model. */

@@ -8,24 +8,17 @@ import { changeBetween, checkActions } from "../domain/catalogue.ts";
 import { decide } from "../domain/decision.ts";
 import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
+import { homeOf } from "../domain/home.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
 import type { LogRow } from "../domain/log-line.ts";
-import {
-  checkGrows,
-  configureModel,
-  featurizer,
-  isSame,
-  type ModelConfig,
-  reconfigureModel,
-  relearntModel,
-  renewed,
-} from "../domain/model.ts";
+import { checkGrows, configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { HeldEdition } from "../domain/publication.ts";
+import { relearntModel } from "../domain/relearnt-model.ts";
 import { sampled } from "../domain/sampling.ts";
 import type { Served } from "../domain/served.ts";
-import { homeOf, shardName, shardOf } from "../domain/shard.ts";
+import { shardName, shardOf } from "../domain/shard.ts";
 import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { type Environment, graceMs } from "../environment.ts";
@@ -677,6 +670,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         const policies = await this.#coordinator.policies();
         return { version: this.#store.editions.newestVersion(), bytes: policies[0].snapshot() };
       }
+      await this.#policies();
       const { seq, parts } = await this.#known().live.newest();
       return { version: seq, bytes: parts[0] };
     });

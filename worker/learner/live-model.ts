@@ -116,7 +116,7 @@ export class LiveModel {
   addBlock(policies: Policies, block: Block, keys: (place: number) => readonly KeyHashes[]): void {
     this.#checkRunning(policies);
     this.#change(() => {
-      const marks = Array.from({ length: block.count }, (_, i) => {
+      const marks = block.map((i) => {
         return appendNext(policies, { features: block.features(i), place: block.listPlace(i), now: block.shownAt(i) });
       });
       this.#store.impressions.addBlock(block, marks, keys, this.#config);
@@ -373,7 +373,7 @@ function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & {
   return { slots, round };
 }
 
-function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
+export function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
   observeAll(
     policies,
     slots.map((slot) => ({ ...shown, slot })),

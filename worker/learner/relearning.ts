@@ -8,10 +8,10 @@ import { featurizer, type ModelConfig, startModel, withLearnt } from "../domain/
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import { differences } from "../domain/reconfiguration.ts";
 import { refusal } from "../domain/refusal.ts";
-import { counting, differs, observeAll, resolved } from "../domain/reward.ts";
+import { counting, differs, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import type { Relearning as Progress } from "../protocol/answers.ts";
-import { appendTo } from "./live-model.ts";
+import { appendTo, observe } from "./live-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 import type { Begun } from "./store/relearning-store.ts";
 
@@ -153,12 +153,7 @@ export class Relearning {
     const earlier = counting(conversions.of(line.impression)).filter((each) => each.seq < line.seq && counts({ ...each, type: line.type }));
     const [before, after] = [earlier, [...earlier, line]].map((events) => resolved(events, config.goals, shownAtOf(line.impression)));
     if (!differs(before, after)) return;
-    const { slots, ...shown } = appendedOf({ ...found.row, ...found.marks });
-    observeAll(
-      policies,
-      slots.map((slot) => ({ ...shown, slot })),
-      { before, after },
-    );
+    observe(policies, { impression: appendedOf({ ...found.row, ...found.marks }), before, after });
     relearning.note(line, after);
   }
 
@@ -170,7 +165,7 @@ export class Relearning {
     relearning.takeOver();
     for (const { id, reward, converted } of differing) {
       const impression = impressions.find(id);
-      if (impression?.state === "live") impressions.correctReward(impression, reward === null ? null : { reward, converted }, config);
+      if (impression?.state === "live") impressions.changeReward(impression, reward === null ? null : { reward, converted }, config);
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
     for (const { policy } of policies) policy.refactor();

@@ -99,7 +99,7 @@ it("conversions with keys end up where their key leads, in whatever order they a
     fc.asyncProperty(fc.array(fc.oneof(sent, sent, shown), { minLength: 5, maxLength: 30 }), async (steps) => {
       const disk = new Disk();
       const store = new LearnerStore(durableStorage(disk, new Isolate("learner", faultless)));
-      store.create("shop", config, START, 0);
+      store.create({ name: "shop", config, generation: START, watermark: 0, homes: 1 });
       const replica = new LiveModel(store, config);
       const model = new Model();
       const policies = await replica.start();

@@ -53,7 +53,7 @@ class World {
   constructor(config: ModelConfig) {
     this.config = config;
     this.store = new LearnerStore(durableStorage(this.disk, new Isolate("learner", faultless)));
-    this.store.create("shop", config, START, 0);
+    this.store.create({ name: "shop", config, generation: START, watermark: 0, homes: 1 });
     this.replica = new LiveModel(this.store, config);
   }
 

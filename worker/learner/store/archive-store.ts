@@ -5,9 +5,10 @@ import type { ArchivedFile } from "../../rpc/message.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impression-store.ts";
+import { inOrder } from "./in-order.ts";
+import { marksBetween } from "./log-store.ts";
 
 const DAY_MS = 86_400_000;
-const MARKS_AT_ONCE = 100;
 
 /** The rows of a day while they move to the archive. */
 export interface Volume {
@@ -98,29 +99,12 @@ export class ArchiveStore {
   }
 
   /** The rows of a volume after a row, in order. */
-  *rows({ until, marksFrom, marksBefore }: Volume, after: number): Generator<LogRow> {
-    const others = [this.#conversions.shownBefore(until, after), this.#marks(Math.max(marksFrom, after + 1), marksBefore)];
-    yield* inOrder<LogRow>([this.#shownBefore(until, after), ...others]);
-  }
-
-  *#shownBefore(until: number, after: number): Generator<LogRow> {
-    for (const impression of this.#impressions.shownBefore(until, after)) {
-      yield { type: "impression", ...impression, keys: this.#impressions.keysOf(impression) };
-    }
-  }
-
-  *#marks(from: number, before: number): Generator<LogRow> {
-    for (let next = from; ; ) {
-      const marks = this.#database.query<{ seq: number; mark: string; content: string }>(
-        "SELECT seq, type AS mark, content FROM marks WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?",
-        next,
-        before,
-        MARKS_AT_ONCE,
-      );
-      if (marks.length === 0) return;
-      for (const mark of marks) yield { type: "mark", ...mark };
-      next = marks[marks.length - 1].seq + 1;
-    }
+  rows({ until, marksFrom, marksBefore }: Volume, after: number): Generator<LogRow> {
+    return inOrder<LogRow>(
+      this.#impressions.logged(this.#impressions.shownBefore(until, after)),
+      this.#conversions.shownBefore(until, after),
+      marksBetween(this.#database, Math.max(marksFrom, after + 1), marksBefore),
+    );
   }
 
   /** The confirmed parts in order, of days or of all. */
@@ -159,16 +143,4 @@ export function dayOf(time: number, windowMs: number): { readonly day: number; r
   const bucket = bucketAt(time, windowMs);
   const day = bucket - (bucket % DAY_MS);
   return { day, until: bucketEnd(day + DAY_MS - 1, windowMs) };
-}
-
-/** Merges rows that are each in order. */
-function* inOrder<Row extends { readonly seq: number }>(sources: readonly Generator<Row>[]): Generator<Row> {
-  const heads = sources.map((source) => ({ source, next: source.next() }));
-  for (;;) {
-    const left = heads.filter(({ next }) => !next.done);
-    if (left.length === 0) return;
-    const least = left.reduce((a, b) => ((b.next.value as Row).seq < (a.next.value as Row).seq ? b : a));
-    yield least.next.value as Row;
-    least.next = least.source.next();
-  }
 }

@@ -79,7 +79,7 @@ export class BlockStore {
 
   /** Adds a whole block as it is. Returns false, and does nothing, if it reaches over the end of a bucket. */
   addBlock(block: Block, marks: readonly Marks[], windowMs: number, seq: number): boolean {
-    const times = timesOf(Array.from({ length: block.count }, (_, i) => block.shownAt(i)));
+    const times = timesOf(block.map((i) => block.shownAt(i)));
     if (bucketAt(times.first, windowMs) !== bucketAt(times.last, windowMs)) return false;
     this.#insert(block.bytes, { count: block.count, ...times }, marks, seq);
     return true;
@@ -122,10 +122,16 @@ export class BlockStore {
   }
 
   find(id: string): Found | undefined {
+    const holding = this.#holding(id);
+    return holding && foundIn(holding.stored, holding.place);
+  }
+
+  /** The block that has an impression, and its place there. */
+  #holding(id: string): { readonly stored: StoredBlock; readonly place: number } | undefined {
     const shownAt = shownAtOf(id);
     for (const stored of this.around(shownAt, shownAt)) {
       const place = stored.block.placeOf(id);
-      if (place >= 0) return foundIn(stored, place);
+      if (place >= 0) return { stored, place };
     }
     return undefined;
   }
@@ -144,13 +150,6 @@ export class BlockStore {
     )) {
       yield this.#numbered(seq);
     }
-  }
-
-  at(seq: number): Found | undefined {
-    const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM ${this.#table} WHERE seq <= ? ORDER BY seq DESC LIMIT 1`, seq);
-    if (!row) return undefined;
-    const stored = this.#stored(row);
-    return seq - stored.seq < stored.block.count ? foundIn(stored, seq - stored.seq) : undefined;
   }
 
   /** The blocks with rows after a row, in order. */
@@ -207,11 +206,6 @@ export class BlockStore {
     return first ?? undefined;
   }
 
-  /** Number of the first row that is stored. */
-  get firstSeq(): number | null {
-    return this.#database.query<{ seq: number | null }>("SELECT min(seq) AS seq FROM blocks")[0].seq;
-  }
-
   /** Makes the blocks after a row void, and returns those that were not. */
   voidAfter(seq: number): StoredBlock[] {
     const query = `UPDATE ${this.#table} SET state = 'void' WHERE seq > ? AND state = 'live' RETURNING ${COLUMNS}`;
@@ -226,16 +220,14 @@ export class BlockStore {
     this.#cache.clear();
   }
 
-  /** Empties an impression. Returns what it was. */
-  erase(id: string): Found | undefined {
-    const found = this.find(id);
-    if (!found) return undefined;
-    const [stored] = this.around(shownAtOf(id), shownAtOf(id)).filter(({ block }) => block.placeOf(id) >= 0);
-    const rows = Array.from({ length: stored.block.count }, (_, i) => stored.block.row(i));
-    const left = rows.map((row) => (row.id === id ? { ...row, action: "", context: null, decision: null } : row));
-    this.#database.query(`UPDATE ${this.#table} SET content = ? WHERE seq = ?`, encodeBlock(left), stored.seq);
-    this.#cache.delete(stored.seq);
-    return found;
+  /** Empties an impression, if there is one with this id. */
+  erase(id: string): void {
+    const holding = this.#holding(id);
+    if (!holding) return;
+    const { seq, block } = holding.stored;
+    const left = block.rows().map((row, i) => (i === holding.place ? { ...row, action: "", context: null, decision: null } : row));
+    this.#database.query(`UPDATE ${this.#table} SET content = ? WHERE seq = ?`, encodeBlock(left), seq);
+    this.#cache.delete(seq);
   }
 
   /** Deletes the blocks before a bound of buckets. */

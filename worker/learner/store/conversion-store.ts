@@ -5,7 +5,7 @@ import { type ByKey, type ConversionEvent, type Outcome, waitingFor } from "../.
 import type { Windows } from "../../domain/goals.ts";
 import type { StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
-import type { ResolvedReward } from "../../domain/reward.ts";
+import type { ConversionRow } from "../../domain/log-line.ts";
 import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Database } from "./database.ts";
 import { type ImpressionStore, listOf } from "./impression-store.ts";
@@ -37,12 +37,12 @@ export class ConversionStore {
   }
 
   /** The conversions after a row, in order: at most so many. */
-  after(seq: number, limit: number): StoredConversion[] {
-    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit).map(stored);
+  after(seq: number, limit: number): ConversionRow[] {
+    return this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit).map(logged);
   }
 
   /** The conversions of impressions shown before a time, after a row, in order. */
-  *shownBefore(time: number, seq: number): Generator<{ readonly type: "conversion" } & StoredConversion> {
+  *shownBefore(time: number, seq: number): Generator<ConversionRow> {
     const due = this.#database.query<{ seq: number }>(
       "SELECT seq FROM conversions WHERE impression < ? AND +seq > ? ORDER BY +seq",
       firstIdAt(time),
@@ -51,7 +51,7 @@ export class ConversionStore {
     const query = `SELECT ${COLUMNS} FROM conversions WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq`;
     for (let i = 0; i < due.length; i += READ_AT_ONCE) {
       const some = due.slice(i, i + READ_AT_ONCE).map(({ seq }) => seq);
-      for (const row of this.#database.query<Row>(query, JSON.stringify(some))) yield { type: "conversion", ...stored(row) };
+      yield* this.#database.query<Row>(query, JSON.stringify(some)).map(logged);
     }
   }
 
@@ -142,15 +142,6 @@ export class ConversionStore {
     this.#database.count("orphan", -deleted.length);
   }
 
-  /** Stores what an impression has brought, after a change that the policies observe. */
-  changeReward(impression: StoredImpression, after: ResolvedReward, windows: Windows): void {
-    this.#impressions.setReward(impression, after, windows);
-    const { reward, converted } = impression;
-    const counts = after.delay !== undefined;
-    this.#database.count("converted", Number(counts) - Number(converted));
-    this.#database.count("retracted", Number(!counts) - Number(reward !== null && !converted));
-  }
-
   /** Voids the counted conversions after a row. Returns their impressions. */
   undoAfter(seq: number): string[] {
     const undone = "seq > ? AND status IN ('applied', 'conflict')";
@@ -209,6 +200,11 @@ export class ConversionStore {
 /** A conversion as its row states it. */
 function stored({ restates, ...conversion }: Row): StoredConversion {
   return restates ? { ...conversion, restates: true } : conversion;
+}
+
+/** A conversion as a row of the log. */
+function logged(row: Row): ConversionRow {
+  return { type: "conversion", ...stored(row) };
 }
 
 /** Identifies an event without its key. */

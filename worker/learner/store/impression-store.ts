@@ -1,12 +1,15 @@
 import type { Block, BlockRow } from "../../domain/block.ts";
+import { earliest } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
+import type { LogRow } from "../../domain/log-line.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
+import { inOrder } from "./in-order.ts";
 import type { LinkStore } from "./link-store.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
 
@@ -73,40 +76,32 @@ export class ImpressionStore {
     return new Set(ids.filter(isKnown));
   }
 
-  /** The impression with a number, among those that are not deferred. */
-  at(seq: number): StoredImpression | undefined {
-    const found = this.blocks.at(seq);
-    return found && this.#stored(found);
-  }
-
   /** The impressions after a row, deferred ones too, in order. */
-  *after(seq: number): Generator<StoredImpression> {
-    yield* this.#inOrder(seq, this.blocks.after(seq), this.#deferred.after(seq));
+  after(seq: number): Generator<StoredImpression> {
+    return inOrder(this.#inBlocks(seq, this.blocks.after(seq)), this.#deferred.after(seq).map(deferredForm));
   }
 
   /** The impressions before a bound of buckets and after a row, deferred ones too, in order. */
-  *shownBefore(time: number, seq: number): Generator<StoredImpression> {
+  shownBefore(time: number, seq: number): Generator<StoredImpression> {
     const deferred = this.#deferred.after(seq).filter(({ row }) => shownAtOf(row.id) < time);
-    yield* this.#inOrder(seq, this.blocks.before(time, seq), deferred);
+    return inOrder(this.#inBlocks(seq, this.blocks.before(time, seq)), deferred.map(deferredForm));
   }
 
-  *#inOrder(seq: number, blocks: Iterable<StoredBlock>, deferred: readonly DeferredRow[]): Generator<StoredImpression> {
-    let next = 0;
-    const before = function* (limit: number) {
-      for (; next < deferred.length && deferred[next].seq < limit; next++) {
-        yield deferredForm(deferred[next]);
-      }
-    };
+  /** The impressions of some blocks after a row. */
+  *#inBlocks(seq: number, blocks: Iterable<StoredBlock>): Generator<StoredImpression> {
     for (const stored of blocks) {
       const { seq: first, block } = stored;
-      yield* before(first);
-      const ids = Array.from({ length: block.count }, (_, i) => block.id(i));
+      const ids = block.ids();
       const outcomes = this.#outcomesOf(ids);
       for (let i = Math.max(0, seq + 1 - first); i < block.count; i++) {
         yield liveForm(foundIn(stored, i), outcomes.get(ids[i]));
       }
     }
-    yield* before(Number.POSITIVE_INFINITY);
+  }
+
+  /** Impressions as rows of the log. */
+  *logged(impressions: Iterable<StoredImpression>): Generator<LogRow> {
+    for (const impression of impressions) yield { type: "impression", ...impression, keys: this.keysOf(impression) };
   }
 
   #outcomesOf(ids: readonly string[]): Map<string, Outcome> {
@@ -132,21 +127,14 @@ export class ImpressionStore {
 
   /** Adds the impressions of a block, all of them live. `keys`: those of each impression. */
   addBlock(block: Block, marks: readonly Marks[], keys: (place: number) => readonly KeyHashes[], windows: Windows): void {
-    const places = Array.from({ length: block.count }, (_, i) => i);
     const seq = this.#database.next(block.count);
-    if (!this.blocks.addBlock(block, marks, windows.window.ms, seq)) {
-      this.blocks.add(
-        places.map((i) => block.row(i)),
-        marks,
-        windows.window.ms,
-        seq,
-      );
-    }
+    const isStored = this.blocks.addBlock(block, marks, windows.window.ms, seq);
+    if (!isStored) this.blocks.add(block.rows(), marks, windows.window.ms, seq);
     this.#countLive(
-      places.map((i) => ({ ...block.common(i), id: block.id(i) })),
+      block.map((i) => ({ ...block.common(i), id: block.id(i) })),
       windows,
     );
-    for (const i of places) {
+    for (let i = 0; i < block.count; i++) {
       if (keys(i).length === 0) continue;
       const row = { ...block.row(i), keys: keys(i) };
       this.#addKeys(row);
@@ -182,22 +170,18 @@ export class ImpressionStore {
     this.#links.note({ ...deferred.row, keys: this.keysOf(deferred.row).map((key) => [key]) });
   }
 
-  /** Stores what a live impression has brought. */
-  setReward(impression: StoredImpression, resolved: ResolvedReward | null, windows: Windows): void {
-    this.#setBrought(impression, resolved && { reward: resolved.reward, converted: resolved.delay !== undefined }, windows);
-  }
-
-  #setBrought({ id, arm, ...before }: StoredImpression, after: Brought | null, windows: Windows): void {
+  /** Stores the reward of a live impression. A rollback restores the counters itself. */
+  setReward({ id, arm, ...before }: StoredImpression, after: Brought | null, windows: Windows): void {
     this.#tallies.change(id, arm, windows, broughtOf(before), after);
     if (after) this.#database.query("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", id, after.reward, Number(after.converted));
     else this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
   }
 
-  /** Stores what a live impression brings under other rules, and counts it. */
-  correctReward(impression: StoredImpression, after: Brought | null, windows: Windows): void {
+  /** Stores the reward of a live impression, and counts the change. */
+  changeReward(impression: StoredImpression, after: Brought | null, windows: Windows): void {
     const [was, is] = [impression, { ...NOTHING_BROUGHT, ...after }];
     const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
-    this.#setBrought(impression, after, windows);
+    this.setReward(impression, after, windows);
     this.#database.count("converted", Number(is.converted) - Number(was.converted));
     this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
   }
@@ -258,8 +242,8 @@ export class ImpressionStore {
   #membersOf(first: string): { readonly row: BlockRow; readonly deferred: boolean }[] {
     const shownAt = shownAtOf(first);
     const members = this.blocks.around(shownAt, shownAt).flatMap(({ block }) => {
-      const places = Array.from({ length: block.count }, (_, i) => i).filter((i) => !block.isErased(i));
-      return places.map((i) => ({ row: block.row(i), deferred: false }));
+      const rows = block.rows().filter(({ action }) => action !== "");
+      return rows.map((row) => ({ row, deferred: false }));
     });
     const waiting = this.#deferred.between(firstIdAt(shownAt), firstIdAt(shownAt + 1));
     const all = [...members, ...waiting.map(({ row }) => ({ row, deferred: true }))];
@@ -271,7 +255,7 @@ export class ImpressionStore {
     const counts = new Map<string, { context: string | null; action: string; impressions: number; converted: number }>();
     for (const { state, block } of this.blocks.overlapping(from, before)) {
       if (state !== "live") continue;
-      const ids = Array.from({ length: block.count }, (_, i) => block.id(i));
+      const ids = block.ids();
       const outcomes = this.#outcomesOf(ids);
       ids.forEach((id, i) => {
         const shownAt = shownAtOf(id);
@@ -291,8 +275,8 @@ export class ImpressionStore {
   /** The newest live impressions, newest first. */
   recent(limit: number): StoredImpression[] {
     const blocks = this.blocks.newest(limit).filter(({ state }) => state === "live");
-    const places = blocks.flatMap((stored) => Array.from({ length: stored.block.count }, (_, i) => ({ stored, i })));
-    const shown = places.flatMap(({ stored, i }) => (stored.block.isErased(i) ? [] : [{ stored, i, id: stored.block.id(i) }]));
+    const all = blocks.flatMap((stored) => stored.block.ids().map((id, i) => ({ stored, i, id })));
+    const shown = all.filter(({ stored, i }) => !stored.block.isErased(i));
     const newest = shown.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit);
     return newest.map(({ stored, i }) => this.#stored(foundIn(stored, i)));
   }
@@ -304,9 +288,7 @@ export class ImpressionStore {
 
   /** Time of the oldest impression shown at a bound of buckets or later. */
   oldestSince(time: number): number | undefined {
-    const shown = this.blocks.oldestSince(time);
-    const waiting = this.#deferred.oldestSince(time);
-    return shown !== undefined && waiting !== undefined ? Math.min(shown, waiting) : (shown ?? waiting);
+    return earliest(this.blocks.oldestSince(time), this.#deferred.oldestSince(time));
   }
 
   /** Feature vectors of some impressions that no other impression has. **Cost:** linear in the number of impressions. */
@@ -369,6 +351,11 @@ function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
 }
 
 const NOTHING_BROUGHT = { reward: null, converted: false };
+
+/** The reward and the state of an impression by its conversions. */
+export function broughtBy({ reward, delay }: ResolvedReward): Brought {
+  return { reward, converted: delay !== undefined };
+}
 
 function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "converted">): Brought | null {
   return reward === null ? null : { reward, converted };

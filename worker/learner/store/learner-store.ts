@@ -1,3 +1,4 @@
+import { earliest } from "../../domain/bucket.ts";
 import { Catalogue, type CatalogueChange, changeBetween, changedBy, MOST_CHARACTERS, partsOf } from "../../domain/catalogue.ts";
 import { type ModelConfig, withDefaults } from "../../domain/model.ts";
 import type { StoredSnapshot } from "../../domain/publication.ts";
@@ -10,7 +11,7 @@ import type { Allowance } from "../../rpc/message.ts";
 import { ArchiveStore } from "./archive-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { Database, type ModelRow } from "./database.ts";
-import { ImpressionStore } from "./impression-store.ts";
+import { broughtBy, ImpressionStore } from "./impression-store.ts";
 import { LinkStore } from "./link-store.ts";
 import { LogStore } from "./log-store.ts";
 import { migrate, TABLES } from "./migrations.ts";
@@ -302,11 +303,9 @@ export class LearnerStore {
 
   /** The catalogue at a row of the log. */
   actionsAt(seq: number): readonly Action[] {
-    const marks = this.database.query<{ content: string }>(
-      "SELECT content FROM marks WHERE type = 'actions' AND seq <= ? ORDER BY seq",
-      seq,
+    return actionsAfter(
+      this.database.query<{ content: string }>("SELECT content FROM marks WHERE type = 'actions' AND seq <= ? ORDER BY seq", seq),
     );
-    return marks.reduce((actions: readonly Action[], { content }) => changedBy(actions, JSON.parse(content)), []);
   }
 
   /** The row at which a relearnt model took over; 0 if none did. Impressions decided by earlier versions have features of another encoder. */
@@ -360,8 +359,7 @@ export class LearnerStore {
   oldestSince(time: number): number | undefined {
     const query = "SELECT min(impression) AS id FROM conversions WHERE impression >= ?";
     const [{ id }] = this.database.query<{ id: string | null }>(query, firstIdAt(time));
-    const [shown, waiting] = [this.impressions.oldestSince(time), id === null ? undefined : shownAtOf(id)];
-    return shown !== undefined && waiting !== undefined ? Math.min(shown, waiting) : (shown ?? waiting);
+    return earliest(this.impressions.oldestSince(time), id === null ? undefined : shownAtOf(id));
   }
 
   /**
@@ -404,8 +402,7 @@ export class LearnerStore {
       if (newest) this.database.query(insert, newest.seq, kind, newest.content);
     }
     const changes = marks.filter(({ type }) => type === "actions");
-    const actions = changes.reduce((actions: readonly Action[], { content }) => changedBy(actions, JSON.parse(content)), []);
-    for (const [part, { seq }] of zippedAtEnd(wholeIn(actions, changes.length), changes)) {
+    for (const [part, { seq }] of zippedAtEnd(wholeIn(actionsAfter(changes), changes.length), changes)) {
       this.database.query(insert, seq, "actions", JSON.stringify(part));
     }
   }
@@ -435,7 +432,8 @@ export class LearnerStore {
     for (const id of touched) {
       const impression = this.impressions.find(id);
       if (impression?.state !== "live") continue;
-      this.impressions.setReward(impression, resolved(counting(this.conversions.of(id)), config.goals, shownAtOf(id)), config);
+      const left = resolved(counting(this.conversions.of(id)), config.goals, shownAtOf(id));
+      this.impressions.setReward(impression, left && broughtBy(left), config);
     }
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };
@@ -452,6 +450,11 @@ export class LearnerStore {
     const names: readonly string[] = LEARNT;
     return Object.fromEntries(Array.from(this.database.counts()).filter(([name]) => names.includes(name) || name.startsWith("delay ")));
   }
+}
+
+/** The catalogue after all its changes. */
+function actionsAfter(changes: readonly { readonly content: string }[]): readonly Action[] {
+  return changes.reduce((actions: readonly Action[], { content }) => changedBy(actions, JSON.parse(content)), []);
 }
 
 /** A catalogue in at most so many parts. There were as many marks, and no more rows have numbers for it. */

@@ -1,9 +1,10 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import type { ByKey, Outcome } from "../../domain/event.ts";
+import { homeOf } from "../../domain/home.ts";
 import type { ImpressionRow } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
-import { homeOf, shardOf } from "../../domain/shard.ts";
+import { shardOf } from "../../domain/shard.ts";
 import { firstIdAt } from "../../domain/uuid.ts";
 import type { Note } from "../../rpc/message.ts";
 import type { Database } from "./database.ts";

@@ -8,15 +8,16 @@ import { shownAtOf } from "../../domain/uuid.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impression-store.ts";
+import { inOrder } from "./in-order.ts";
 
 /** Most rows of a page, and about as many bytes. A remote call takes 32 MiB. */
 const PAGE_LINES = 1000;
 const PAGE_BYTES = 4_000_000;
+/** Marks that are read together. One of a catalogue may be long. */
+const MARKS_AT_ONCE = 100;
 
 /** A step of a replay: an impression to append, or a change of reward to observe. */
 export type ReplayStep = { readonly appended: AppendedImpression; readonly place: number } | { readonly changed: RewardChange };
-
-type Mark = { readonly seq: number; readonly mark: string; readonly content: string };
 
 /** The event log of a model: the rows of several tables in the order of their common sequence. */
 export class LogStore {
@@ -43,23 +44,13 @@ export class LogStore {
     return lines;
   }
 
-  /** At most a page of rows of each table, in the order of all. */
-  *#after(seq: number): Generator<LogRow> {
-    const marks = this.#database.query<Mark>(
-      "SELECT seq, type AS mark, content FROM marks WHERE seq > ? ORDER BY seq LIMIT ?",
-      seq,
-      PAGE_LINES,
+  /** The rows after a row, in order: at most a page of conversions. */
+  #after(seq: number): Generator<LogRow> {
+    return inOrder<LogRow>(
+      this.#impressions.logged(this.#impressions.after(seq)),
+      this.#conversions.after(seq, PAGE_LINES),
+      marksBetween(this.#database, seq + 1),
     );
-    const others: LogRow[] = [
-      ...this.#conversions.after(seq, PAGE_LINES).map((conversion) => ({ type: "conversion" as const, ...conversion })),
-      ...marks.map((mark) => ({ type: "mark" as const, ...mark })),
-    ].sort((a, b) => a.seq - b.seq);
-    let next = 0;
-    for (const impression of this.#impressions.after(seq)) {
-      for (; next < others.length && others[next].seq < impression.seq; next++) yield others[next];
-      yield { type: "impression", ...impression, keys: this.#impressions.keysOf(impression) };
-    }
-    yield* others.slice(next);
   }
 
   /** Number of rows after a row. **Cost:** linear in the numbers of blocks, conversions and marks. */
@@ -74,34 +65,47 @@ export class LogStore {
    * themselves, also from those before that row. So the policies observe what they observed when the conversions arrived.
    */
   *replay(seq: number, goals: Goals | null): Generator<ReplayStep> {
-    const conversions = this.#conversions.ofThoseAfter(seq);
     const known = new Map<string, Known>();
-    const before = (end: number) => conversions.splice(0, conversions.findIndex((each) => each.seq > end) >>> 0);
-    for (const impression of this.#impressions.after(seq)) {
-      yield* this.#changes(before(impression.seq), seq, goals, known);
-      if (impression.state === "live") yield { appended: appendedOf(impression), place: placeOf(impression) };
+    const rows = inOrder<StoredImpression | StoredConversion>(this.#impressions.after(seq), this.#conversions.ofThoseAfter(seq));
+    for (const row of rows) {
+      if (!("features" in row)) {
+        const changed = this.#change(row, goals, known);
+        if (changed && row.seq > seq) yield { changed };
+      } else if (row.state === "live") yield { appended: appendedOf(row), place: placeOf(row) };
     }
-    yield* this.#changes(conversions, seq, goals, known);
   }
 
-  *#changes(
-    conversions: readonly StoredConversion[],
-    after: number,
+  /** The change that a conversion brings, which `known` includes from then on. Undefined if there is nothing to observe. */
+  #change(
+    { impression: id, goal, event, reward, at, restates }: StoredConversion,
     goals: Goals | null,
     known: Map<string, Known>,
-  ): Generator<ReplayStep> {
-    for (const { seq, impression: id, goal, event, reward, at, restates } of conversions) {
-      const { impression = this.#impressions.find(id), events: earlier = [], resolved: last = null } = known.get(id) ?? {};
-      if (impression?.state !== "live") continue;
-      const events = [...earlier, { goal, event, reward, at, restates }];
-      const now = resolved(events, goals, shownAtOf(id));
-      known.set(id, { impression, events, resolved: now });
-      if (seq > after && differs(last, now)) yield { changed: { impression: appendedOf(impression), before: last, after: now } };
-    }
+  ): RewardChange | undefined {
+    const { impression = this.#impressions.find(id), events: earlier = [], resolved: before = null } = known.get(id) ?? {};
+    if (impression?.state !== "live") return undefined;
+    const events = [...earlier, { goal, event, reward, at, restates }];
+    const after = resolved(events, goals, shownAtOf(id));
+    known.set(id, { impression, events, resolved: after });
+    return differs(before, after) ? { impression: appendedOf(impression), before, after } : undefined;
   }
 }
 
-/** What a replay knows of an impression so far. */
+/** The marks from a number on, below another, in order. */
+export function* marksBetween(database: Database, from: number, before = Number.MAX_SAFE_INTEGER): Generator<LogRow> {
+  for (let next = from; ; ) {
+    const marks = database.query<{ seq: number; mark: string; content: string }>(
+      "SELECT seq, type AS mark, content FROM marks WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?",
+      next,
+      before,
+      MARKS_AT_ONCE,
+    );
+    if (marks.length === 0) return;
+    for (const mark of marks) yield { type: "mark", ...mark };
+    next = marks[marks.length - 1].seq + 1;
+  }
+}
+
+/** An impression and its conversions, as far as a replay has come. */
 interface Known {
   readonly impression: StoredImpression;
   readonly events: readonly Outcome[];
