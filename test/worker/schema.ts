@@ -42,11 +42,16 @@ export function toEighth(storage: DurableObjectStorage): void {
   sql.exec(`
     ALTER TABLE model DROP COLUMN catalogued;
     ALTER TABLE model DROP COLUMN catalogued_at;
+    ALTER TABLE model DROP COLUMN homes;
+    ALTER TABLE model DROP COLUMN term;
+    ALTER TABLE model DROP COLUMN coordinated;
+    ALTER TABLE model DROP COLUMN allowance;
     ALTER TABLE model ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE model ADD COLUMN lag INTEGER;
     ALTER TABLE model ADD COLUMN heard TEXT;`);
   sql.exec("UPDATE model SET seq = ?, lag = ?, heard = ?", seq, lag, Object.keys(heard).length > 0 ? JSON.stringify(heard) : null);
   sql.exec(`
+    DROP TABLE shards; DROP TABLE shard_sums; DROP TABLE merged_snapshots; DROP TABLE notes; DROP TABLE links; DROP TABLE forwarded;
     DROP TABLE archive; DROP TABLE archived; DROP TABLE relearning; DROP TABLE relearnt_blocks; DROP TABLE relearnt_outcomes; DROP TABLE relearnt_snapshots;
     DROP TABLE blocks; DROP TABLE deferred; DROP TABLE names; DROP TABLE outcomes; DROP TABLE tallies; DROP TABLE progress;
     DROP INDEX conversions_waiting;`);

@@ -1,9 +1,20 @@
-import { expect, it, vi } from "vitest";
-import { call, convert, createModel, describeModel, keep, show, statusesOf } from "./client.ts";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, expect, it, vi } from "vitest";
+import { shardName } from "../../worker/domain/shard.ts";
+import { TokenSigner } from "../../worker/domain/token.ts";
+import { createApp } from "../../worker/edge/app.ts";
+import { Learner } from "../../worker/learner/learner.ts";
+import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf, statusOf } from "./client.ts";
 import { MINUTE_MS, START, tick, useClock } from "./clock.ts";
+import { complaints } from "./complaints.ts";
 import { publicationIn } from "./published.ts";
 
+// A model whose events are shared by several learners.
+
 useClock();
+afterEach(() => void vi.restoreAllMocks());
 
 const EDGE = { serving: "edge", encoder: { dimension: 16, interactions: "all" } };
 
@@ -55,4 +66,243 @@ it("the same events through 1, 4 and 16 shards make the same model", async () =>
   }
   expect(results[1]).toEqual(results[0]);
   expect(results[2]).toEqual(results[0]);
+});
+
+const signer = TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
+const shardIn = (impressionId: string) => signer.verify(impressionId, Date.now())?.shard ?? 0;
+
+/** Reads a shard's store. */
+const inShard = <T>(model: string, shard: number, read: (store: LearnerStore) => T): Promise<T> =>
+  runInDurableObject(learnerOf(shardName(model, shard)), (_, { storage }) => read(new LearnerStore(storage)));
+
+/** Lets a shard fail at each order of its coordinator, until the end of the returned function. */
+function unreachable(model: string, shard: number): () => void {
+  const { follow } = Learner.prototype;
+  const spy = vi.spyOn(Learner.prototype, "follow").mockImplementation(function (this: Learner, name, order) {
+    return name === shardName(model, shard) ? Promise.reject(new Error("lost")) : follow.call(this, name, order);
+  });
+  return () => spy.mockRestore();
+}
+
+/** Registers impressions that convert at once. Returns their ids. */
+async function bought(model: string, from: number, to: number): Promise<string[]> {
+  const items = Array.from({ length: to - from }, (_, i) => ({
+    action: ["tent", "mug", "lamp"][(from + i) % 3],
+    context: { country: ["PT", "DE", "FI"][(from + i) % 3] },
+    shownAt: START + (from + i) * 1000,
+  }));
+  vi.setSystemTime(START + to * 1000);
+  const ids = await show(model, ...items);
+  for (const [i, impressionId] of ids.entries())
+    if (i % 2 === 0) await convert({ impressionId, reward: 1 }, { timestamp: START + to * 1000 });
+  return ids;
+}
+
+const digestOf = async (model: string) => {
+  tick(2000);
+  await keep(model);
+  return (await describeModel(model)).digest;
+};
+
+it("goes back to the same model, also if a shard cannot be reached meanwhile", async () => {
+  const digests = [];
+  for (const shards of [1, 4]) {
+    const model = await sharded(shards);
+    await bought(model, 0, 20);
+    const before = await digestOf(model);
+    const [version] = (await describeModel(model)).kept;
+    const undone = await bought(model, 100, 130);
+    await digestOf(model);
+    const end = unreachable(model, 2);
+    expect(await call("POST", `/v1/models/${model}/rollback`, { version })).toMatchObject({ status: 200, body: { restored: version } });
+    expect((await describeModel(model)).digest).toBe(before);
+    if (shards > 1) expect(complaints()).toContain("an alarm's task failed Problem");
+    end();
+    expect(await digestOf(model)).toBe(before);
+    expect((await describeModel(model)).counts).toMatchObject({ impressions: 20, converted: 10 });
+    expect(await statusOf(undone[0])).toBe("rolled-back");
+    await bought(model, 200, 215);
+    digests.push([before, await digestOf(model)]);
+    vi.setSystemTime(START);
+  }
+  expect(digests[1]).toEqual(digests[0]);
+});
+
+it("publishes the last sums of a shard that cannot be reached, and counts that", async () => {
+  const model = await sharded(3);
+  await bought(model, 0, 30);
+  const before = await digestOf(model);
+  await bought(model, 40, 70);
+  const end = unreachable(model, 1);
+  const without = await digestOf(model);
+  expect(without).not.toBe(before);
+  expect((await describeModel(model)).incidents.unanswered).toBeGreaterThan(0);
+  end();
+  const whole = await digestOf(model);
+  expect(whole).not.toBe(without);
+  vi.setSystemTime(START);
+  const alone = await sharded(1);
+  await bought(alone, 0, 30);
+  await bought(alone, 40, 70);
+  expect(await digestOf(alone)).toBe(whole);
+});
+
+it("grows, and loses nothing", async () => {
+  const [grown, alone] = [await sharded(1), await sharded(1)];
+  const ids: string[][] = [];
+  for (const model of [grown, alone]) {
+    vi.setSystemTime(START);
+    ids.push(await bought(model, 0, 30));
+  }
+  const patch = (shards: number) => call("PATCH", `/v1/models/${grown}`, { shards });
+  const { digest } = await describeModel(grown);
+  expect(await patch(4)).toMatchObject({ status: 200, body: { shards: 4, digest, counts: { impressions: 30 } } });
+  expect(await patch(3)).toMatchObject({ status: 422, body: { detail: expect.stringContaining("at least the model's 4") } });
+  for (const [i, model] of [grown, alone].entries()) {
+    vi.setSystemTime(START + 60_000);
+    await convert({ impressionId: ids[i][1], reward: 0.5 }, { timestamp: START + 50_000 });
+    const [keyed] = await show(model, { keys: ["visitor", "cart"], shownAt: START + 51_000 });
+    expect(statusesOf(await convert({ model, key: "cart", reward: 1 }, { timestamp: START + 52_000 }))).toEqual(["applied"]);
+    expect(await statusOf(keyed)).toBe("converted");
+    await bought(model, 60, 90);
+  }
+  expect(await digestOf(grown)).toBe(await digestOf(alone));
+  expect(new Set((await bought(grown, 100, 130)).map(shardIn)).size).toBe(4);
+});
+
+it("starts a new generation in all shards, and refuses what is of an earlier one", async () => {
+  const model = await sharded(4);
+  const ids = await bought(model, 0, 12);
+  const { generation, config } = await inShard(model, 0, (store) => ({ generation: store.generation, config: store.config }));
+  tick(5000);
+  expect(await call("POST", `/v1/models/${model}/reset`, {})).toMatchObject({
+    status: 200,
+    body: { shards: 4, counts: { impressions: 0 } },
+  });
+  const reset = await call("POST", `/v1/models/${model}/reset`, { window: { ms: HOUR_MS }, shards: 2 });
+  expect(reset).toMatchObject({ status: 422, body: { detail: expect.stringContaining("at least the model's 4") } });
+  for (const impressionId of ids) expect(statusesOf(await convert([{ impressionId, reward: 1 }]))).toEqual(["late"]);
+  const name = shardName(model, 1);
+  const allowance = { open: 1, bytes: 1, deferred: 1 };
+  const order = {
+    generation,
+    config,
+    horizon: 0,
+    homes: 4,
+    catalogue: { version: 0, actions: null },
+    allowance,
+    term: 0,
+    back: null,
+    held: -1,
+  };
+  const stale = await learnerOf(name).follow(name, { ...order, keep: false });
+  expect(stale).toMatchObject({ problem: { status: 409, detail: expect.stringContaining(String(generation)) } });
+  const later = { generation: generation + 1e9, count: 0, keys: [], unsampled: 1, byPage: false, deferred: false };
+  const early = await learnerOf(name).registerShown({ decisions: [later], block: null, dropped: 0, keptOut: 0 });
+  expect(early).toMatchObject({ problem: { status: 503 } });
+});
+
+it("is deleted with all its shards", async () => {
+  const model = await sharded(3);
+  await bought(model, 0, 9);
+  expect((await call("DELETE", `/v1/models/${model}`)).status).toBe(204);
+  for (const shard of [0, 1, 2]) expect(await inShard(model, shard, ({ exists }) => exists)).toBe(false);
+  await call("PUT", `/v1/models/${model}`, { ...EDGE, window: { ms: HOUR_MS }, shards: 3 });
+  expect((await describeModel(model)).counts.impressions).toBe(0);
+});
+
+it("is refused where the states of several learners make no model", async () => {
+  const put = (body: object) => call("PUT", "/v1/models/refused", { window: { ms: HOUR_MS }, shards: 2, ...body });
+  const refused = (detail: string) => ({ status: 422, body: { detail: expect.stringContaining(detail) } });
+  expect(await put({ policy: "delay-gp-ts", options: { dimension: 2 } })).toMatchObject(refused("is not a sum"));
+  expect(await put({ options: { rewards: "bernoulli" } })).toMatchObject(refused('rewards: "linear"'));
+  expect(await put({ serving: "learner" })).toMatchObject(refused("one learner makes every decision"));
+  expect(await put({ shards: 33 })).toMatchObject(refused("shards"));
+  expect(await put({ limits: { open: 30_000_000 } })).toMatchObject(refused("for each shard"));
+  const model = await sharded(2);
+  const line = JSON.stringify({ type: "impression", id: "past", action: "mug", shownAt: Date.now() });
+  expect(await call("POST", `/v1/models/${model}/events`, line)).toMatchObject(refused("shards: expected 1 during an import"));
+  expect(await call("POST", `/v1/models/${model}/reset`, { from: "log" })).toMatchObject(refused("does not learn its log again"));
+});
+
+it("registers in the shard that the token names, and explains, activates and erases there", async () => {
+  const model = await sharded(4);
+  const isolate = createApp();
+  const shards = new Set<number>();
+  for (let i = 0; i < 12; i++) {
+    const [impressionId] = await recommend(model, { context: { country: "PT" }, keys: i % 2 === 0 ? [`visitor-${i}`] : [] }, { isolate });
+    const shard = shardIn(impressionId);
+    shards.add(shard);
+    expect(
+      await inShard(model, shard, ({ impressions }) => impressions.find(signer.verify(impressionId, Date.now())?.id as string)),
+    ).toBeDefined();
+    expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+    expect(await call("GET", `/v1/impressions/${impressionId}`)).toMatchObject({ status: 200, body: { model, status: "converted" } });
+    tick(1000);
+  }
+  expect(shards.size).toBeGreaterThan(1);
+  const [deferred] = await recommend(model, { defer: true }, { isolate });
+  expect(await call("POST", `/v1/impressions/${deferred}/activate`)).toMatchObject({ status: 200, body: { status: "activated" } });
+  expect((await describeModel(model)).counts).toMatchObject({ impressions: 13, converted: 12 });
+  expect(await call("DELETE", `/v1/models/${model}/keys/visitor-4`)).toMatchObject({ body: { erased: 1 } });
+  const { body } = await call("GET", `/v1/models/${model}/metrics`);
+  expect(body.recent).toHaveLength(12);
+  for (const { impressionId } of body.recent) expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(200);
+});
+
+it("joins an event to an impression of another shard, whichever comes first, once", async () => {
+  const model = await sharded(8);
+  const event = (key: string) => convert({ model, key, reward: 1 }, { id: `of-${key}`, timestamp: START });
+  const keys = Array.from({ length: 20 }, (_, i) => `order-${i}`);
+  for (const [i, key] of keys.entries()) if (i % 2 === 0) expect(statusesOf(await event(key))).toEqual(["orphan"]);
+  const ids = await show(model, ...keys.map((key, i) => ({ keys: [`visitor-${i}`, key], shownAt: START - 1000 })));
+  for (const [i, key] of keys.entries()) expect(statusesOf(await event(key))).toEqual([i % 2 === 0 ? "duplicate" : "applied"]);
+  for (const key of keys) expect(statusesOf(await event(key))).toEqual(["duplicate"]);
+  expect((await describeModel(model)).counts).toMatchObject({ impressions: 20, converted: 20, applied: 20, orphan: 0 });
+  // A later impression with the key does not take an event that has joined.
+  await show(model, { keys: ["other", "order-1"], shownAt: START - 500 });
+  expect(statusesOf(await event("order-1"))).toEqual(["duplicate"]);
+  await call("DELETE", `/v1/impressions/${ids[3]}`);
+  const { body } = await call("DELETE", `/v1/models/${model}/keys/order-3`);
+  expect(body).toEqual({ erased: 0 });
+  for (let shard = 0; shard < 8; shard++) {
+    const links = await inShard(model, shard, ({ database }) => database.query("SELECT impression FROM links"));
+    const erased = signer.verify(ids[3], Date.now())?.id;
+    expect(links.map(({ impression }) => impression)).not.toContain(erased);
+  }
+});
+
+it("delivers the keys of an impression later, if their home cannot be reached", async () => {
+  const model = await sharded(8);
+  const spy = vi.spyOn(Learner.prototype, "link").mockRejectedValue(new Error("lost"));
+  const keys = Array.from({ length: 8 }, (_, i) => `order-${i}`);
+  await show(model, ...keys.map((key, i) => ({ keys: [`visitor-${i}`, key], shownAt: START - 1000 })));
+  const convertAll = () => Promise.all(keys.map((key) => convert({ model, key, reward: 1 }, { id: key, timestamp: START })));
+  const statuses = (await convertAll()).flatMap(statusesOf);
+  expect(statuses).toContain("orphan");
+  spy.mockRestore();
+  for (let shard = 0; shard < 8; shard++) await runDurableObjectAlarm(learnerOf(shardName(model, shard)));
+  expect((await describeModel(model)).counts).toMatchObject({ converted: 8, orphan: 0 });
+});
+
+it("holds its limits over all shards", async () => {
+  const model = await sharded(4, { limits: { open: 40 } });
+  for (let round = 0; round < 12; round++) {
+    await show(model, ...Array.from({ length: 10 }, () => ({ shownAt: Date.now() })));
+    tick(2000);
+    await keep(model);
+    expect((await describeModel(model)).counts.impressions).toBeLessThanOrEqual(40);
+  }
+  const { counts, incidents } = await describeModel(model);
+  expect(counts.impressions).toBeGreaterThan(20);
+  expect(incidents.unsampled).toBeGreaterThan(0);
+});
+
+it("does not know the token of a shard that does not exist", async () => {
+  const model = await sharded(2);
+  const [known] = await show(model, {});
+  const { actionHash: _, ...token } = signer.verify(known, Date.now()) as Exclude<ReturnType<TokenSigner["verify"]>, undefined>;
+  const forged = signer.sign({ ...token, action: "mug", shard: 9 });
+  expect(await convert([{ impressionId: forged, reward: 1 }])).toMatchObject({ body: { conversions: [{ status: "unknown" }] } });
+  expect((await call("GET", `/v1/impressions/${forged}`)).status).toBe(404);
 });

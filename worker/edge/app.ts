@@ -159,9 +159,9 @@ export function createApp() {
       const { model } = c.req.valid("param");
       const { recent, generation, ...metrics } = await learner(c.env, model, (stub) => stub.metrics());
       const signer = tokens(c.env);
-      const named = recent.map(({ sampling, ...impression }) => {
+      const named = recent.map(({ sampling, shard, ...impression }) => {
         const { impressionId: id, shownAt } = impression;
-        const token = { ...impression, id, model, generation, sampling, windowEndsAt: shownAt + metrics.windowMs };
+        const token = { ...impression, id, model, generation, sampling, shard, windowEndsAt: shownAt + metrics.windowMs };
         return { ...impression, impressionId: signer.sign(token) };
       });
       return c.json({ ...metrics, recent: named }, 200);

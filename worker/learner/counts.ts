@@ -127,6 +127,7 @@ function recent(store: LearnerStore, windowMs: number, now: number): Recent[] {
       shownAt,
       modelVersion: version,
       sampling,
+      shard: store.shard,
       ...(probability !== undefined && { probability }),
       status,
     };

@@ -666,6 +666,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
     return answer(async () => {
+      this.#known();
       if (this.#store.coordinates) {
         const policies = await this.#coordinator.policies();
         return { version: this.#store.editions.newestVersion(), bytes: policies[0].snapshot() };

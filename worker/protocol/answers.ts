@@ -119,6 +119,7 @@ export const model = v.strictObject({
       collisions: count,
       ofPages: count,
       otherCurrency: count,
+      unanswered: v.pipe(count, v.description("Calls of the coordinator that a shard did not answer.")),
     }),
     v.description(
       "Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not take, impression ids of pages that were taken, orphans whose key only pages gave, and amounts refused because of their currency.",

@@ -10,6 +10,7 @@ import type * as Answers from "../protocol/answers.ts";
 import type { Assignment } from "../protocol/answers.ts";
 import type { ProblemStatus } from "../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../protocol/schema.ts";
+import type { Recent } from "./model-counts.ts";
 
 // Arguments and results of a learner's methods. Times are milliseconds since 1970.
 
@@ -63,7 +64,7 @@ export interface Registration {
 /** Metrics with what the ids of the recent impressions state. */
 export interface Measurement extends Omit<Answers.Metrics, "recent"> {
   readonly generation: number;
-  readonly recent: readonly (Answers.RecentImpression & { readonly sampling: number })[];
+  readonly recent: readonly Recent[];
 }
 
 /** The answer to a registration. */

@@ -57,7 +57,7 @@ export interface BucketSums extends ArmSums {
 }
 
 /** An impression as the dashboard lists it. */
-export type Recent = RecentImpression & { readonly sampling: number };
+export type Recent = RecentImpression & { readonly sampling: number; readonly shard: number };
 
 /** What a description counts. */
 export interface Totals {

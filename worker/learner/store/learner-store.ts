@@ -224,7 +224,7 @@ export class LearnerStore {
 
   /** Version that isolates may take from the learner, in KV or not yet; -1 before the first. */
   get offered(): number {
-    return Math.max(this.published.version, this.editions.versions()[0] ?? -1);
+    return this.editions.newestKeptAfter(this.published.version);
   }
 
   /** Version and time of the newest publication in KV; version -1 before the first. */

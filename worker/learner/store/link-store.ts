@@ -36,7 +36,8 @@ export class LinkStore {
 
   /** Notes the keys of a live impression whose home is another shard. */
   note({ id, action, keys }: Pick<ImpressionRow, "id" | "action" | "keys">): void {
-    for (const [key] of keys) this.#note(key, id, action);
+    // After a rotation of the secret, an event may wait under an older hash.
+    for (const key of keys.flat()) this.#note(key, id, action);
   }
 
   /** Notes that an impression with some keys was erased. */
@@ -52,9 +53,9 @@ export class LinkStore {
 
   /** The oldest notes for the home of the oldest one; none if all are delivered. */
   get undelivered(): { readonly home: number; readonly notes: readonly Note[] } | undefined {
-    const [oldest] = this.#database.query<{ home: number }>("SELECT home FROM notes ORDER BY seq LIMIT 1");
+    const [oldest] = this.#database.query<{ home: number }>("SELECT home FROM notes WHERE seq > 0 ORDER BY seq LIMIT 1");
     if (!oldest) return undefined;
-    const query = "SELECT seq, key, impression, action FROM notes WHERE home = ? ORDER BY seq LIMIT ?";
+    const query = "SELECT seq, key, impression, action FROM notes WHERE seq > 0 AND home = ? ORDER BY seq LIMIT ?";
     return { home: oldest.home, notes: this.#database.query<Note & Record<string, SqlStorageValue>>(query, oldest.home, NOTES_AT_ONCE) };
   }
 

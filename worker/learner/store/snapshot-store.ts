@@ -25,6 +25,12 @@ export class SnapshotStore {
     return this.#sql.exec<{ seq: number }>(`SELECT coalesce(max(seq), -1) AS seq FROM ${this.#table}`).one().seq;
   }
 
+  /** Version of the newest kept snapshot after a version, or else that version. */
+  newestKeptAfter(version: number): number {
+    const query = `SELECT coalesce(max(seq), ?1) AS seq FROM ${this.#table} WHERE seq > ?1 AND kept = 1`;
+    return this.#sql.exec<{ seq: number }>(query, version).one().seq;
+  }
+
   newest(): StoredSnapshot | undefined {
     return this.#read(`(SELECT max(seq) FROM ${this.#table})`);
   }
