@@ -3,7 +3,7 @@ import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { Description } from "../rpc/message.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
-/** What a description takes from the running model. */
+/** The part of a description that comes from the running model. */
 export interface Describing {
   /** Null if this version of the worker does not read the state. */
   readonly digest: string | null;
