@@ -18,7 +18,7 @@ const names: Readonly<Record<ClickModels["best"], string>> = {
   "item-position": "item-position",
 };
 
-/** What the rates of each model depend on. */
+/** The terms of each model's rates. */
 const rates: Readonly<Record<ClickModels["best"], string>> = {
   "no-bias": "a rate per action",
   "position-based": "a rate per action, times a weight per place",

@@ -13,7 +13,7 @@ export interface Shop {
   readonly dimension: number;
 }
 
-/** What a shop writes and stores. Rows and dollars are per million impressions. */
+/** The rows that a shop writes, and the bytes that it stores. Rows and dollars are per million impressions. */
 export interface Cost extends Shop {
   /** Impressions that one registration brings, on average. */
   readonly batch: number;

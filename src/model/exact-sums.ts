@@ -137,7 +137,7 @@ export class ExactSums {
   }
 }
 
-/** What a double `sum` of two doubles leaves out. */
+/** The rounding error of the double `sum` of two doubles. */
 function errorOf(a: number, b: number, sum: number): number {
   const own = sum - a;
   return a - (sum - own) + (b - own);

@@ -91,6 +91,24 @@ describe("sums of multiples of 2^-24", () => {
     }
     expect(whole(sums)).toEqual(whole(entries));
   });
+
+  it("of squares are exact too where their entries differ in size", () => {
+    const sums = zero();
+    for (const x of [Float64Array.of(2 ** 20, 2 ** -12), Float64Array.of(2 ** -12, 2 ** 20)]) sums.addSquare(x);
+    const both = unitsOf(2 ** 40) + 1n;
+    expect(whole(sums)).toEqual([both, unitsOf(2 ** 9), both]);
+  });
+
+  it("times a power of two are the sums of the terms times it", () => {
+    fc.assert(
+      fc.property(terms, (all) => {
+        const sums = added(all.map(({ place, term }) => ({ place, term: 2 * term })));
+        sums.scale(1 / 2);
+        expect(saved(sums)).toEqual(saved(added(all)));
+      }),
+      { numRuns: 200, seed: 4 },
+    );
+  });
 });
 
 it("sums that overflow are infinite, and have no rest", () => {

@@ -8,7 +8,7 @@ import { stream } from "../support/scenario.ts";
 import { call, createModel, describeModel, HOUR_MS, learnerOf } from "./client.ts";
 import { useClock } from "./clock.ts";
 
-// What an isolate registers becomes blocks.
+// Impressions that an isolate registers become blocks.
 
 useClock();
 

@@ -133,7 +133,7 @@ describe.each(named.filter(({ generation }) => generation !== newest))("what was
     if (!isReadable) expect(first).toMatchObject({ status: 503, body: { detail: expect.stringContaining("its log is learnt again") } });
     for (let i = 0; !isReadable && i < 9 && (await caller.change("GET", "")).relearning; i++) await runDurableObjectAlarm(learnerOf(kind));
     const { counts, relearning } = await caller.change("GET", "");
-    // What is erased was counted.
+    // Erased impressions were counted.
     const ids = before.flatMap(({ type, state, id }) => ((type === "impression" && state === "live") || type === "erased" ? [id] : []));
     const shown = new Set(ids).size;
     expect([counts.impressions - Number(isReadable), relearning]).toEqual([shown, null]);

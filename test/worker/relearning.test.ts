@@ -47,7 +47,7 @@ async function finish(model: string): Promise<void> {
 
 const logOf = async (model: string): Promise<string> => (await call("GET", `/v1/models/${model}/events`)).body;
 
-/** What a body says to make a model like this one. */
+/** The body that makes a model like this one. */
 function bodyOf({ policy, options, encoder: own, goals, seed }: Description): object {
   const { vocabulary: _, version: __, ...rest } = own ?? {};
   return { policy, options, seed, encoder: rest, ...(goals && { goals }) };

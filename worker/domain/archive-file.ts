@@ -11,7 +11,7 @@ export const LIMITS = { fileRows: 50_000, fileBytes: 8_000_000, groupRows: 5000,
 /** Names the file's own description in its metadata. */
 const KEY = "afterclick";
 
-/** What a file says of itself. All times are ms since 1970. */
+/** The description of a file in its metadata. All times are ms since 1970. */
 export interface ArchiveHead {
   readonly model: string;
   readonly generation: number;

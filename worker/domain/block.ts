@@ -23,7 +23,7 @@ export interface BlockRow extends Omit<ImpressionRow, "keys"> {
   readonly sampling: number;
 }
 
-/** What impressions of one decision have in common. */
+/** The values that impressions of one decision share. */
 interface Shared extends Pick<BlockRow, "arm" | "version" | "context" | "byPage" | "sampling"> {
   /** Whether the impression has a name, which follows from its id. */
   readonly named: boolean;
@@ -203,7 +203,7 @@ export class Block {
     };
   }
 
-  /** What an impression has in common with others of its decision. Not for an erased one. */
+  /** The values that an impression shares with others of its decision. Not for an erased one. */
   common(i: number): Pick<BlockRow, "arm" | "version" | "byPage" | "sampling"> {
     return this.#sharedOf(i);
   }

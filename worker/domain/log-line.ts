@@ -34,7 +34,7 @@ export function logLine(row: LogRow): LogLine {
   };
 }
 
-/** What an erasure leaves of an impression or of its conversion. */
+/** The line that is left of an erased impression or of its conversion. */
 export function erasedLine(seq: number, id: string): LogLine {
   return { type: "erased", seq, id };
 }

@@ -94,8 +94,8 @@ export interface Conflict {
 }
 
 /**
- * The configuration of a model after a change. What the body leaves out keeps its stored value. A conflict if the learnt state would not
- * be valid under it.
+ * The configuration of a model after a change. Options that the body leaves out keep their stored values. A conflict if the learnt state
+ * would not be valid under it.
  * @throws {Problem} as `configureModel`.
  */
 export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Promise<ModelConfig | Conflict> {

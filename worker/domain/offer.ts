@@ -15,7 +15,7 @@ export interface Offer {
   readonly points?: Float64Array;
 }
 
-/** What a decision may show. */
+/** The candidates and the pinned actions of a decision. */
 export interface Restricted extends Offer {
   readonly arm: Assignment;
   /** Actions that the request gives, by place, and their features. */
@@ -33,7 +33,8 @@ export type Restrictions = Pick<RecommendationsBody, "context" | "actions" | "ex
 const MANY = 8;
 
 /**
- * What the request leaves to the policy, and what it gives. Without any candidate and any pin, the default action is the only candidate.
+ * The offer under the restrictions of a request, with the actions that it pins. Without any candidate and any pin, the default action is
+ * the only candidate.
  * @throws {Problem} 422 if the request does not fit the model, or nothing is left to serve.
  */
 export function restricted(served: Served, request: Restrictions): Restricted {

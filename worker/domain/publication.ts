@@ -40,7 +40,7 @@ export interface PublicationSummary {
 /** Names a publication of a model. */
 export type Edition = Pick<Publication, "generation" | "version">;
 
-/** What an isolate holds of a model. */
+/** The edition of a model that an isolate holds. */
 export interface HeldEdition extends Edition {
   /** Version of its catalogue. */
   readonly catalogue: number;

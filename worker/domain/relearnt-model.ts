@@ -4,8 +4,8 @@ import { acceptable, configureModel, type ModelConfig, renewed } from "./model.t
 import { withStored } from "./reconfiguration.ts";
 
 /**
- * The configuration under which a model learns its log again. Options that the body leaves out keep their stored
- * values, except those of another policy.
+ * The configuration under which a model learns its log again. Options that the body leaves out keep their stored values, except those of
+ * another policy.
  * @throws {Problem} 422 as `configureModel`, or if the window is another one.
  */
 export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfig): Promise<ModelConfig> {

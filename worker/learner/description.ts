@@ -4,7 +4,7 @@ import type { Description } from "../rpc/message.ts";
 import type { Totals } from "../rpc/model-counts.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
-/** What a description takes from the running model. */
+/** The part of a description that comes from the running model. */
 export interface Describing {
   /** Null if this version of the worker does not read the state. */
   readonly digest: string | null;

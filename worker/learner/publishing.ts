@@ -27,7 +27,7 @@ export class Publisher {
   readonly #store: LearnerStore;
   #encoded?: Edition & { readonly content: Promise<Encoded> };
   #catalogue?: { readonly of: Catalogue; readonly bytes: Promise<Uint8Array<ArrayBuffer>> };
-  /** What isolates have taken in the running second. */
+  /** Bytes that isolates have taken in the running second. */
   #taken = { since: 0, bytes: 0 };
 
   constructor(store: LearnerStore) {
@@ -74,7 +74,7 @@ export class Publisher {
   }
 
   /**
-   * What is newer than what an isolate holds. If many isolates ask at the moment, it gets nothing long, unless `always`.
+   * The parts that are newer than those of an isolate. If many isolates ask at the moment, it gets nothing long, unless `always`.
    */
   async newer(held: HeldEdition, always: boolean): Promise<News> {
     const { publication, bytes } = await this.newest();

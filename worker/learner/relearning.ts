@@ -18,7 +18,7 @@ import type { Begun } from "./store/relearning-store.ts";
 /** Rows of the log after which the policies are saved. After an interruption so many are learnt again. */
 const SAVED_ROWS = 20_000;
 
-/** What is known in memory while the log is learnt. */
+/** The state in memory while the log is learnt. */
 interface Learning {
   /** `RelearningStore.times` when it began. */
   readonly times: number;

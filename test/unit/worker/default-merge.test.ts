@@ -25,7 +25,7 @@ interface Shown {
   readonly told: readonly Told[];
 }
 
-/** What is told of an impression: nothing, a view, or a view and then a purchase of some amount. */
+/** The events of an impression: nothing, a view, or a view and then a purchase of some amount. */
 function told(price: number): Told[] {
   if (random() > price) return [];
   const view = { reward: 1, delay: Math.floor(random() * 60_000) };
