@@ -48,7 +48,7 @@ export function toEighth(storage: DurableObjectStorage): void {
   sql.exec("UPDATE model SET seq = ?, lag = ?, heard = ?", seq, lag, Object.keys(heard).length > 0 ? JSON.stringify(heard) : null);
   sql.exec(`
     DROP TABLE archive; DROP TABLE archived; DROP TABLE relearning; DROP TABLE relearnt_blocks; DROP TABLE relearnt_outcomes; DROP TABLE relearnt_snapshots;
-    DROP TABLE blocks; DROP TABLE deferred; DROP TABLE names; DROP TABLE outcomes; DROP TABLE tallies; DROP TABLE progress;
+    DROP TABLE delays; DROP TABLE delay_times; DROP TABLE blocks; DROP TABLE deferred; DROP TABLE names; DROP TABLE outcomes; DROP TABLE tallies; DROP TABLE progress;
     DROP INDEX conversions_waiting;`);
 }
 

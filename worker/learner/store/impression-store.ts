@@ -7,6 +7,7 @@ import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
+import { type DelayStore, type Delays, delaysOf } from "./delay-store.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
 
 /** Impressions of one action in one context. */
@@ -18,7 +19,12 @@ export interface ContextCount {
   readonly converted: number;
 }
 
-type Outcome = { readonly reward: number | null; readonly converted: number };
+/** What an impression has brought, and when for the first time. */
+export interface Outcome extends Brought {
+  readonly delays: Delays | null;
+}
+
+type OutcomeRow = { readonly reward: number | null; readonly converted: number };
 
 /** Id under which a decision's impressions share their keys: that of the list's first. */
 export const listOf = ({ id, decision }: Pick<ImpressionRow, "id" | "decision">): string => decision?.first ?? id;
@@ -33,10 +39,12 @@ export class ImpressionStore {
   readonly #deferred: DeferredStore;
   readonly #database: Database;
   readonly #tallies: TallyStore;
+  readonly #delays: DelayStore;
 
-  constructor(database: Database, tallies: TallyStore) {
+  constructor(database: Database, tallies: TallyStore, delays: DelayStore) {
     this.#database = database;
     this.#tallies = tallies;
+    this.#delays = delays;
     this.blocks = new BlockStore(database);
     this.#deferred = new DeferredStore(database);
   }
@@ -49,7 +57,7 @@ export class ImpressionStore {
   }
 
   #stored(found: Found): StoredImpression {
-    const [outcome] = this.#database.query<Outcome>("SELECT reward, converted FROM outcomes WHERE id = ?", found.row.id);
+    const [outcome] = this.#database.query<OutcomeRow>("SELECT reward, converted FROM outcomes WHERE id = ?", found.row.id);
     return liveForm(found, outcome);
   }
 
@@ -106,9 +114,11 @@ export class ImpressionStore {
     yield* before(Number.POSITIVE_INFINITY);
   }
 
-  #outcomesOf(ids: readonly string[]): Map<string, Outcome> {
+  #outcomesOf(ids: readonly string[]): Map<string, OutcomeRow> {
     const query = "SELECT id, reward, converted FROM outcomes WHERE id IN (SELECT value FROM json_each(?))";
-    return new Map(this.#database.query<Outcome & { id: string }>(query, JSON.stringify(ids)).map(({ id, ...outcome }) => [id, outcome]));
+    return new Map(
+      this.#database.query<OutcomeRow & { id: string }>(query, JSON.stringify(ids)).map(({ id, ...outcome }) => [id, outcome]),
+    );
   }
 
   /** Number of impressions after a row. **Cost:** linear in the number of blocks. */
@@ -172,20 +182,31 @@ export class ImpressionStore {
 
   /** Stores what a live impression has brought. */
   setReward(impression: StoredImpression, resolved: ResolvedReward | null, windows: Windows): void {
-    this.#setBrought(impression, resolved && { reward: resolved.reward, converted: resolved.delay !== undefined }, windows);
+    this.#setOutcome(impression, resolved && outcomeOf(resolved), windows);
   }
 
-  #setBrought({ id, arm, ...before }: StoredImpression, after: Brought | null, windows: Windows): void {
+  #setOutcome({ id, arm, ...before }: StoredImpression, after: Outcome | null, windows: Windows): void {
     this.#tallies.change(id, arm, windows, broughtOf(before), after);
-    if (after) this.#database.query("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", id, after.reward, Number(after.converted));
-    else this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
+    this.#delays.change([{ id, before: this.#delaysOf(id), after: after?.delays ?? null }], windows);
+    if (!after) {
+      this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
+      return;
+    }
+    const { reward, converted, delays } = after;
+    const insert = "INSERT OR REPLACE INTO outcomes (id, reward, converted, delays) VALUES (?, ?, ?, ?)";
+    this.#database.query(insert, id, reward, Number(converted), delays && JSON.stringify(delays));
+  }
+
+  #delaysOf(id: string): Delays | null {
+    const [outcome] = this.#database.query<{ delays: string | null }>("SELECT delays FROM outcomes WHERE id = ?", id);
+    return JSON.parse(outcome?.delays ?? "null");
   }
 
   /** Stores what a live impression brings under other rules, and counts it. */
-  correctReward(impression: StoredImpression, after: Brought | null, windows: Windows): void {
+  correctReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
     const [was, is] = [impression, { ...NOTHING_BROUGHT, ...after }];
     const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
-    this.#setBrought(impression, after, windows);
+    this.#setOutcome(impression, after, windows);
     this.#database.count("converted", Number(is.converted) - Number(was.converted));
     this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
   }
@@ -206,8 +227,10 @@ export class ImpressionStore {
 
   /** Takes a live impression out of the sums. */
   #takeAway(impression: StoredImpression, windows: Windows): void {
-    this.#tallies.remove(impression.id, impression.arm, windows, broughtOf(impression));
-    this.#database.query("DELETE FROM outcomes WHERE id = ?", impression.id);
+    const { id, arm } = impression;
+    this.#tallies.remove(id, arm, windows, broughtOf(impression));
+    this.#delays.change([{ id, before: this.#delaysOf(id), after: null }], windows);
+    this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
   }
 
   keysOf(impression: Pick<StoredImpression, "id" | "decision">): string[] {
@@ -309,14 +332,21 @@ export class ImpressionStore {
     return Array.from(own).flatMap(([key, features]) => (others.has(key) ? [] : [features]));
   }
 
-  /** Deletes the impressions before a bound of buckets, and their keys. */
-  deleteBefore(time: number): void {
+  /** Deletes the impressions before a bound of buckets, and their keys. Sums over impressions stay, those of delays do not. */
+  deleteBefore(time: number, windows: Windows): void {
     const first = firstIdAt(time);
     this.#deferred.deleteBefore(time);
     this.blocks.deleteBefore(time);
     this.#database.query("DELETE FROM keys WHERE impression < ?", first);
     this.#database.query("DELETE FROM names WHERE id < ?", first);
-    this.#database.query("DELETE FROM outcomes WHERE id < ?", first);
+    const outcomes = this.#database.query<{ id: string; delays: string | null }>(
+      "DELETE FROM outcomes WHERE id < ? RETURNING id, delays",
+      first,
+    );
+    this.#delays.change(
+      outcomes.map(({ id, delays }) => ({ id, before: JSON.parse(delays ?? "null"), after: null })),
+      windows,
+    );
   }
 
   /** Deletes the impressions that were to be shown before a time and were not. */
@@ -357,12 +387,17 @@ function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
 
 const NOTHING_BROUGHT = { reward: null, converted: false };
 
+/** What is stored of a reward. */
+export function outcomeOf(resolved: ResolvedReward): Outcome {
+  return { reward: resolved.reward, converted: resolved.delay !== undefined, delays: delaysOf(resolved) };
+}
+
 function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "converted">): Brought | null {
   return reward === null ? null : { reward, converted };
 }
 
 /** An impression of a block. An erased one is void. */
-function liveForm(found: Found, outcome: Outcome | undefined): StoredImpression {
+function liveForm(found: Found, outcome: OutcomeRow | undefined): StoredImpression {
   return storedForm({ ...found, state: found.row.action === "" ? "void" : found.state }, outcome);
 }
 
@@ -372,7 +407,7 @@ function deferredForm({ seq, row }: DeferredRow): StoredImpression {
 
 type Stored = Omit<Found, "state"> & Pick<StoredImpression, "state">;
 
-function storedForm({ seq, row, state, marks }: Stored, outcome: Outcome | undefined): StoredImpression {
+function storedForm({ seq, row, state, marks }: Stored, outcome: OutcomeRow | undefined): StoredImpression {
   const { id, name, arm, action, version, sampling, features, context, decision, byPage } = row;
   return {
     ...{ seq, id, name, state, arm, action, round: marks?.round ?? null, version, reward: outcome?.reward ?? null, sampling },

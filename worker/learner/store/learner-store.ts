@@ -8,6 +8,7 @@ import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
 import { ArchiveStore } from "./archive-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { Database } from "./database.ts";
+import { DelayStore } from "./delay-store.ts";
 import { ImpressionStore } from "./impression-store.ts";
 import { LogStore } from "./log-store.ts";
 import { migrate, TABLES } from "./migrations.ts";
@@ -19,6 +20,7 @@ import { TallyStore } from "./tally-store.ts";
 export class LearnerStore {
   readonly database: Database;
   readonly tallies: TallyStore;
+  readonly delays: DelayStore;
   readonly impressions: ImpressionStore;
   readonly conversions: ConversionStore;
   readonly log: LogStore;
@@ -31,7 +33,8 @@ export class LearnerStore {
   constructor(storage: DurableObjectStorage) {
     this.database = new Database(storage);
     this.tallies = new TallyStore(this.database);
-    this.impressions = new ImpressionStore(this.database, this.tallies);
+    this.delays = new DelayStore(this.database);
+    this.impressions = new ImpressionStore(this.database, this.tallies, this.delays);
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(storage.sql);
@@ -201,7 +204,7 @@ export class LearnerStore {
   }
 
   /** Number of applied conversions per bar of the delay histogram. */
-  delays(): Map<number, number> {
+  bars(): Map<number, number> {
     const bars = Array.from(this.database.counts()).filter(([name, value]) => name.startsWith("delay ") && value > 0);
     return new Map(bars.map(([name, value]) => [Number(name.slice("delay ".length)), value]));
   }
@@ -237,6 +240,7 @@ export class LearnerStore {
   /** Gives the model to relearnt policies. Earlier snapshots are of the old ones, and go. */
   takeOver(config: ModelConfig, parts: Uint8Array[], digest: string): void {
     this.database.set("config = ?", JSON.stringify(config));
+    this.delays.recount(config);
     const seq = this.database.mark("relearnt", { config, digest, counts: this.#learntCounts() });
     this.snapshots.deleteAfter(-1);
     this.snapshots.write({ seq, parts }, true);
@@ -300,7 +304,7 @@ export class LearnerStore {
     const first = firstIdAt(time);
     this.database.query("DELETE FROM conversions WHERE impression < ?", first);
     this.database.query("DELETE FROM erased WHERE at < ?", time);
-    this.impressions.deleteBefore(time);
+    this.impressions.deleteBefore(time, this.config);
     const tables = ["blocks", "deferred", "conversions", "snapshots"];
     const left = tables.map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
     const [{ seq }] = this.database.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);

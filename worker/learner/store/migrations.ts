@@ -1,5 +1,6 @@
 import { Problem } from "../../protocol/problem.ts";
 import { intoBlocks } from "./blocks-migration.ts";
+import { countDelays } from "./delays-migration.ts";
 
 // The schema of a learner's database. Version n is the result of the first n migrations. Impressions, conversions and marks are
 // numbered by one sequence.
@@ -62,6 +63,7 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   CREATE TABLE archived (
     key TEXT PRIMARY KEY, day INTEGER NOT NULL, part INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL,
     last INTEGER NOT NULL, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;`,
+  countDelays,
 ];
 
 /** All tables that hold data of a model. */
@@ -78,6 +80,8 @@ export const TABLES = [
   "erased",
   "arrivals",
   "tallies",
+  "delays",
+  "delay_times",
   "snapshots",
   "marks",
   "relearning",
