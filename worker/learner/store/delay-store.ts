@@ -1,5 +1,5 @@
-import { DelayEstimate } from "afterclick";
-import { type Windows, windowOf } from "../../domain/goals.ts";
+import { gridOf, grownAt, type Interval } from "../../domain/delay-grid.ts";
+import type { Windows } from "../../domain/goals.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
 import type { DelayCounts } from "../../rpc/model-counts.ts";
@@ -15,17 +15,9 @@ export interface DelayChange {
   readonly after: Delays | null;
 }
 
-/** Cohorts of a grid that are counted together: a power of two, at a multiple of it. */
-interface Interval {
-  readonly cohort: number;
-  readonly length: number;
-}
-
 type Cell = Omit<DelayCounts, "count" | "delay"> & { readonly goal: string; count: number; delay: number };
 type CellRow = Interval & Record<string, SqlStorageValue>;
 
-/** Age at which cohorts are joined to one of a length, in such lengths. A `DelayEstimate` does the same. */
-const OLD = 2;
 /** Cohorts after which the older ones are joined. */
 const JOINED = 8;
 /** Outcomes that are read together. */
@@ -62,11 +54,13 @@ export class DelayStore {
     const counters = new Map<string, Counter>();
     for (const { id, before, after } of changes) {
       const shownAt = shownAtOf(id);
-      for (const goal of new Set(Object.keys({ ...before, ...after }))) {
-        if (before?.[goal] === after?.[goal]) continue;
-        const counter = counters.get(goal) ?? new Counter(goal, windowOf(windows, goal), intervalOf);
+      // Objects inherit values under some names of goals.
+      const [was, is] = [before, after].map((delays) => new Map(Object.entries(delays ?? {})));
+      for (const goal of new Set([...was.keys(), ...is.keys()])) {
+        if (was.get(goal) === is.get(goal)) continue;
+        const counter = counters.get(goal) ?? new Counter(goal, gridOf(windows, goal), intervalOf);
         counters.set(goal, counter);
-        for (const [delay, sign] of [[before?.[goal], -1] as const, [after?.[goal], 1] as const]) {
+        for (const [delay, sign] of [[was.get(goal), -1] as const, [is.get(goal), 1] as const]) {
           if (delay === undefined) continue;
           counter.count(cells, { shownAt, delay, sign });
           this.#countTime(goal, shownAt + delay, sign);
@@ -150,13 +144,13 @@ export class DelayStore {
 class Counter {
   readonly goal: string;
   readonly newest: number;
-  readonly #grid: ReturnType<typeof DelayEstimate.grid>;
+  readonly #grid: ReturnType<typeof gridOf>;
   readonly #intervals = new Map<number, Interval>();
   readonly #intervalOf: (goal: string, cohort: number, newest: number) => Interval;
 
-  constructor(goal: string, windowMs: number, intervalOf: (goal: string, cohort: number, newest: number) => Interval) {
+  constructor(goal: string, grid: ReturnType<typeof gridOf>, intervalOf: (goal: string, cohort: number, newest: number) => Interval) {
     this.goal = goal;
-    this.#grid = DelayEstimate.grid(windowMs);
+    this.#grid = grid;
     this.newest = Math.floor(Date.now() / this.#grid.cohort);
     this.#intervalOf = intervalOf;
   }
@@ -177,12 +171,4 @@ class Counter {
     cell.delay += sign * delay;
     cells.set(key, cell);
   }
-}
-
-/** The interval that an interval has grown to when a cohort is the newest. */
-function grownAt(newest: number, { cohort, length }: Interval): Interval {
-  let own = length;
-  const start = (of: number) => Math.floor(cohort / of) * of;
-  while (newest >= start(2 * own) + 2 * own + 2 * OLD * own) own *= 2;
-  return { cohort: start(own), length: own };
 }
