@@ -21,7 +21,7 @@ import {
   storedOf,
 } from "./client.ts";
 import { closing, DAY_MS, forgetting, ring, useClock } from "./clock.ts";
-import { logOf } from "./fold.ts";
+import { expectDelays, logOf } from "./fold.ts";
 
 useClock();
 
@@ -62,6 +62,7 @@ it("takes an impression and what came for it away, and leaves what was learnt", 
   expect(erased).toHaveLength(3);
   for (const line of erased) expect(Object.keys(line).toSorted()).toEqual(["id", "seq", "type"]);
   expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["late"]);
+  await expectDelays(model, await logOf(model));
   await evictDurableObject(learnerOf(model));
   expect(await stateOf(model)).toMatchObject({ digest: learnt.digest });
   await keep(model);

@@ -19,6 +19,7 @@ import { HOUR_MS, kinds, START } from "../fixtures/kinds.ts";
 import { linesOf } from "../fixtures/relearn.ts";
 import { type Entry, writeStore } from "../fixtures/store.ts";
 import { learnerOf } from "./client.ts";
+import { expectDelays } from "./fold.ts";
 
 // The worker of today, in workerd, reads the stored data and exports of earlier versions.
 
@@ -114,7 +115,9 @@ describe.each(current)("what was stored of $generation, $kind", ({ folder, kind 
     const [stored, answers] = [await jsonOf(folder, "learner.json"), await jsonOf(folder, "answers.json")];
     await store(kind, stored);
     const place = workerd();
-    expect((await new Caller(place, kind).call("GET", "/events")).body).toBe(await textOf(folder, "events.jsonl"));
+    const { body } = await new Caller(place, kind).call("GET", "/events");
+    expect(body).toBe(await textOf(folder, "events.jsonl"));
+    await expectDelays(kind, linesOf(body as string));
     expect(await goOn(place, kind, kinds[kind], stored.shown)).toEqual(answers);
   });
 });
@@ -128,6 +131,7 @@ describe.each(named.filter(({ generation }) => generation !== newest))("what was
     const [head, ...lines] = linesOf((await caller.call("GET", "/events")).body as string);
     expect(head).toMatchObject({ generation: before[0].generation, lines: before[0].lines });
     expect(lines.map(({ seq }) => seq)).toEqual(before.slice(1).map(({ seq }) => seq));
+    await expectDelays(kind, [head, ...lines]);
     const first = await caller.call("POST", "/recommendations", { context: contextOf(kinds[kind], 0) });
     const isReadable = first.status === 201;
     if (!isReadable) expect(first).toMatchObject({ status: 503, body: { detail: expect.stringContaining("its log is learnt again") } });
@@ -140,6 +144,7 @@ describe.each(named.filter(({ generation }) => generation !== newest))("what was
     const { actions } = await caller.change("POST", "/recommendations", { context: contextOf(kinds[kind], 1) });
     expect(await caller.convert("new", { impressionId: actions[0].impressionId, reward: 1 })).toEqual(["applied"]);
     expect((await caller.change("GET", "")).counts).toMatchObject({ converted: counts.converted + 1 });
+    await expectDelays(kind, linesOf((await caller.call("GET", "/events")).body as string));
   });
 });
 

@@ -1,6 +1,9 @@
+import { runInDurableObject } from "cloudflare:test";
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { expect } from "vitest";
-import { call, describeModel } from "./client.ts";
+import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
+import { type Converted, expectCounted } from "../property/worker/first-conversions.ts";
+import { call, describeModel, learnerOf } from "./client.ts";
 
 // Derives counts and digest from a model's event log, by its own rules. Tests compare them with the worker's.
 
@@ -68,6 +71,17 @@ export async function expectConsistent(model: string): Promise<void> {
   expect(counts).toMatchObject(countsOf(lines));
   expect(counts.impressions).toBe(counts.pending + counts.converted + counts.retracted + counts.expired);
   expect(digest).toBe(await foldedDigest(lines));
+  await expectDelays(model, lines);
+}
+
+/** Checks that the learner has counted the first conversions of a log. */
+export async function expectDelays(model: string, [{ config }, ...lines]: readonly Line[]): Promise<void> {
+  const conversions = Map.groupBy(lines.filter(counts), ({ impression }) => impression);
+  const converted = lines.filter(isLive).map(({ id, shownAt }): Converted => {
+    const { reached = {} } = outcomeOf(conversions.get(id) ?? [], config.goals, shownAt) ?? {};
+    return { shownAt, delays: Object.fromEntries(Object.entries<{ delay: number }>(reached).map(([goal, { delay }]) => [goal, delay])) };
+  });
+  await runInDurableObject(learnerOf(model), (_, { storage }) => expectCounted(new LearnerStore(storage), converted, config));
 }
 
 /** The digest of a recommender that learns a log, line by line. */

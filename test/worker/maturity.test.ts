@@ -5,7 +5,7 @@ import type { Delay } from "../../worker/protocol/answers.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf } from "./client.ts";
 import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "./clock.ts";
-import { type Line, logOf } from "./fold.ts";
+import { expectDelays, type Line, logOf } from "./fold.ts";
 import { lived } from "./lived.ts";
 import { EARLIER, toEighth } from "./schema.ts";
 
@@ -72,6 +72,7 @@ describe("how late conversions come", () => {
 
     await evictDurableObject(learnerOf(model));
     expect(await delayOf(model)).toEqual(answer);
+    await expectDelays(model, lines);
   });
 
   it("is drawn from the shortest delay to the window, its band around it", async () => {
@@ -105,6 +106,7 @@ describe("how late conversions come", () => {
     await ring(model, later);
     const answer = await delayOf(model);
     expect(answer.impressions).toBeLessThan(shown.length);
+    await expectDelays(model, await logOf(model));
     expect(answer.impressions).toBe(shown.filter(({ shownAt }) => shownAt >= bucketOf(shown[0].shownAt) + QUARTER_MS).length);
     expect(answer).toMatchObject(expectedOf(await logOf(model), answer.silence.since));
   });

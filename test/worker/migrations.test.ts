@@ -2,6 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import { convert, createModel, describeModel, learnerOf, show, statusesOf } from "./client.ts";
+import { expectDelays, logOf } from "./fold.ts";
 import { EARLIER, toEighth } from "./schema.ts";
 
 // Databases of earlier and later versions of the schema.
@@ -34,6 +35,7 @@ it.each(Object.entries(EARLIER))("a database of %s becomes one of today and lose
   await evictDurableObject(learnerOf(model));
   expect(await describeModel(model)).toEqual({ ...before, bytes: expect.any(Number) });
   expect(await schemaOf(model)).toEqual(schema);
+  await expectDelays(model, await logOf(model));
   if (/version = [5678]/.test(statements)) expect(await arrivalsOf(model)).toEqual(arrivals);
   expect(statusesOf(await convert({ impressionId: other, reward: 1 }))).toEqual(["applied"]);
 });

@@ -8,6 +8,7 @@ import type { Description } from "../../worker/rpc/message.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf } from "./client.ts";
 import { MINUTE_MS, tick, useClock } from "./clock.ts";
+import { expectDelays, linesOf } from "./fold.ts";
 
 // A model learns its log again under another configuration, while the old one serves.
 
@@ -43,6 +44,7 @@ const reset = (model: string, body: object) => call("POST", `/v1/models/${model}
 async function finish(model: string): Promise<void> {
   for (let i = 0; i < 20 && (await describeModel(model)).relearning; i++) await runDurableObjectAlarm(learnerOf(model));
   expect((await describeModel(model)).relearning).toBeNull();
+  await expectDelays(model, linesOf(await logOf(model)));
 }
 
 const logOf = async (model: string): Promise<string> => (await call("GET", `/v1/models/${model}/events`)).body;

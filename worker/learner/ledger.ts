@@ -7,7 +7,7 @@ import { type Rules, refusal } from "../domain/refusal.ts";
 import { counting, differs, type RewardChange, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import type { Joining } from "./store/conversion-store.ts";
-import { broughtBy } from "./store/impression-store.ts";
+import { outcomeOf } from "./store/impression-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 export interface Entry {
@@ -51,7 +51,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   if (!live || status === "late") return { status };
   const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
   if (!differs(before, after)) return { status };
-  store.impressions.changeReward(impression, broughtBy(after), rules);
+  store.impressions.changeReward(impression, outcomeOf(after), rules);
   return { status, change: { impression: appendedOf(impression), before, after } };
 }
 

@@ -163,9 +163,9 @@ export class Relearning {
     const { relearning, impressions } = store;
     const differing = relearning.differing();
     relearning.takeOver();
-    for (const { id, reward, converted } of differing) {
+    for (const { id, outcome } of differing) {
       const impression = impressions.find(id);
-      if (impression?.state === "live") impressions.changeReward(impression, reward === null ? null : { reward, converted }, config);
+      if (impression?.state === "live") impressions.changeReward(impression, outcome, config);
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
     for (const { policy } of policies) policy.refactor();

@@ -107,7 +107,9 @@ export function added(all: readonly ModelCounts[]): ModelCounts {
     ).sort((a, b) => a.step - b.step),
     earlier: all.reduce((sum, { earlier }) => sum + earlier, 0),
     first: addedGoals(all.map(({ first }) => first)),
-    goals: Object.fromEntries(Array.from(names, (name) => [name, addedGoals(all.flatMap(({ goals }) => goals[name] ?? []))])),
+    goals: Object.fromEntries(
+      Array.from(names, (name) => [name, addedGoals(all.flatMap(({ goals }) => (Object.hasOwn(goals, name) ? goals[name] : [])))]),
+    ),
     bars: sumOf(all.map(({ bars }) => bars)),
     buckets: summed(
       joined(({ buckets }) => buckets),

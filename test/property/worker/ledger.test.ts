@@ -1,6 +1,6 @@
 import { delayLinTs, type Policy, Recommender } from "afterclick";
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { configureModel, type ModelConfig } from "../../../worker/domain/model.ts";
 import { uuidAt } from "../../../worker/domain/uuid.ts";
 import { isMissing } from "../../../worker/learner/ledger.ts";
@@ -8,6 +8,7 @@ import { LiveModel } from "../../../worker/learner/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
 import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
+import { expectCounted } from "./first-conversions.ts";
 import { type Event, LedgerModel } from "./ledger-model.ts";
 
 // Compares the worker's ledger, tables and policy with a model of its rules, under any sequence of calls.
@@ -35,6 +36,9 @@ const body = {
   reward: { min: -1, max: 1 },
   goals: { order: { weight: WEIGHTS.order }, review: { weight: WEIGHTS.review } },
 };
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
 
 class World {
   readonly disk = new Disk();
@@ -129,6 +133,14 @@ class World {
     expect(rows.map(({ seq: _, key: __, action: ___, ...row }) => row)).toEqual(ids.flatMap((id) => model.rows(id)));
     const [{ policy }] = await this.replica.start();
     expect(learntOf(policy)).toEqual(learntOf(await this.#expected()));
+    const live = Array.from(model.learnt).filter(([id]) => model.state(id) === "live");
+    const converted = live.map(([id, { goals }]) => {
+      const delays = Object.fromEntries(Object.entries(goals).map(([goal, { delay }]) => [goal, delay]));
+      return { shownAt: shownAt(placeOf(id)), delays };
+    });
+    expectCounted(store, converted, this.config);
+    store.transact(() => store.delays.recount(this.config));
+    expectCounted(store, converted, this.config);
   }
 
   /** A policy that has learnt each impression once, with its present reward and delay. */
@@ -179,6 +191,12 @@ const step = fc.oneof(
   { weight: 1, arbitrary: place.map((at) => act(`erase ${at}`, (world) => world.erase(at))) },
   { weight: 1, arbitrary: fc.constant(act("keep", (world) => world.keep())) },
   { weight: 1, arbitrary: fc.constant(act("roll back", (world) => world.rollBack())) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .constantFrom(1000, 20_000, MINUTE_MS, WINDOW_MS, 10 * WINDOW_MS)
+      .map((ms) => act(`wait ${ms}`, async () => void vi.setSystemTime(Date.now() + ms))),
+  },
   { weight: 1, arbitrary: fc.constant(act("restart", async (world) => world.restart())) },
 );
 
@@ -186,6 +204,7 @@ it("is its model after any sequence of calls", async () => {
   const config = await configureModel(body);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+      vi.setSystemTime(shownAt(SHOWN.length - 1));
       const world = new World(config);
       try {
         for (const each of steps) await each(world);

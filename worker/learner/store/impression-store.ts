@@ -9,6 +9,7 @@ import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
+import { type DelayStore, type Delays, delaysOf } from "./delay-store.ts";
 import { inOrder } from "./in-order.ts";
 import type { LinkStore } from "./link-store.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
@@ -22,7 +23,12 @@ export interface ContextCount {
   readonly converted: number;
 }
 
-type Outcome = { readonly reward: number | null; readonly converted: number };
+/** What an impression has brought, and when for the first time. */
+export interface Outcome extends Brought {
+  readonly delays: Delays | null;
+}
+
+type OutcomeRow = { readonly reward: number | null; readonly converted: number };
 
 /** Id under which a decision's impressions share their keys: that of the list's first. */
 export const listOf = ({ id, decision }: Pick<ImpressionRow, "id" | "decision">): string => decision?.first ?? id;
@@ -37,11 +43,13 @@ export class ImpressionStore {
   readonly #deferred: DeferredStore;
   readonly #database: Database;
   readonly #tallies: TallyStore;
+  readonly #delays: DelayStore;
   readonly #links: LinkStore;
 
-  constructor(database: Database, tallies: TallyStore, links: LinkStore) {
+  constructor(database: Database, tallies: TallyStore, delays: DelayStore, links: LinkStore) {
     this.#database = database;
     this.#tallies = tallies;
+    this.#delays = delays;
     this.#links = links;
     this.blocks = new BlockStore(database);
     this.#deferred = new DeferredStore(database);
@@ -55,7 +63,7 @@ export class ImpressionStore {
   }
 
   #stored(found: Found): StoredImpression {
-    const [outcome] = this.#database.query<Outcome>("SELECT reward, converted FROM outcomes WHERE id = ?", found.row.id);
+    const [outcome] = this.#database.query<OutcomeRow>("SELECT reward, converted FROM outcomes WHERE id = ?", found.row.id);
     return liveForm(found, outcome);
   }
 
@@ -104,9 +112,11 @@ export class ImpressionStore {
     for (const impression of impressions) yield { type: "impression", ...impression, keys: this.keysOf(impression) };
   }
 
-  #outcomesOf(ids: readonly string[]): Map<string, Outcome> {
+  #outcomesOf(ids: readonly string[]): Map<string, OutcomeRow> {
     const query = "SELECT id, reward, converted FROM outcomes WHERE id IN (SELECT value FROM json_each(?))";
-    return new Map(this.#database.query<Outcome & { id: string }>(query, JSON.stringify(ids)).map(({ id, ...outcome }) => [id, outcome]));
+    return new Map(
+      this.#database.query<OutcomeRow & { id: string }>(query, JSON.stringify(ids)).map(({ id, ...outcome }) => [id, outcome]),
+    );
   }
 
   /** Number of impressions after a row. **Cost:** linear in the number of blocks. */
@@ -170,15 +180,26 @@ export class ImpressionStore {
     this.#links.note({ ...deferred.row, keys: this.keysOf(deferred.row).map((key) => [key]) });
   }
 
-  /** Stores the reward of a live impression. A rollback restores the counters itself. */
-  setReward({ id, arm, ...before }: StoredImpression, after: Brought | null, windows: Windows): void {
+  /** Stores what a live impression has brought. A rollback restores the counters itself. */
+  setReward({ id, arm, ...before }: StoredImpression, after: Outcome | null, windows: Windows): void {
     this.#tallies.change(id, arm, windows, broughtOf(before), after);
-    if (after) this.#database.query("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", id, after.reward, Number(after.converted));
-    else this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
+    this.#delays.change([{ id, before: this.#delaysOf(id), after: after?.delays ?? null }], windows);
+    if (!after) {
+      this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
+      return;
+    }
+    const { reward, converted, delays } = after;
+    const insert = "INSERT OR REPLACE INTO outcomes (id, reward, converted, delays) VALUES (?, ?, ?, ?)";
+    this.#database.query(insert, id, reward, Number(converted), delays && JSON.stringify(delays));
   }
 
-  /** Stores the reward of a live impression, and counts the change. */
-  changeReward(impression: StoredImpression, after: Brought | null, windows: Windows): void {
+  #delaysOf(id: string): Delays | null {
+    const [outcome] = this.#database.query<{ delays: string | null }>("SELECT delays FROM outcomes WHERE id = ?", id);
+    return JSON.parse(outcome?.delays ?? "null");
+  }
+
+  /** Stores what a live impression has brought, and counts the change. */
+  changeReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
     const [was, is] = [impression, { ...NOTHING_BROUGHT, ...after }];
     const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
     this.setReward(impression, after, windows);
@@ -202,8 +223,10 @@ export class ImpressionStore {
 
   /** Takes a live impression out of the sums. */
   #takeAway(impression: StoredImpression, windows: Windows): void {
-    this.#tallies.remove(impression.id, impression.arm, windows, broughtOf(impression));
-    this.#database.query("DELETE FROM outcomes WHERE id = ?", impression.id);
+    const { id, arm } = impression;
+    this.#tallies.remove(id, arm, windows, broughtOf(impression));
+    this.#delays.change([{ id, before: this.#delaysOf(id), after: null }], windows);
+    this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
   }
 
   keysOf(impression: Pick<StoredImpression, "id" | "decision">): string[] {
@@ -303,14 +326,21 @@ export class ImpressionStore {
     return Array.from(own).flatMap(([key, features]) => (others.has(key) ? [] : [features]));
   }
 
-  /** Deletes the impressions before a bound of buckets, and their keys. */
-  deleteBefore(time: number): void {
+  /** Deletes the impressions before a bound of buckets, and their keys. Sums over impressions stay, those of delays do not. */
+  deleteBefore(time: number, windows: Windows): void {
     const first = firstIdAt(time);
     this.#deferred.deleteBefore(time);
     this.blocks.deleteBefore(time);
     this.#database.query("DELETE FROM keys WHERE impression < ?", first);
     this.#database.query("DELETE FROM names WHERE id < ?", first);
-    this.#database.query("DELETE FROM outcomes WHERE id < ?", first);
+    const outcomes = this.#database.query<{ id: string; delays: string | null }>(
+      "DELETE FROM outcomes WHERE id < ? RETURNING id, delays",
+      first,
+    );
+    this.#delays.change(
+      outcomes.map(({ id, delays }) => ({ id, before: JSON.parse(delays ?? "null"), after: null })),
+      windows,
+    );
   }
 
   /** Deletes the impressions that were to be shown before a time and were not. */
@@ -352,9 +382,9 @@ function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
 
 const NOTHING_BROUGHT = { reward: null, converted: false };
 
-/** The reward and the state of an impression by its conversions. */
-export function broughtBy({ reward, delay }: ResolvedReward): Brought {
-  return { reward, converted: delay !== undefined };
+/** What is stored of a reward. */
+export function outcomeOf(resolved: ResolvedReward): Outcome {
+  return { reward: resolved.reward, converted: resolved.delay !== undefined, delays: delaysOf(resolved) };
 }
 
 function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "converted">): Brought | null {
@@ -362,7 +392,7 @@ function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "con
 }
 
 /** An impression of a block. An erased one is void. */
-function liveForm(found: Found, outcome: Outcome | undefined): StoredImpression {
+function liveForm(found: Found, outcome: OutcomeRow | undefined): StoredImpression {
   return storedForm({ ...found, state: found.row.action === "" ? "void" : found.state }, outcome);
 }
 
@@ -372,7 +402,7 @@ function deferredForm({ seq, row }: DeferredRow): StoredImpression {
 
 type Stored = Omit<Found, "state"> & Pick<StoredImpression, "state">;
 
-function storedForm({ seq, row, state, marks }: Stored, outcome: Outcome | undefined): StoredImpression {
+function storedForm({ seq, row, state, marks }: Stored, outcome: OutcomeRow | undefined): StoredImpression {
   const { id, name, arm, action, version, sampling, features, context, decision, byPage } = row;
   return {
     ...{ seq, id, name, state, arm, action, round: marks?.round ?? null, version, reward: outcome?.reward ?? null, sampling },

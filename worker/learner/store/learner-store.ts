@@ -11,7 +11,8 @@ import type { Allowance } from "../../rpc/message.ts";
 import { ArchiveStore } from "./archive-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { Database, type ModelRow } from "./database.ts";
-import { broughtBy, ImpressionStore } from "./impression-store.ts";
+import { DelayStore } from "./delay-store.ts";
+import { ImpressionStore, outcomeOf } from "./impression-store.ts";
 import { LinkStore } from "./link-store.ts";
 import { LogStore } from "./log-store.ts";
 import { migrate, TABLES } from "./migrations.ts";
@@ -27,6 +28,7 @@ type Begun = Pick<ModelRow, "name" | "generation" | "watermark" | "homes"> & { r
 export class LearnerStore {
   readonly database: Database;
   readonly tallies: TallyStore;
+  readonly delays: DelayStore;
   readonly impressions: ImpressionStore;
   readonly conversions: ConversionStore;
   readonly log: LogStore;
@@ -42,9 +44,10 @@ export class LearnerStore {
   constructor(storage: DurableObjectStorage) {
     this.database = new Database(storage);
     this.tallies = new TallyStore(this.database);
+    this.delays = new DelayStore(this.database);
     this.links = new LinkStore(this.database);
     this.shards = new ShardStore(this.database);
-    this.impressions = new ImpressionStore(this.database, this.tallies, this.links);
+    this.impressions = new ImpressionStore(this.database, this.tallies, this.delays, this.links);
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(storage.sql);
@@ -284,7 +287,7 @@ export class LearnerStore {
   }
 
   /** Number of applied conversions per bar of the delay histogram. */
-  delays(): Map<number, number> {
+  bars(): Map<number, number> {
     const bars = Array.from(this.database.counts()).filter(([name, value]) => name.startsWith("delay ") && value > 0);
     return new Map(bars.map(([name, value]) => [Number(name.slice("delay ".length)), value]));
   }
@@ -318,6 +321,7 @@ export class LearnerStore {
   /** Gives the model to relearnt policies. Earlier snapshots are of the old ones, and go. */
   takeOver(config: ModelConfig, parts: Uint8Array[], digest: string): void {
     this.database.set("config = ?", JSON.stringify(config));
+    this.delays.recount(config);
     const seq = this.database.mark("relearnt", { config, digest, counts: this.#learntCounts() });
     this.snapshots.deleteAfter(-1);
     this.snapshots.write({ seq, parts }, true);
@@ -380,7 +384,7 @@ export class LearnerStore {
     const first = firstIdAt(time);
     this.database.query("DELETE FROM conversions WHERE impression < ?", first);
     this.database.query("DELETE FROM erased WHERE at < ?", time);
-    this.impressions.deleteBefore(time);
+    this.impressions.deleteBefore(time, this.config);
     this.links.deleteBefore(time);
     const tables = ["blocks", "deferred", "conversions", "snapshots", "merged_snapshots"];
     const left = tables.map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
@@ -433,7 +437,7 @@ export class LearnerStore {
       const impression = this.impressions.find(id);
       if (impression?.state !== "live") continue;
       const left = resolved(counting(this.conversions.of(id)), config.goals, shownAtOf(id));
-      this.impressions.setReward(impression, left && broughtBy(left), config);
+      this.impressions.setReward(impression, left && outcomeOf(left), config);
     }
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };

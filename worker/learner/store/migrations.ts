@@ -1,5 +1,6 @@
 import { Problem } from "../../protocol/problem.ts";
 import { intoBlocks } from "./blocks-migration.ts";
+import { countDelays } from "./delays-migration.ts";
 
 // The schema of a learner's database. Version n is the result of the first n migrations. Impressions, conversions and marks are
 // numbered by one sequence.
@@ -83,6 +84,7 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   CREATE TABLE forwarded (
     digest TEXT PRIMARY KEY, impression TEXT NOT NULL, shard INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX forwarded_impression ON forwarded (impression);`,
+  countDelays,
 ];
 
 /** All tables that hold data of a model. */
@@ -99,6 +101,8 @@ export const TABLES = [
   "erased",
   "arrivals",
   "tallies",
+  "delays",
+  "delay_times",
   "snapshots",
   "marks",
   "relearning",

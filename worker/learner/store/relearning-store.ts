@@ -3,6 +3,7 @@ import type { ModelConfig } from "../../domain/model.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { BlockStore } from "./block-store.ts";
 import type { Database } from "./database.ts";
+import { type Outcome, outcomeOf } from "./impression-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
 /** A running relearning. */
@@ -65,20 +66,24 @@ export class RelearningStore {
   }
 
   /** Notes what an impression has brought by a conversion. Conversions come in the order of their rows. */
-  note({ impression, seq }: StoredConversion, { reward, delay }: ResolvedReward): void {
-    this.#database.query("INSERT INTO relearnt_outcomes VALUES (?, ?, ?, ?)", impression, seq, reward, Number(delay !== undefined));
+  note({ impression, seq }: StoredConversion, resolved: ResolvedReward): void {
+    const { reward, converted, delays } = outcomeOf(resolved);
+    const insert = "INSERT INTO relearnt_outcomes (id, seq, reward, converted, delays) VALUES (?, ?, ?, ?, ?)";
+    this.#database.query(insert, impression, seq, reward, Number(converted), delays && JSON.stringify(delays));
   }
 
-  /** What the impressions have brought, where it differs from what is stored. Reward null: nothing was observed. */
-  differing(): { readonly id: string; readonly reward: number | null; readonly converted: boolean }[] {
-    const newest = "(SELECT id, max(seq), reward, converted FROM relearnt_outcomes GROUP BY id)";
-    const rows = this.#database.query<{ id: string; reward: number | null; converted: number | null }>(
-      `SELECT n.id, n.reward, n.converted FROM ${newest} n LEFT JOIN outcomes o ON o.id = n.id
-         WHERE o.id IS NULL OR o.reward <> n.reward OR o.converted <> n.converted
+  /** What the impressions have brought, where it differs from what is stored. Null: nothing was observed. */
+  differing(): { readonly id: string; readonly outcome: Outcome | null }[] {
+    const newest = "(SELECT id, max(seq), reward, converted, delays FROM relearnt_outcomes GROUP BY id)";
+    const rows = this.#database.query<{ id: string; reward: number | null; converted: number | null; delays: string | null }>(
+      `SELECT n.id, n.reward, n.converted, n.delays FROM ${newest} n LEFT JOIN outcomes o ON o.id = n.id
+         WHERE o.id IS NULL OR o.reward <> n.reward OR o.converted <> n.converted OR o.delays IS NOT n.delays
        UNION ALL
-       SELECT o.id, NULL, NULL FROM outcomes o LEFT JOIN ${newest} n ON n.id = o.id WHERE n.id IS NULL`,
+       SELECT o.id, NULL, NULL, NULL FROM outcomes o LEFT JOIN ${newest} n ON n.id = o.id WHERE n.id IS NULL`,
     );
-    return rows.map(({ converted, ...row }) => ({ ...row, converted: converted === 1 }));
+    return rows.map(({ id, reward, converted, delays }) => {
+      return { id, outcome: reward === null ? null : { reward, converted: converted === 1, delays: JSON.parse(delays ?? "null") } };
+    });
   }
 
   /** Puts the new blocks into the place of the old ones. */

@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { configureModel } from "../../../worker/domain/model.ts";
+import { uuidAt } from "../../../worker/domain/uuid.ts";
+import type { DelayChange, Delays } from "../../../worker/learner/store/delay-store.ts";
+import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
+import { added, type ModelCounts } from "../../../worker/rpc/model-counts.ts";
+import { stream } from "../../support/scenario.ts";
+import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
+import { Isolate } from "../../support/workerd/isolate.ts";
+import { type Converted, expectCounted } from "./first-conversions.ts";
+
+const START = 1_795_262_400_000;
+const WINDOW_MS = 7_200_000;
+const body = { window: { ms: WINDOW_MS }, goals: { click: { weight: 0, window: { ms: 60_000 } }, purchase: { weight: 1 } } };
+const noFaults = { strikes: () => undefined, call: () => undefined, kv: () => undefined, below: () => 0, pause: async () => {} };
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: START }));
+afterEach(() => void vi.useRealTimers());
+
+async function open() {
+  const disk = new Disk();
+  const config = await configureModel(body);
+  const store = new LearnerStore(durableStorage(disk, new Isolate("learner", noFaults)));
+  store.create("shop", config, START, 0);
+  return { store, config, close: () => disk.close() };
+}
+
+it("keeps a few thousand cells, however many windows and conversions there are, and takes back what was counted long ago", async () => {
+  const { store, config, close } = await open();
+  const random = stream(31);
+  const known: (Converted & { readonly id: string })[] = [];
+  const changed = (changes: readonly DelayChange[]) => store.transact(() => store.delays.change(changes, config));
+  for (let window = 0; window < 12; window++) {
+    for (let part = 0; part < 64; part++) {
+      vi.setSystemTime(START + (window + part / 64) * WINDOW_MS);
+      const shown = Array.from({ length: 20 }, () => {
+        const shownAt = Date.now() - Math.floor(random() * WINDOW_MS);
+        const [click, purchase] = [Math.floor(random() * 60_000), Math.floor(WINDOW_MS * random() ** 3)];
+        const delays: Record<string, number> = random() < 0.5 ? { purchase } : { click, purchase };
+        return { id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), shownAt, delays };
+      });
+      known.push(...shown);
+      changed(shown.map(({ id, delays }) => ({ id, before: null, after: withFirst(delays) })));
+    }
+    const [gone] = known.splice(Math.floor(random() * known.length), 1);
+    changed([{ id: gone.id, before: withFirst(gone.delays), after: null }]);
+  }
+  expectCounted(store, known, config);
+  for (const goal of ["", "click", "purchase"]) {
+    const cells = store.delays.of(goal);
+    expect(new Set(cells.map(({ cohort }) => cohort)).size).toBeLessThan(70);
+    expect(cells.length).toBeLessThan(5000);
+  }
+  changed(known.map(({ id, delays }) => ({ id, before: withFirst(delays), after: null })));
+  expectCounted(store, [], config);
+  close();
+});
+
+const withFirst = (delays: Delays): Delays => ({ "": Math.min(...Object.values(delays)), ...delays });
+
+it("adds the counts of learners to those of one learner with all of them", () => {
+  const goal = (bin: number, latestAt: number | null) => ({
+    delays: latestAt === null ? [] : [{ cohort: 4, length: 2, bin, count: 2, delay: 30 }],
+    latestAt,
+    arrivedAt: latestAt,
+    arrivals: latestAt === null ? [] : [0, 900_000 * bin],
+  });
+  const counts = (n: number): ModelCounts => ({
+    counters: { impressions: 5 * n, converted: n } as never,
+    open: { impressions: n, observed: 1, converted: 1 },
+    watermark: 100 * n,
+    steps: [{ step: 10 * n, impressions: 1, elapsed: 3, observed: 1, converted: 0 }].concat({
+      step: 50,
+      impressions: n,
+      elapsed: n,
+      observed: 0,
+      converted: 0,
+    }),
+    earlier: n,
+    first: goal(7, 20 * n),
+    goals: { click: goal(n, n === 1 ? 5 : null) },
+    bars: { 0: n, [n]: 1 },
+    buckets: [{ start: 0, arm: "policy", impressions: n, converted: 1, reward: 0.5, square: 0.25 }],
+    closed: [{ arm: "holdout", impressions: n, converted: 0, reward: 0, square: 0 }],
+    recent: [{ impressionId: `id ${n}`, action: "mug", shownAt: n, modelVersion: 0, sampling: 0, status: "pending" }],
+  });
+  const sum = added([counts(1), counts(2)]);
+  expect(sum).toEqual({
+    counters: { impressions: 15, converted: 3 },
+    open: { impressions: 3, observed: 2, converted: 2 },
+    watermark: 100,
+    steps: [
+      { step: 10, impressions: 1, elapsed: 3, observed: 1, converted: 0 },
+      { step: 20, impressions: 1, elapsed: 3, observed: 1, converted: 0 },
+      { step: 50, impressions: 3, elapsed: 3, observed: 0, converted: 0 },
+    ],
+    earlier: 3,
+    first: {
+      delays: [{ cohort: 4, length: 2, bin: 7, count: 4, delay: 60 }],
+      latestAt: 40,
+      arrivedAt: 40,
+      arrivals: [0, 6_300_000],
+    },
+    goals: {
+      click: { delays: [{ cohort: 4, length: 2, bin: 1, count: 2, delay: 30 }], latestAt: 5, arrivedAt: 5, arrivals: [0, 900_000] },
+    },
+    bars: { 0: 3, 1: 1, 2: 1 },
+    buckets: [{ start: 0, arm: "policy", impressions: 3, converted: 2, reward: 1, square: 0.5 }],
+    closed: [{ arm: "holdout", impressions: 3, converted: 0, reward: 0, square: 0 }],
+    recent: [
+      { impressionId: "id 2", action: "mug", shownAt: 2, modelVersion: 0, sampling: 0, status: "pending" },
+      { impressionId: "id 1", action: "mug", shownAt: 1, modelVersion: 0, sampling: 0, status: "pending" },
+    ],
+  });
+  expect(added([sum])).toEqual(sum);
+  // Sums travel between learners.
+  expect(structuredClone(sum)).toEqual(JSON.parse(JSON.stringify(sum)));
+});

@@ -1,0 +1,54 @@
+import { DelayEstimate } from "afterclick";
+import { expect } from "vitest";
+import { type Windows, windowOf } from "../../../worker/domain/goals.ts";
+import type { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
+import type { DelayCounts } from "../../../worker/rpc/model-counts.ts";
+
+/** An impression with the delays of its goals, as a test knows it. */
+export interface Converted {
+  readonly shownAt: number;
+  readonly delays: Readonly<Record<string, number>>;
+}
+
+/** Delays of a goal of impressions, by impression. The empty goal has the first of whichever goal. */
+function firstOf(converted: readonly Converted[], goal: string): { shownAt: number; delay: number }[] {
+  return converted.flatMap(({ shownAt, delays }) => {
+    const own = goal === "" ? Object.values(delays) : Object.hasOwn(delays, goal) ? [delays[goal]] : [];
+    return own.length > 0 ? [{ shownAt, delay: Math.min(...own) }] : [];
+  });
+}
+
+/** Checks that a learner has counted these first conversions, in cells that are as old as they may be. */
+export function expectCounted(store: LearnerStore, converted: readonly Converted[], windows: Windows): void {
+  for (const goal of ["", ...Object.keys(windows.goals ?? {})]) {
+    const counted = store.delays.of(goal);
+    const first = firstOf(converted, goal);
+    const grid = DelayEstimate.grid(windowOf(windows, goal));
+    checkIntervals(counted, Math.floor(Date.now() / grid.cohort));
+    const cells = new Map<string, DelayCounts>();
+    for (const { shownAt, delay } of first) {
+      const place = Math.floor(shownAt / grid.cohort);
+      const holding = counted.find(({ cohort, length }) => cohort <= place && place < cohort + length);
+      if (!holding) throw new Error(`expected a cell of ${goal || "any goal"} for an impression of ${shownAt}`);
+      const { cohort, length } = holding;
+      const [bin, before] = [grid.bin(delay), cells.get(`${cohort} ${grid.bin(delay)}`)];
+      cells.set(`${cohort} ${bin}`, { cohort, length, bin, count: (before?.count ?? 0) + 1, delay: (before?.delay ?? 0) + delay });
+    }
+    const order = (a: DelayCounts, b: DelayCounts) => a.cohort - b.cohort || a.bin - b.bin;
+    expect(counted).toEqual(Array.from(cells.values()).sort(order));
+    expect(store.delays.latestAt(goal)).toBe(first.length > 0 ? Math.max(...first.map(({ shownAt, delay }) => shownAt + delay)) : null);
+  }
+}
+
+/** Cohorts are joined to powers of two, and no more than an estimate of the newest cohort joins them. */
+function checkIntervals(counted: readonly DelayCounts[], newest: number): void {
+  const intervals = Array.from(Map.groupBy(counted, ({ cohort }) => cohort).values());
+  for (const [i, cells] of intervals.entries()) {
+    const [{ cohort, length }] = cells;
+    expect(new Set(cells.map((each) => each.length)).size).toBe(1);
+    expect(Math.log2(length) % 1).toBe(0);
+    expect(cohort % length).toBe(0);
+    if (i > 0) expect(cohort).toBeGreaterThanOrEqual(intervals[i - 1][0].cohort + intervals[i - 1][0].length);
+    if (length > 1) expect(newest - cohort - length).toBeGreaterThanOrEqual(2 * length);
+  }
+}

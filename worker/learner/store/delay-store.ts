@@ -1,0 +1,174 @@
+import { gridOf, grownAt, type Interval } from "../../domain/delay-grid.ts";
+import type { Windows } from "../../domain/goals.ts";
+import type { ResolvedReward } from "../../domain/reward.ts";
+import { shownAtOf } from "../../domain/uuid.ts";
+import type { DelayCounts } from "../../rpc/model-counts.ts";
+import type { Database } from "./database.ts";
+
+/** Time from an impression to its first conversion, in ms, by goal. The empty goal has the first of whichever goal. */
+export type Delays = Readonly<Record<string, number>>;
+
+/** First conversions of an impression that are counted, or not any more. */
+export interface DelayChange {
+  readonly id: string;
+  readonly before: Delays | null;
+  readonly after: Delays | null;
+}
+
+type Cell = Omit<DelayCounts, "count" | "delay"> & { readonly goal: string; count: number; delay: number };
+type CellRow = Interval & Record<string, SqlStorageValue>;
+
+/** Cohorts after which the older ones are joined. */
+const JOINED = 8;
+/** Outcomes that are read together. */
+const READ_AT_ONCE = 1000;
+
+/** What is counted of a reward. Null if nothing converted. */
+export function delaysOf({ delay, goals }: ResolvedReward): Delays | null {
+  if (delay === undefined) return null;
+  return { "": delay, ...Object.fromEntries(Object.entries(goals ?? {}).map(([goal, own]) => [goal, own.delay])) };
+}
+
+/**
+ * Counts the first conversions of live impressions by goal, in the cells of the grid of a `DelayEstimate` with the goal's window, so that
+ * nobody has to read them. Cells are sums: what leaves is subtracted. Old cohorts are joined, as the estimate does. The times of the
+ * conversions are counted too, because the estimate needs the latest.
+ * Every change needs a transaction of the database.
+ */
+export class DelayStore {
+  readonly #database: Pick<Database, "query">;
+  /** The newest cohort when cohorts were last joined, by goal. */
+  readonly #joined = new Map<string, number>();
+
+  constructor(database: Pick<Database, "query">) {
+    this.#database = database;
+  }
+
+  /** Notes that impressions have other first conversions than before. */
+  change(changes: Iterable<DelayChange>, windows: Windows): void {
+    this.#add(changes, windows, (goal, cohort) => this.#covering(goal, cohort) ?? { cohort, length: 1 });
+  }
+
+  #add(changes: Iterable<DelayChange>, windows: Windows, intervalOf: (goal: string, cohort: number, newest: number) => Interval): void {
+    const cells = new Map<string, Cell>();
+    const counters = new Map<string, Counter>();
+    for (const { id, before, after } of changes) {
+      const shownAt = shownAtOf(id);
+      // Objects inherit values under some names of goals.
+      const [was, is] = [before, after].map((delays) => new Map(Object.entries(delays ?? {})));
+      for (const goal of new Set([...was.keys(), ...is.keys()])) {
+        if (was.get(goal) === is.get(goal)) continue;
+        const counter = counters.get(goal) ?? new Counter(goal, gridOf(windows, goal), intervalOf);
+        counters.set(goal, counter);
+        for (const [delay, sign] of [[was.get(goal), -1] as const, [is.get(goal), 1] as const]) {
+          if (delay === undefined) continue;
+          counter.count(cells, { shownAt, delay, sign });
+          this.#countTime(goal, shownAt + delay, sign);
+        }
+      }
+    }
+    for (const cell of cells.values()) this.#write(cell);
+    for (const counter of counters.values()) this.#join(counter);
+  }
+
+  #countTime(goal: string, at: number, sign: 1 | -1): void {
+    const count = "INSERT INTO delay_times VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count";
+    this.#database.query(count, goal, at, sign);
+    if (sign < 0) this.#database.query("DELETE FROM delay_times WHERE goal = ? AND at = ? AND count = 0", goal, at);
+  }
+
+  #write({ goal, cohort, length, bin, count, delay }: Cell): void {
+    const add = `INSERT INTO delays VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET count = count + excluded.count, delay = delay + excluded.delay`;
+    this.#database.query(add, goal, cohort, bin, length, count, delay);
+    if (count <= 0) this.#database.query("DELETE FROM delays WHERE goal = ? AND cohort = ? AND bin = ? AND count = 0", goal, cohort, bin);
+  }
+
+  /** The stored interval with a cohort. No two overlap. */
+  #covering(goal: string, cohort: number): Interval | undefined {
+    const query = "SELECT cohort, length FROM delays WHERE goal = ? AND cohort <= ? ORDER BY cohort DESC LIMIT 1";
+    const [last] = this.#database.query<CellRow>(query, goal, cohort);
+    return last && cohort < last.cohort + last.length ? last : undefined;
+  }
+
+  /** Joins cohorts that have grown old. */
+  #join({ goal, newest }: Counter): void {
+    const joined = this.#joined.get(goal);
+    if (joined !== undefined && Math.abs(newest - joined) < JOINED) return;
+    this.#joined.set(goal, newest);
+    const intervals = this.#database.query<CellRow>("SELECT DISTINCT cohort, length FROM delays WHERE goal = ? ORDER BY cohort", goal);
+    for (const { cohort, length } of intervals) {
+      const grown = grownAt(newest, { cohort, length });
+      if (grown.length === length) continue;
+      const own = "goal = ? AND cohort = ?";
+      if (grown.cohort === cohort) this.#database.query(`UPDATE delays SET length = ? WHERE ${own}`, grown.length, goal, cohort);
+      else {
+        const rows = this.#database.query<CellRow & Cell>(`DELETE FROM delays WHERE ${own} RETURNING *`, goal, cohort);
+        for (const row of rows) this.#write({ ...row, ...grown });
+      }
+    }
+  }
+
+  /** First conversions of a goal by cell, in order of the cells. */
+  of(goal: string): DelayCounts[] {
+    return this.#database.query<CellRow & DelayCounts>(
+      "SELECT cohort, length, bin, count, delay FROM delays WHERE goal = ? ORDER BY cohort, bin",
+      goal,
+    );
+  }
+
+  /** When the latest of the first conversions of a goal happened; null if there are none. */
+  latestAt(goal: string): number | null {
+    return this.#database.query<{ at: number | null }>("SELECT max(at) AS at FROM delay_times WHERE goal = ?", goal)[0].at;
+  }
+
+  /** Counts all outcomes anew. Goals may have other windows than before. */
+  recount(windows: Windows): void {
+    for (const table of ["delays", "delay_times"]) this.#database.query(`DELETE FROM ${table}`);
+    this.#joined.clear();
+    this.#add(this.#counted(), windows, (_, cohort, newest) => grownAt(newest, { cohort, length: 1 }));
+  }
+
+  *#counted(): Generator<DelayChange> {
+    const query = "SELECT id, delays FROM outcomes WHERE id > ? AND delays IS NOT NULL ORDER BY id LIMIT ?";
+    for (let last = ""; ; ) {
+      const rows = this.#database.query<{ id: string; delays: string }>(query, last, READ_AT_ONCE);
+      for (const { id, delays } of rows) yield { id, before: null, after: JSON.parse(delays) };
+      if (rows.length < READ_AT_ONCE) return;
+      last = rows[rows.length - 1].id;
+    }
+  }
+}
+
+/** Counts conversions of one goal. */
+class Counter {
+  readonly goal: string;
+  readonly newest: number;
+  readonly #grid: ReturnType<typeof gridOf>;
+  readonly #intervals = new Map<number, Interval>();
+  readonly #intervalOf: (goal: string, cohort: number, newest: number) => Interval;
+
+  constructor(goal: string, grid: ReturnType<typeof gridOf>, intervalOf: (goal: string, cohort: number, newest: number) => Interval) {
+    this.goal = goal;
+    this.#grid = grid;
+    this.newest = Math.floor(Date.now() / this.#grid.cohort);
+    this.#intervalOf = intervalOf;
+  }
+
+  /** Adds a conversion to its cell, or subtracts it. */
+  count(
+    cells: Map<string, Cell>,
+    { shownAt, delay, sign }: { readonly shownAt: number; readonly delay: number; readonly sign: 1 | -1 },
+  ): void {
+    const { goal } = this;
+    const cohort = Math.floor(shownAt / this.#grid.cohort);
+    const interval = this.#intervals.get(cohort) ?? this.#intervalOf(goal, cohort, this.newest);
+    this.#intervals.set(cohort, interval);
+    const bin = this.#grid.bin(delay);
+    const key = `${interval.cohort} ${bin} ${goal}`;
+    const cell = cells.get(key) ?? { ...interval, goal, bin, count: 0, delay: 0 };
+    cell.count += sign;
+    cell.delay += sign * delay;
+    cells.set(key, cell);
+  }
+}
