@@ -6,8 +6,8 @@ import { allocate, release } from "./memory";
 
 /** Most bytes of a queue. */
 const MOST_BYTES: usize = 1 << 20;
-/** Most entries of all squares together, so that adding them to the factor takes some 50 ms. */
-const MOST_ENTRIES: u64 = 1 << 25;
+/** Most entries of all squares together, so that adding them to the factor takes some 40 ms. */
+const MOST_ENTRIES: u64 = 1 << 26;
 /** Bytes of the number of a vector's entries, and of an entry: the value, and its place (u32). */
 const HEAD: usize = 8;
 const ENTRY: usize = 12;

@@ -67,9 +67,13 @@ export class ExactSums {
     const plain = this.#bound <= PLAIN;
     for (let a = 0; a < places.length; a++) {
       const i = places[a];
-      const [row, own] = [(i * (i + 1)) / 2, sign * x[i]];
-      if (plain) for (let b = 0; b <= a; b++) values[row + places[b]] += own * x[places[b]];
-      else for (let b = 0; b <= a; b++) this.#carry(row + places[b], own * x[places[b]]);
+      const row = (i * (i + 1)) / 2;
+      const own = sign * x[i];
+      for (let b = 0; b <= a; b++) {
+        const j = places[b];
+        if (plain) values[row + j] += own * x[j];
+        else this.#carry(row + j, own * x[j]);
+      }
     }
   }
 

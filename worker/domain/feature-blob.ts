@@ -42,8 +42,8 @@ export function fromBlob(blob: ArrayBuffer): Float64Array<ArrayBuffer> {
   const features = new Float64Array(new DataView(blob).getUint16(0, true));
   const head = headLength(features.length);
   const values = new Int16Array(blob, head, (end - head) / 2);
-  for (let i = 0, next = 0; i < features.length; i++) {
-    if (bytes[2 + (i >> 3)] & (1 << (i & 7))) features[i] = values[next++] / RESOLUTION;
+  for (let byte = 2, next = 0; byte < head; byte++) {
+    for (let mask = bytes[byte], i = 8 * (byte - 2); mask !== 0; mask >>= 1, i++) if (mask & 1) features[i] = values[next++] / RESOLUTION;
   }
   return features;
 }

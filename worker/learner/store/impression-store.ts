@@ -66,8 +66,9 @@ export class ImpressionStore {
     if (ids.length === 0) return new Set();
     const times = ids.map(shownAtOf);
     const blocks = this.blocks.around(Math.min(...times), Math.max(...times));
-    const isKnown = (id: string) => blocks.some(({ block }) => block.placeOf(id) >= 0) || this.#deferred.find(id) !== undefined;
-    return new Set(ids.filter(isKnown));
+    const [first, last] = [firstIdAt(Math.min(...times)), firstIdAt(Math.max(...times) + 1)];
+    const deferred = new Set(this.#deferred.idsBetween(first, last));
+    return new Set(ids.filter((id) => deferred.has(id) || blocks.some(({ block }) => block.placeOf(id) >= 0)));
   }
 
   /** The impression with a number, among those that are not deferred. */
