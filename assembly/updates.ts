@@ -6,8 +6,8 @@ import { allocate, release } from "./memory";
 
 /** Most bytes of a queue. */
 const MOST_BYTES: usize = 1 << 20;
-/** Most entries of all squares together, so that adding them to the factor takes some 40 ms. */
-const MOST_ENTRIES: u64 = 1 << 26;
+/** Most entries of all squares together, so that adding them to the factor takes some 25 ms. */
+const MOST_ENTRIES: u64 = 40_000_000;
 /** Bytes of the number of a vector's entries, and of an entry: the value, and its place (u32). */
 const HEAD: usize = 8;
 const ENTRY: usize = 12;
@@ -56,8 +56,8 @@ export function reserveUpdate(updates: Updates): bool {
   if (updates.count > 0 && (updates.count + 1) * d * d > MOST_ENTRIES) return false;
   const needed = updates.used + HEAD + d * ENTRY;
   if (needed <= updates.room) return true;
-  const room = max(needed, 2 * updates.room);
-  if (room > MOST_BYTES) return false;
+  if (needed > MOST_BYTES) return false;
+  const room = max(needed, min(2 * updates.room, MOST_BYTES));
   const block = allocate(room);
   if (!block) return false;
   memory.copy(block, updates.block, updates.used);

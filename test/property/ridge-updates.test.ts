@@ -5,7 +5,7 @@ import { freshCore } from "./core.ts";
 
 // The core adds impressions to the factor of a ridge posterior when the factor is read. When it is read changes no bit.
 
-/** Impressions whose squares all queues together hold fewer of: at 1,800 features, 20. */
+/** Impressions whose squares all queues together hold fewer of: at 1,800 features, 13. */
 const SIZES: [number, number][] = [
   [1, 40],
   [5, 60],

@@ -262,7 +262,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const oldest = this.#oldestOpen(now);
       const { generation } = this.#store;
       const arrivals = new Arrivals(registration, this.#earlier());
-      const known = this.#store.impressions.known(arrivals.all.map(({ id }) => id));
+      const known = this.#store.impressions.known(arrivals.all);
       const unknown = arrivals.all.filter(({ id }) => !known.has(id));
       const timely = unknown.filter(({ shownAt, decision, features }) => {
         const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;

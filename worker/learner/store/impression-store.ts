@@ -61,14 +61,15 @@ export class ImpressionStore {
     return named && this.find(named.id);
   }
 
-  /** The ids that are stored. */
-  known(ids: readonly string[]): ReadonlySet<string> {
-    if (ids.length === 0) return new Set();
-    const times = ids.map(shownAtOf);
-    const blocks = this.blocks.around(Math.min(...times), Math.max(...times));
-    const [first, last] = [firstIdAt(Math.min(...times)), firstIdAt(Math.max(...times) + 1)];
-    const deferred = new Set(this.#deferred.idsBetween(first, last));
-    return new Set(ids.filter((id) => deferred.has(id) || blocks.some(({ block }) => block.placeOf(id) >= 0)));
+  /** Those of some ids, with their times, that are stored. */
+  known(impressions: readonly { readonly id: string; readonly shownAt: number }[]): ReadonlySet<string> {
+    if (impressions.length === 0) return new Set();
+    const times = impressions.map(({ shownAt }) => shownAt);
+    const [first, last] = [Math.min(...times), Math.max(...times)];
+    const blocks = this.blocks.around(first, last);
+    const deferred = new Set(this.#deferred.idsBetween(firstIdAt(first), firstIdAt(last + 1)));
+    const isKnown = (id: string) => deferred.has(id) || blocks.some(({ block }) => block.placeOf(id) >= 0);
+    return new Set(impressions.flatMap(({ id }) => (isKnown(id) ? [id] : [])));
   }
 
   /** The impression with a number, among those that are not deferred. */
