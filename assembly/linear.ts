@@ -4,7 +4,7 @@ export { absorb, digest } from "./digest";
 export { exponential as exp } from "./exponential";
 export { allocate, release } from "./memory";
 export { normals, uniforms } from "./random";
-export { ridgeAppend, ridgeCreate, ridgeEstimate, ridgeRefactor, ridgeRelease, ridgeReward, ridgeState, ridgeTouch } from "./ridge";
+export { ridgeAppend, ridgeCreate, ridgeEstimate, ridgeRefactor, ridgeRelease, ridgeReward, ridgeState, ridgeSums, ridgeTouch } from "./ridge";
 export { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "./ridge-draws";
 export { ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
 export { shrunkSolve } from "./shrunk";

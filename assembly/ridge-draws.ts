@@ -4,7 +4,7 @@ import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { allFinite, splat } from "./linalg";
 import { allocateDoubles, release } from "./memory";
 import { copyVector } from "./panel";
-import { estimate, Ridge } from "./ridge";
+import { estimate, Ridge, settle } from "./ridge";
 import { solveTransposed } from "./vector";
 
 /** Draws that are scored together: two for each of four sums, which run in parallel. */
@@ -22,6 +22,7 @@ export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
   const groups = (m + GROUP - 1) / GROUP;
   const draws = allocateDoubles(<u64>groups * d * GROUP);
   if (!draws) return OUT_OF_MEMORY;
+  settle(model);
   memory.fill(draws, 0, groups * d * GROUP_ROW);
   const vector = model.panel;
   for (let s: usize = 0; s < m; s++) {

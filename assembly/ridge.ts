@@ -1,10 +1,22 @@
 // Ridge regression as its sums: gram = sum x x^T, moment = sum reward x, and L L^T = V = ridge I + gram.
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { factorise, invertDiagonal, LIFT, update } from "./factor";
-import { addMultiple, allFinite, factorRow, triangle } from "./linalg";
+import { factorise, invertDiagonal, LIFT } from "./factor";
+import { allFinite, factorRow, triangle } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
 import { copyVector, LANES } from "./panel";
+import {
+  addSparseSquare,
+  applyUpdates,
+  commitUpdate,
+  createUpdates,
+  dropUpdates,
+  releaseUpdates,
+  reserveUpdate,
+  staysBelow,
+  Updates,
+  writeUpdate,
+} from "./updates";
 import { solve, solveTransposed } from "./vector";
 
 @unmanaged export class Ridge {
@@ -19,6 +31,8 @@ import { solve, solveTransposed } from "./vector";
   reciprocals: usize;
   theta: usize;
   panel: usize;
+  /** Owned: impressions in gram that the factor does not contain yet. `settle` adds them in their order, so no bit depends on when. */
+  updates: Updates;
   /** Owned: the draws of `ridgeDraw`, in groups (d x 8). */
   draws: usize;
   /** Owned: scores for these draws (k x `scoreStride`). */
@@ -32,7 +46,9 @@ import { solve, solveTransposed } from "./vector";
 export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
   const model = changetype<Ridge>(allocate(offsetof<Ridge>()));
   const gram = allocateDoubles(2 * triangle(dimension) + (3 + LANES) * <u64>dimension + 2 * LANES * LANES);
-  if (!model || !gram) {
+  const updates = createUpdates(dimension);
+  if (!model || !gram || !updates) {
+    releaseUpdates(updates);
     release(gram);
     release(changetype<usize>(model));
     return null;
@@ -46,6 +62,7 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
   model.reciprocals = factorRow(model.factor, dimension);
   model.theta = model.reciprocals + vector;
   model.panel = model.theta + vector;
+  model.updates = updates;
   model.draws = 0;
   model.scores = 0;
   model.scoreRoom = 0;
@@ -58,37 +75,46 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
 export function ridgeRelease(model: Ridge): void {
   release(model.draws);
   release(model.scores);
+  releaseUpdates(model.updates);
   release(model.gram);
   release(changetype<usize>(model));
 }
 
+/** Adds to the factor what gram has and the factor has not. Whoever reads the factor calls it first. **Cost:** O(d^2) per impression. */
+export function settle(model: Ridge): void {
+  if (model.updates.count > 0) applyUpdates(model.updates, model.factor, model.reciprocals, model.panel);
+}
+
 /** Pointer to [gram packed | moment | factor packed]. A caller that writes there must call `ridgeTouch`. */
 export function ridgeState(model: Ridge): usize {
+  settle(model);
+  return model.gram;
+}
+
+/** `ridgeState` for a caller that does not read the factor, which may lack the last impressions. */
+export function ridgeSums(model: Ridge): usize {
   return model.gram;
 }
 
 /** Derives all other values after the caller has written the state. */
 export function ridgeTouch(model: Ridge): void {
+  dropUpdates(model.updates);
   invertDiagonal(model.factor, model.dimension, model.reciprocals);
   model.fresh = false;
 }
 
-/** Adds x x^T to V. Returns OK, or NOT_FINITE with nothing changed if the sum would overflow. **Cost:** O(d^2). */
+/**
+ * Adds x x^T to V. Returns OK, or NOT_FINITE with nothing changed if the sum would overflow. **Cost:** the square of the number of entries
+ * that are not 0, and O(d^2) once the factor is read.
+ */
 export function ridgeAppend(model: Ridge, x: usize): i32 {
-  const d = model.dimension;
+  const updates = model.updates;
+  if (!reserveUpdate(updates)) settle(model);
+  const vector = writeUpdate(updates, x);
   // The diagonal bounds every entry of V and of L, and every intermediate square. A quarter leaves room for rounding.
-  for (let i: usize = 0; i < d; i++) {
-    const at = i << 3;
-    const value = load<f64>(x + at);
-    const sum = model.ridge + load<f64>(factorRow(model.gram, i) + at) + value * value;
-    if (!(sum < f64.MAX_VALUE / 4)) return NOT_FINITE;
-  }
-  for (let i: usize = 0; i < d; i++) {
-    const row = factorRow(model.gram, i);
-    const value = load<f64>(x + (i << 3));
-    addMultiple(row, x, i + 1, value);
-  }
-  update(model.factor, model.reciprocals, d, x, model.panel);
+  if (!staysBelow(f64.MAX_VALUE / 4, model.gram, model.ridge, vector)) return NOT_FINITE;
+  addSparseSquare(model.gram, vector, x);
+  commitUpdate(updates);
   model.fresh = false;
   return OK;
 }
@@ -110,6 +136,7 @@ export function ridgeReward(model: Ridge, x: usize, delta: f64): i32 {
 /** theta = L^-T L^-1 moment, solved once per change. It depends on the state alone, so a restored state gives the same bits. */
 export function estimate(model: Ridge): usize {
   if (!model.fresh) {
+    settle(model);
     const d = model.dimension;
     copyVector(model.theta, model.moment, d);
     solve(model.factor, model.reciprocals, d, model.theta);

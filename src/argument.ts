@@ -100,6 +100,10 @@ export function copyVector(name: string, value: unknown, length: number, target:
   }
   const vector = value as ArrayLike<unknown>;
   if (vector.length !== length) throw outOfRange(name, `${length} numbers`, value);
+  if (value instanceof Float64Array) {
+    target.set(boundedNumbers(name, value), offset);
+    return;
+  }
   for (let i = 0; i < length; i++) {
     const component = vector[i];
     if (typeof component !== "number") throw wrongType(`${name}[${i}]`, "a number", component);

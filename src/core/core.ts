@@ -234,7 +234,14 @@ export class Core {
     check(this.exports.ridgeRefactor(h.pointer));
   }
 
-  /** Views, valid until the next call. */
+  /** Views, valid until the next call. Without the factor, which costs nothing then. */
+  ridgeSums(h: RidgeHandle): Omit<RidgeState, "factor"> {
+    const moment = triangle(h.dimension);
+    const sums = this.memory.view(this.exports.ridgeSums(h.pointer), moment + h.dimension);
+    return { gram: sums.subarray(0, moment), moment: sums.subarray(moment) };
+  }
+
+  /** Views, valid until the next call. **Cost:** O(d^2) for each impression since the factor was read. */
   ridgeState(h: RidgeHandle): RidgeState {
     const d = h.dimension;
     const state = this.memory.view(this.exports.ridgeState(h.pointer), 2 * triangle(d) + d);
@@ -244,7 +251,7 @@ export class Core {
 
   ridgeLoad(h: RidgeHandle, state: RidgeState): void {
     const d = h.dimension;
-    const at = this.exports.ridgeState(h.pointer) >>> 0;
+    const at = this.exports.ridgeSums(h.pointer) >>> 0;
     const parts = [exactly(state.gram, triangle(d)), exactly(state.moment, d), exactly(state.factor, triangle(d))];
     this.memory.write(at, parts[0]);
     this.memory.write(at + triangle(d) * 8, parts[1]);

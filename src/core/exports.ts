@@ -25,6 +25,7 @@ export interface CoreExports {
   ridgeEstimate(h: Pointer, out: Pointer): Status;
   ridgeRefactor(h: Pointer): Status;
   ridgeState(h: Pointer): Pointer;
+  ridgeSums(h: Pointer): Pointer;
   ridgeTouch(h: Pointer): void;
 
   ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;

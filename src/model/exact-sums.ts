@@ -48,27 +48,32 @@ export class ExactSums {
     else this.#carry(i, term);
   }
 
-  /** Adds factor x to the sums from `start` on. **Cost:** O(d). */
-  addMultiple(start: number, x: ArrayLike<number>, factor = 1): void {
+  /** Adds factor x to the sums from `start` on. `places`: of all entries that are not 0. **Cost:** O(d), or linear in the places. */
+  addMultiple(start: number, x: ArrayLike<number>, factor = 1, places: readonly number[] = placesOf(x)): void {
     let most = 0;
-    for (let i = 0; i < x.length; i++) most = Math.max(most, Math.abs(x[i]));
+    for (const i of places) most = Math.max(most, Math.abs(x[i]));
     this.#bound += most * Math.abs(factor);
-    if (this.#bound <= PLAIN) for (let i = 0; i < x.length; i++) this.values[start + i] += factor * x[i];
-    else for (let i = 0; i < x.length; i++) this.#carry(start + i, factor * x[i]);
+    const { values } = this;
+    if (this.#bound <= PLAIN) for (const i of places) values[start + i] += factor * x[i];
+    else for (const i of places) this.#carry(start + i, factor * x[i]);
   }
 
-  /** Adds sign x x^T to the packed lower triangle that the sums begin with. **Cost:** O(d^2). */
-  addSquare(x: Float64Array, sign: 1 | -1 = 1): void {
+  /** Adds sign x x^T to the packed lower triangle that the sums begin with. **Cost:** half the square of the number of places. */
+  addSquare(x: Float64Array, sign: 1 | -1 = 1, places: readonly number[] = placesOf(x)): void {
     let most = 0;
-    for (let i = 0; i < x.length; i++) most = Math.max(most, x[i] * x[i]);
+    for (const i of places) most = Math.max(most, x[i] * x[i]);
     this.#bound += most;
     const { values } = this;
     const plain = this.#bound <= PLAIN;
-    for (let i = 0, at = 0; i < x.length; at += ++i) {
+    for (let a = 0; a < places.length; a++) {
+      const i = places[a];
+      const row = (i * (i + 1)) / 2;
       const own = sign * x[i];
-      if (own === 0) continue;
-      if (plain) for (let j = 0; j <= i; j++) values[at + j] += own * x[j];
-      else for (let j = 0; j <= i; j++) this.#carry(at + j, own * x[j]);
+      for (let b = 0; b <= a; b++) {
+        const j = places[b];
+        if (plain) values[row + j] += own * x[j];
+        else this.#carry(row + j, own * x[j]);
+      }
     }
   }
 
@@ -135,6 +140,13 @@ export class ExactSums {
     sums.#setRests(numbers.subarray(length));
     return sums;
   }
+}
+
+/** Places of the entries that are not 0, ascending. */
+export function placesOf(x: ArrayLike<number>): number[] {
+  const places: number[] = [];
+  for (let i = 0; i < x.length; i++) if (x[i] !== 0) places.push(i);
+  return places;
 }
 
 /** The rounding error of the double `sum` of two doubles. */

@@ -1,3 +1,4 @@
+import { shardName } from "../../worker/domain/shard.ts";
 import type { Environment } from "../../worker/environment.ts";
 import worker from "../../worker/index.ts";
 import { Learner } from "../../worker/learner/learner.ts";
@@ -40,20 +41,20 @@ export class NodeWorld implements World {
     return { ...bindings, LEARNER: this.#learners.bindingFor(isolate), EVENTS: events };
   }
 
-  killLearner(): void {
-    this.#learners.kill(this.#model);
+  killLearner(shard = 0): void {
+    this.#learners.kill(shardName(this.#model, shard));
   }
 
-  alarm(): number | null {
-    return this.#learners.disk(this.#model).alarm;
+  alarm(shard = 0): number | null {
+    return this.#learners.disk(shardName(this.#model, shard)).alarm;
   }
 
-  loseAlarm(): void {
-    this.#learners.disk(this.#model).alarm = null;
+  loseAlarm(shard = 0): void {
+    this.#learners.disk(shardName(this.#model, shard)).alarm = null;
   }
 
-  ring(): Promise<boolean> {
-    return this.#learners.ring(this.#model);
+  ring(shard = 0): Promise<boolean> {
+    return this.#learners.ring(shardName(this.#model, shard));
   }
 
   async cron(): Promise<void> {

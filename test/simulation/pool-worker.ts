@@ -17,11 +17,17 @@ export interface Outcome {
   readonly course: string;
 }
 
+/** Schedules of models with one shard, or with several. */
+export interface Schedules {
+  readonly seeds: readonly number[];
+  readonly sharded: boolean;
+}
+
 /** Runs schedules one after the other in this thread. */
-export default async function run(seeds: readonly number[]): Promise<Outcome[]> {
+export default async function run({ seeds, sharded }: Schedules): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const seed of seeds) {
-    const simulation = new Simulation(seed, ({ model, clock, dice, weather }) => {
+    const simulation = new Simulation(seed, sharded, ({ model, clock, dice, weather }) => {
       surroundWith({ now: clock.now, random: dice.unit, wait: () => weather.pause() });
       return new NodeWorld(model, clock, weather);
     });

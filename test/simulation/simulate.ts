@@ -5,10 +5,11 @@ import type { Outcome } from "./pool-worker.ts";
 
 const USAGE = `Plays schedules of a shop's traffic and of faults against the worker's own classes, and checks its laws at the end of each.
 
-Usage: npm run simulate -- [--schedules N] [--seed S]
+Usage: npm run simulate -- [--schedules N] [--seed S] [--shards]
 
   --schedules N   number of schedules, default 10000
   --seed S        seed of the first schedule, default 1; each further schedule has the next seed
+  --shards        plays models with several shards, which are killed, cut off and added
 
 Example: npm run simulate -- --schedules 1 --seed 17
 
@@ -18,7 +19,11 @@ Exit code 1: a schedule broke a law.`;
 /** Schedules per task of a thread. */
 const CHUNK = 25;
 
-const options = { schedules: { type: "string", default: "10000" }, seed: { type: "string", default: "1" } } as const;
+const options = {
+  schedules: { type: "string", default: "10000" },
+  seed: { type: "string", default: "1" },
+  shards: { type: "boolean", default: false },
+} as const;
 
 async function main(values: Values<typeof options>): Promise<boolean> {
   const first = wholeNumber("--seed", values.seed, 1);
@@ -30,7 +35,7 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   bar.start(schedules, 0, { failed: 0 });
   const chunks = Array.from({ length: Math.ceil(schedules / CHUNK) }, async (_, chunk) => {
     const seeds = Array.from({ length: Math.min(CHUNK, schedules - chunk * CHUNK) }, (_, i) => first + chunk * CHUNK + i);
-    const outcomes: Outcome[] = await pool.run(seeds);
+    const outcomes: Outcome[] = await pool.run({ seeds, sharded: values.shards });
     failed.push(...outcomes.filter(({ failure }) => failure !== undefined));
     bar.increment(seeds.length, { failed: failed.length });
   });

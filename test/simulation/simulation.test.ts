@@ -1,6 +1,6 @@
 import { Tinypool } from "tinypool";
 import { afterAll, expect, it } from "vitest";
-import { keptSeeds } from "./kept-seeds.ts";
+import { keptSeeds, keptShardedSeeds } from "./kept-seeds.ts";
 import type { Outcome } from "./pool-worker.ts";
 
 // Runs in threads of plain Node, where clock, randomness and cryptography are replaced.
@@ -8,10 +8,11 @@ const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.ur
 afterAll(() => pool.destroy());
 
 const SCHEDULES = 300;
+const SHARDED_SCHEDULES = 100;
 
-async function failuresOf(seeds: readonly number[]): Promise<(string | undefined)[]> {
+async function failuresOf(seeds: readonly number[], sharded = false): Promise<(string | undefined)[]> {
   const halves = [seeds.filter((_, i) => i % 2 === 0), seeds.filter((_, i) => i % 2 === 1)];
-  const outcomes: Outcome[] = (await Promise.all(halves.map((half) => pool.run(half)))).flat();
+  const outcomes: Outcome[] = (await Promise.all(halves.map((half) => pool.run({ seeds: half, sharded })))).flat();
   expect(outcomes).toHaveLength(seeds.length);
   return outcomes.flatMap(({ failure }) => failure ?? []);
 }
@@ -20,12 +21,17 @@ it("keeps every law under hundreds of schedules of faults", async () => {
   expect(await failuresOf(Array.from({ length: SCHEDULES }, (_, i) => i + 1))).toEqual([]);
 });
 
+it("keeps every law where shards are killed, cut off and added", async () => {
+  const seeds = Array.from({ length: SHARDED_SCHEDULES }, (_, i) => i + 1);
+  expect(await failuresOf([...seeds, ...keptShardedSeeds], true)).toEqual([]);
+});
+
 it("keeps every law under the schedules that once broke one", async () => {
   expect(await failuresOf(keptSeeds)).toEqual([]);
 });
 
 it("takes the same course from the same seed, whatever ran before", async () => {
-  const [once]: Outcome[] = await pool.run([7]);
-  const [, again]: Outcome[] = await pool.run([8, 7]);
+  const [once]: Outcome[] = await pool.run({ seeds: [7], sharded: false });
+  const [, again]: Outcome[] = await pool.run({ seeds: [8, 7], sharded: false });
   expect(again).toEqual(once);
 });

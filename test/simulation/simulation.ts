@@ -11,6 +11,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** Much less than the day for which KV keeps events that a learner may have missed. */
 const MOST_PASS_MS = 6 * HOUR_MS;
+/** Most shards of a simulated model. */
+const MOST_SHARDS = 5;
 
 export interface Setting {
   readonly model: string;
@@ -30,10 +32,15 @@ export class Simulation {
   readonly #shop: Shop;
   readonly #running = new Set<Promise<unknown>>();
   readonly #failures: unknown[] = [];
-  #ringing = false;
+  /** Shards whose alarm runs. */
+  readonly #ringing = new Set<number>();
+  /** Whether the model has several shards. */
+  readonly #sharded: boolean;
+  #shards = 1;
 
-  constructor(seed: number, worldOf: (setting: Setting) => World) {
+  constructor(seed: number, sharded: boolean, worldOf: (setting: Setting) => World) {
     this.#seed = seed;
+    this.#sharded = sharded;
     this.#dice = new Dice(seed);
     this.#clock.time += this.#dice.below(HOUR_MS);
     this.#weather = new Weather(this.#dice);
@@ -74,15 +81,15 @@ export class Simulation {
   async #open(): Promise<void> {
     const [policy, options] = this.#dice.pick([
       ["delay-lin-ts", {}],
-      ["otf-lin-ucb", {}],
-      ["gp-ucb-sdf", { kernel: { name: "matern52" } }],
-    ]);
+      ...(this.#sharded ? [] : [["otf-lin-ucb", {}] as const, ["gp-ucb-sdf", { kernel: { name: "matern52" } }] as const]),
+    ] as const);
+    if (this.#sharded) this.#shards = this.#dice.pick([1, 2, 3]);
     const body = {
       policy,
       options: { dimension: 4, ...options },
       window: { ms: this.#shop.windowMs },
       seed: this.#dice.below(100),
-      serving: this.#dice.pick(["edge", "edge", "learner"]),
+      ...(this.#sharded ? { shards: this.#shards } : { serving: this.#dice.pick(["edge", "edge", "learner"]) }),
       publish: { ms: this.#dice.pick([1000, 60_000]) },
       retention: { ms: 30 * DAY_MS },
       ...(this.#dice.chance(0.3) && { goals: { conversion: { weight: 1 }, review: { weight: 0.5 } } }),
@@ -97,6 +104,7 @@ export class Simulation {
   }
 
   #choose(): () => Promise<unknown> | unknown {
+    if (this.#sharded && this.#dice.chance(0.03)) return () => this.#grow();
     const step = this.#dice.pick(TICKETS);
     const scene = {
       caller: this.#caller,
@@ -106,20 +114,45 @@ export class Simulation {
       dice: this.#dice,
       weather: this.#weather,
     };
-    return () => step({ ...scene, ring: (due) => this.#ring(due) });
+    const shard = this.#shards > 1 ? this.#dice.below(this.#shards) : 0;
+    return () => step({ ...scene, shard, ring: (due) => this.#ring(due, shard) });
+  }
+
+  /** Adds a shard. */
+  async #grow(): Promise<void> {
+    if (this.#shards >= MOST_SHARDS) return;
+    // If no answer comes, the shard may exist.
+    const shards = ++this.#shards;
+    await this.#caller.ofModel("PATCH", "", { shards });
+  }
+
+  /** Rings the alarms of all shards. */
+  async #ringAll(): Promise<void> {
+    for (let shard = 0; shard < this.#shards; shard++) await this.#ring(true, shard);
   }
 
   /** An object runs at most one alarm at a time. */
-  async #ring(due: boolean): Promise<void> {
-    const alarm = await this.#world.alarm();
-    if (this.#ringing || alarm === null || (due && alarm > this.#clock.now())) return;
-    this.#ringing = true;
-    this.#caller.note(`the alarm of ${alarm} rings at ${this.#clock.now()}`);
+  async #ring(due: boolean, shard: number): Promise<void> {
+    const alarm = await this.#world.alarm(shard);
+    if (this.#ringing.has(shard) || alarm === null || (due && alarm > this.#clock.now())) return;
+    this.#ringing.add(shard);
+    this.#caller.note(`the alarm of ${alarm}${shard > 0 ? ` of shard ${shard}` : ""} rings at ${this.#clock.now()}`);
     try {
-      await this.#world.ring();
+      await this.#world.ring(shard);
     } finally {
-      this.#ringing = false;
+      this.#ringing.delete(shard);
     }
+  }
+
+  async #killAll(): Promise<void> {
+    for (let shard = 0; shard < this.#shards; shard++) await this.#world.killLearner(shard);
+  }
+
+  /** Time of the first alarm of any shard. */
+  async #firstAlarm(): Promise<number | null> {
+    const alarms = await Promise.all(Array.from({ length: this.#shards }, (_, shard) => this.#world.alarm(shard)));
+    const set = alarms.filter((alarm) => alarm !== null);
+    return set.length > 0 ? Math.min(...set) : null;
   }
 
   #start(work: () => Promise<unknown> | unknown): void {
@@ -151,13 +184,14 @@ export class Simulation {
     await this.#idle();
     await this.#finish(() => this.#shop.flush());
     // An object restarts now and then, and restores a lost alarm.
-    await this.#world.killLearner();
+    await this.#killAll();
     await this.#finish(() => this.#caller.ofModel("GET"));
+    if (this.#sharded) await this.#finish(() => this.#caller.ofModel("PATCH", "", { shards: this.#shards }));
     for (let tries = 0; this.#shop.letters.length > 0; tries++) {
       if (tries > 500) throw new Error(`not answered: ${this.#shop.letters.map(({ name }) => name).join(", ")}`);
       const { due } = this.#dice.pick(this.#shop.letters);
       this.#clock.time = Math.min(Math.max(this.#clock.time, due), this.#clock.time + MOST_PASS_MS);
-      this.#start(() => this.#ring(true));
+      this.#start(() => this.#ringAll());
       for (const _ of this.#shop.letters) this.#start(() => this.#shop.send());
       await this.#idle();
     }
@@ -169,17 +203,19 @@ export class Simulation {
     const over = this.#clock.time + this.#shop.windowMs + 2 * HOUR_MS + audited;
     const away = this.#dice.chance(0.75) ? MOST_PASS_MS : 0;
     for (let rings = 0; this.#clock.time < over; rings++) {
-      const alarm = (await this.#world.alarm()) ?? over;
+      const alarm = (await this.#firstAlarm()) ?? over;
       this.#clock.time = Math.min(Math.max(this.#clock.time, alarm) + away, over);
       if (rings > 1000) throw new Error(`an alarm that is due comes again and again, at ${alarm}`);
-      await this.#finish(() => this.#ring(true));
+      await this.#finish(() => this.#ringAll());
       await this.#finish(() => this.#world.cron());
     }
   }
 
   async #check(): Promise<void> {
+    // The description of several shards is that of their newest publication.
+    if (this.#sharded) await this.#finish(() => this.#caller.ofModel("PUT", "/actions", { actions: ACTIONS }));
     const exported = exportOf(await this.#read(""), await this.#read("/events"));
-    await this.#world.killLearner();
+    await this.#killAll();
     const { digest } = await this.#read<LearnerExport["description"]>("");
     const wrong = await account(this.#shop, this.#world, exported);
     if (digest !== exported.description.digest) wrong.push("digest: expected the same after a restart, got another");
@@ -202,6 +238,8 @@ interface Scene {
   readonly clock: Clock;
   readonly dice: Dice;
   readonly weather: Weather;
+  /** The shard that the step may concern. */
+  readonly shard: number;
   ring(due: boolean): Promise<void>;
 }
 
@@ -250,12 +288,12 @@ function recover({ caller, weather }: Scene): void {
   caller.note("outages end");
 }
 
-function loseAlarm({ caller, world }: Scene): Promise<void> | void {
-  caller.note("the alarm is lost");
-  return world.loseAlarm();
+function loseAlarm({ caller, world, shard }: Scene): Promise<void> | void {
+  caller.note(`the alarm of shard ${shard} is lost`);
+  return world.loseAlarm(shard);
 }
 
-function killLearner({ caller, world }: Scene): Promise<void> | void {
-  caller.note("the learner is killed");
-  return world.killLearner();
+function killLearner({ caller, world, shard }: Scene): Promise<void> | void {
+  caller.note(`shard ${shard} is killed`);
+  return world.killLearner(shard);
 }

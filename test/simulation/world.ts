@@ -3,15 +3,15 @@ import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import type { Blow, CallFault, Faults, Isolate, KvFault } from "../support/workerd/isolate.ts";
 import type { Edges } from "./edges.ts";
 
-/** The environment of a simulation: isolates at the edge, KV, and the learner of one model. */
+/** The environment of a simulation: isolates at the edge, KV, and the learners of one model. */
 export interface World {
   readonly edges: Edges;
-  killLearner(): Promise<void> | void;
-  /** Time of the learner's alarm, ms since 1970. */
-  alarm(): Promise<number | null> | number | null;
-  loseAlarm(): Promise<void> | void;
+  killLearner(shard?: number): Promise<void> | void;
+  /** Time of a learner's alarm, ms since 1970. */
+  alarm(shard?: number): Promise<number | null> | number | null;
+  loseAlarm(shard?: number): Promise<void> | void;
   /** Runs the alarm, whatever the time. */
-  ring(): Promise<boolean>;
+  ring(shard?: number): Promise<boolean>;
   /** The scheduled wake-up of all learners. */
   cron(): Promise<void>;
   /** Lets everything continue that waits for nothing outside. */

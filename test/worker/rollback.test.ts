@@ -229,14 +229,14 @@ it("says so when there is nothing to go back to", async () => {
 });
 
 it("keeps no snapshot of what it undoes, though one falls due with that", async () => {
-  // A snapshot of few features falls due after 1,000 rows.
+  // A snapshot of few features falls due after 2,000 rows.
   const model = await createModel({ encoder: { dimension: 64 } });
   await show(model, {});
   const version = await keep(model);
-  await show(model, ...Array.from({ length: 999 }, () => ({})));
+  for (const length of [999, 1000]) await show(model, ...Array.from({ length }, () => ({})));
   const done = await call("POST", `/v1/models/${model}/rollback`, { version });
-  expect(done.body).toMatchObject({ restored: version, modelVersion: version + 1000 });
-  expect((await logOf(model)).at(-1)).toMatchObject({ type: "mark", mark: "rollback", content: { to: version }, seq: version + 1000 });
+  expect(done.body).toMatchObject({ restored: version, modelVersion: version + 2000 });
+  expect((await logOf(model)).at(-1)).toMatchObject({ type: "mark", mark: "rollback", content: { to: version }, seq: version + 2000 });
 });
 
 it("shows by the restored snapshot at the edge", async () => {

@@ -1,4 +1,4 @@
-import { fromBlob, toBlob } from "./feature-blob.ts";
+import { featuresAt, toBlob } from "./feature-blob.ts";
 import type { Decision, ImpressionRow } from "./impression.ts";
 import { setUuid, uuidOf } from "./uuid.ts";
 
@@ -242,7 +242,7 @@ export class Block {
       }
     }
     const from = this.#features[i];
-    return fromBlob(this.bytes.buffer.slice(from, from + this.#column(i, 4)));
+    return featuresAt(this.bytes, from, from + this.#column(i, 4));
   }
 
   #column(i: number, column: number): number {

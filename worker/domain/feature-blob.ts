@@ -6,6 +6,8 @@ import { RESOLUTION } from "../../publication/featurizer.ts";
 
 const ALL = 0;
 const NONZERO = 1;
+/** A component of 1 as a 16-bit integer in the upper half of 32 bits. */
+const UNITS = 65536 * RESOLUTION;
 
 export function toBlob(features: Float64Array): ArrayBuffer {
   const units = new Int16Array(features.length);
@@ -35,15 +37,24 @@ export function toBlob(features: Float64Array): ArrayBuffer {
 }
 
 export function fromBlob(blob: ArrayBuffer): Float64Array<ArrayBuffer> {
-  const end = blob.byteLength - 1;
-  if (end % 2 !== 0) return new Float64Array(blob);
-  const bytes = new Uint8Array(blob);
-  if (bytes[end] === ALL) return Float64Array.from(new Int16Array(blob, 0, end / 2), (unit) => unit / RESOLUTION);
-  const features = new Float64Array(new DataView(blob).getUint16(0, true));
-  const head = headLength(features.length);
-  const values = new Int16Array(blob, head, (end - head) / 2);
-  for (let i = 0, next = 0; i < features.length; i++) {
-    if (bytes[2 + (i >> 3)] & (1 << (i & 7))) features[i] = values[next++] / RESOLUTION;
+  return featuresAt(new Uint8Array(blob), 0, blob.byteLength);
+}
+
+/** Reads the blob between two places. Components that are cut off are NaN, which no policy accepts. */
+export function featuresAt(bytes: Uint8Array<ArrayBuffer>, from: number, to: number): Float64Array<ArrayBuffer> {
+  const end = to - 1;
+  if ((end - from) % 2 !== 0) return new Float64Array(bytes.slice(from, to).buffer);
+  // Typed arrays over parts of the bytes would take longer than the components.
+  const valueAt = (at: number): number => (at < end ? ((bytes[at] | (bytes[at + 1] << 8)) << 16) / UNITS : Number.NaN);
+  if (bytes[end] === ALL) return Float64Array.from({ length: (end - from) / 2 }, (_, i) => valueAt(from + 2 * i));
+  const features = new Float64Array(bytes[from] | (bytes[from + 1] << 8));
+  let at = from + headLength(features.length);
+  for (let i = 0, place = from + 2; i < features.length; i += 8, place++) {
+    for (let mask = bytes[place], j = i; mask !== 0; mask >>= 1, j++) {
+      if ((mask & 1) === 0) continue;
+      features[j] = valueAt(at);
+      at += 2;
+    }
   }
   return features;
 }

@@ -1,5 +1,6 @@
 import { type Encoder, type EncoderOptions, encoder, type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
 import { type Featurizer, featurizer as featurizerOf } from "../../publication/featurizer.ts";
+import { MOST_BYTES, MOST_OPEN } from "../protocol/most.ts";
 import { didYouMean } from "../protocol/nearest.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
@@ -9,7 +10,6 @@ import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { PageKeys } from "./join-key.ts";
 import type { Policies } from "./policies.ts";
 import { differences, differencesText, withStored } from "./reconfiguration.ts";
-import { MOST_BYTES, MOST_OPEN } from "./shard.ts";
 
 /** The part of a configuration that learnt state depends on. Changing it needs a reset. */
 export interface LearntConfig {

@@ -30,11 +30,12 @@ export async function registrationOf(item: ImpressionItem, { model, byPage, sign
   const action = typeof item.action === "string" ? { id: item.action } : item.action;
   const shown = { action, context, probability, place, keys: hashed(item.keys) };
   const token = id === undefined ? undefined : signer.verify(id, Date.now());
-  if (token && byPage) return { ...shown, id: token.id, name: null, taken: true };
-  if (token) {
+  const stated = token && { id: token.id, name: null, shard: token.shard ?? 0 };
+  if (stated && byPage) return { ...shown, ...stated, taken: true };
+  if (token && stated) {
     const same = token.model === model && shownAtOf(token.id) === shownAt && token.actionHash === hash32(action.id);
     if (!same) throw new Problem(422, "id: is of another model, action or time");
-    return { ...shown, id: token.id, name: null };
+    return { ...shown, ...stated };
   }
   if (id === undefined) return { ...shown, id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), name: null };
   // No model's name begins with NUL.

@@ -13,6 +13,7 @@ export interface Arrival {
   readonly byPage: boolean;
   readonly deferred: boolean;
   readonly decision: ShownDecision;
+  /** Decoded once. */
   features(): Float64Array;
 }
 
@@ -39,7 +40,14 @@ export class Arrivals {
     this.all = stated.map((decision, place): Arrival => {
       const { byPage, deferred } = decision;
       const [id, shownAt] = [(block as Block).id(place), (block as Block).shownAt(place)];
-      return { place, id, shownAt, byPage, deferred, decision, features: () => this.#features(block as Block, place) };
+      let features: Float64Array | undefined;
+      return {
+        ...{ place, id, shownAt, byPage, deferred, decision },
+        features: () => {
+          features ??= this.#features(block as Block, place);
+          return features;
+        },
+      };
     });
   }
 
@@ -61,7 +69,7 @@ export class Arrivals {
       return !deferred && isKept(id, block.common(place).sampling) && !this.#isEarlier(block, place);
     };
     if (isWhole && arrivals.every(asItIs)) {
-      live.addBlock(policies, block, keys);
+      live.addBlock(policies, block, { keys, features: (place) => this.all[place].features() });
       return;
     }
     for (const deferred of [false, true]) {

@@ -348,7 +348,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         throw new Problem(503, "the shard has not heard of the model's new generation yet");
       }
       const arrivals = new Arrivals(registration, this.#earlier());
-      const known = this.#store.impressions.known(arrivals.all.map(({ id }) => id));
+      const known = this.#store.impressions.known(arrivals.all);
       const unknown = arrivals.all.filter(({ id }) => !known.has(id));
       const timely = unknown.filter(({ shownAt, decision, features }) => {
         const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
@@ -398,7 +398,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       }
       const policies = await this.#policies();
       const rows = rowsOf(items, { store: this.#store, config, featurize: featurize(), policies, byPage }, this.#oldestOpen(Date.now()));
-      const homes = rows.map((row) => this.#homeOf(row));
+      const homes = rows.map((row, place) => items[place].shard ?? this.#homeOf(row));
       if (this.#store.coordinates && homes.some((home) => home > 0)) return this.#registerAt(homes, items, { byPage, checkOnly });
       if (byPage) this.#checkFree(items, rows);
       if (checkOnly) return [];

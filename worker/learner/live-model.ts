@@ -26,7 +26,7 @@ import { type Entry, enter, enterUndone, isOfNamesake, joinOrphans, type Logged,
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** Most rows that a cold start replays after the newest snapshot. */
-const SNAPSHOT_ROWS = 1000;
+const SNAPSHOT_ROWS = 2000;
 /** Rows times bytes of a snapshot that a cold start replays in well under a second: each row changes most of the state. */
 const REPLAYED_BYTES = 1e9;
 
@@ -112,12 +112,16 @@ export class LiveModel {
     return this.#change(() => this.#added(policies, rows, deferred ? "deferred" : "live"));
   }
 
-  /** Adds a block of unknown impressions that are shown. @param keys of each impression. @see add */
-  addBlock(policies: Policies, block: Block, keys: (place: number) => readonly KeyHashes[]): void {
+  /** Adds a block of unknown impressions that are shown. @param keys, features of each impression. @see add */
+  addBlock(
+    policies: Policies,
+    block: Block,
+    { keys, features }: { readonly keys: (place: number) => readonly KeyHashes[]; readonly features: (place: number) => Float64Array },
+  ): void {
     this.#checkRunning(policies);
     this.#change(() => {
       const marks = block.map((i) => {
-        return appendNext(policies, { features: block.features(i), place: block.listPlace(i), now: block.shownAt(i) });
+        return appendNext(policies, { features: features(i), place: block.listPlace(i), now: block.shownAt(i) });
       });
       this.#store.impressions.addBlock(block, marks, keys, this.#config);
       // Usually nothing waits, and then no row has to be read.

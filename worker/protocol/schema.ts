@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { MOST_BYTES, MOST_OPEN, MOST_SHARDS } from "../domain/shard.ts";
+import { MOST_BYTES, MOST_OPEN, MOST_SHARDS } from "./most.ts";
 import { fieldSentence, got } from "./sentence.ts";
 
 // Request bodies. Unknown keys are refused, so that a misspelt option is never ignored in silence. Numbers are finite, counts and

@@ -148,6 +148,8 @@ export interface Shown {
   /** Its place in the list, 0 for the first. */
   readonly place?: number;
   readonly keys: RequestKeys;
+  /** The shard that its token states. Absent without a token. */
+  readonly shard?: number;
   /** Set if a page gave the id of an impression that the worker decided. */
   readonly taken?: true;
 }

@@ -15,6 +15,8 @@ const GUESSED = 0.1;
 const GUESSED_WEIGHT = 100;
 /** Keys for which ratios are solved anew after each change. Of as many times more keys, after as many changes. */
 const SOLVED_AT_ONCE = 16;
+/** Ratios of more keys are solved once this share of the impressions has changed. Fewer changes hardly move them. */
+const CHANGED = 1 / 256;
 /** Below this variance laws are equal. */
 const LEAST_VARIANCE = 1e-6;
 
@@ -44,13 +46,23 @@ export class OwnLaws {
   #ratios: ReadonlyMap<number, number> = new Map();
   #changes = 0;
   readonly #curve: () => DelayCurve;
+  readonly #impressions: () => number;
 
-  /** `curve`: the common law, with the ages of impressions at the time of the latest. */
-  constructor(window: Window, options: { readonly dimension: number; readonly from: number }, curve: () => DelayCurve) {
+  /**
+   * `curve`: the common law, with the ages of impressions at the time of the latest. `impressions`: how many have been counted, or fewer
+   * if they are forgotten.
+   */
+  constructor(
+    window: Window,
+    options: { readonly dimension: number; readonly from: number },
+    curve: () => DelayCurve,
+    impressions: () => number,
+  ) {
     this.#window = window;
     this.#dimension = options.dimension;
     this.#from = options.from;
     this.#curve = curve;
+    this.#impressions = impressions;
   }
 
   /** The key of the features from `start` on. -1 if they are all zero. */
@@ -112,7 +124,8 @@ export class OwnLaws {
   /** Solves many keys after some changes, whoever reads them. Few keys are solved by their next reader. */
   #changed(): void {
     this.#changes++;
-    if (this.#count > SOLVED_AT_ONCE && this.#changes * SOLVED_AT_ONCE >= this.#count) this.#solve();
+    if (this.#count <= SOLVED_AT_ONCE || this.#changes * SOLVED_AT_ONCE < this.#count) return;
+    if (this.#changes >= this.#impressions() * CHANGED) this.#solve();
   }
 
   /**

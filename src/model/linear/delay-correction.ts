@@ -17,6 +17,8 @@ export interface Terms {
   readonly weighted: Float64Array;
   /** Vector that is added to the moment as far as the impression has matured: d, or empty. */
   readonly offsets: Float64Array;
+  /** Places of all features that are not 0, ascending. Elsewhere the three vectors are 0. */
+  readonly places: readonly number[];
 }
 
 /** Sums in which an impression weighs w: the share F(s) that has matured at its age s, times its weight after forgetting. */
@@ -132,16 +134,18 @@ export class DelayCorrection {
     this.#unmatured.remove(moment);
   }
 
-  #count({ count, features, weighted, offsets }: Terms, cohort: Cohort | undefined, weight: number, sign: 1 | -1): void {
-    cohort?.sums.addSquare(weighted, sign);
-    if (cohort && this.#lasting) cohort.scalars.add(FORGOTTEN, sign * count * (1 - weight));
-    const start = triangle(this.#dimension);
-    let at = 0;
-    for (const own of [[count], features, offsets]) {
-      this.#totals.addMultiple(at, own, sign * weight);
-      cohort?.sums.addMultiple(start + at, own, sign);
-      at += own.length;
-    }
+  #count(terms: Terms, cohort: Cohort | undefined, weight: number, sign: 1 | -1): void {
+    this.#addTerms(this.#totals, 0, terms, sign * weight);
+    if (!cohort) return;
+    cohort.sums.addSquare(terms.weighted, sign, terms.places);
+    this.#addTerms(cohort.sums, triangle(this.#dimension), terms, sign);
+    if (this.#lasting) cohort.scalars.add(FORGOTTEN, sign * terms.count * (1 - weight));
+  }
+
+  #addTerms(sums: ExactSums, start: number, { count, features, offsets, places }: Terms, factor: number): void {
+    sums.add(start, factor * count);
+    sums.addMultiple(start + 1, features, factor, places);
+    if (offsets.length > 0) sums.addMultiple(start + 1 + features.length, offsets, factor, places);
   }
 
   /** Moves the clock on to a moment without an impression. */

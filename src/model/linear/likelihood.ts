@@ -1,5 +1,6 @@
 import type { Core } from "../../core/core.ts";
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import { placesOf } from "../exact-sums.ts";
 import type { Moments } from "../posterior.ts";
 import type { MaturedSums, Terms } from "./delay-correction.ts";
 import { type Interval, intervalOf, QUANTILE } from "./interval.ts";
@@ -72,7 +73,7 @@ export function spreadOf(sums: MaturedSums, guessed: number): number {
 /** The parts of a likelihood whose latent value is the expected reward itself. */
 export const untransformed: Pick<Likelihood, "offsets" | "terms" | "moments" | "upper"> = {
   offsets: 0,
-  terms: (features) => ({ count: 1, features, weighted: features, offsets: NO_OFFSETS }),
+  terms: (features) => ({ count: 1, features, weighted: features, offsets: NO_OFFSETS, places: placesOf(features) }),
   moments: (latent) => latent,
   upper: ({ mean, deviation }) => ({ mean, width: deviation }),
 };
@@ -152,6 +153,7 @@ export class BernoulliLikelihood implements Likelihood {
       features: features.map((each) => information * each),
       weighted: features.map((each) => root * each),
       offsets: features.map((each) => offset * each),
+      places: placesOf(features),
     };
   }
 

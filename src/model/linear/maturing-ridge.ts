@@ -75,7 +75,12 @@ export class MaturingRidge {
     this.#halving = new Halving(byChanges ? null : forgetting);
     this.#laws =
       rewards === "linear" && knownDelay === undefined
-        ? new OwnLaws(window, { dimension: d, from: delayComponents }, () => this.#correction.curve())
+        ? new OwnLaws(
+            window,
+            { dimension: d, from: delayComponents },
+            () => this.#correction.curve(),
+            () => Math.min(this.#impressions, this.#halving.halfLife),
+          )
         : undefined;
     this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
     this.#changes = byChanges ? new RateChanges(core, d, this.#ridge, this.#likelihood) : undefined;
@@ -380,7 +385,7 @@ function likelihoodOf(core: Core, { dimension, rewards, rewardVariance, reward, 
 /** Terms of an impression that counts in part. */
 function weighed(terms: Terms, weight: number): Terms {
   if (weight === 1) return terms;
-  const { count, features, weighted, offsets } = terms;
+  const { count, features, weighted, offsets, places } = terms;
   const [by, root] = [(each: number): number => weight * each, Math.sqrt(weight)];
-  return { count: by(count), features: features.map(by), weighted: weighted.map((each) => root * each), offsets: offsets.map(by) };
+  return { count: by(count), features: features.map(by), weighted: weighted.map((each) => root * each), offsets: offsets.map(by), places };
 }

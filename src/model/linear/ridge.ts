@@ -39,14 +39,14 @@ export class Ridge implements Posterior {
     this.#handle = core.ridgeCreate(options.dimension, options.ridge);
   }
 
-  /** Adds the features of one impression to V. **Cost:** O(d^2). */
+  /** Adds the features of one impression to V. **Cost:** the square of its nonzero features, and O(d^2) once L is read. */
   append(features: Float64Array): number {
-    this.#grow(product(features, features));
+    if (!this.#derived) this.#grow(product(features, features));
     this.#core.ridgeAppend(this.#handle, features);
     this.#pairs = 0;
     if (!this.#sums) return 0;
     this.#sums.addSquare(features);
-    this.#core.ridgeState(this.#handle).gram.set(this.#sums.values.subarray(0, triangle(this.dimension)));
+    this.#core.ridgeSums(this.#handle).gram.set(this.#sums.values.subarray(0, triangle(this.dimension)));
     return 0;
   }
 
@@ -59,7 +59,6 @@ export class Ridge implements Posterior {
 
   /** Makes room for an addition of this size at most. */
   #grow(size: number): void {
-    if (this.#derived) return;
     this.#bound += size;
     if (this.#bound > PLAIN) this.#sums ??= new ExactSums(this.statistics());
   }
@@ -67,12 +66,12 @@ export class Ridge implements Posterior {
   /** Adds (reward - previous) x to B. **Cost:** O(d). */
   reward({ features }: Pick<AppendedPoint, "features">, reward: number, previous: number): void {
     const change = reward - previous;
-    this.#grow(Math.abs(change) * Math.sqrt(product(features, features)));
+    if (!this.#derived) this.#grow(Math.abs(change) * Math.sqrt(product(features, features)));
     this.#core.ridgeReward(this.#handle, features, change);
     if (!this.#sums) return;
     const end = triangle(this.dimension);
     this.#sums.addMultiple(end, features, change);
-    this.#core.ridgeState(this.#handle).moment.set(this.#sums.values.subarray(end));
+    this.#core.ridgeSums(this.#handle).moment.set(this.#sums.values.subarray(end));
   }
 
   /** theta: d. **Cost:** O(d^2), once per change. */
@@ -140,7 +139,7 @@ export class Ridge implements Posterior {
 
   /** Number of features that impressions have had: each counts by its share of V that is not the ridge. **Cost:** O(d). */
   features(): number {
-    const { gram } = this.#core.ridgeState(this.#handle);
+    const { gram } = this.#core.ridgeSums(this.#handle);
     let sum = 0;
     for (let i = 0, at = 0; i < this.dimension; at += ++i + 1) sum += gram[at] / (gram[at] + this.#ridge);
     return sum;
@@ -226,7 +225,7 @@ export class Ridge implements Posterior {
 
   /** The sums alone: V without its ridge (packed lower triangle), then B. */
   statistics(): Float64Array {
-    const { gram, moment } = this.#core.ridgeState(this.#handle);
+    const { gram, moment } = this.#core.ridgeSums(this.#handle);
     const sums = new Float64Array(gram.length + moment.length);
     sums.set(gram);
     sums.set(moment, gram.length);

@@ -21,7 +21,7 @@ async function open() {
   const disk = new Disk();
   const config = await configureModel(body);
   const store = new LearnerStore(durableStorage(disk, new Isolate("learner", noFaults)));
-  store.create("shop", config, START, 0);
+  store.create({ name: "shop", config, generation: START, watermark: 0, homes: 1 });
   return { store, config, close: () => disk.close() };
 }
 
@@ -76,18 +76,22 @@ it("adds the counts of learners to those of one learner with all of them", () =>
       observed: 0,
       converted: 0,
     }),
+    bytes: 1000 * n,
+    lagMs: n === 1 ? null : 40,
     earlier: n,
     first: goal(7, 20 * n),
     goals: { click: goal(n, n === 1 ? 5 : null) },
     bars: { 0: n, [n]: 1 },
     buckets: [{ start: 0, arm: "policy", impressions: n, converted: 1, reward: 0.5, square: 0.25 }],
     closed: [{ arm: "holdout", impressions: n, converted: 0, reward: 0, square: 0 }],
-    recent: [{ impressionId: `id ${n}`, action: "mug", shownAt: n, modelVersion: 0, sampling: 0, status: "pending" }],
+    recent: [{ impressionId: `id ${n}`, action: "mug", shownAt: n, modelVersion: 0, sampling: 0, shard: n, status: "pending" }],
   });
   const sum = added([counts(1), counts(2)]);
   expect(sum).toEqual({
     counters: { impressions: 15, converted: 3 },
     open: { impressions: 3, observed: 2, converted: 2 },
+    bytes: 3000,
+    lagMs: 40,
     watermark: 100,
     steps: [
       { step: 10, impressions: 1, elapsed: 3, observed: 1, converted: 0 },
@@ -108,8 +112,8 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     buckets: [{ start: 0, arm: "policy", impressions: 3, converted: 2, reward: 1, square: 0.5 }],
     closed: [{ arm: "holdout", impressions: 3, converted: 0, reward: 0, square: 0 }],
     recent: [
-      { impressionId: "id 2", action: "mug", shownAt: 2, modelVersion: 0, sampling: 0, status: "pending" },
-      { impressionId: "id 1", action: "mug", shownAt: 1, modelVersion: 0, sampling: 0, status: "pending" },
+      { impressionId: "id 2", action: "mug", shownAt: 2, modelVersion: 0, sampling: 0, shard: 2, status: "pending" },
+      { impressionId: "id 1", action: "mug", shownAt: 1, modelVersion: 0, sampling: 0, shard: 1, status: "pending" },
     ],
   });
   expect(added([sum])).toEqual(sum);

@@ -5,7 +5,7 @@ import { hash32, type Impression, TokenSigner } from "../../../worker/domain/tok
 import { firstIdAt, shownAtOf, uuidAt } from "../../../worker/domain/uuid.ts";
 
 // Compares impression ids with a second implementation, on Node's buffers and cryptography: version, key id, UUID, end of the window,
-// hash of the action, probability, version of the model, its generation, sampling, its name; then 128 bits of an HMAC-SHA256. Numbers are big-endian.
+// hash of the action, probability, version of the model, its generation, sampling, the shard if it is not the first, the model's name; then 128 bits of an HMAC-SHA256. Numbers are big-endian.
 
 // Replaces a function that only workerd has.
 Object.defineProperty(crypto.subtle, "timingSafeEqual", { value: timingSafeEqual, configurable: true });
@@ -15,7 +15,8 @@ const sha256 = (text: string): Buffer => createHash("sha256").update(text).diges
 
 function packed(impression: Impression, key: string): Buffer {
   const fixed = Buffer.alloc(46);
-  fixed.writeUInt8(2, 0);
+  const { shard = 0 } = impression;
+  fixed.writeUInt8(shard > 0 ? 3 : 2, 0);
   sha256(key).copy(fixed, 1, 0, 2);
   Buffer.from(impression.id.replaceAll("-", ""), "hex").copy(fixed, 3);
   fixed.writeUIntBE(impression.windowEndsAt, 19, 6);
@@ -24,7 +25,7 @@ function packed(impression: Impression, key: string): Buffer {
   fixed.writeUIntBE(impression.modelVersion, 33, 6);
   fixed.writeUIntBE(impression.generation, 39, 6);
   fixed.writeUInt8(impression.sampling, 45);
-  return Buffer.concat([fixed, Buffer.from(impression.model)]);
+  return Buffer.concat([fixed, Buffer.from(shard > 0 ? [shard] : []), Buffer.from(impression.model)]);
 }
 
 function token(bytes: Buffer, key: string): string {
@@ -46,6 +47,7 @@ const impression = fc.record({
   modelVersion: version,
   sampling: fc.integer({ min: 0, max: 255 }),
   windowEndsAt: version,
+  shard: fc.option(fc.integer({ min: 1, max: 31 }), { nil: undefined }),
 });
 const key = fc.constantFrom(...KEYS);
 const settings = { numRuns: 150, seed: 1 };
@@ -64,7 +66,8 @@ describe("an impression id", () => {
   it("is read as what it says, the probability to 24 bits", () => {
     fc.assert(
       fc.property(impression, key, ({ probability, ...given }, secret) => {
-        const { action, ...rest } = given;
+        const { action, shard, ...others } = given;
+        const rest = { ...others, ...(shard !== undefined && { shard }) };
         const read = TokenSigner.create(secret).verify(token(packed({ probability, ...given }, secret), secret), NOW);
         const chance = probability !== undefined && { probability: Math.fround(probability) };
         expect(read).toEqual({ ...rest, ...chance, actionHash: sha256(action).readUInt32BE(0) });
@@ -126,9 +129,10 @@ describe("an impression id", () => {
   it("is of our version: one of another is refused though our key signs it", () => {
     fc.assert(
       fc.property(impression, fc.integer({ min: 0, max: 255 }), (given, first) => {
+        // Version 3 states a shard before the model's name.
         const bytes = packed(given, KEYS[0]);
         bytes[0] = first;
-        expect(TokenSigner.create(KEYS[0]).verify(token(bytes, KEYS[0]), NOW) !== undefined).toBe(first === 2);
+        expect(TokenSigner.create(KEYS[0]).verify(token(bytes, KEYS[0]), NOW) !== undefined).toBe(first === 2 || first === 3);
       }),
       settings,
     );

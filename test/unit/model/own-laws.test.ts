@@ -37,7 +37,12 @@ function history(rounds: number, means: readonly number[], seed: number, rate = 
 function learnt(events: readonly Event[], order: readonly number[] = events.map((_, i) => i)) {
   const common = new Delays({ resolution: 1, cohort: 16, span: WINDOW.rounds });
   const now = events.length;
-  const laws = new OwnLaws(WINDOW, { dimension: PRODUCTS, from: 0 }, () => common.curve(now));
+  const laws = new OwnLaws(
+    WINDOW,
+    { dimension: PRODUCTS, from: 0 },
+    () => common.curve(now),
+    () => 0,
+  );
   common.advance(now);
   for (const { round, key } of events) {
     common.advance(now);
@@ -143,7 +148,13 @@ describe("delays that differ by product", () => {
   it("are the same from a snapshot, which is refused if malformed", () => {
     const { laws, common } = learnt(history(1200, [200, 100, 20, 20], 7));
     const ratios = ratiosOf(laws);
-    const fresh = () => new OwnLaws(WINDOW, { dimension: PRODUCTS, from: 0 }, () => common.curve(1200));
+    const fresh = () =>
+      new OwnLaws(
+        WINDOW,
+        { dimension: PRODUCTS, from: 0 },
+        () => common.curve(1200),
+        () => 0,
+      );
     const sections = saved(laws);
     const restored = fresh();
     restored.load(reading(sections));
@@ -168,7 +179,12 @@ describe("delays that differ by product", () => {
   it("take half a megabyte at most for 200 products", () => {
     const [dimension, window] = [256, { rounds: 16_384 }];
     const common = new Delays({ resolution: 1, cohort: 256, span: window.rounds });
-    const laws = new OwnLaws(window, { dimension, from: 0 }, () => common.curve(0));
+    const laws = new OwnLaws(
+      window,
+      { dimension, from: 0 },
+      () => common.curve(0),
+      () => 0,
+    );
     const random = stream(2);
     let most = 0;
     for (let round = 1; round <= 60_000; round++) {

@@ -51,7 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/protocol": [],
   "worker/domain": ["afterclick", "publication", "worker/protocol"],
   "worker/openapi": ["worker/protocol"],
-  "worker/rpc": ["type worker/domain", "type worker/protocol"],
+  "worker/rpc": ["worker/environment.ts", "type worker/domain", "worker/protocol"],
   "worker/kv": ["worker/domain"],
   "worker/learner/store": ["publication/featurizer.ts", "worker/domain", "worker/protocol", "worker/rpc"],
   "worker/learner": [

@@ -153,6 +153,7 @@ it("describes every option of a model", () => {
         "reward",
         "seed",
         "serving",
+        "shards",
         "shadows",
         "window",
       ],

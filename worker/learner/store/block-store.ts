@@ -81,7 +81,8 @@ export class BlockStore {
   addBlock(block: Block, marks: readonly Marks[], windowMs: number, seq: number): boolean {
     const times = timesOf(block.map((i) => block.shownAt(i)));
     if (bucketAt(times.first, windowMs) !== bucketAt(times.last, windowMs)) return false;
-    this.#insert(block.bytes, { count: block.count, ...times }, marks, seq);
+    // Impressions of this time are looked for soon.
+    this.#keep({ ...this.#insert(block.bytes, { count: block.count, ...times }, marks, seq), block });
     return true;
   }
 
@@ -106,7 +107,8 @@ export class BlockStore {
     { count, first, last }: Times & { readonly count: number },
     marks: readonly Marks[],
     seq: number,
-  ): void {
+  ): Omit<StoredBlock, "block"> {
+    const [state, round, slots] = [marks.length > 0 ? "live" : "void", marks[0]?.round ?? null, slotsOf(marks)] as const;
     this.#database.query(
       `INSERT INTO ${this.#table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       seq,
@@ -114,11 +116,12 @@ export class BlockStore {
       spanOf(last - first),
       first,
       last,
-      marks.length > 0 ? "live" : "void",
-      marks[0]?.round ?? null,
-      slotsOf(marks),
+      state,
+      round,
+      JSON.stringify(slots),
       bytes,
     );
+    return { seq, state, round, slots };
   }
 
   find(id: string): Found | undefined {
@@ -244,9 +247,12 @@ export class BlockStore {
   #stored({ seq, state, round, slots, content }: Row): StoredBlock {
     const cached = this.#cache.get(seq);
     if (cached) return cached;
-    const stored = { seq, state, round, slots: JSON.parse(slots), block: new Block(new Uint8Array(content)) };
+    return this.#keep({ seq, state, round, slots: JSON.parse(slots), block: new Block(new Uint8Array(content)) });
+  }
+
+  #keep(stored: StoredBlock): StoredBlock {
     if (this.#cache.size >= MOST_CACHED) this.#cache.delete(this.#cache.keys().next().value as number);
-    this.#cache.set(seq, stored);
+    this.#cache.set(stored.seq, stored);
     return stored;
   }
 }
@@ -271,11 +277,11 @@ function timesOf(times: readonly number[]): Times {
   return { first: Math.min(...times), last: Math.max(...times) };
 }
 
-/** The slots of impressions as JSON. @see StoredBlock.slots */
-export function slotsOf(marks: readonly Marks[]): string {
+/** The slots of impressions. @see StoredBlock.slots */
+export function slotsOf(marks: readonly Marks[]): (number | readonly number[])[] {
   const slots = marks[0]?.slots.map((first, policy) => {
     const all = marks.map((each) => each.slots[policy]);
     return all.every((slot) => slot === first) ? first : all;
   });
-  return JSON.stringify(slots ?? []);
+  return slots ?? [];
 }

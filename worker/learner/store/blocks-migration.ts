@@ -63,7 +63,7 @@ function blocks(sql: SqlStorage): void {
     sql.exec(
       "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       ...[seq, batch.length, spanOf(last - first), first, last, state],
-      ...[marks[0]?.round ?? null, slotsOf(marks), encodeBlock(batch.map(blockRow))],
+      ...[marks[0]?.round ?? null, JSON.stringify(slotsOf(marks)), encodeBlock(batch.map(blockRow))],
     );
     batch = [];
   };

@@ -36,6 +36,10 @@ export class DeferredStore {
     return this.#all("id BETWEEN ? AND ?", first, last);
   }
 
+  idsBetween(first: string, last: string): string[] {
+    return this.#database.query<{ id: string }>("SELECT id FROM deferred WHERE id BETWEEN ? AND ?", first, last).map(({ id }) => id);
+  }
+
   /** The impressions with a number above one, in order. */
   after(seq: number): DeferredRow[] {
     return this.#all("seq > ? ORDER BY seq", seq);

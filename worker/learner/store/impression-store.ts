@@ -75,13 +75,15 @@ export class ImpressionStore {
     return named && this.find(named.id);
   }
 
-  /** The ids that are stored. */
-  known(ids: readonly string[]): ReadonlySet<string> {
-    if (ids.length === 0) return new Set();
-    const times = ids.map(shownAtOf);
-    const blocks = this.blocks.around(Math.min(...times), Math.max(...times));
-    const isKnown = (id: string) => blocks.some(({ block }) => block.placeOf(id) >= 0) || this.#deferred.find(id) !== undefined;
-    return new Set(ids.filter(isKnown));
+  /** Those of some ids, with their times, that are stored. */
+  known(impressions: readonly { readonly id: string; readonly shownAt: number }[]): ReadonlySet<string> {
+    if (impressions.length === 0) return new Set();
+    const times = impressions.map(({ shownAt }) => shownAt);
+    const [first, last] = [Math.min(...times), Math.max(...times)];
+    const blocks = this.blocks.around(first, last);
+    const deferred = new Set(this.#deferred.idsBetween(firstIdAt(first), firstIdAt(last + 1)));
+    const isKnown = (id: string) => deferred.has(id) || blocks.some(({ block }) => block.placeOf(id) >= 0);
+    return new Set(impressions.flatMap(({ id }) => (isKnown(id) ? [id] : [])));
   }
 
   /** The impressions after a row, deferred ones too, in order. */

@@ -61,7 +61,9 @@ export class LinkStore {
 
   /** Deletes notes that their home has taken. */
   delivered(notes: readonly Note[]): void {
-    for (const { seq } of notes) this.#database.query("DELETE FROM notes WHERE seq = ?", seq);
+    // A later note may have the number of a deleted one.
+    const query = "DELETE FROM notes WHERE seq = ? AND key = ? AND impression = ? AND action IS ?";
+    for (const { seq, key, impression, action } of notes) this.#database.query(query, seq, key, impression, action);
   }
 
   /** Takes notes of another shard. A repetition changes nothing. */

@@ -77,7 +77,7 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   CREATE TABLE merged_snapshots (
     seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk));
   CREATE TABLE notes (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, home INTEGER NOT NULL, key TEXT NOT NULL, impression TEXT NOT NULL, action TEXT);
+    seq INTEGER PRIMARY KEY, home INTEGER NOT NULL, key TEXT NOT NULL, impression TEXT NOT NULL, action TEXT);
   CREATE TABLE links (
     key TEXT, impression TEXT, action TEXT NOT NULL, shard INTEGER NOT NULL, PRIMARY KEY (key, impression)) WITHOUT ROWID;
   CREATE INDEX links_impression ON links (impression);

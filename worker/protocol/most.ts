@@ -1,0 +1,6 @@
+/** Most shards of a model. The coordinator merges the sums of all of them. */
+export const MOST_SHARDS = 32;
+
+/** Greatest limits of one shard: impressions in open buckets, and bytes stored. A Durable Object holds 10 GB. */
+export const MOST_OPEN = 10_000_000;
+export const MOST_BYTES = 9_000_000_000;
