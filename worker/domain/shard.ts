@@ -5,6 +5,12 @@ export const MOST_SHARDS = 32;
 export const MOST_OPEN = 10_000_000;
 export const MOST_BYTES = 9_000_000_000;
 
+/** A mark of merged sums: their digest, and the versions of the shards in the order of their numbers. */
+export interface MergedMark {
+  readonly digest: string;
+  readonly shards: readonly number[];
+}
+
 /** Separates a model's name from a shard's number. No name of a model contains it. */
 const SEPARATOR = "~";
 
