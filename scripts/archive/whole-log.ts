@@ -41,8 +41,13 @@ export class ArchivedLog {
     });
   }
 
-  /** Only the files of a generation whose rows an export of it lacks. */
-  before({ model, generation, horizon }: Pick<HeadLine, "model" | "generation" | "horizon">): ArchivedLog {
+  /**
+   * Only the files of a generation whose rows an export of it lacks.
+   * @throws {LogMismatch} for a model of several shards, whose archives cannot be put together yet.
+   */
+  before({ model, generation, horizon, shards = 1 }: Pick<HeadLine, "model" | "generation" | "horizon" | "shards">): ArchivedLog {
+    if (shards > 1 && this.files.length > 0)
+      throw new LogMismatch(`expected no archive, as the model has ${shards} shards; leave out --archive`);
     const isOf = ({ file: { head } }: NamedFile) => head.model === model && head.generation === generation && head.until <= horizon;
     return new ArchivedLog(this.files.filter(isOf));
   }

@@ -36,8 +36,10 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   for await (const line of log) {
     progress(lines++, all);
     if (line.type === "model") [all, end] = [line.lines ?? 0, line.exportedAt ?? 0];
-    else if (line.type === "mark") addSetting(settings, line);
-    else if (line.type === "impression") {
+    else if (line.type === "mark") {
+      // The model's configuration and catalogue are those of shard 0.
+      if (!line.shard) addSetting(settings, line);
+    } else if (line.type === "impression") {
       features ||= line.features.length;
       // Candidates are encoded again, so the longest part of a line is not kept.
       impressions.push({ ...line, features: [] });

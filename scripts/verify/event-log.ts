@@ -3,6 +3,7 @@ import type { StoredConversion } from "../../worker/domain/conversion.ts";
 import type { StoredImpression } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import { receiptIn } from "../../worker/domain/receipt.ts";
+import type { MergedMark } from "../../worker/domain/shard.ts";
 import type { LogHead } from "../../worker/rpc/message.ts";
 
 /** An impression in an exported log. */
@@ -31,6 +32,7 @@ export type MarkLine =
   | Mark<"actions", CatalogueChange>
   | Mark<"snapshot", { readonly digest: string }>
   | Mark<"relearnt", { readonly config: ModelConfig; readonly digest: string }>
+  | Mark<"merged", MergedMark>
   | Mark<"rollback", { readonly to: number }>
   | Mark<"erasure", { readonly impression: string }>;
 
@@ -40,9 +42,17 @@ export interface ErasedLine {
   readonly id: string;
 }
 
-/** A line of the log. `archivedAt`: a row of the archive is in the state of this version. */
-export type EventLine = (ImpressionLine | ConversionLine | MarkLine | ErasedLine) & { readonly archivedAt?: number };
-export type HeadLine = { readonly type: "model" } & LogHead;
+interface Origin {
+  /** The shard that has the row. Absent for shard 0, whose versions are those of the model. */
+  readonly shard?: number;
+  /** A row of the archive is in the state of this version. */
+  readonly archivedAt?: number;
+}
+
+/** A line of the log. Each shard numbers its lines by itself. */
+export type EventLine = (ImpressionLine | ConversionLine | MarkLine | ErasedLine) & Origin;
+/** The head of a log. Those of earlier versions of the worker do not state the number of shards. */
+export type HeadLine = { readonly type: "model" } & Omit<LogHead, "shards"> & { readonly shards?: number };
 
 /** A log that differs from the worker's. The message names the line and the difference. */
 export class LogMismatch extends Error {
@@ -87,6 +97,12 @@ function parsed(text: string, number: number): HeadLine | EventLine {
 
 export function nameOf(line: HeadLine | EventLine): string {
   if (line.type === "model") return "the head";
-  if (line.type === "mark") return `event ${line.seq}, ${line.mark}`;
-  return `event ${line.seq}, ${line.type} ${line.type === "conversion" ? `of ${line.impression}` : line.id}`;
+  const event = `event ${line.seq}${line.shard === undefined ? "" : ` of shard ${line.shard}`}`;
+  if (line.type === "mark") return `${event}, ${line.mark}`;
+  return `${event}, ${line.type} ${line.type === "conversion" ? `of ${line.impression}` : line.id}`;
+}
+
+/** Whether the impression was registered. A registered impression has no numbers except a probability and a place below the first. */
+export function isElsewhere({ candidates, score, mean, width, probability, place }: NonNullable<ImpressionLine["decision"]>): boolean {
+  return candidates === null && (probability !== undefined || place > 0) && score === 0 && mean === 0 && width === 0;
 }

@@ -1,41 +1,73 @@
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import type { EventLine, HeadLine } from "./event-log.ts";
+import { type EventLine, type HeadLine, type ImpressionLine, isElsewhere } from "./event-log.ts";
 
-/** Facts about a log that a replay needs in advance. */
+/** Facts about the lines of a shard that a replay needs in advance. */
+export interface ShardNeeds {
+  /** Versions of the shard whose sums a later event needs, each with the place of the last such line. */
+  readonly versions: ReadonlyMap<number, number>;
+  readonly rollbacks: readonly { readonly to: number; readonly at: number }[];
+}
+
+/** Facts about a log that a replay needs in advance. Places of lines count from 1. */
 export interface Needs {
   readonly lines: number;
-  /** Versions whose state a later event needs, each with the last such event. */
+  /** Versions of the model by which later events were decided, each with the place of the last such line. */
   readonly versions: ReadonlyMap<number, number>;
-  /** Versions of catalogues by which decisions of other versions were made, each with the last such event. */
+  /** The same for versions of catalogues by which decisions of other versions were made. */
   readonly catalogues: ReadonlyMap<number, number>;
-  readonly rollbacks: readonly { readonly to: number; readonly at: number }[];
+  readonly shards: ReadonlyMap<number, ShardNeeds>;
   /** Where the model last learnt its log again, and under which configuration. */
   readonly relearnt?: { readonly at: number; readonly config: ModelConfig };
+}
+
+/** A shard without lines so far. */
+export const NO_NEEDS: ShardNeeds = { versions: new Map(), rollbacks: [] };
+
+/** The needs of a shard, as they are found. */
+class Finding implements ShardNeeds {
+  readonly versions = new Map<number, number>();
+  readonly rollbacks: { readonly to: number; readonly at: number }[] = [];
+  /** Number of the last event. */
+  last = 0;
 }
 
 /** Collects the needs. Isolates decide with older versions, and deferred impressions are learnt long after their decision. */
 export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promise<Needs> {
   const versions = new Map<number, number>();
   const catalogues = new Map<number, number>();
-  const rollbacks: { to: number; at: number }[] = [];
+  const shards = new Map<number, Finding>();
+  const shardOf = (shard: number) => {
+    const found = shards.get(shard) ?? new Finding();
+    shards.set(shard, found);
+    return found;
+  };
   let relearnt: Needs["relearnt"];
-  let count = 0;
-  let before = 0;
+  let place = 0;
+  const decided = ({ version, decision }: ImpressionLine) => {
+    if (decision === null || isElsewhere(decision)) return;
+    if (version < shardOf(0).last && version >= (relearnt?.at ?? 0)) versions.set(version, place);
+    if (decision.catalogue !== undefined) catalogues.set(decision.catalogue, place);
+  };
   for await (const line of lines) {
     if (line.type === "model") continue;
-    count++;
-    if (line.type === "impression" && line.version < before && line.version >= (relearnt?.at ?? 0)) versions.set(line.version, line.seq);
-    if (line.type === "impression" && line.decision?.catalogue !== undefined) catalogues.set(line.decision.catalogue, line.seq);
+    place++;
+    if (line.type === "impression") decided(line);
     if (line.type === "mark" && line.mark === "relearnt") {
       relearnt = { at: line.seq, config: line.content.config };
       versions.clear();
+      shards.set(0, new Finding());
     }
+    const own = shardOf(line.shard ?? 0);
+    own.last = line.seq;
     if (line.type === "mark" && line.mark === "rollback") {
-      versions.set(line.content.to, line.seq);
-      rollbacks.push({ to: line.content.to, at: line.seq });
+      own.versions.set(line.content.to, place);
+      own.rollbacks.push({ to: line.content.to, at: line.seq });
     }
-    before = line.seq;
+    if (line.type === "mark" && line.mark === "merged") {
+      for (const [shard, version] of line.content.shards.entries()) {
+        if (version < shardOf(shard).last) shardOf(shard).versions.set(version, place);
+      }
+    }
   }
-  const undone = rollbacks.filter(({ at }) => at > (relearnt?.at ?? 0));
-  return { lines: count, versions, catalogues, rollbacks: undone, ...(relearnt && { relearnt }) };
+  return { lines: place, versions, catalogues, shards, ...(relearnt && { relearnt }) };
 }

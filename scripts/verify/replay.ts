@@ -2,22 +2,16 @@ import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { type Decided, decideAs } from "../../worker/domain/decision.ts";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
-import { type Policies, restorePolicies } from "../../worker/domain/policies.ts";
+import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/policies.ts";
 import { refusal } from "../../worker/domain/refusal.ts";
 import { counting } from "../../worker/domain/reward.ts";
 import type { Served } from "../../worker/domain/served.ts";
+import type { MergedMark } from "../../worker/domain/shard.ts";
 import { shownAtOf } from "../../worker/domain/uuid.ts";
-import {
-  type ConversionLine,
-  type EventLine,
-  type HeadLine,
-  type ImpressionLine,
-  LogMismatch,
-  type MarkLine,
-  nameOf,
-} from "./event-log.ts";
-import { Ledger } from "./ledger.ts";
-import type { Needs } from "./needs.ts";
+import { type EventLine, type HeadLine, type ImpressionLine, isElsewhere, LogMismatch, type MarkLine, nameOf } from "./event-log.ts";
+import { KeptStates } from "./kept-states.ts";
+import { type Needs, NO_NEEDS } from "./needs.ts";
+import { partsOf, ReplayedShard } from "./replayed-shard.ts";
 
 export interface Tally {
   decisions: number;
@@ -31,105 +25,131 @@ export interface Tally {
 
 /** The state on which decisions depend, at one version. */
 type State = Omit<Served, "version">;
+/** The same without the policies. */
+type Setting = Omit<State, "policies">;
 
-/** Replays a log with the worker's own code: decides and learns again, and throws where the log differs. */
+/**
+ * Replays a log with the worker's own code: decides and learns again, and throws where the log differs. Each shard learns by itself, and
+ * a mark merges their sums. The versions of shard 0 are those of the model.
+ */
 export class Replay {
   readonly tally: Tally = { decisions: 0, elsewhere: 0, before: 0, conversions: 0, digests: 0 };
   readonly #needs: Needs;
-  readonly #ledger = new Ledger();
-  /** Snapshots of versions that later events need. */
-  readonly #kept = new Map<number, Omit<State, "policies"> & { readonly parts: readonly Uint8Array[] }>();
-  /** States restored from these snapshots. */
-  readonly #restored = new Map<number, State>();
+  readonly #shards = new Map<number, ReplayedShard>();
+  /** Settings of versions by which later events were decided, with snapshots of their policies. */
+  readonly #kept: KeptStates<Setting & { readonly parts: readonly Uint8Array[] }>;
   /** Catalogues that decisions of other versions need. */
-  readonly #catalogues = new Map<number, Catalogue>();
-  readonly #due: number[];
-  #state?: State;
-  #seq = 0;
+  readonly #catalogues: KeptStates<Catalogue>;
+  /** States that were restored for the last decisions. */
+  readonly #restored = new Map<number, State>();
+  #setting?: Setting;
+  /** The policies with the sums of all shards. Undefined if the last event of shard 0 did not merge them. */
+  #merged?: Policies;
+  #place = 0;
+  /** Number of the last event of shard 0. */
+  #version = 0;
   #last?: { readonly of: string; readonly decided: Decided };
 
   constructor(needs: Needs) {
     this.#needs = needs;
-    this.#due = Array.from(needs.versions.keys()).sort((a, b) => a - b);
+    this.#kept = new KeptStates(needs.versions);
+    this.#catalogues = new KeptStates(needs.catalogues);
   }
 
   /** Replays one event. @throws {LogMismatch} naming the event and the difference. */
   async take(line: EventLine): Promise<void> {
-    if (line.seq <= this.#seq) throw new LogMismatch(`${nameOf(line)}: expected a number above ${this.#seq}`);
-    this.#keep(line.seq);
+    this.#place++;
     try {
-      await this.#take(line);
+      this.#begin(line);
+      const shard = await this.#shard(line.shard ?? 0);
+      if (line.seq <= shard.seq) throw new LogMismatch(`expected a number above ${shard.seq}`);
+      shard.advance(line.seq, this.#place);
+      if (!line.shard) this.#keep(line.seq);
+      await this.#take(line, shard);
+      if (line.shard) return;
+      this.#version = line.seq;
+      if (line.type !== "mark" || line.mark !== "merged") this.#merged = undefined;
     } catch (error) {
       throw new LogMismatch(`${nameOf(line)}: ${(error as Error).message}`);
     }
-    this.#seq = line.seq;
   }
 
-  async #take(line: EventLine): Promise<void> {
-    const { relearnt } = this.#needs;
-    if (relearnt && line.seq < relearnt.at) return this.#learnAgain(line, relearnt.config);
+  /** Starts with the first configuration, or with the one under which the model learnt its log again. */
+  #begin(line: EventLine): void {
+    if (this.#setting) return;
+    const first = line.type === "mark" && line.mark === "configuration" ? line.content : undefined;
+    const config = this.#needs.relearnt?.config ?? first;
+    if (config) this.#setting = { config, featurize: featurizer(config), catalogue: new Catalogue([]) };
+  }
+
+  async #shard(number: number): Promise<ReplayedShard> {
+    const known = this.#shards.get(number);
+    if (known) return known;
+    const { config } = this.#known();
+    const { shards = 1 } = config as Partial<ModelConfig>;
+    if (!(Number.isInteger(number) && number >= 0 && number < shards)) {
+      throw new LogMismatch(`shard: expected a number from 0 to ${shards - 1}, got ${number}`);
+    }
+    const shard = new ReplayedShard(this.#needs.shards.get(number) ?? NO_NEEDS, await startModel(config));
+    this.#shards.set(number, shard);
+    return shard;
+  }
+
+  async #take(line: EventLine, shard: ReplayedShard): Promise<void> {
+    if (!line.shard && line.seq < this.#relearntAt) return this.#learnAgain(line, shard);
     if (line.type === "erased") throw new LogMismatch("was erased: neither this event nor later ones can be verified");
-    if (line.type === "mark") return this.#mark(line);
-    const { config, policies } = this.#known();
+    if (line.type === "mark") return this.#mark(line, shard);
     if (line.type === "conversion") {
       this.tally.conversions++;
-      return this.#ledger.convert(policies, line, this.#counted(line), config);
+      return shard.convert(line, this.#known().config);
     }
     await this.#checkImpression(line);
-    this.#ledger.show(policies, line);
+    shard.show(line);
   }
 
   /** Learns an event from before the model learnt its log again, as it counts in the end. */
-  async #learnAgain(line: EventLine, config: ModelConfig): Promise<void> {
-    this.#state ??= { config, featurize: featurizer(config), policies: await startModel(config), catalogue: new Catalogue([]) };
-    const { policies, catalogue } = this.#state;
+  #learnAgain(line: EventLine, { ledger, policies }: ReplayedShard): void {
+    const setting = this.#known();
+    const { config, catalogue } = setting;
     if (line.type === "mark" && line.mark === "actions") {
-      this.#state = { ...this.#state, catalogue: new Catalogue(changedBy(catalogue.actions, line.content), line.seq) };
-    } else if ((line.archivedAt ?? Number.POSITIVE_INFINITY) < (this.#needs.relearnt?.at ?? 0)) {
+      this.#setting = { ...setting, catalogue: new Catalogue(changedBy(catalogue.actions, line.content), line.seq) };
+    } else if ((line.archivedAt ?? Number.POSITIVE_INFINITY) < this.#relearntAt) {
       // The model had forgotten the row before it learnt its log again.
       if (line.type === "impression") this.tally.before++;
     } else if (line.type === "impression") {
-      this.#ledger.show(policies, line);
+      ledger.show(policies, line);
       this.tally.before++;
-    } else if (line.type === "conversion" && this.#ledger.knows(line) && refusal(line, config) === undefined) {
+    } else if (line.type === "conversion" && ledger.knows(line) && refusal(line, config) === undefined) {
       this.tally.conversions++;
-      this.#ledger.convert(policies, line, counting([line]).length > 0, config);
+      ledger.convert(policies, line, counting([line]).length > 0, config);
     }
   }
 
-  /** Whether the conversion counted on arrival. Conversions that a later rollback reverted did. */
-  #counted({ seq, status, archivedAt }: ConversionLine & EventLine): boolean {
-    return status === "applied" || status === "conflict" || (status === "void" && this.#undone(seq, archivedAt));
-  }
-
-  /** Whether a rollback has undone an event. A row of the archive does not show rollbacks after its version. */
-  #undone(seq: number, archivedAt = Number.POSITIVE_INFINITY): boolean {
-    return this.#needs.rollbacks.some(({ to, at }) => to < seq && seq < at && at <= archivedAt);
+  get #relearntAt(): number {
+    return this.#needs.relearnt?.at ?? 0;
   }
 
   /** Checks the outcomes of impressions shown before a time, and drops them, because no later event changes them. */
   settle(before: number): void {
-    this.#ledger.settle(before);
+    for (const { ledger } of this.#shards.values()) ledger.settle(before);
   }
 
-  async #mark(line: MarkLine): Promise<void> {
-    if (line.mark === "configuration") {
-      const config = line.content;
-      const { policies = await startModel(config), catalogue = new Catalogue([]) } = this.#state ?? {};
-      this.#state = { config, featurize: featurizer(config), policies, catalogue };
-      return;
-    }
-    const state = this.#known();
-    if (line.mark === "relearnt") {
-      this.#state = { ...state, config: line.content.config, featurize: featurizer(line.content.config) };
-      this.#snapshot(line.content.digest, state.policies);
+  async #mark(line: MarkLine & EventLine, shard: ReplayedShard): Promise<void> {
+    const setting = this.#known();
+    if (line.mark === "snapshot") return this.#snapshot(line.content.digest, shard.policies);
+    if (line.mark === "rollback") return shard.rollBack(line.content.to, setting.config);
+    if (line.mark === "erasure") return;
+    // The others are of the model, so shard 0 has them.
+    if (line.shard) throw new LogMismatch(`mark: expected a known kind, got ${line.mark}`);
+    if (line.mark === "configuration") this.#setting = { ...setting, config: line.content, featurize: featurizer(line.content) };
+    else if (line.mark === "relearnt") {
+      const { config, digest } = line.content;
+      this.#setting = { ...setting, config, featurize: featurizer(config) };
+      this.#snapshot(digest, shard.policies);
     } else if (line.mark === "actions") {
-      const catalogue = new Catalogue(changedBy(state.catalogue.actions, line.content), line.seq);
-      this.#state = { ...state, catalogue };
-      if (this.#needs.catalogues.has(line.seq)) this.#catalogues.set(line.seq, catalogue);
-    } else if (line.mark === "snapshot") this.#snapshot(line.content.digest, state.policies);
-    else if (line.mark === "rollback") await this.#rollBack(line.content.to, state);
-    else if (line.mark !== "erasure") throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
+      this.#setting = { ...setting, catalogue: new Catalogue(changedBy(setting.catalogue.actions, line.content), line.seq) };
+    } else if (line.mark === "merged") await this.#merge(line.content);
+    else throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
   }
 
   #snapshot(digest: string, policies: Policies): void {
@@ -143,41 +163,35 @@ export class Replay {
     this.tally.digests++;
   }
 
-  async #rollBack(to: number, state: State): Promise<void> {
-    const kept = this.#kept.get(to);
-    if (!kept) throw new LogMismatch(`expected a rollback to an earlier version, got ${to}, which never existed`);
-    this.#state = { ...state, policies: await restorePolicies(kept.parts) };
-    this.#ledger.rollBack(to, state.config);
+  async #merge({ digest, shards }: MergedMark): Promise<void> {
+    const sums: (readonly Uint8Array[])[] = [];
+    for (const [shard, version] of shards.entries()) sums.push(await (await this.#shard(shard)).sumsAt(version));
+    this.#merged = await mergedPolicies(sums);
+    this.#checkDigest(digest, this.#merged);
   }
 
-  /** Snapshots the state if a later event needs a version before the next event. Drops snapshots that are no longer needed. */
-  #keep(next: number): void {
-    for (; this.#due.length > 0 && this.#due[0] < next; this.#due.shift()) {
-      if (!this.#state) continue;
-      const { policies, ...rest } = this.#state;
-      this.#kept.set(this.#due[0], { ...rest, parts: policies.map((recommender) => recommender.snapshot()) });
-    }
-    for (const version of this.#kept.keys()) {
-      if ((this.#needs.versions.get(version) as number) >= next) continue;
-      this.#kept.delete(version);
-      this.#restored.delete(version);
-    }
-    for (const version of this.#catalogues.keys()) {
-      if ((this.#needs.catalogues.get(version) as number) < next) this.#catalogues.delete(version);
-    }
+  /** The policies that decide. */
+  #policies(): Policies {
+    return this.#merged ?? (this.#shards.get(0) as ReplayedShard).policies;
+  }
+
+  /** Comes to an event of shard 0. Keeps the state before it if a later line needs that. */
+  #keep(seq: number): void {
+    const setting = this.#known();
+    this.#kept.keep(seq, this.#place, () => ({ ...setting, parts: partsOf(this.#policies()) }));
+    this.#catalogues.keep(seq, this.#place, () => setting.catalogue);
+    for (const version of this.#restored.keys()) if (!this.#kept.get(version)) this.#restored.delete(version);
   }
 
   async #checkImpression(line: ImpressionLine & EventLine): Promise<void> {
-    const { id, decision, round, seq, state, shownAt, archivedAt } = line;
+    const { id, decision, shownAt } = line;
     if (shownAtOf(id) !== shownAt) throw new LogMismatch(`shownAt: expected ${shownAtOf(id)} by its id, got ${shownAt}`);
-    const expectedState = this.#undone(seq, archivedAt) ? "void" : "live";
-    if (round !== null && state !== expectedState) throw new LogMismatch(`state: expected ${expectedState}, got ${state}`);
-    if (line.version < (this.#needs.relearnt?.at ?? 0)) {
-      this.tally.before++;
-      return;
-    }
     if (decision === null || isElsewhere(decision)) {
       this.tally.elsewhere++;
+      return;
+    }
+    if (line.version < this.#relearntAt) {
+      this.tally.before++;
       return;
     }
     const expected = (await this.#decidedAgain(line)).rows[decision.place];
@@ -188,21 +202,26 @@ export class Replay {
     this.tally.decisions++;
   }
 
-  async #decidedAgain({ id, decision, version, context, seq }: ImpressionLine): Promise<Decided> {
+  async #decidedAgain(line: ImpressionLine & EventLine): Promise<Decided> {
+    const { id, decision, version, context } = line;
     const { first = id, place = 0, asked = {} } = decision ?? {};
     const of = JSON.stringify([first, version, context, asked, decision?.catalogue]);
     if (this.#last?.of === of && this.#last.decided.rows.length > place) return this.#last.decided;
-    const state = version >= this.#seq && version < seq ? this.#known() : await this.#stateAt(version);
-    const catalogue = this.#catalogueOf(decision?.catalogue) ?? state.catalogue;
+    const state = this.#isPresent(version, line) ? { ...this.#known(), policies: this.#policies() } : await this.#stateAt(version);
+    const catalogue = decision?.catalogue === undefined ? state.catalogue : this.#catalogueAt(decision.catalogue, line);
     const request = { context: context ?? undefined, exclude: [], limit: place + 1, ...asked };
     const decided = decideAs((count) => Array.from({ length: count }, () => first), { ...state, catalogue, version }, request, NO_KEYS);
     this.#last = { of, decided };
     return decided;
   }
 
-  #catalogueOf(version: number | undefined): Catalogue | undefined {
-    if (version === undefined) return undefined;
-    const catalogue = this.#catalogues.get(version);
+  /** Whether no event of shard 0 came between a version and a line. */
+  #isPresent(version: number, { shard, seq }: EventLine): boolean {
+    return version >= this.#version && (shard ? version === this.#version : version < seq);
+  }
+
+  #catalogueAt(version: number, line: EventLine): Catalogue {
+    const catalogue = this.#isPresent(version, line) ? this.#known().catalogue : this.#catalogues.get(version);
     if (!catalogue) throw new LogMismatch(`decision.catalogue: expected an earlier version, got ${version}, which never existed`);
     return catalogue;
   }
@@ -218,28 +237,23 @@ export class Replay {
     return state;
   }
 
-  #known(): State {
-    if (!this.#state) throw new LogMismatch("expected a configuration first: the log lacks its beginning");
-    return this.#state;
+  #known(): Setting {
+    if (!this.#setting) throw new LogMismatch("expected a configuration first: the log lacks its beginning");
+    return this.#setting;
   }
 
   /** Compares the final state with the log's head, and each impression's outcome with its line. Called after the last event. */
   finish({ digest, config, modelVersion }: HeadLine): void {
-    if (modelVersion < this.#seq) throw new LogMismatch(`the head: modelVersion: expected at least ${this.#seq}, got ${modelVersion}`);
-    this.#ledger.checkOutcomes();
-    const state = this.#known();
+    if (modelVersion < this.#version)
+      throw new LogMismatch(`the head: modelVersion: expected at least ${this.#version}, got ${modelVersion}`);
+    for (const { ledger } of this.#shards.values()) ledger.checkOutcomes();
     try {
-      differ("config", config, state.config);
-      if (digest !== null) this.#checkDigest(digest, state.policies);
+      differ("config", config, this.#known().config);
+      if (digest !== null) this.#checkDigest(digest, this.#policies());
     } catch (error) {
       throw new LogMismatch(`the head: ${(error as Error).message}`);
     }
   }
-}
-
-/** Whether the impression was registered. A registered impression has no numbers except a probability and a place below the first. */
-function isElsewhere({ candidates, score, mean, width, probability, place }: NonNullable<ImpressionLine["decision"]>): boolean {
-  return candidates === null && (probability !== undefined || place > 0) && score === 0 && mean === 0 && width === 0;
 }
 
 function differ(name: string, logged: unknown, own: unknown): void {

@@ -65,7 +65,8 @@ async function replayed(
 }
 
 /** The events after which the impressions of each volume do not change: its last one, or the last rollback that its rows show. */
-function settlingOf(volumes: readonly ArchivedVolume[], { rollbacks }: Needs): { readonly until: number; readonly after: number }[] {
+function settlingOf(volumes: readonly ArchivedVolume[], { shards }: Needs): { readonly until: number; readonly after: number }[] {
+  const rollbacks = shards.get(0)?.rollbacks ?? [];
   const settling = volumes.map(({ until, last, version }) => {
     const shown = rollbacks.filter(({ to, at }) => to < last && at <= version);
     return { until, after: Math.max(last, ...shown.map(({ at }) => at)) };
@@ -80,10 +81,14 @@ async function headOf(texts: Texts, archive: ArchivedLog): Promise<HeadLine> {
     if (line.type === "model") head = line;
     break;
   }
-  const { after, generation, horizon } = head as HeadLine;
+  const { after, generation, horizon, shards = 1 } = head as HeadLine;
   if (after !== 0)
     throw new LogMismatch(`expected a log from the beginning, got one that starts after event ${after}; export it without "after"`);
   if (horizon <= generation) return head as HeadLine;
+  if (shards > 1)
+    throw new LogMismatch(
+      `expected a complete log, as the model has ${shards} shards, got one whose oldest events have passed the model's retention`,
+    );
   const forgotten = archive.before(head as HeadLine);
   if (forgotten.files.length === 0)
     throw new LogMismatch(

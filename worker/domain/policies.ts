@@ -1,4 +1,4 @@
-import { policies as factories, Recommender } from "afterclick";
+import { policies as factories, merge, Recommender } from "afterclick";
 
 /** The running policies of a model: the served one first, then its shadows. */
 export type Policies = readonly Recommender[];
@@ -9,6 +9,17 @@ export type Appended = ReturnType<Recommender["policy"]["append"]>;
 /** Restores the policies of a snapshot, or of a publication: then they only decide. `parts` has one per policy. */
 export function restorePolicies(parts: readonly Uint8Array[]): Promise<Policies> {
   return Promise.all(parts.map((bytes) => Recommender.restore(bytes, { policies: factories })));
+}
+
+/** The policies with the sums of several learners. `sums`: the snapshots of each learner, one per policy. */
+export function mergedPolicies(sums: readonly (readonly Uint8Array[])[]): Promise<Policies> {
+  const merged = sums[0].map((_, place) =>
+    merge(
+      sums.map((parts) => parts[place]),
+      { policies: factories },
+    ),
+  );
+  return Promise.all(merged);
 }
 
 /** What isolates need of a snapshot to decide. `parts` has one snapshot of the SDK per policy, and `ids` their names. */

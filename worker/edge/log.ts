@@ -1,6 +1,7 @@
 import { waitingFor } from "../domain/event.ts";
-import { type LogRow, logLine } from "../domain/log-line.ts";
+import { type LogLine, logLine } from "../domain/log-line.ts";
 import { receipted } from "../domain/receipt.ts";
+import { type MergedMark, shardName } from "../domain/shard.ts";
 import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
 import { firstIdAt, shownAtOf } from "../domain/uuid.ts";
 import type { Environment } from "../environment.ts";
@@ -8,7 +9,7 @@ import { located, Problem } from "../protocol/problem.ts";
 import { type PastItem, pastLine } from "../protocol/schema.ts";
 import { parsed } from "../protocol/validation.ts";
 import { learner } from "../rpc/learner-client.ts";
-import type { PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
+import type { LogStart, PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
 import { type RegistrationRequest, registrationOf } from "./registration.ts";
 
 const MOST_LINES = 20_000;
@@ -19,10 +20,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /**
  * The event log of a model as JSON lines, each with a receipt. The first line describes the model. The others are the rows after
  * `after`, in order, up to the version in the first line.
- * @throws {Problem} 404 if there is no such model.
+ * @throws {Problem} 404 if there is no such model, 422 if a model of several shards has no such beginning.
  */
 export async function exported(env: Environment, model: string, after: number): Promise<ReadableStream<Uint8Array>> {
-  const page = (seq: number) => learner(env, model, (stub) => stub.log(seq));
   const encoder = new TextEncoder();
   let last = "";
   const written = (values: readonly object[]) => {
@@ -33,19 +33,51 @@ export async function exported(env: Environment, model: string, after: number): 
     });
     return encoder.encode(texts.join(""));
   };
-  const first = await page(after);
-  const upTo = (rows: readonly LogRow[]) => rows.filter(({ seq }) => seq <= first.model.modelVersion);
-  let lines = upTo(first.lines);
+  const start = await learner(env, model, (stub) => stub.startLog(after));
+  const pages = pagesOf(env, model, start);
   return new ReadableStream({
     start(controller) {
-      controller.enqueue(written([{ type: "model", ...first.model }]));
+      controller.enqueue(written([{ type: "model", ...start.head }]));
     },
     async pull(controller) {
-      if (lines.length === 0) return controller.close();
-      controller.enqueue(written(lines.map(logLine)));
-      lines = upTo((await page(lines[lines.length - 1].seq)).lines);
+      const { done, value } = await pages.next();
+      if (done) controller.close();
+      else controller.enqueue(written(value));
     },
   });
+}
+
+/**
+ * The lines of a log, page by page: the rows of shard 0 in order and, before each merged snapshot, the rows of the other shards that
+ * it includes and no earlier one did.
+ */
+async function* pagesOf(
+  env: Environment,
+  model: string,
+  { spans, rows: first }: Pick<LogStart, "spans" | "rows">,
+): AsyncGenerator<readonly LogLine[]> {
+  const last = spans.map(({ after }) => after);
+  const page = async (shard: number, upTo: number) => {
+    const span = { after: last[shard], upTo };
+    return learner(env, shardName(model, shard), (stub) => stub.log(span));
+  };
+  for (let rows = first; rows.length > 0; rows = await page(0, spans[0].upTo)) {
+    let lines: LogLine[] = [];
+    for (const row of rows) {
+      const included = row.type === "mark" && row.mark === "merged" ? (JSON.parse(row.content) as MergedMark).shards : [];
+      for (let shard = 1; shard < included.length; shard++) {
+        while (last[shard] < included[shard]) {
+          const others = await page(shard, included[shard]);
+          if (lines.length > 0) yield lines;
+          lines = others.map((other) => ({ ...logLine(other), shard }));
+          last[shard] = others.at(-1)?.seq ?? included[shard];
+        }
+      }
+      lines.push(logLine(row));
+    }
+    yield lines;
+    last[0] = rows[rows.length - 1].seq;
+  }
 }
 
 /**

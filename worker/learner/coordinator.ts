@@ -1,6 +1,5 @@
-import { policies as factories, merge } from "afterclick";
 import type { ModelConfig } from "../domain/model.ts";
-import { type Policies, restorePolicies } from "../domain/policies.ts";
+import { mergedPolicies, type Policies, restorePolicies } from "../domain/policies.ts";
 import type { StoredSnapshot } from "../domain/publication.ts";
 import { shardName } from "../domain/shard.ts";
 import type { Environment } from "../environment.ts";
@@ -100,14 +99,7 @@ export class Coordinator {
     const isKept = !keep || shards.merged.versions()[0] === version;
     if (isKept && !this.#store.hasChangedAfter(version) && shards.markOf(version)?.shards.join() === seqs.join()) return;
     const sums = [own.parts, ...others(config).map((shard) => shards.sumsOf(shard) as Uint8Array[])];
-    const policies = await Promise.all(
-      own.parts.map((_, part) =>
-        merge(
-          sums.map((parts) => parts[part]),
-          { policies: factories },
-        ),
-      ),
-    );
+    const policies = await mergedPolicies(sums);
     if (this.#store.configuration !== configuration || this.#store.term !== term) throw new Problem(503, "the model is starting again");
     const parts = policies.map((recommender) => recommender.snapshot());
     const mark = { digest: policies[0].policy.digest(), shards: seqs };

@@ -40,6 +40,7 @@ import { countsOf, totalsOf } from "./counts.ts";
 import { type Describing, description } from "./description.ts";
 import { examine } from "./examination.ts";
 import { explain } from "./explanation.ts";
+import { checkStart, headOf, partOf, spansOf } from "./exporting.ts";
 import { follow } from "./following.ts";
 import { KeyHome } from "./key-home.ts";
 import { isOfNamesake } from "./ledger.ts";
@@ -52,7 +53,7 @@ import { LearnerStore } from "./store/learner-store.ts";
 import { Upkeep } from "./upkeep.ts";
 
 /** The methods of a learner that another one calls. */
-type Asked = Pick<LearnerRpc, "remove" | "eraseKey" | "closedCounts" | "totals" | "counts" | "heal">;
+type Asked = Pick<LearnerRpc, "remove" | "eraseKey" | "closedCounts" | "totals" | "counts" | "heal" | "logPart">;
 
 /** Objects made from one configuration. */
 interface Model {
@@ -179,11 +180,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   /** Asks all shards of the model but this one, in the order of their numbers. A shard that is gone already answers with nothing. */
-  #ofOthers<T>(ask: (stub: Asked) => Promise<Message.Answer<T>>): Promise<(T | undefined)[]> {
+  #ofOthers<T>(ask: (stub: Asked, shard: number) => Promise<Message.Answer<T>>): Promise<(T | undefined)[]> {
     const { name, config } = this.#store;
     return Promise.all(
       others(config).map((shard) =>
-        learner(this.env, shardName(name, shard), ask).catch((error) => {
+        learner(this.env, shardName(name, shard), (stub) => ask(stub, shard)).catch((error) => {
           if (error instanceof Problem && error.status === 404) return undefined;
           throw error;
         }),
@@ -237,15 +238,15 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   /** Asks all learners of the model, this one first. */
-  async #ofAll<T>(ask: (each: Asked) => Promise<Message.Answer<T>>): Promise<T[]> {
-    const own = ask(this).then(unwrapped);
+  async #ofAll<T>(ask: (each: Asked, shard: number) => Promise<Message.Answer<T>>): Promise<T[]> {
+    const own = ask(this, 0).then(unwrapped);
     const elsewhere = this.#store.coordinates ? await this.#ofOthers(ask) : [];
     return [await own, ...elsewhere.filter((each) => each !== undefined)];
   }
 
   async #describing(): Promise<Describing> {
     const { report } = this.#known();
-    const digest = await this.#digest();
+    const { digest } = await this.#digest();
     return { report, digest, relearning: this.#relearning.progress(Date.now()) };
   }
 
@@ -493,26 +494,44 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  log(after: number): Promise<Message.Answer<{ readonly model: Message.LogHead; readonly lines: readonly LogRow[] }>> {
+  startLog(after: number): Promise<Message.Answer<Message.LogStart>> {
     return answer(async () => {
       if (!this.#store.exists) throw unknownModel();
-      const digest = await this.#digest();
-      const { name: model, config, generation, retainedSince: horizon, seq: modelVersion } = this.#store;
-      const files = after === 0 ? this.#store.archive.files(horizon) : [];
-      const archive = files.length > 0 && { archive: files };
-      const head = { model, generation, horizon, modelVersion, config, after, lines: this.#store.log.countAfter(after), ...archive };
-      return { model: { ...head, exportedAt: Date.now(), digest }, lines: this.#store.log.page(after) };
+      checkStart(this.#store, after);
+      if (this.#store.coordinates) await this.#coordinator.gather({ keep: false });
+      const { digest, version } = await this.#digest();
+      const spans = spansOf(this.#store, after, version);
+      const rows = this.#store.log.page(after, version);
+      const parts = await this.#ofAll((each, shard) => each.logPart(spans[shard]));
+      return { head: { ...headOf(this.#store, spans[0], parts), exportedAt: Date.now(), digest }, spans, rows };
     });
   }
 
-  /** Null if this version of the worker does not read the state. Its log can be exported all the same. */
-  async #digest(): Promise<string | null> {
-    if (this.#store.coordinates) return this.#store.shards.markOf(this.#store.editions.newestVersion())?.digest ?? null;
+  logPart(span: Message.LogSpan): Promise<Message.Answer<Message.LogPart>> {
+    return answer(async () => {
+      if (!this.#store.exists) throw unknownModel();
+      return partOf(this.#store, span);
+    });
+  }
+
+  log({ after, upTo }: Message.LogSpan): Promise<Message.Answer<readonly LogRow[]>> {
+    return answer(async () => {
+      if (!this.#store.exists) throw unknownModel();
+      return this.#store.log.page(after, upTo);
+    });
+  }
+
+  /** The digest of a version. Null if this version of the worker does not read the state. Its log can be exported all the same. */
+  async #digest(): Promise<{ readonly digest: string | null; readonly version: number }> {
+    if (this.#store.coordinates) {
+      const version = this.#store.editions.newestVersion();
+      return { digest: this.#store.shards.markOf(version)?.digest ?? null, version };
+    }
     try {
       const [{ policy }] = await this.#known().live.start();
-      return policy.digest();
+      return { digest: policy.digest(), version: this.#store.seq };
     } catch (error) {
-      if (isUnreadable(error)) return null;
+      if (isUnreadable(error)) return { digest: null, version: this.#store.seq };
       throw error;
     }
   }

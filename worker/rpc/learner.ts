@@ -48,8 +48,15 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Intake[]>;
   /** Takes lines of a past log: impressions in order of time, each before its conversions. All lines or none. */
   importLog(lines: readonly Message.PastLine[]): Answered<Imported>;
-  /** The log's header, and a page of its rows after `after`. */
-  log(after: number): Answered<{ readonly model: Message.LogHead; readonly lines: readonly LogRow[] }>;
+  /**
+   * The beginning of an export of all rows after a row. A model of several shards collects their sums first, so that the log ends with
+   * them. Its exports begin with 0 or after merged sums, else 422.
+   */
+  startLog(after: number): Answered<Message.LogStart>;
+  /** What this shard adds to the head of an export. */
+  logPart(span: Message.LogSpan): Answered<Message.LogPart>;
+  /** A page of this shard's rows; empty at the end. */
+  log(span: Message.LogSpan): Answered<readonly LogRow[]>;
   /** An impression, its decision, and the model's current estimates; null if it is unknown. */
   impression(id: string): Answered<Message.Explanation | null>;
   /** Marks a deferred impression as shown; null if it is unknown. */

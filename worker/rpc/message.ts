@@ -3,6 +3,7 @@ import type { Recommended } from "../domain/decision.ts";
 import type { ByKey, ConversionEvent } from "../domain/event.ts";
 import type { ImpressionState } from "../domain/impression.ts";
 import type { KeyHashes, RequestKeys } from "../domain/join-key.ts";
+import type { LogRow } from "../domain/log-line.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import type { Sampling } from "../domain/sampling.ts";
 import type { Impression } from "../domain/token.ts";
@@ -190,6 +191,32 @@ export interface ArchivedFile {
   readonly rows: number;
   /** SHA-256 of its bytes in hex. */
   readonly sha256: string;
+  /** The shard whose rows it has. Absent for shard 0. */
+  readonly shard?: number;
+}
+
+/** Rows of a shard's log: those after a row, up to another. */
+export interface LogSpan {
+  readonly after: number;
+  readonly upTo: number;
+}
+
+/** What a shard adds to the head of an exported log. */
+export interface LogPart {
+  /** Number of its rows. */
+  readonly lines: number;
+  /** The log holds impressions of the shard shown at this time or later. */
+  readonly horizon: number;
+  readonly archive: readonly ArchivedFile[];
+}
+
+/** What an export starts with. */
+export interface LogStart {
+  readonly head: LogHead;
+  /** The rows of each shard, by its number. */
+  readonly spans: readonly LogSpan[];
+  /** The first page of shard 0. */
+  readonly rows: readonly LogRow[];
 }
 
 /** Header of an exported log. */
@@ -200,12 +227,13 @@ export interface LogHead {
   readonly horizon: number;
   readonly modelVersion: number;
   readonly config: ModelConfig;
+  readonly shards: number;
   /** The export starts after this row; 0 for a whole log. */
   readonly after: number;
-  /** Number of the lines that follow. */
+  /** Number of the lines that follow, of all shards. */
   readonly lines: number;
   readonly exportedAt: number;
-  /** The archived files with the rows that were pruned, in order. Absent in a part of a log, and without an archive. */
+  /** The archived files with the rows that were pruned, in order by shard. Absent in a part of a log, and without an archive. */
   readonly archive?: readonly ArchivedFile[];
   /** Digest of the state at the model's version. Null if an earlier version of the worker wrote the state. */
   readonly digest: string | null;

@@ -103,7 +103,7 @@ export class ArchiveStore {
     return inOrder<LogRow>(
       this.#impressions.logged(this.#impressions.shownBefore(until, after)),
       this.#conversions.shownBefore(until, after),
-      marksBetween(this.#database, Math.max(marksFrom, after + 1), marksBefore),
+      marksBetween(this.#database, Math.max(marksFrom, after + 1), { before: marksBefore }),
     );
   }
 

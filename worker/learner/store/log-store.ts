@@ -4,6 +4,7 @@ import type { Goals } from "../../domain/goals.ts";
 import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } from "../../domain/impression.ts";
 import type { LogRow } from "../../domain/log-line.ts";
 import { differs, type ResolvedReward, type RewardChange, resolved } from "../../domain/reward.ts";
+import { shardOf } from "../../domain/shard.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
@@ -15,6 +16,8 @@ const PAGE_LINES = 1000;
 const PAGE_BYTES = 4_000_000;
 /** Marks that are read together. One of a catalogue may be long. */
 const MARKS_AT_ONCE = 100;
+/** Marks that a shard copies from its coordinator. Its log leaves them out. */
+const COPIED = ["configuration", "actions"];
 
 /** A step of a replay: an impression to append, or a change of reward to observe. */
 export type ReplayStep = { readonly appended: AppendedImpression; readonly place: number } | { readonly changed: RewardChange };
@@ -31,11 +34,12 @@ export class LogStore {
     this.#conversions = conversions;
   }
 
-  /** The next page of rows after a row; empty at the end. */
-  page(seq: number): LogRow[] {
+  /** The next page of rows after a row, up to another; empty at the end. */
+  page(seq: number, upTo = Number.MAX_SAFE_INTEGER): LogRow[] {
     const lines: LogRow[] = [];
     let bytes = 0;
     for (const line of this.#after(seq)) {
+      if (line.seq > upTo) break;
       lines.push(line);
       if (line.type === "impression") bytes += line.features.byteLength + JSON.stringify([line.context, line.decision]).length;
       if (line.type === "mark") bytes += line.content.length;
@@ -49,15 +53,24 @@ export class LogStore {
     return inOrder<LogRow>(
       this.#impressions.logged(this.#impressions.after(seq)),
       this.#conversions.after(seq, PAGE_LINES),
-      marksBetween(this.#database, seq + 1),
+      marksBetween(this.#database, seq + 1, { except: this.#copied }),
     );
   }
 
-  /** Number of rows after a row. **Cost:** linear in the numbers of blocks, conversions and marks. */
-  countAfter(seq: number): number {
-    const counts = ["conversions", "marks"].map((table) => `(SELECT count(*) FROM ${table} WHERE seq > ?1)`);
-    const [{ count }] = this.#database.query<{ count: number }>(`SELECT ${counts.join(" + ")} AS count`, seq);
-    return count + this.#impressions.countAfter(seq);
+  get #copied(): readonly string[] {
+    return shardOf(this.#database.model.name).shard > 0 ? COPIED : [];
+  }
+
+  /** Number of rows after a row, up to another. **Cost:** linear in the numbers of blocks, conversions and marks. */
+  count(seq: number, upTo: number): number {
+    const [{ count }] = this.#database.query<{ count: number }>(
+      `SELECT (SELECT count(*) FROM conversions WHERE seq > ?1 AND seq <= ?2)
+         + (SELECT count(*) FROM marks WHERE seq > ?1 AND seq <= ?2 AND type NOT IN (SELECT value FROM json_each(?3))) AS count`,
+      seq,
+      upTo,
+      JSON.stringify(this.#copied),
+    );
+    return count + this.#impressions.countAfter(seq) - this.#impressions.countAfter(upTo);
   }
 
   /**
@@ -90,13 +103,19 @@ export class LogStore {
   }
 }
 
-/** The marks from a number on, below another, in order. */
-export function* marksBetween(database: Database, from: number, before = Number.MAX_SAFE_INTEGER): Generator<LogRow> {
+/** The marks from a number on, below another, in order. @param except types of marks that are left out. */
+export function* marksBetween(
+  database: Database,
+  from: number,
+  { before = Number.MAX_SAFE_INTEGER, except = [] }: { readonly before?: number; readonly except?: readonly string[] } = {},
+): Generator<LogRow> {
   for (let next = from; ; ) {
     const marks = database.query<{ seq: number; mark: string; content: string }>(
-      "SELECT seq, type AS mark, content FROM marks WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?",
+      `SELECT seq, type AS mark, content FROM marks WHERE seq >= ? AND seq < ? AND type NOT IN (SELECT value FROM json_each(?))
+       ORDER BY seq LIMIT ?`,
       next,
       before,
+      JSON.stringify(except),
       MARKS_AT_ONCE,
     );
     if (marks.length === 0) return;

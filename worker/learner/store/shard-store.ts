@@ -1,4 +1,5 @@
 import type { StoredSnapshot } from "../../domain/publication.ts";
+import type { MergedMark } from "../../domain/shard.ts";
 import type { Allowance } from "../../rpc/message.ts";
 import type { Database } from "./database.ts";
 import { readParts, SnapshotStore, writeParts } from "./snapshot-store.ts";
@@ -20,12 +21,6 @@ export interface Shard {
   readonly used: Allowance;
   /** What it may use at most until it has confirmed less. */
   readonly committed: Allowance;
-}
-
-/** Versions of the shards that a merged snapshot includes, in the order of their numbers. */
-export interface MergedMark {
-  readonly digest: string;
-  readonly shards: readonly number[];
 }
 
 type Row = {
@@ -84,5 +79,15 @@ export class ShardStore {
   markOf(version: number): MergedMark | undefined {
     const [mark] = this.#database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ? AND type = 'merged'", version);
     return mark && JSON.parse(mark.content);
+  }
+
+  /** The last row of each shard that a merged snapshot up to a version includes, by the shards' numbers. */
+  includedUntil(version: number): ReadonlyMap<number, number> {
+    const rows = this.#database.query<{ shard: number; seq: number }>(
+      `SELECT each.key AS shard, max(each.value) AS seq FROM marks, json_each(marks.content, '$.shards') AS each
+       WHERE marks.type = 'merged' AND marks.seq <= ? GROUP BY each.key`,
+      version,
+    );
+    return new Map(rows.map(({ shard, seq }) => [shard, seq]));
   }
 }
