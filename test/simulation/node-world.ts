@@ -32,7 +32,7 @@ export class NodeWorld implements World {
     this.edges = new Edges(model, faults, (isolate) => this.#environmentFor(isolate));
     console.error = (what: unknown, name?: unknown) => {
       // Lost calls arrive as plain errors, and dead code may still log errors.
-      if (!["Error", "Outage", "Crash"].includes(String(name))) this.#complaints.push(`${what} ${name}`);
+      if (!["Error", "Outage", "Crash", "Unreachable"].includes(String(name))) this.#complaints.push(`${what} ${name}`);
     };
   }
 

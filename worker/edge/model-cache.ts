@@ -93,7 +93,7 @@ export class ModelCache {
     const sampling = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
     const shown = { generation, rows, unsampled: all.length - rows.length, byPage, deferred: defer };
-    if (this.#outboxOf(shard).put(shown, now)) context.waitUntil(this.#register(env, shard));
+    if (this.#outboxOf(shard).put(shown, now)) context.waitUntil(this.#registerAll(env, shard));
     const { policy, window } = config;
     return { generation, sampling, modelVersion: version, policy, arm, windowEndsAt: now + window.ms, shard, actions };
   }
@@ -215,6 +215,13 @@ export class ModelCache {
     if (!this.#held || isNewer(publication, this.#held)) return true;
     if (isNewer(this.#held, publication)) this.#outboxOf(0).keptOut();
     return false;
+  }
+
+  /** Registers the impressions of a shard, and those of other shards that could not be registered before. */
+  async #registerAll(env: Environment, shard: number): Promise<void> {
+    const now = Date.now();
+    const left = this.#outboxes.flatMap((outbox, other) => (other !== shard && outbox.isLeft(now) ? [other] : []));
+    await Promise.all([shard, ...left].map((each) => this.#register(env, each)));
   }
 
   async #register(env: Environment, shard: number): Promise<void> {

@@ -51,6 +51,11 @@ export class Outbox {
     return true;
   }
 
+  /** Whether impressions wait that no request is about to send, because a registration has failed. */
+  isLeft(now: number): boolean {
+    return this.#entries.length > 0 && Math.abs(now - this.#gatheringSince) >= CANCELLED_MS;
+  }
+
   /** Waits a moment, then registers everything. After a failure the impressions wait for the next sender. */
   async send(register: (registration: Registration) => Promise<void>): Promise<void> {
     await scheduler.wait(GATHER_MS);

@@ -4,7 +4,7 @@ import type { StoredSnapshot } from "../domain/publication.ts";
 import { shardName } from "../domain/shard.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
-import { learner } from "../rpc/learner-client.ts";
+import { learner, Unreachable } from "../rpc/learner-client.ts";
 import type { Allowance, Order } from "../rpc/message.ts";
 import { allotted, committedTo } from "./allotment.ts";
 import type { LiveModel } from "./live-model.ts";
@@ -91,7 +91,7 @@ export class Coordinator {
     const { shards, term, config, configuration } = this.#store;
     const rows = others(config).map((shard) => shards.find(shard));
     if (rows.some((row) => row?.term !== term)) {
-      throw new Problem(503, "a shard of the model has not been reached since it was made or rolled back");
+      throw new Unreachable("a shard of the model has not been reached since it was made or rolled back");
     }
     const own = await newestSums(this.#store, this.#live(), keep);
     const seqs = [own.seq, ...(rows as Shard[]).map(({ seq }) => seq)];
@@ -113,7 +113,7 @@ export class Coordinator {
     const version = merged.newestVersion();
     if (this.#restored?.version !== version) {
       const newest = merged.newest();
-      if (!newest) throw new Problem(503, "a shard of the model has not been reached since it was made");
+      if (!newest) throw new Unreachable("a shard of the model has not been reached since it was made");
       this.#restored = { version, policies: await restorePolicies(newest.parts) };
     }
     return this.#restored.policies;

@@ -26,7 +26,7 @@ const RETRY_AFTER_S: Partial<Record<ProblemStatus, number>> = { 429: 60, 503: 5 
 
 /** An error that becomes an RFC 9457 response. */
 export class Problem extends Error {
-  override readonly name = "Problem";
+  override readonly name: string = "Problem";
   readonly status: ProblemStatus;
   readonly errors: readonly FieldError[] | undefined;
   /** Value of the header `retry-after`, in seconds. */

@@ -5,10 +5,12 @@ import type { Answer } from "./message.ts";
 
 const RETRY_AFTER_MS = 50;
 
-/** The learner did not answer. Every other problem is its answer. */
+/** A learner did not answer. Every other problem is its answer. */
 export class Unreachable extends Problem {
-  constructor() {
-    super(503, "the learner cannot be reached");
+  override readonly name = "Unreachable";
+
+  constructor(detail = "the learner cannot be reached") {
+    super(503, detail);
   }
 }
 

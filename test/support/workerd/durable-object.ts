@@ -82,7 +82,8 @@ export class DurableObjects<T extends object> {
         return structuredClone(await (object as Record<string, Method>)[method](...args));
       } catch (error) {
         if (error instanceof Crash) throw error;
-        if (!(error instanceof Outage)) this.unexpected.push(error);
+        // An error of another object is noted there.
+        if (!(error instanceof Outage) && !(error as { remote?: boolean }).remote) this.unexpected.push(error);
         throw remoteError((error as Error).message);
       } finally {
         isolate.effect(`answer ${method}`);
