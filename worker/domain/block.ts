@@ -127,6 +127,8 @@ export class Block {
   readonly #headerLength: number;
   readonly #columns: Uint16Array;
   #header?: Header;
+  /** Times of the earliest impression and of the latest. */
+  #times?: { readonly first: number; readonly last: number };
   /** Where the features of each impression begin. */
   #features?: Uint32Array;
 
@@ -145,6 +147,15 @@ export class Block {
     this.#columns = new Uint16Array(content, idAt(count, count), count * COLUMNS);
     const whole = this.#columns.reduce((sum, value, i) => (i % COLUMNS === COLUMNS - 1 ? sum + value : sum), end);
     if (content.byteLength !== whole) throw cut(whole, content.byteLength);
+  }
+
+  /** Whether an impression shown at this time may be in the block. */
+  mayHave(shownAt: number): boolean {
+    if (!this.#times) {
+      const times = Array.from({ length: this.count }, (_, i) => this.shownAt(i));
+      this.#times = { first: Math.min(...times), last: Math.max(...times) };
+    }
+    return shownAt >= this.#times.first && shownAt <= this.#times.last;
   }
 
   /** Place of an impression in the block; -1 if it is not there. */

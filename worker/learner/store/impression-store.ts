@@ -82,8 +82,11 @@ export class ImpressionStore {
     const [first, last] = [Math.min(...times), Math.max(...times)];
     const blocks = this.blocks.around(first, last);
     const deferred = new Set(this.#deferred.idsBetween(firstIdAt(first), firstIdAt(last + 1)));
-    const isKnown = (id: string) => deferred.has(id) || blocks.some(({ block }) => block.placeOf(id) >= 0);
-    return new Set(impressions.flatMap(({ id }) => (isKnown(id) ? [id] : [])));
+    const known = new Set<string>();
+    for (const { id, shownAt } of impressions) {
+      if (deferred.has(id) || blocks.some(({ block }) => block.mayHave(shownAt) && block.placeOf(id) >= 0)) known.add(id);
+    }
+    return known;
   }
 
   /** The impressions after a row, deferred ones too, in order. */
