@@ -146,3 +146,21 @@ it("has as many rows in a file and in a row group as their limits say, and as ma
     Object.assign(LIMITS, whole);
   }
 });
+
+it("without the content of some rows has their numbers and ids, and every other line", async () => {
+  const lines = fc.array(fc.oneof(impression, conversion, mark, erased), { minLength: 1, maxLength: 12 }).map(numbered);
+  await fc.assert(
+    fc.asyncProperty(lines, fc.integer({ min: 1, max: 4 }), async (given, nth) => {
+      const isErased = ({ seq }: LogLine) => seq % nth === 0;
+      const left = await (await opened((await encoded(given)).bytes)).without(isErased);
+      const expected = given.map((line) => {
+        if (!isErased(line) || line.type === "mark") return line;
+        return { type: "erased", seq: line.seq, id: line.impression ?? line.id };
+      });
+      const isSame = given.every((line) => !isErased(line) || line.type === "mark" || line.type === "erased");
+      if (isSame) expect(left).toBeUndefined();
+      else expect(await linesIn(await opened((left as EncodedFile).bytes))).toEqual(expected);
+    }),
+    { numRuns: 60 },
+  );
+});
