@@ -70,6 +70,12 @@ export const equivalents: readonly Equivalent[] = [
     replacement: "count <= LANES",
     why: "A full panel is cleared and then overwritten, all four lanes of it.",
   },
+  {
+    file: "worker/learner/store/in-order.ts",
+    original: "b.row.seq < a.row.seq",
+    replacement: "b.row.seq <= a.row.seq",
+    why: "All tables share one sequence, so no two rows have the same number.",
+  },
 ];
 
 /** The entry of the list for a mutant, if it has one. */

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { LIMITS } from "../../worker/domain/archive-file.ts";
 import { archivedLines, bytesOf, keysOf, useArchive, WHOLE } from "./archived.ts";
-import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show } from "./client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show } from "./client.ts";
 import { DAY_MS, MINUTE_MS, ring, START, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";
 import { crashing } from "./fault.ts";
@@ -123,6 +123,64 @@ it("forgets nothing while the bucket fails, and tries again", async () => {
   expect(await keysOf(model)).toEqual([]);
   await forget(model, DUE + MINUTE_MS);
   expect(await keysOf(model)).toHaveLength(1);
+});
+
+/** A model whose first day is due, and of which one alarm has written two files. */
+async function begun(): Promise<string> {
+  Object.assign(LIMITS, { fileRows: 2, groupRows: 1 });
+  const model = await small();
+  await ring(model, START + DAY_MS + 65 * MINUTE_MS);
+  await ring(model, DUE);
+  expect(await keysOf(model)).toHaveLength(2);
+  expect(await horizonOf(model)).toBeLessThan(START);
+  return model;
+}
+
+it("forgets no row of a file that the bucket has lost, writes it again, and deletes a file that is no part", async () => {
+  Object.assign(LIMITS, { fileRows: 2, groupRows: 1 });
+  const steady = await small();
+  await forget(steady);
+  const expected = essence(await archivedLines(steady));
+  tick(START - Date.now());
+  const model = await begun();
+  const [first] = await keysOf(model);
+  await env.BUCKET.put(first.replace("0000.parquet", "0099.parquet"), "left by another attempt");
+  await env.BUCKET.delete(first);
+  for (let n = 1; complaints().length === 0; n++) {
+    expect(n).toBeLessThan(10);
+    await ring(model, DUE + n);
+  }
+  expect(await horizonOf(model)).toBeLessThan(START);
+  await forget(model, DUE + MINUTE_MS);
+  expect(await horizonOf(model)).toBe(START + DAY_MS);
+  expect(await keysOf(model)).toHaveLength((await keysOf(steady)).length);
+  expect(essence(await archivedLines(model))).toEqual(expected);
+});
+
+it("replaces no object that another call has written unseen", async () => {
+  const model = await begun();
+  const [first] = await keysOf(model);
+  const key = first.replace("0000.parquet", "0002.parquet");
+  await env.BUCKET.put(key, "by another call");
+  const { head } = env.BUCKET;
+  Object.assign(Object.getPrototypeOf(env.BUCKET), { head: async () => null });
+  await ring(model, DUE + 1);
+  Object.assign(Object.getPrototypeOf(env.BUCKET), { head });
+  expect(complaints()).toHaveLength(1);
+  expect(new TextDecoder().decode(await bytesOf(key))).toBe("by another call");
+  await forget(model, DUE + MINUTE_MS);
+  expect((await archivedLines(model)).filter(({ type }) => type === "impression")).toHaveLength(3);
+});
+
+it("begins a day again whose rows a rollback has changed meanwhile", async () => {
+  const model = await begun();
+  const { kept } = await describeModel(model);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept.at(-1) })).status).toBe(200);
+  await forget(model, DUE + MINUTE_MS);
+  const archived = await archivedLines(model);
+  expect(archived.flatMap(({ type, state }) => (type === "impression" ? [state] : []))).toEqual(["void", "void", "void"]);
+  expect(new Set(archived.map(({ seq }) => seq)).size).toBe(archived.length);
+  expect((await logOf(model))[0].archive.map(({ key }: { key: string }) => key)).toEqual(await keysOf(model));
 });
 
 it("erases archived impressions of an id or a key, with their conversions, and nothing else", async () => {

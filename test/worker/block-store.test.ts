@@ -133,6 +133,16 @@ it("a block has impressions of one bucket, and no more than fit", async () => {
   });
 });
 
+it("a slot that all impressions of a block share is stored once", async () => {
+  await inBlocks((blocks) => {
+    filled(blocks);
+    for (const { state, slots, block } of blocks.after(0)) {
+      const isOneOf = (slot: unknown) => typeof slot === "number" || (slot as number[]).length === block.count;
+      expect(state === "void" ? slots : [slots[0], slots.length, isOneOf(slots[1])]).toEqual(state === "void" ? [] : [7, 2, true]);
+    }
+  });
+});
+
 it("an erased impression leaves its id, and all others as they are", async () => {
   await inBlocks((blocks) => {
     const listed = filled(blocks);

@@ -57,6 +57,16 @@ describe("a request for recommendations", () => {
     expect((await ask(model, long, env.AFTERCLICK_SECRET_KEY)).status).toBe(201);
   });
 
+  it("may pin an action of its own inside the unit ball, and any of the catalogue", async () => {
+    const model = await createNumeric({ pageActions: true, featureNorm: 3 });
+    await call("PATCH", `/v1/models/${model}/actions`, { actions: [{ id: "far", features: [2, 0, 0, 0] }] });
+    const pinned = (id: string, features?: number[]) =>
+      ask(model, { actions: [{ id, features }, { id: "a" }], pin: [{ action: id, place: 0 }] });
+    expect(await pinned("x", [2, 0, 0, 0])).toMatchObject({ status: 422, body: { detail: expect.stringMatching(/norm of at most 1,/) } });
+    expect((await pinned("x", [0.5, 0, 0, 0])).body.actions).toMatchObject([{ id: "x" }]);
+    expect((await pinned("far")).body.actions).toMatchObject([{ id: "far" }]);
+  });
+
   it("has at most the model's pageLimit of items, 20 by default", async () => {
     const [model, wide] = [await createModel(), await createModel({ pageLimit: 30 })];
     expect((await ask(model, { limit: 20 })).status).toBe(201);

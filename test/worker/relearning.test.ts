@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { describe, expect, it } from "vitest";
 import { verify } from "../../scripts/verify/verification.ts";
 import { createApp } from "../../worker/edge/app.ts";
-import { Relearning } from "../../worker/learner/relearning.ts";
+import { Relearning, SAVING } from "../../worker/learner/relearning.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import type { Description } from "../../worker/rpc/message.ts";
 import { stream } from "../support/scenario.ts";
@@ -115,6 +115,53 @@ it("a longer log is learnt page by page, and goes on where it was interrupted", 
   const { digest, counts } = await describeModel(model);
   expect(counts.impressions).toBe(2500);
   expect(await importedDigest(model)).toBe(digest);
+});
+
+it("what was saved is not learnt again after an interruption, and what was not is learnt once", async () => {
+  const rows = SAVING.rows;
+  try {
+    SAVING.rows = 1500;
+    const model = await createModel({ encoder });
+    await call("PUT", `/v1/models/${model}/actions`, { actions: more });
+    const now = Date.now();
+    const lines = Array.from({ length: 2200 }, (_, i) => {
+      const shownAt = now - 11_000 + 5 * i;
+      const shown = { type: "impression", id: `shown ${i}`, action: more[i % 5].id, shownAt, context: { country: i % 3 ? "PT" : "ES" } };
+      const converted = { type: "conversion", impression: `shown ${i - 3}`, reward: 1, at: shownAt, event: `order ${i}` };
+      return i % 4 === 3 ? [shown, converted] : [shown];
+    });
+    await call(
+      "POST",
+      `/v1/models/${model}/events`,
+      lines
+        .flat()
+        .map((line) => JSON.stringify(line))
+        .join("\n"),
+    );
+    await reset(model, { encoder: { dimension: 16, numeric: { price: { min: 0, max: 50 } }, interactions: [] } });
+    await runInDurableObject(learnerOf(model), async (_, { storage }) => {
+      const store = new LearnerStore(storage);
+      const interrupted = new Relearning(store);
+      const done: (number | undefined)[] = [];
+      for (let page = 0; page < 3; page++) {
+        await interrupted.step();
+        done.push(interrupted.progress(now)?.done);
+      }
+      expect(done).toEqual([1000, 2000, store.seq]);
+      expect(store.relearning.begun?.seq).toBe(2000);
+      const relearning = new Relearning(store);
+      expect(relearning.progress(now)).toMatchObject({ done: 2000, rows: store.seq, endsAt: null });
+      expect(await relearning.step()).toBe(false);
+      expect(store.relearning.blocks.countAfter(0)).toBe(2200);
+    });
+    await evictDurableObject(learnerOf(model));
+    await finish(model);
+    const { digest, counts } = await describeModel(model);
+    expect(counts).toMatchObject({ impressions: 2200, converted: 550 });
+    expect(await importedDigest(model)).toBe(digest);
+  } finally {
+    SAVING.rows = rows;
+  }
 });
 
 it("a rollback and an erasure meanwhile are not learnt", async () => {

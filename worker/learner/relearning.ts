@@ -15,8 +15,8 @@ import { appendTo, observe } from "./live-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 import type { Begun } from "./store/relearning-store.ts";
 
-/** Rows of the log after which the policies are saved. After an interruption so many are learnt again. */
-const SAVED_ROWS = 20_000;
+/** After so many rows of the log the policies are saved. After an interruption at most as many are learnt again. */
+export const SAVING = { rows: 20_000 };
 
 /** The state in memory while the log is learnt. */
 interface Learning {
@@ -128,7 +128,7 @@ export class Relearning {
     }
     flush();
     learning.seq = page[page.length - 1].seq;
-    if (learning.seq - learning.saved >= SAVED_ROWS) {
+    if (learning.seq - learning.saved >= SAVING.rows) {
       this.#store.relearning.save(learning.seq, partsOf(learning.policies));
       learning.saved = learning.seq;
     }

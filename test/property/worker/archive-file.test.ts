@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { COLUMNS } from "../../../worker/domain/archive-columns.ts";
-import { ArchiveError, ArchiveFile, encodeFile } from "../../../worker/domain/archive-file.ts";
+import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile, LIMITS } from "../../../worker/domain/archive-file.ts";
 import type { LogLine } from "../../../worker/domain/log-line.ts";
 
 const HEAD = { model: "shop", generation: 1, from: 0, until: 2 ** 42, whole: 1, version: 1 };
@@ -120,4 +120,47 @@ it("is described column by column in the documents", async () => {
   const rows = document.split("\n").filter((line) => /^\| `/.test(line));
   const named = rows.flatMap((row) => Array.from(row.split("|")[1].matchAll(/`(\w+)`/g), ([, name]) => name));
   expect(named.toSorted()).toEqual(COLUMNS.map(([name]) => name).toSorted());
+});
+
+it("has as many rows in a file and in a row group as their limits say, and as many characters", async () => {
+  const whole = { ...LIMITS };
+  try {
+    const all = numbered(fc.sample(impression, { numRuns: 50, seed: 2 })).map((line) => ({ ...line, context: { text: "a".repeat(1000) } }));
+    const sizesUnder = async (limits: Partial<typeof LIMITS>) => {
+      Object.assign(LIMITS, whole, limits);
+      let pauses = 0;
+      const file = await encodeFile(HEAD, all, async () => void pauses++);
+      const sizes: number[] = [];
+      for await (const lines of (await opened((file as EncodedFile).bytes)).groups()) sizes.push(lines.length);
+      return { sizes, pauses, rows: file?.head.rows };
+    };
+    expect(await sizesUnder({})).toEqual({ sizes: [50], pauses: 0, rows: 50 });
+    expect(await sizesUnder({ groupRows: 20 })).toEqual({ sizes: [20, 20, 10], pauses: 2, rows: 50 });
+    expect(await sizesUnder({ groupRows: 20, fileRows: 25 })).toEqual({ sizes: [20, 5], pauses: 1, rows: 25 });
+    const { sizes } = await sizesUnder({ groupCharacters: 5000 });
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(5);
+    expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThan(1);
+    // The bytes of a file count after each row group.
+    expect((await sizesUnder({ groupRows: 10, fileBytes: 500 })).sizes).toEqual([10]);
+  } finally {
+    Object.assign(LIMITS, whole);
+  }
+});
+
+it("without the content of some rows has their numbers and ids, and every other line", async () => {
+  const lines = fc.array(fc.oneof(impression, conversion, mark, erased), { minLength: 1, maxLength: 12 }).map(numbered);
+  await fc.assert(
+    fc.asyncProperty(lines, fc.integer({ min: 1, max: 4 }), async (given, nth) => {
+      const isErased = ({ seq }: LogLine) => seq % nth === 0;
+      const left = await (await opened((await encoded(given)).bytes)).without(isErased);
+      const expected = given.map((line) => {
+        if (!isErased(line) || line.type === "mark") return line;
+        return { type: "erased", seq: line.seq, id: line.impression ?? line.id };
+      });
+      const isSame = given.every((line) => !isErased(line) || line.type === "mark" || line.type === "erased");
+      if (isSame) expect(left).toBeUndefined();
+      else expect(await linesIn(await opened((left as EncodedFile).bytes))).toEqual(expected);
+    }),
+    { numRuns: 60 },
+  );
 });

@@ -127,3 +127,9 @@ it("has the candidates that every restriction leaves, the pins that are availabl
     { numRuns: 1000, seed: 1 },
   );
 });
+
+it("an attribute without any value has no type, and no action meets a condition on it", () => {
+  const catalogue = new Catalogue([{ id: "plain", attributes: { sizes: [] } }] as Action[]);
+  for (const condition of ["s", 1, true, { min: 1 }])
+    expect(catalogue.candidates({ exclude: [], filter: { sizes: condition } }).actions).toEqual([]);
+});
