@@ -1,7 +1,8 @@
 // npm run bench:open: how counting, publishing, closing and storing depend on the number of open impressions in one learner.
 import { readFile, writeFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
 import { command, wholeNumber } from "../scripts/command.ts";
-import { heapOf } from "./inspector.ts";
+import { memoryOf } from "./inspector.ts";
 import { COLUMNS, drawn, type OpenFigures, tableRow, withTable } from "./open-figure.ts";
 import { type Service, startWorkerd } from "./workerd.ts";
 
@@ -29,7 +30,7 @@ const STEPS = [1000, 10_000, 100_000, 1_000_000, 2_000_000, 5_000_000];
 /** Impressions of one request. */
 const AT_ONCE = 5000;
 /** Measurements at each number. The table has their medians. */
-const REPEATS = 5;
+const REPEATS = 9;
 const FIGURE = "docs/figures/open-impressions.svg";
 const PAGE = "docs/sizing.md";
 
@@ -49,6 +50,12 @@ async function run({ most, write }: { readonly most: string; readonly write?: bo
   const measured: OpenFigures[] = [];
   console.log(`| ${COLUMNS.join(" | ")} |\n|${" --: |".repeat(COLUMNS.length)}`);
   const call = async (query: string) => (await (await fetch(`http://127.0.0.1:${ports.get("intake")}/?${query}`)).json()) as OpenFigures;
+  const wake = async () => {
+    for (let i = 0; i < 20; i++) {
+      await fetch(`http://127.0.0.1:${ports.get("learner")}/`);
+      await setTimeout(50);
+    }
+  };
   let shown = 0;
   for (const step of steps) {
     const sent: OpenFigures[] = [];
@@ -60,7 +67,7 @@ async function run({ most, write }: { readonly most: string; readonly write?: bo
     }
     const repeats: OpenFigures[] = [];
     for (let i = 0; i < REPEATS; i++) repeats.push(await call(`registrations=0&dimension=${DIMENSION}`));
-    const { used, buffers } = await heapOf(inspector as number, "learner");
+    const memoryMb = await memoryOf(inspector as number, "learner", wake);
     const [last] = repeats.slice(-1);
     const figures: OpenFigures = {
       ...last,
@@ -68,7 +75,7 @@ async function run({ most, write }: { readonly most: string; readonly write?: bo
       impressionsPerSecond: median(sent.map((each) => each.impressionsPerSecond)),
       bytesPerImpression: last.bytes / step,
       openImpressions: step,
-      memoryMb: used + buffers,
+      memoryMb,
     };
     measured.push(figures);
     console.log(tableRow(figures));
