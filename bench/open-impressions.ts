@@ -1,7 +1,9 @@
-// npm run bench:open: how counting, publishing and storing depend on the number of open impressions in one learner.
-import { execFileSync } from "node:child_process";
-import { readFile } from "node:fs/promises";
+// npm run bench:open: how counting, publishing, closing and storing depend on the number of open impressions in one learner.
+import { readFile, writeFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
 import { command, wholeNumber } from "../scripts/command.ts";
+import { memoryOf } from "./inspector.ts";
+import { COLUMNS, drawn, type OpenFigures, tableRow, withTable } from "./open-figure.ts";
 import { type Service, startWorkerd } from "./workerd.ts";
 
 const vars = {
@@ -9,57 +11,85 @@ const vars = {
   AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
   AFTERCLICK_TOKEN_KEY: "token_bench_bench_bench",
 };
-const intake: Service = {
-  name: "intake",
-  entry: "bench/services/intake.ts",
-  vars,
-  objects: { LEARNER: "Learner" },
-  namespaces: { EVENTS: "key-value" },
-};
+/** The learner has an isolate of its own, so that the memory of the one that makes the load is not counted. */
+const services: readonly Service[] = [
+  {
+    name: "learner",
+    entry: "bench/services/learner.ts",
+    vars,
+    objects: { LEARNER: "MeasuredLearner" },
+    namespaces: { EVENTS: "key-value" },
+  },
+  { name: "intake", entry: "bench/services/intake.ts", foreign: { LEARNER: { service: "learner", className: "MeasuredLearner" } } },
+  { name: "key-value", entry: "bench/services/key-value.ts" },
+];
 const BATCH = 500;
 const DIMENSION = 16;
 /** Numbers of open impressions at which it measures. */
-const STEPS = [1000, 10_000, 100_000, 1_000_000, 5_000_000];
+const STEPS = [1000, 10_000, 100_000, 1_000_000, 2_000_000, 5_000_000];
 /** Impressions of one request. */
 const AT_ONCE = 5000;
+/** Measurements at each number. The table has their medians. */
+const REPEATS = 9;
+const FIGURE = "docs/figures/open-impressions.svg";
+const PAGE = "docs/sizing.md";
 
-const USAGE = `Fills one learner in workerd with open impressions, and measures at 1,000, 10,000 and so on what counting and publishing cost.
+const USAGE = `Fills one learner in workerd with open impressions of a week, and measures at 1,000, 10,000 and so on what counting, publishing and closing cost.
 One in fifty converts. 5,000,000 impressions take some minutes.
 
 Usage: npm run bench:open -- [options]
 
   --most N   most impressions, default 1000000
+  --write    writes the table to ${PAGE} and the figure to ${FIGURE}
 
 Example: npm run bench:open -- --most 100000`;
 
-async function run({ most }: { readonly most: string }): Promise<void> {
+async function run({ most, write }: { readonly most: string; readonly write?: boolean }): Promise<void> {
   const steps = STEPS.filter((step) => step <= wholeNumber("--most", most, 1000, 5_000_000));
-  const { ports, close } = await startWorkerd([intake, { name: "key-value", entry: "bench/services/key-value.ts" }]);
-  console.log("| open impressions | registered/s | bytes each | metrics, ms | describe, ms | snapshot, ms | memory of workerd, MB |");
-  console.log("| --: | --: | --: | --: | --: | --: | --: |");
+  const { ports, inspector, close } = await startWorkerd(services, { inspected: true });
+  const measured: OpenFigures[] = [];
+  console.log(`| ${COLUMNS.join(" | ")} |\n|${" --: |".repeat(COLUMNS.length)}`);
+  const call = async (query: string) => (await (await fetch(`http://127.0.0.1:${ports.get("intake")}/?${query}`)).json()) as OpenFigures;
+  const wake = async () => {
+    for (let i = 0; i < 20; i++) {
+      await fetch(`http://127.0.0.1:${ports.get("learner")}/`);
+      await setTimeout(50);
+    }
+  };
   let shown = 0;
   for (const step of steps) {
-    let last: Record<string, number> = {};
+    const sent: OpenFigures[] = [];
     while (shown < step) {
       const count = Math.min(AT_ONCE, step - shown);
-      const query = `registrations=${Math.ceil(count / BATCH)}&batch=${Math.min(count, BATCH)}&dimension=${DIMENSION}`;
-      last = (await (await fetch(`http://127.0.0.1:${ports.get("intake")}/?${query}`)).json()) as Record<string, number>;
+      const batch = Math.min(count, BATCH);
+      sent.push(await call(`registrations=${Math.ceil(count / batch)}&batch=${batch}&dimension=${DIMENSION}&earlier=${shown / BATCH}`));
       shown += count;
     }
-    const { impressionsPerSecond, bytesPerImpression, metricsMs, describeMs, snapshotMs } = last;
-    const cells = [step, impressionsPerSecond, bytesPerImpression, metricsMs, describeMs, snapshotMs, await memory()];
-    console.log(`| ${cells.map((cell) => Math.round(cell * 10) / 10).join(" | ")} |`);
+    const repeats: OpenFigures[] = [];
+    for (let i = 0; i < REPEATS; i++) repeats.push(await call(`registrations=0&dimension=${DIMENSION}`));
+    const memoryMb = await memoryOf(inspector as number, "learner", wake);
+    const [last] = repeats.slice(-1);
+    const figures: OpenFigures = {
+      ...last,
+      ...Object.fromEntries(TIMES.map((name) => [name, median(repeats.map((each) => each[name]))])),
+      impressionsPerSecond: median(sent.map((each) => each.impressionsPerSecond)),
+      bytesPerImpression: last.bytes / step,
+      openImpressions: step,
+      memoryMb,
+    };
+    measured.push(figures);
+    console.log(tableRow(figures));
   }
   await close();
+  if (!write) return;
+  await writeFile(PAGE, withTable(await readFile(PAGE, "utf8"), measured));
+  await writeFile(FIGURE, await drawn(measured));
 }
 
-await command({ usage: USAGE, options: { most: { type: "string", default: "1000000" } }, run });
+const TIMES = ["metricsMs", "describeMs", "snapshotMs", "closeMs", "pruneMs"] as const;
 
-/** Resident memory of workerd, in MB. */
-async function memory(): Promise<number> {
-  const [pid] = execFileSync("pgrep", ["-P", String(process.pid), "workerd"], { encoding: "utf8" })
-    .trim()
-    .split("\n");
-  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, "utf8")) as RegExpExecArray;
-  return Number(kilobytes) / 1024;
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 }
+
+await command({ usage: USAGE, options: { most: { type: "string", default: "1000000" }, write: { type: "boolean" } }, run });

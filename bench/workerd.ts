@@ -17,6 +17,8 @@ export interface Service {
   readonly vars?: Readonly<Record<string, string>>;
   /** Durable Object classes by binding. The entry exports them, and each has SQLite on disk. */
   readonly objects?: Readonly<Record<string, string>>;
+  /** Durable Object classes of other services by binding. */
+  readonly foreign?: Readonly<Record<string, { readonly service: string; readonly className: string }>>;
   /** KV namespaces by binding. The value names the service that holds the namespace. */
   readonly namespaces?: Readonly<Record<string, string>>;
 }
@@ -24,6 +26,8 @@ export interface Service {
 export interface Runtime {
   /** Port of each service on the loopback interface. */
   readonly ports: ReadonlyMap<string, number>;
+  /** Port of the inspector, if it was asked for. */
+  readonly inspector?: number;
   /** Ends the process and deletes its storage. */
   close(): Promise<void>;
 }
@@ -37,12 +41,15 @@ const fromWrangler = createRequire(createRequire(import.meta.url).resolve("wrang
  * Starts workerd with these services, each on its own port, without wrangler's proxy.
  * @throws {Error} if workerd ends before all services listen.
  */
-export async function startWorkerd(services: readonly Service[]): Promise<Runtime> {
+export async function startWorkerd(
+  services: readonly Service[],
+  { inspected = false }: { readonly inspected?: boolean } = {},
+): Promise<Runtime> {
   const folder = await mkdtemp(join(tmpdir(), "afterclick-bench-"));
   try {
-    const runtime = await start(services, folder);
+    const runtime = await start(services, folder, inspected);
     return {
-      ports: runtime.ports,
+      ...runtime,
       async close() {
         await runtime.close();
         await rm(folder, { recursive: true });
@@ -55,7 +62,7 @@ export async function startWorkerd(services: readonly Service[]): Promise<Runtim
 }
 
 /** Starts workerd with its configuration, modules and storage in a folder. */
-async function start(services: readonly Service[], folder: string): Promise<Runtime> {
+async function start(services: readonly Service[], folder: string, inspected: boolean): Promise<Runtime> {
   await mkdir(join(folder, "objects"));
   const date = /"compatibility_date": "([\d-]+)"/.exec(await readFile("wrangler.jsonc", "utf8"))?.[1] as string;
   const modules = await Promise.all(services.map((service) => bundle(service, folder)));
@@ -64,7 +71,8 @@ async function start(services: readonly Service[], folder: string): Promise<Runt
   await writeFile(config, configuration(services, workers, join(folder, "objects")));
 
   const executable = fromWrangler.resolve("workerd/bin/workerd");
-  const runtime = spawn(executable, ["serve", "--control-fd=3", config], { stdio: ["ignore", "inherit", "inherit", "pipe"] });
+  const options = ["--control-fd=3", ...(inspected ? ["--inspector-addr=127.0.0.1:0"] : [])];
+  const runtime = spawn(executable, ["serve", ...options, config], { stdio: ["ignore", "inherit", "inherit", "pipe"] });
   const ended = once(runtime, "exit");
   const kill = () => runtime.kill("SIGKILL");
   process.once("exit", kill);
@@ -75,20 +83,23 @@ async function start(services: readonly Service[], folder: string): Promise<Runt
   };
   try {
     const died = ended.then(() => Promise.reject(new Error("workerd ended before all services listened; look at its output above")));
-    return { ports: await Promise.race([listening(runtime.stdio[3] as Readable, services.length), died]), close };
+    const listened = await Promise.race([listening(runtime.stdio[3] as Readable, services.length, inspected), died]);
+    return { ...listened, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-/** Reads the runtime's messages until `count` sockets listen. */
-async function listening(messages: Readable, count: number): Promise<Map<string, number>> {
+/** Reads the runtime's messages until `count` sockets listen, and the inspector if it is asked for. */
+async function listening(messages: Readable, count: number, inspected: boolean): Promise<Pick<Runtime, "ports" | "inspector">> {
   const ports = new Map<string, number>();
+  let inspector: number | undefined;
   for await (const line of createInterface({ input: messages, signal: AbortSignal.timeout(STARTED_WITHIN_MS) })) {
     const { event, socket, port } = JSON.parse(line);
     if (event === "listen") ports.set(socket, port);
-    if (ports.size === count) return ports;
+    if (event === "listen-inspector") inspector = port;
+    if (ports.size === count && (!inspected || inspector !== undefined)) return { ports, inspector };
   }
   throw new Error(`expected workerd to listen for ${count} services, got ${ports.size}`);
 }
@@ -121,10 +132,14 @@ async function bundle({ name, entry }: Service, folder: string): Promise<string>
   return `(name = "${name}.js", esModule = embed "${name}.js"), (name = "core.wasm", wasm = embed "core.wasm")`;
 }
 
-function workerConfig({ name, vars = {}, objects = {}, namespaces = {} }: Service, modules: string, date: string): string {
+function workerConfig({ name, vars = {}, objects = {}, foreign = {}, namespaces = {} }: Service, modules: string, date: string): string {
   const bindings = [
     ...Object.entries(vars).map(([binding, value]) => `(name = "${binding}", text = ${JSON.stringify(value)})`),
     ...Object.entries(objects).map(([binding, className]) => `(name = "${binding}", durableObjectNamespace = "${className}")`),
+    ...Object.entries(foreign).map(
+      ([binding, { service, className }]) =>
+        `(name = "${binding}", durableObjectNamespace = (className = "${className}", serviceName = "${service}"))`,
+    ),
     ...Object.entries(namespaces).map(([binding, service]) => `(name = "${binding}", kvNamespace = "${service}")`),
   ];
   const classes = Object.values(objects).map(

@@ -116,6 +116,31 @@ describe("a delay estimate", () => {
     expect(one.toJSON()).toEqual(other.toJSON());
   });
 
+  it("counts many conversions of one cell of its grid as one after the other", () => {
+    const grid = DelayEstimate.grid(1024);
+    const [one, other] = [new DelayEstimate({ window: 1024 }), new DelayEstimate({ window: 1024 })];
+    const random = stream(7);
+    const cells = new Map<string, { shownAt: number; at: number; latest: number; count: number }>();
+    for (let time = 0; time < 3000; time++) {
+      const [shownAt, delay] = [time, Math.floor(1024 * random() ** 2)];
+      for (const estimate of [one, other]) estimate.show(shownAt);
+      if (random() < 0.5) continue;
+      one.convert({ shownAt, at: shownAt + delay, arrivedAt: null });
+      const key = `${Math.floor(shownAt / grid.cohort)} ${grid.bin(delay)}`;
+      const cell = cells.get(key);
+      const latest = Math.max(cell?.latest ?? 0, shownAt + delay);
+      cells.set(key, { shownAt, at: shownAt + delay, latest, count: (cell?.count ?? 0) + 1 });
+    }
+    for (const cell of cells.values()) other.convert({ ...cell, arrivedAt: null });
+    expect(cells.size).toBeLessThan(one.conversions);
+    for (const estimate of [one, other]) estimate.toCome(4100);
+    expect(other.distribution()).toEqual(one.distribution());
+    expect([other.conversions, other.rate(), other.toCome(4200)]).toEqual([one.conversions, one.rate(), one.toCome(4200)]);
+    expect(() => one.convert({ shownAt: 0, at: 1, count: 0 })).toThrow(/count/);
+    expect(() => one.convert({ shownAt: 0, at: 2, latest: 1 })).toThrow(/latest/);
+    expect(() => DelayEstimate.grid(0)).toThrow(/window/);
+  });
+
   it("says that an impression converts less and less the longer it has not", () => {
     const estimate = observed(3000, 2);
     const chances = [0, 50, 100, 300, 900].map((age) => estimate.stillConverts(age));

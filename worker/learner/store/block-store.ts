@@ -193,10 +193,14 @@ export class BlockStore {
     return count;
   }
 
-  /** For each span, so many of the newest blocks. */
-  newest(limit: number): StoredBlock[] {
-    const newest = `SELECT ${COLUMNS} FROM ${this.#table} WHERE span = ? ORDER BY first DESC LIMIT ?`;
-    return SPANS_MS.flatMap((_, span) => this.#database.query<Row>(newest, span, limit).map((row) => this.#stored(row)));
+  /**
+   * For each span, so many of the newest blocks: those that end last first, with the time when they end. Contents are read one after the
+   * other.
+   */
+  *newest(limit: number): Generator<{ readonly last: number; readonly stored: StoredBlock }> {
+    const newest = `SELECT seq, last FROM ${this.#table} WHERE span = ? ORDER BY first DESC LIMIT ?`;
+    const blocks = SPANS_MS.flatMap((_, span) => this.#database.query<{ seq: number; last: number }>(newest, span, limit));
+    for (const { seq, last } of blocks.sort((a, b) => b.last - a.last)) yield { last, stored: this.#numbered(seq) };
   }
 
   /** The earliest time shown since a bound of buckets. */

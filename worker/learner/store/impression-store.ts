@@ -302,11 +302,16 @@ export class ImpressionStore {
 
   /** The newest live impressions, newest first. */
   recent(limit: number): StoredImpression[] {
-    const blocks = this.blocks.newest(limit).filter(({ state }) => state === "live");
-    const all = blocks.flatMap((stored) => stored.block.ids().map((id, i) => ({ stored, i, id })));
-    const shown = all.filter(({ stored, i }) => !stored.block.isErased(i));
-    const newest = shown.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit);
-    return newest.map(({ stored, i }) => this.#stored(foundIn(stored, i)));
+    let newest: { readonly id: string; readonly stored: StoredBlock; readonly place: number }[] = [];
+    for (const { last, stored } of this.blocks.newest(limit)) {
+      if (newest.length === limit && last < shownAtOf(newest[limit - 1].id)) break;
+      if (stored.state !== "live") continue;
+      const places = Array.from({ length: stored.block.count }, (_, place) => place).filter((place) => !stored.block.isErased(place));
+      newest = [...newest, ...places.map((place) => ({ id: stored.block.id(place), stored, place }))]
+        .sort((a, b) => (a.id < b.id ? 1 : -1))
+        .slice(0, limit);
+    }
+    return newest.map(({ stored, place }) => this.#stored(foundIn(stored, place)));
   }
 
   /** Number of impressions that wait to be shown. **Cost:** linear in it. */
