@@ -116,7 +116,7 @@ it("goes back to the same model, also if a shard cannot be reached meanwhile", a
     const end = unreachable(model, 2);
     expect(await call("POST", `/v1/models/${model}/rollback`, { version })).toMatchObject({ status: 200, body: { restored: version } });
     expect((await describeModel(model)).digest).toBe(before);
-    if (shards > 1) expect(complaints()).toContain("an alarm's task failed Problem");
+    if (shards > 1) expect(complaints()).toContain("an alarm's task failed Unreachable");
     end();
     expect(await digestOf(model)).toBe(before);
     expect((await describeModel(model)).counts).toMatchObject({ impressions: 20, converted: 10 });
