@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SingleBar } from "cli-progress";
 import { ApiError, call, UnreachableError } from "./api.ts";
-import { command, numberIn, UsageError, type Values } from "./command.ts";
+import { command, numberIn, UsageError, type Values, wholeNumber } from "./command.ts";
 import { readDevVars } from "./dev-vars.ts";
 import { progressBar, refreshing } from "./progress.ts";
 import { Comparison } from "./replay/comparison.ts";
@@ -24,12 +24,13 @@ import { type Counters, Tally } from "./replay/tally.ts";
 
 const USAGE = `Sends an Open Bandit csv or csv.gz through a running worker, into its own model, and checks that no conversion is lost.
 
-Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--window-ms MS] [--model NAME]
+Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--window-ms MS] [--shards N] [--model NAME]
 
   --url URL           URL of the worker, default http://127.0.0.1:8787
   --conversions RATE  share of rows that convert besides the clicked ones, default 0.1
   --seed N            seed of conversions and delays, default 1
   --window-ms MS      attribution window in ms, default 30000
+  --shards N          learners that share the model's events, default 1
   --model NAME        name of the model, default "replay-" and the file's name
 
 Example: npm run replay -- men.csv.gz --url http://127.0.0.1:8787 --conversions 0.1
@@ -54,6 +55,7 @@ interface Session {
   readonly base: URL;
   readonly model: string;
   readonly plan: Plan;
+  readonly shards: number;
   readonly secretKey: string;
   readonly log: Log;
   readonly catalogue: Catalogue;
@@ -66,6 +68,7 @@ const options = {
   conversions: { type: "string", default: "0.1" },
   seed: { type: "string", default: "1" },
   "window-ms": { type: "string", default: "30000" },
+  shards: { type: "string", default: "1" },
   model: { type: "string" },
 } as const;
 
@@ -85,7 +88,8 @@ async function main(values: Values<typeof options>, file: string): Promise<boole
     throw new UsageError('AFTERCLICK_WEBHOOK_SECRET: expected whsec_ and base64; "npm start" makes one for a local worker');
   const log = await inspectLog(file);
   const catalogue = await readCatalogue(log, itemFileOf(file));
-  const session = { file, base, model, plan, secretKey, log, catalogue, run: Date.now().toString(36) };
+  const shards = wholeNumber("--shards", values.shards, 1);
+  const session = { file, base, model, plan, shards, secretKey, log, catalogue, run: Date.now().toString(36) };
 
   await call(base, "/healthz", { attempts: 1 });
   await configure(session);
@@ -121,9 +125,10 @@ function keyNamed(name: string, stored: Readonly<Record<string, string>>): strin
 }
 
 /** Creates the model. The same configuration changes nothing, so a second run continues with the model's state. */
-async function configure({ base, model, secretKey: key, plan, catalogue }: Session): Promise<void> {
+async function configure({ base, model, secretKey: key, plan, shards, catalogue }: Session): Promise<void> {
   const { actions, encoder } = catalogue;
-  await call(base, `/v1/models/${model}`, { method: "PUT", key, json: { window: { ms: plan.windowMs }, serving: "learner", encoder } });
+  const where = shards > 1 ? { shards } : { serving: "learner" };
+  await call(base, `/v1/models/${model}`, { method: "PUT", key, json: { window: { ms: plan.windowMs }, ...where, encoder } });
   await call(base, `/v1/models/${model}/actions`, { method: "PUT", key, json: { actions } });
 }
 
