@@ -62,6 +62,12 @@ export class NodeWorld implements World {
     await isolate.run(() => worker.scheduled({} as ScheduledController, this.#environmentFor(isolate))).catch(() => {});
   }
 
+  /** A learner, as an isolate reaches it. */
+  learner(shard = 0): DurableObjectStub<Learner> {
+    const binding = this.#learners.bindingFor(new Isolate("caller", this.#faults)) as DurableObjectNamespace<never>;
+    return binding.get(binding.idFromName(shardName(this.#model, shard))) as unknown as DurableObjectStub<Learner>;
+  }
+
   settle(): Promise<void> {
     return new Promise((resolve) => {
       setImmediate(resolve);

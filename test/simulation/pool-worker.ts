@@ -2,12 +2,14 @@ import "../support/workerd/modules.ts";
 import { createHash } from "node:crypto";
 import { surroundWith } from "../support/workerd/globals.ts";
 import type { Launch, Launched } from "./launch.ts";
+import type { Order, Ordered } from "./orders.ts";
 
 // Replacements of workerd's modules must load before the worker.
 const { NodeWorld } = await import("./node-world.ts");
 const { Simulation } = await import("./simulation.ts");
 const { crashSweep } = await import("./crash-sweep.ts");
 const { Opening } = await import("./launch.ts");
+const { folded, ordered } = await import("./orders.ts");
 
 export interface Outcome {
   readonly seed: number;
@@ -45,4 +47,10 @@ export function launch(setting: Launch): Promise<Launched> {
   return new Opening(setting, surroundWith).play();
 }
 
-export { crashSweep };
+/** Plays events through several shards in some order. */
+export function order(setting: Order): Promise<Ordered> {
+  return ordered(setting, surroundWith);
+}
+
+/** The digest of the same events, learnt offline. */
+export { crashSweep, folded };

@@ -138,10 +138,10 @@ describe.each(named.filter(({ generation }) => generation !== newest))("what was
     if (!isReadable) expect(first).toMatchObject({ status: 503, body: { detail: expect.stringContaining("its log is learnt again") } });
     for (let i = 0; !isReadable && i < 9 && (await caller.change("GET", "")).relearning; i++) await runDurableObjectAlarm(learnerOf(kind));
     const { counts, relearning } = await caller.change("GET", "");
-    // What is learnt again counts erased impressions, which may have been rolled back.
+    // Erased impressions were counted.
     const ids = before.flatMap(({ type, state, id }) => ((type === "impression" && state === "live") || type === "erased" ? [id] : []));
     const shown = new Set(ids).size;
-    expect([counts.impressions, relearning]).toEqual([isReadable ? stated.impressions + 1 : shown, null]);
+    expect([(isReadable ? stated : counts).impressions, relearning]).toEqual([shown, null]);
     const { actions } = await caller.change("POST", "/recommendations", { context: contextOf(kinds[kind], 1) });
     expect(await caller.convert("new", { impressionId: actions[0].impressionId, reward: 1 })).toEqual(["applied"]);
     expect((await caller.change("GET", "")).counts).toMatchObject({ converted: counts.converted + 1 });
