@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { asyncBufferFromFile } from "hyparquet";
 import { ArchiveFile } from "../../worker/domain/archive-file.ts";
+import { shardOf } from "../../worker/domain/shard.ts";
 import { type HeadLine, LogMismatch } from "../verify/event-log.ts";
 import { ArchivedLog } from "./whole-log.ts";
 
@@ -32,6 +33,9 @@ export function headOf({ files, rows }: ArchivedLog): HeadLine {
   if (generations.size !== 1)
     throw new LogMismatch(`expected the archive of one generation of a model, got ${Array.from(generations).join(", ") || "no files"}`);
   const [{ model, generation }] = heads;
+  const { shard } = shardOf(model);
+  if (shard > 0)
+    throw new LogMismatch(`expected the archive of a whole model, got that of its shard ${shard}; its decisions need the others`);
   const horizon = Math.max(...heads.map(({ until }) => until));
   const modelVersion = Math.max(...heads.map(({ last }) => last));
   const head = { type: "model", model, generation, horizon, modelVersion, after: 0, lines: rows, exportedAt: horizon, digest: null };

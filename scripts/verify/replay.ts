@@ -148,8 +148,10 @@ export class Replay {
       this.#snapshot(digest, shard.policies);
     } else if (line.mark === "actions") {
       this.#setting = { ...setting, catalogue: new Catalogue(changedBy(setting.catalogue.actions, line.content), line.seq) };
-    } else if (line.mark === "merged") await this.#merge(line.content);
-    else throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
+    } else if (line.mark === "merged") {
+      if (line.archivedAt !== undefined) throw new LogMismatch("merges several shards: their archives cannot be verified yet");
+      await this.#merge(line.content);
+    } else throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
   }
 
   #snapshot(digest: string, policies: Policies): void {

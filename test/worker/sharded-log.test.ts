@@ -1,8 +1,14 @@
 import { afterEach, expect, it, vi } from "vitest";
+import { eventSource } from "../../scripts/evaluate/event-source.ts";
+import { LogMismatch } from "../../scripts/verify/event-log.ts";
 import { verify } from "../../scripts/verify/verification.ts";
+import { receipted } from "../../worker/domain/receipt.ts";
+import { shardName } from "../../worker/domain/shard.ts";
 import { createApp } from "../../worker/edge/app.ts";
-import { call, convert, createModel, keep, recommend, show, statusesOf } from "./client.ts";
-import { START, tick, useClock } from "./clock.ts";
+import { Learner } from "../../worker/learner/learner.ts";
+import { call, convert, createModel, describeModel, keep, recommend, show, statusesOf } from "./client.ts";
+import { tick, useClock } from "./clock.ts";
+import { complaints } from "./complaints.ts";
 import type { Line } from "./fold.ts";
 import { seedIds } from "./lived.ts";
 
@@ -25,11 +31,43 @@ const fieldsOf = (text: string): Line => {
   return fields;
 };
 
-/** Publishes some times, and lets isolates decide by what is published. Conversions come with and without keys. */
-async function live(model: string, rounds: number): Promise<string[]> {
+/** A log of these lines with matching receipts. */
+function resealed(lines: readonly object[]): string[] {
+  let last = "";
+  return lines.map((line) => {
+    const { text, receipt } = receipted(line, last);
+    last = receipt;
+    return text;
+  });
+}
+
+async function refusalOf(log: readonly string[]): Promise<string> {
+  try {
+    await verify(() => log);
+  } catch (error) {
+    if (error instanceof LogMismatch) return error.message;
+    throw error;
+  }
+  return "none";
+}
+
+/** Lets a shard fail at each order of its coordinator, until the end of the returned function. */
+function unreachable(model: string, shard: number): () => void {
+  const { follow } = Learner.prototype;
+  const spy = vi.spyOn(Learner.prototype, "follow").mockImplementation(function (this: Learner, name, order) {
+    return name === shardName(model, shard) ? Promise.reject(new Error("lost")) : follow.call(this, name, order);
+  });
+  return () => spy.mockRestore();
+}
+
+/**
+ * Publishes some times, and lets an isolate decide by what is published. Conversions come with and without keys. Two impressions a round,
+ * and one of each fifth round was decided elsewhere.
+ */
+async function live(model: string, from: number, to: number): Promise<string[]> {
   const isolate = createApp();
   const shown: string[] = [];
-  for (let n = 0; n < rounds; n++) {
+  for (let n = from; n < to; n++) {
     tick(11_000);
     const body = { context: { country: n % 2 === 0 ? "PT" : "DK" }, limit: 2, keys: [`visitor-${n}`, `cart-${n}`] };
     const [first, second] = await recommend(model, body, { isolate });
@@ -46,7 +84,7 @@ async function live(model: string, rounds: number): Promise<string[]> {
 it.each([1, 3])("exports all rows of %d shards in an order in which they can be replayed", async (shards) => {
   seedIds();
   const model = await sharded(shards);
-  await live(model, 24);
+  await live(model, 0, 24);
   const log = await exported(model);
   const [head, ...lines] = log.map(fieldsOf);
   expect(head).toMatchObject({ shards, lines: lines.length, after: 0 });
@@ -57,5 +95,170 @@ it.each([1, 3])("exports all rows of %d shards in an order in which they can be 
   expect(verified).toBe(lines.length);
   expect(tally).toMatchObject({ decisions: 48, elsewhere: 5, before: 0 });
   expect(tally.digests).toBeGreaterThan(4);
-  vi.setSystemTime(START);
+});
+
+it("replays a model that has grown, gone back while a shard could not be reached, and grown again", async () => {
+  seedIds();
+  const model = await sharded(1, { shadows: [{ name: "other", policy: "delay-lin-ucb" }] });
+  await live(model, 0, 10);
+  expect((await call("PATCH", `/v1/models/${model}`, { shards: 3 })).status).toBe(200);
+  await live(model, 10, 20);
+  const version = await keep(model);
+  await live(model, 20, 30);
+  const before = await exported(model);
+  expect((await verify(() => before)).tally.decisions).toBe(60);
+  const end = unreachable(model, 2);
+  expect(await call("POST", `/v1/models/${model}/rollback`, { version })).toMatchObject({ status: 200 });
+  expect(complaints()).toContain("an alarm's task failed Problem");
+  expect(await call("GET", `/v1/models/${model}/events`)).toMatchObject({ status: 503 });
+  end();
+  await live(model, 30, 36);
+  expect((await call("PATCH", `/v1/models/${model}`, { shards: 5 })).status).toBe(200);
+  await live(model, 36, 46);
+  const log = await exported(model);
+  const lines = log.map(fieldsOf);
+  expect(lines.filter(({ mark }) => mark === "rollback").map(({ shard = 0 }) => shard)).toEqual([0, 1, 2]);
+  expect(new Set(lines.filter(({ mark }) => mark === "merged").map(({ content }) => content.shards.length))).toEqual(new Set([3, 5]));
+  const { tally, head } = await verify(() => log);
+  expect(tally).toMatchObject({ decisions: 92, elsewhere: 9 });
+  expect(head.digest).toBe((await describeModel(model)).digest);
+  const left = lines.filter(({ state, decision }) => state === "live" && decision.candidates !== null);
+  expect(left.length).toBeLessThan(92 - 20 + 1);
+  const { decisions, leftOut } = await eventSource(log, { progress: () => {} });
+  expect(decisions.length + (leftOut.get("below the first place of a list") ?? 0)).toBe(left.length);
+});
+
+it("exports the sums of a shard that cannot be reached as they were", async () => {
+  const model = await sharded(3);
+  await live(model, 0, 6);
+  await keep(model);
+  const end = unreachable(model, 1);
+  await live(model, 6, 12);
+  const without = await exported(model);
+  const ofShard = ({ shard, type }: Line) => shard === 1 && type === "impression";
+  expect((await verify(() => without)).lines).toBe(without.length - 1);
+  end();
+  const whole = await exported(model);
+  expect(whole.map(fieldsOf).filter(ofShard).length).toBeGreaterThan(without.map(fieldsOf).filter(ofShard).length);
+  expect((await verify(() => whole)).tally.decisions).toBe(24);
+});
+
+it("continues after an earlier export, and refuses any other beginning", async () => {
+  const model = await sharded(3);
+  await live(model, 0, 8);
+  const parts = [await exported(model)];
+  await live(model, 8, 14);
+  await keep(model);
+  await live(model, 14, 16);
+  const [{ modelVersion }] = parts[0].map(fieldsOf);
+  parts.push(await exported(model, modelVersion));
+  const [head, ...lines] = parts[1].map(fieldsOf);
+  expect(head).toMatchObject({ after: modelVersion, lines: lines.length });
+  const [, ...whole] = (await exported(model)).map(fieldsOf);
+  expect([...parts[0].slice(1).map(fieldsOf), ...lines]).toEqual(whole);
+  expect(await refusalOf(parts[1])).toContain(`starts after event ${modelVersion}`);
+  const others = whole.filter(({ shard, mark }) => !shard && mark !== "merged").map(({ seq }) => seq);
+  for (const after of [others[0], others[others.length - 1], 1e9]) {
+    const reply = await call("GET", `/v1/models/${model}/events?after=${after}`);
+    expect(reply).toMatchObject({ status: 422, body: { detail: expect.stringContaining("after: expected 0 or") } });
+  }
+  // Nothing has happened since.
+  expect(await exported(model, head.modelVersion)).toHaveLength(1);
+});
+
+it("can be imported into a model of one shard, which learns the same", async () => {
+  const model = await sharded(4);
+  await live(model, 0, 16);
+  const log = await exported(model);
+  const alone = await sharded(1);
+  const reply = await call("POST", `/v1/models/${alone}/events`, log.join("\n"));
+  expect(reply).toMatchObject({ status: 200, body: { impressions: 35, repeated: 0 } });
+  const [{ digest, counts }, imported] = [await describeModel(model), await describeModel(alone)];
+  expect({ digest: imported.digest, counts: imported.counts }).toEqual({ digest, counts });
+});
+
+it("says what it cannot show: an erasure in any shard, and forgotten events", async () => {
+  const model = await sharded(3);
+  const shown = await live(model, 0, 6);
+  for (const id of shown) expect((await call("DELETE", `/v1/impressions/${id}`)).status).toBe(204);
+  const log = await exported(model);
+  expect(await refusalOf(log)).toContain("was erased");
+  const [head, ...lines] = log.map(fieldsOf);
+  expect(lines).toHaveLength(head.lines);
+  expect(new Set(lines.filter(({ mark }) => mark === "erasure").map(({ shard = 0 }) => shard)).size).toBeGreaterThan(1);
+  expect(await refusalOf(resealed([{ ...head, horizon: head.generation + 1 }, ...lines]))).toContain("as the model has 3 shards");
+});
+
+it("finds what was altered in a row of any shard, or between shards, though all receipts were made anew", async () => {
+  seedIds();
+  const model = await sharded(3);
+  await live(model, 0, 24);
+  const log = await exported(model);
+  const lines = log.map(fieldsOf);
+  const find = (test: (line: Line) => boolean, name: "findIndex" | "findLastIndex" = "findIndex"): number => {
+    const place = lines[name](test);
+    expect(place).toBeGreaterThan(0);
+    return place;
+  };
+  const first = find(({ shard, decision, version }) => shard === 1 && decision?.probability < 1 && version > 10);
+  const converted = find(({ shard, type, status }) => shard > 0 && type === "conversion" && status === "applied");
+  const snapshot = find(({ shard, mark }) => shard === 2 && mark === "snapshot");
+  const merged = find(({ mark }) => mark === "merged", "findLastIndex");
+  const before = find(({ shard, type }) => shard > 0 && type === "impression", "findLastIndex");
+  const other = (place: number) => ({ ...lines[place], shard: 3 - lines[place].shard });
+  const digest = "0123456789abcdef";
+  const { content } = lines[merged];
+  const cases: [string, Line[], RegExp][] = [
+    [
+      "decision",
+      lines.with(first, { ...lines[first], decision: { ...lines[first].decision, probability: 0.5 } }),
+      /^event \d+ of shard 1, impr/,
+    ],
+    ["version", lines.with(first, { ...lines[first], version: lines[first].version - 1 }), /^event \d+ of shard 1, impr/],
+    ["later version", lines.with(first, { ...lines[first], version: lines[0].modelVersion }), /^event \d+ of shard 1, .*never existed/],
+    ["reward", lines.with(converted, { ...lines[converted], reward: 0.25 }), /^event \d+/],
+    ["snapshot", lines.with(snapshot, { ...lines[snapshot], content: { digest } }), /^event \d+ of shard 2, snapshot: digest/],
+    ["merged digest", lines.with(merged, { ...lines[merged], content: { ...content, digest } }), /^event \d+, merged: digest/],
+    [
+      "merged shards",
+      lines.with(merged, { ...lines[merged], content: { ...content, shards: content.shards.slice(1) } }),
+      /^event \d+, merged/,
+    ],
+    ["an older version", lines.with(merged, { ...lines[merged], content: { ...content, shards: [1, 1, 1] } }), /^event \d+, merged/],
+    [
+      "a fourth shard",
+      lines.with(first, { ...lines[first], shard: 3 }),
+      /^event \d+ of shard 3, .*shard: expected a number from 0 to 2, got 3/,
+    ],
+    ["half a shard", lines.with(first, { ...lines[first], shard: 0.5 }), /shard: expected a number/],
+    ["another shard", lines.with(first, other(first)), /^event \d+/],
+    ["a missing row", lines.toSpliced(before, 1), /^the head: lines|^event \d+/],
+    [
+      "a missing row that nobody counts",
+      [{ ...lines[0], lines: lines.length - 2 }, ...lines.slice(1).toSpliced(before - 1, 1)],
+      /^event \d+/,
+    ],
+    ["a row after the sums", [...lines.toSpliced(before, 1), lines[before]], /^event \d+/],
+    ["no merged sums", [{ ...lines[0], lines: merged - 1 }, ...lines.slice(1, merged)], /^the head: digest/],
+    [
+      "a mark of the model",
+      lines.with(snapshot, { ...lines[snapshot], mark: "merged", content }),
+      /mark: expected a known kind, got merged/,
+    ],
+    ["head", lines.with(0, { ...lines[0], digest }), /^the head: digest/],
+  ];
+  expect(await refusalOf(resealed(lines))).toBe("none");
+  for (const [name, altered, expected] of cases) expect(await refusalOf(resealed(altered)), name).toMatch(expected);
+  // Without new receipts, any changed character and any missing line shows.
+  for (const place of [first, snapshot, merged]) {
+    expect(
+      await refusalOf(
+        log.with(
+          place,
+          log[place].replace(/\d(?=\D*$)/, (digit) => String(9 - Number(digit))),
+        ),
+      ),
+    ).toMatch(/^line \d+/);
+    expect(await refusalOf(log.toSpliced(place, 1))).toMatch(place < log.length - 1 ? /^line \d+/ : /^the head: lines/);
+  }
 });

@@ -5,7 +5,10 @@ import type { LearnerStore } from "./store/learner-store.ts";
 /** @throws {Problem} 422 if an export cannot start after a row, because several shards have rows on both sides of it. */
 export function checkStart({ coordinates, shards }: LearnerStore, after: number): void {
   if (!coordinates || after === 0 || shards.markOf(after)) return;
-  throw new Problem(422, `after: expected 0 or the modelVersion of an earlier export, as the model has several shards, got ${after}`);
+  throw new Problem(
+    422,
+    `after: expected 0 or a version of the merged sums of all shards, such as the modelVersion of an earlier export, got ${after}`,
+  );
 }
 
 /** The rows of each shard in an export of the coordinator's rows after a row, up to a version. */
