@@ -132,7 +132,6 @@ describe.each(named.filter(({ generation }) => generation !== newest))("what was
     expect(head).toMatchObject({ generation: before[0].generation, lines: before[0].lines });
     expect(lines.map(({ seq }) => seq)).toEqual(before.slice(1).map(({ seq }) => seq));
     await expectDelays(kind, [head, ...lines]);
-    const { counts: stated } = await caller.change("GET", "");
     const first = await caller.call("POST", "/recommendations", { context: contextOf(kinds[kind], 0) });
     const isReadable = first.status === 201;
     if (!isReadable) expect(first).toMatchObject({ status: 503, body: { detail: expect.stringContaining("its log is learnt again") } });
@@ -141,7 +140,7 @@ describe.each(named.filter(({ generation }) => generation !== newest))("what was
     // Erased impressions were counted.
     const ids = before.flatMap(({ type, state, id }) => ((type === "impression" && state === "live") || type === "erased" ? [id] : []));
     const shown = new Set(ids).size;
-    expect([(isReadable ? stated : counts).impressions, relearning]).toEqual([shown, null]);
+    expect([counts.impressions - Number(isReadable), relearning]).toEqual([shown, null]);
     const { actions } = await caller.change("POST", "/recommendations", { context: contextOf(kinds[kind], 1) });
     expect(await caller.convert("new", { impressionId: actions[0].impressionId, reward: 1 })).toEqual(["applied"]);
     expect((await caller.change("GET", "")).counts).toMatchObject({ converted: counts.converted + 1 });

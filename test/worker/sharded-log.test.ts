@@ -109,7 +109,7 @@ it("replays a model that has grown, gone back while a shard could not be reached
   expect((await verify(() => before)).tally.decisions).toBe(60);
   const end = unreachable(model, 2);
   expect(await call("POST", `/v1/models/${model}/rollback`, { version })).toMatchObject({ status: 200 });
-  expect(complaints()).toContain("an alarm's task failed Problem");
+  expect(complaints()).toContain("an alarm's task failed Unreachable");
   expect(await call("GET", `/v1/models/${model}/events`)).toMatchObject({ status: 503 });
   end();
   await live(model, 30, 36);

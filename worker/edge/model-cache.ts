@@ -89,7 +89,8 @@ export class ModelCache {
     const { config, version } = served;
     const { arm, rows: all, actions } = decide(served, request, keys, now);
     const { byPage } = request;
-    const shard = this.#shardOf(all[0]?.keys ?? [], config.shards);
+    // A publication of an earlier version states no number.
+    const shard = this.#shardOf(all[0]?.keys ?? [], config.shards ?? 1);
     const sampling = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
     const shown = { generation, rows, unsampled: all.length - rows.length, byPage, deferred: defer };
