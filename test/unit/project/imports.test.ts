@@ -89,7 +89,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
-  "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner"],
+  "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner", "worker/learner/store"],
   scripts: [
     ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
     ...["archive", "attack", "deploy", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map(
