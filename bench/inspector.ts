@@ -16,7 +16,8 @@ export async function memoryOf(port: number, service: string, wake: () => Promis
       const [size] = await Promise.all([memory(port, service), wake()]);
       return size;
     } catch (error) {
-      if (i + 1 === TRIES) throw new Error(`expected an answer of the inspector, got none in ${TRIES} times ${ANSWERED_WITHIN_MS} ms`, { cause: error });
+      if (i + 1 === TRIES)
+        throw new Error(`expected an answer of the inspector, got none in ${TRIES} times ${ANSWERED_WITHIN_MS} ms`, { cause: error });
     }
   }
 }

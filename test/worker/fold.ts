@@ -76,7 +76,8 @@ export async function expectConsistent(model: string): Promise<void> {
 
 /** Checks that the learner has counted the first conversions of a log. */
 export async function expectDelays(model: string, [{ config }, ...lines]: readonly Line[]): Promise<void> {
-  const conversions = Map.groupBy(lines.filter(counts), ({ impression }) => impression);
+  const declared = lines.filter((line) => counts(line) && (!config.goals || Object.hasOwn(config.goals, line.goal)));
+  const conversions = Map.groupBy(declared, ({ impression }) => impression);
   const converted = lines.filter(isLive).map(({ id, shownAt }): Converted => {
     const { reached = {} } = outcomeOf(conversions.get(id) ?? [], config.goals, shownAt) ?? {};
     return { shownAt, delays: Object.fromEntries(Object.entries<{ delay: number }>(reached).map(([goal, { delay }]) => [goal, delay])) };

@@ -166,6 +166,21 @@ it("what was saved is not learnt again after an interruption, and what was not i
   }
 });
 
+it("a conversion of a goal that is not declared any more does not count, and keeps no other one out", async () => {
+  const model = await createModel();
+  const [impressionId, other] = await show(model, {}, {});
+  await convert([impressionId, other].map((id) => ({ impressionId: id, goal: "review", reward: 1 })));
+  tick(MINUTE_MS);
+  await reset(model, { goals: { order: { weight: 1 } } });
+  await finish(model);
+  expect((await describeModel(model)).counts).toMatchObject({ impressions: 2, converted: 0 });
+  expect(statusesOf(await convert({ impressionId, goal: "order", reward: 1 }))).toEqual(["applied"]);
+  expect((await describeModel(model)).counts).toMatchObject({ converted: 1 });
+  const { body } = await call("GET", `/v1/models/${model}/metrics`);
+  expect(body.delay).toMatchObject({ impressions: 2, conversions: 1 });
+  await expectDelays(model, linesOf(await logOf(model)));
+});
+
 it("a rollback and an erasure meanwhile are not learnt", async () => {
   const { model, shown } = await lived();
   await runDurableObjectAlarm(learnerOf(model));
