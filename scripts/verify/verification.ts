@@ -87,7 +87,7 @@ async function headOf(texts: Texts, archive: ArchivedLog): Promise<HeadLine> {
   if (horizon <= generation) return head as HeadLine;
   if (shards > 1)
     throw new LogMismatch(
-      `expected a complete log, as the model has ${shards} shards, got one whose oldest events have passed the model's retention`,
+      `expected a complete log, as the archives of ${shards} shards cannot be put together yet; got one whose oldest events have passed the model's retention`,
     );
   const forgotten = archive.before(head as HeadLine);
   if (forgotten.files.length === 0)

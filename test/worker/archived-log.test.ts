@@ -4,8 +4,9 @@ import { ArchivedLog, type NamedFile, wholeLog } from "../../scripts/archive/who
 import { lineSource } from "../../scripts/evaluate/event-source.ts";
 import { type HeadLine, linesOf as parsedLines } from "../../scripts/verify/event-log.ts";
 import { verify, verifyArchive } from "../../scripts/verify/verification.ts";
+import { shardName } from "../../worker/domain/shard.ts";
 import { archivedLines, bytesOf, keysOf, opened, useArchive } from "./archived.ts";
-import { call, convert, createModel, HOUR_MS, learnerOf, recommend } from "./client.ts";
+import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show } from "./client.ts";
 import { DAY_MS, MINUTE_MS, START, tick, useClock } from "./clock.ts";
 import { lived } from "./lived.ts";
 
@@ -147,4 +148,21 @@ it("verifies a model that learnt its log again after the archive had taken a par
   const { tally } = await verify(() => log, undefined, await archiveOf(model));
   expect(tally.before).toBeGreaterThan(100);
   expect(tally.decisions).toBe(2);
+});
+
+it("names the archived files of all shards, and says that it cannot put them together", async () => {
+  const model = await createModel({ ...RETENTION, serving: "edge", encoder: { dimension: 16 }, shards: 3 });
+  for (let n = 0; n < 20; n++) {
+    await show(model, { shownAt: Date.now() });
+    tick(97 * MINUTE_MS);
+  }
+  for (let shard = 0; shard < 3; shard++) await forget(shardName(model, shard));
+  const log = await exported(model);
+  const { archive, shards } = JSON.parse(log[0]);
+  expect(shards).toBe(3);
+  expect(new Set(archive.map(({ shard }: { shard?: number }) => shard))).toEqual(new Set([undefined, 1, 2]));
+  for (const { key, shard = 0 } of archive) expect(key).toContain(`model=${shardName(model, shard)}/`);
+  await expect(verify(() => log)).rejects.toThrow("as the archives of 3 shards cannot be put together yet");
+  const files = await archiveOf(shardName(model, 1));
+  expect(() => files.before(JSON.parse(log[0]))).toThrow("expected no archive, as the model has 3 shards");
 });

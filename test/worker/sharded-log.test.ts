@@ -7,8 +7,9 @@ import { shardName } from "../../worker/domain/shard.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import { Learner } from "../../worker/learner/learner.ts";
 import { call, convert, createModel, describeModel, keep, recommend, show, statusesOf } from "./client.ts";
-import { tick, useClock } from "./clock.ts";
+import { START, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";
+import { learners } from "./fault.ts";
 import type { Line } from "./fold.ts";
 import { seedIds } from "./lived.ts";
 
@@ -166,6 +167,47 @@ it("continues after an earlier export, and refuses any other beginning", async (
   expect(await exported(model, head.modelVersion)).toHaveLength(1);
 });
 
+it("has the conversions with keys in the shard of their impression, whichever comes first", async () => {
+  const model = await sharded(8);
+  const event = (key: string) => convert({ model, key, reward: 1 }, { id: `of-${key}`, timestamp: START });
+  const keys = Array.from({ length: 20 }, (_, i) => `order-${i}`);
+  for (const key of keys.slice(0, 10)) await event(key);
+  const waiting = await exported(model);
+  expect(waiting.map(fieldsOf).filter(({ status }) => status === "orphan")).toHaveLength(10);
+  await verify(() => waiting);
+  await show(model, ...keys.slice(0, 18).map((key, i) => ({ keys: [`visitor-${i}`, key], shownAt: START - 1000 })));
+  for (const key of keys.slice(10)) await event(key);
+  const log = await exported(model);
+  const lines = log.map(fieldsOf);
+  const homes = new Map(lines.filter(({ type }) => type === "impression").map(({ id, shard = 0 }) => [id, shard]));
+  const joined = lines.filter(({ type, status }) => type === "conversion" && status === "applied");
+  expect(joined).toHaveLength(18);
+  for (const { impression, shard = 0 } of joined) expect(homes.get(impression)).toBe(shard);
+  expect((await verify(() => log)).tally).toMatchObject({ elsewhere: 18, conversions: 20 });
+  const alone = await sharded(1);
+  const taken = { impressions: 18, conversions: { applied: 18, orphan: 2 } };
+  expect(await call("POST", `/v1/models/${alone}/events`, log.join("\n"))).toMatchObject({ status: 200, body: taken });
+  expect((await describeModel(alone)).digest).toBe((await describeModel(model)).digest);
+});
+
+it("exports pages of several shards, without rows that are added while it is read", async () => {
+  const model = await sharded(3);
+  for (let n = 0; n < 4; n++) await show(model, ...Array.from({ length: 900 }, (_, i) => ({ shownAt: START - n * 1000 - i })));
+  let pages = 0;
+  const growing = learners(async (method, read) => {
+    if (method === "log" && ++pages === 2) {
+      await show(model, ...Array.from({ length: 30 }, () => ({ shownAt: START })));
+      await keep(model);
+    }
+    return read();
+  });
+  const { body } = await call("GET", `/v1/models/${model}/events`, undefined, { env: { LEARNER: growing } });
+  const log = body.trimEnd().split("\n");
+  expect(pages).toBeGreaterThan(4);
+  expect((await verify(() => log)).tally.elsewhere).toBe(3600);
+  expect((await describeModel(model)).counts.impressions).toBe(3630);
+});
+
 it("can be imported into a model of one shard, which learns the same", async () => {
   const model = await sharded(4);
   await live(model, 0, 16);
@@ -186,7 +228,9 @@ it("says what it cannot show: an erasure in any shard, and forgotten events", as
   const [head, ...lines] = log.map(fieldsOf);
   expect(lines).toHaveLength(head.lines);
   expect(new Set(lines.filter(({ mark }) => mark === "erasure").map(({ shard = 0 }) => shard)).size).toBeGreaterThan(1);
-  expect(await refusalOf(resealed([{ ...head, horizon: head.generation + 1 }, ...lines]))).toContain("as the model has 3 shards");
+  expect(await refusalOf(resealed([{ ...head, horizon: head.generation + 1 }, ...lines]))).toContain(
+    "as the archives of 3 shards cannot be put together yet",
+  );
 });
 
 it("finds what was altered in a row of any shard, or between shards, though all receipts were made anew", async () => {

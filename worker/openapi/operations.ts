@@ -251,6 +251,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   "GET /v1/models/:model/events": {
     id: "exportEvents",
     summary: "Export the event log",
+    description:
+      "A model of several shards is one log: before each mark `merged` come the lines of the other shards that it includes, each with its `shard`. Its exports start with 0 or after such a mark.",
     key: "secret",
     query: logQuery,
     answers: { 200: { description: "JSON lines, each with a receipt: first the model, then its events in order.", media: NDJSON } },
