@@ -239,9 +239,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   /** Asks all learners of the model, this one first. */
   async #ofAll<T>(ask: (each: Asked, shard: number) => Promise<Message.Answer<T>>): Promise<T[]> {
-    const own = ask(this, 0).then(unwrapped);
-    const elsewhere = this.#store.coordinates ? await this.#ofOthers(ask) : [];
-    return [await own, ...elsewhere.filter((each) => each !== undefined)];
+    const others = this.#store.coordinates ? this.#ofOthers(ask) : [];
+    const [own, elsewhere] = await Promise.all([ask(this, 0).then(unwrapped), others]);
+    return [own, ...elsewhere.filter((each) => each !== undefined)];
   }
 
   async #describing(): Promise<Describing> {
