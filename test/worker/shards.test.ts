@@ -323,3 +323,15 @@ it("loses no event with a key while a shard has not heard of a reset", async () 
   expect((await describeModel(model)).counts.orphan).toBe(replies.filter(({ status }) => status === 202).length);
   complaints();
 });
+
+it("waits before a shard asks its coordinator again that cannot reach it", async () => {
+  const model = await sharded(2);
+  await bought(model, 0, 40);
+  const end = unreachable(model, 1);
+  tick(HOUR_MS / 2);
+  await runDurableObjectAlarm(learnerOf(shardName(model, 1)));
+  const at = await runInDurableObject(learnerOf(shardName(model, 1)), (_, { storage }) => storage.getAlarm());
+  expect(at).toBeGreaterThan(Date.now());
+  end();
+  complaints();
+});
