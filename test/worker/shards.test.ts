@@ -306,3 +306,32 @@ it("does not know the token of a shard that does not exist", async () => {
   expect(await convert([{ impressionId: forged, reward: 1 }])).toMatchObject({ body: { conversions: [{ status: "unknown" }] } });
   expect((await call("GET", `/v1/impressions/${forged}`)).status).toBe(404);
 });
+
+it("loses no event with a key while a shard has not heard of a reset", async () => {
+  const model = await sharded(4);
+  tick(5000);
+  const ends = [1, 2, 3].map((shard) => unreachable(model, shard));
+  await call("POST", `/v1/models/${model}/reset`, {});
+  const keys = Array.from({ length: 12 }, (_, i) => `order-${i}`);
+  const send = (key: string) => convert({ model, key, reward: 1 }, { id: key, timestamp: Date.now() });
+  const replies = [];
+  for (const key of keys) replies.push(await send(key));
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([202, 503]));
+  for (const end of ends.toReversed()) end();
+  tick(2000);
+  await keep(model);
+  expect((await describeModel(model)).counts.orphan).toBe(replies.filter(({ status }) => status === 202).length);
+  complaints();
+});
+
+it("waits before a shard asks its coordinator again that cannot reach it", async () => {
+  const model = await sharded(2);
+  await bought(model, 0, 40);
+  const end = unreachable(model, 1);
+  tick(HOUR_MS / 2);
+  await runDurableObjectAlarm(learnerOf(shardName(model, 1)));
+  const at = await runInDurableObject(learnerOf(shardName(model, 1)), (_, { storage }) => storage.getAlarm());
+  expect(at).toBeGreaterThan(Date.now());
+  end();
+  complaints();
+});

@@ -5,7 +5,7 @@ import type { ModelConfig } from "../domain/model.ts";
 import { shardName, shardOf } from "../domain/shard.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import type { Environment } from "../environment.ts";
-import { learner } from "../rpc/learner-client.ts";
+import { learner, Unreachable } from "../rpc/learner-client.ts";
 import type { Intake, Note } from "../rpc/message.ts";
 import type { LiveModel } from "./live-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
@@ -45,6 +45,7 @@ export class KeyHome {
       Array.from(
         Map.groupBy(ahead, ({ home }) => home),
         async ([home, of]) => {
+          if (this.#shard === 0) this.checkReached(home);
           const results = await this.#call(
             home,
             of.map(({ event }) => event),
@@ -115,6 +116,15 @@ export class KeyHome {
 
   #call(shard: number, events: Events): Promise<readonly Intake[]> {
     return learner(this.#env, this.#nameOf(shard), (stub) => stub.ingest(events));
+  }
+
+  /**
+   * A shard that has not answered yet in this generation may not exist, or may be about to forget what it takes.
+   * @throws {Problem} 503 from the coordinator if that shard has not answered.
+   */
+  checkReached(shard: number): void {
+    if (!this.#store.shards.find(shard))
+      throw new Unreachable(`shard ${shard} of the model has not been reached since it was made or reset`);
   }
 
   /** Takes notes of another shard, and forwards the events that have waited for its impressions. */

@@ -433,6 +433,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       Promise.all(
         Array.from(places, ([home, of]) => {
           const own = of.map((place) => items[place]);
+          if (home > 0) this.#keyHome.checkReached(home);
           const register = (stub: Pick<LearnerRpc, "register">) => stub.register(own, { ...options, checkOnly });
           return home === 0 ? register(this).then(unwrapped) : learner(this.env, shardName(this.#store.name, home), register);
         }),

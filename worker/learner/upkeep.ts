@@ -5,7 +5,7 @@ import { shardOf } from "../domain/shard.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
-import { learner } from "../rpc/learner-client.ts";
+import { learner, Unreachable } from "../rpc/learner-client.ts";
 import type { Archive } from "./archive.ts";
 import { auditDue, closeDue } from "./closing.ts";
 import type { Coordinator } from "./coordinator.ts";
@@ -203,7 +203,13 @@ export class Upkeep {
   async #publish(): Promise<void> {
     const { name, shard } = this.#kept().store;
     // The coordinator publishes for all shards.
-    if (shard > 0) return void (await learner(this.#env, shardOf(name).model, (stub) => stub.gather()));
+    if (shard > 0) {
+      await learner(this.#env, shardOf(name).model, (stub) => stub.gather());
+      // Else the alarm would ring again at once, and again.
+      if ((this.#publishesAt() ?? Number.POSITIVE_INFINITY) <= Date.now())
+        throw new Unreachable("the coordinator has not reached this shard");
+      return;
+    }
     await this.#keepEdition();
     return this.inTurn(async () => {
       // First, because the publication names the catalogue that it needs.
