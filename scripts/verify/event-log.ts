@@ -51,8 +51,7 @@ interface Origin {
 
 /** A line of the log. Each shard numbers its lines by itself. */
 export type EventLine = (ImpressionLine | ConversionLine | MarkLine | ErasedLine) & Origin;
-/** The head of a log. Those of earlier versions of the worker do not state the number of shards. */
-export type HeadLine = { readonly type: "model" } & Omit<LogHead, "shards"> & { readonly shards?: number };
+export type HeadLine = { readonly type: "model" } & LogHead;
 
 /** A log that differs from the worker's. The message names the line and the difference. */
 export class LogMismatch extends Error {

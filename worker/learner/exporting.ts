@@ -32,7 +32,10 @@ export function headOf(
 ): Omit<LogHead, "exportedAt" | "digest"> {
   const archive = parts.flatMap(({ archive }) => archive);
   return {
-    ...{ model, generation, horizon: Math.max(...parts.map(({ horizon }) => horizon)), modelVersion, config, shards: config.shards, after },
+    ...{ model, generation, horizon: Math.max(...parts.map(({ horizon }) => horizon)), modelVersion, config },
+    // Heads of one shard are as they were before there were several.
+    ...(config.shards > 1 && { shards: config.shards }),
+    after,
     lines: parts.reduce((sum, { lines }) => sum + lines, 0),
     ...(archive.length > 0 && { archive }),
   };

@@ -227,7 +227,8 @@ export interface LogHead {
   readonly horizon: number;
   readonly modelVersion: number;
   readonly config: ModelConfig;
-  readonly shards: number;
+  /** Absent for one shard. */
+  readonly shards?: number;
   /** The export starts after this row; 0 for a whole log. */
   readonly after: number;
   /** Number of the lines that follow, of all shards. */
