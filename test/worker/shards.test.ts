@@ -335,3 +335,37 @@ it("waits before a shard asks its coordinator again that cannot reach it", async
   end();
   complaints();
 });
+
+it("erases the other keys of an impression at their homes, if one of its keys is erased", async () => {
+  const model = await sharded(8);
+  const lists = Array.from({ length: 6 }, (_, i) => Array.from({ length: 4 }, (_, j) => `cart-${i}-${j}`));
+  await show(model, ...lists.map((keys) => ({ keys, shownAt: START - 1000 })));
+  const linksOf = async () => {
+    const rows = Array.from({ length: 8 }, (_, shard) => inShard(model, shard, ({ database }) => database.query("SELECT * FROM links")));
+    return (await Promise.all(rows)).flat();
+  };
+  expect((await linksOf()).length).toBeGreaterThan(6);
+  for (const [key] of lists) expect(await call("DELETE", `/v1/models/${model}/keys/${key}`)).toMatchObject({ body: { erased: 1 } });
+  expect(await linksOf()).toEqual([]);
+});
+
+it("holds its limits if the answer of a shard is lost, and then its orders", async () => {
+  const model = await sharded(3, { limits: { open: 90 } });
+  const { follow } = Learner.prototype;
+  const spy = vi.spyOn(Learner.prototype, "follow").mockImplementation(async function (this: Learner, name, order) {
+    const sums = await follow.call(this, name, order);
+    return name === shardName(model, 1) ? Promise.reject(new Error("lost")) : sums;
+  });
+  tick(2000);
+  await keep(model);
+  spy.mockRestore();
+  const end = unreachable(model, 1);
+  for (let round = 0; round < 8; round++) {
+    await show(model, ...Array.from({ length: 30 }, () => ({ shownAt: Date.now() })));
+    tick(2000);
+    await keep(model);
+  }
+  end();
+  expect((await describeModel(model)).counts.impressions).toBeLessThanOrEqual(90);
+  complaints();
+});

@@ -105,7 +105,7 @@ export class ModelCache {
   }
 
   #outboxOf(shard: number): Outbox {
-    this.#outboxes[shard] ??= new Outbox();
+    this.#outboxes[shard] ??= new Outbox(this.#held?.served?.config.shards ?? 1);
     return this.#outboxes[shard];
   }
 

@@ -30,10 +30,16 @@ interface Entry {
 /** Impressions that an isolate has shown and not registered yet. They are gathered for a moment, then one request sends them all. */
 export class Outbox {
   readonly #entries: Entry[] = [];
+  readonly #most: number;
   #bytes = 0;
   #gatheringSince = 0;
   #dropped = 0;
   #keptOut = 0;
+
+  /** @param outboxes number of outboxes that share the memory of the isolate. */
+  constructor(outboxes = 1) {
+    this.#most = MAX_BYTES / outboxes;
+  }
 
   /** Counts a publication that the isolate did not take. The next registration reports it. */
   keptOut(): void {
@@ -45,7 +51,7 @@ export class Outbox {
     const bytes = bytesOf(shown);
     this.#entries.push({ shown, bytes, failed: false });
     this.#bytes += bytes;
-    while (this.#bytes > MAX_BYTES) this.#dropped += this.#take().shown.rows.length;
+    while (this.#bytes > this.#most) this.#dropped += this.#take().shown.rows.length;
     if (Math.abs(now - this.#gatheringSince) < CANCELLED_MS) return false;
     this.#gatheringSince = now;
     return true;

@@ -38,9 +38,13 @@ export class Coordinator {
   gather({ keep }: { readonly keep: boolean }): Promise<void> {
     return this.#inTurn(async () => {
       const { config } = this.#store;
+      await Promise.allSettled(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
       const allowances = this.#allowances(config);
       this.#allow(allowances[0]);
-      const answers = others(config).map((shard) => this.#order(shard, config, allowances[shard], keep));
+      const unknown = this.#unknown(config);
+      const answers = others(config).map((shard) => {
+        return this.#order(shard, config, unknown.includes(shard) ? NOTHING : allowances[shard], keep);
+      });
       const failed = (await Promise.allSettled(answers)).filter(({ status }) => status === "rejected");
       this.#store.transact(() => this.#store.database.count("unanswered", failed.length));
       await this.#merge(keep);
@@ -50,9 +54,13 @@ export class Coordinator {
   /** Makes new shards of a configuration that the model is about to get. @throws {Problem} 503 if one cannot be reached. */
   admit(config: ModelConfig): Promise<void> {
     return this.#inTurn(async () => {
-      const added = others(config).filter((shard) => !this.#store.shards.find(shard));
-      await Promise.all(added.map((shard) => this.#order(shard, config, NOTHING, true)));
+      await Promise.all(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
     });
+  }
+
+  /** Shards that have not answered yet in this generation. Until they have, they get no allowance, because their answer may be lost. */
+  #unknown(config: ModelConfig): number[] {
+    return others(config).filter((shard) => !this.#store.shards.find(shard));
   }
 
   /** The shards' parts of the limits, by their numbers. */
@@ -76,6 +84,8 @@ export class Coordinator {
       back: known?.back ?? null,
       held: known?.seq ?? -1,
     };
+    // Before the order leaves, because its answer may be lost.
+    this.#store.transact(() => this.#store.shards.commit(shard, allowance));
     const name = shardName(this.#store.name, shard);
     const { seq, parts, used } = await learner(this.#env, name, (stub) => stub.follow(name, order));
     // A reset or a rollback was faster.

@@ -26,6 +26,7 @@ export class KeyHome {
   readonly #env: Environment;
   readonly #store: LearnerStore;
   readonly #running: () => Running;
+  #delivery = Promise.resolve();
 
   constructor(env: Environment, store: LearnerStore, running: () => Running) {
     this.#env = env;
@@ -142,7 +143,14 @@ export class KeyHome {
   }
 
   /** Delivers the notes of this shard to the homes of their keys. @throws {Problem} 503 if a home cannot be reached. */
-  async deliver(): Promise<void> {
+  deliver(): Promise<void> {
+    // One after the other, so that no older note follows that of an erasure.
+    const done = this.#delivery.then(() => this.#deliverAll());
+    this.#delivery = done.catch(() => {});
+    return done;
+  }
+
+  async #deliverAll(): Promise<void> {
     for (let next = this.#store.links.undelivered; next; next = this.#store.links.undelivered) {
       const { home, notes } = next;
       const shard = this.#shard;

@@ -239,9 +239,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   /** Asks all learners of the model, this one first. */
   async #ofAll<T>(ask: (each: Asked, shard: number) => Promise<Message.Answer<T>>): Promise<T[]> {
-    const others = this.#store.coordinates ? this.#ofOthers(ask) : [];
-    const [own, elsewhere] = await Promise.all([ask(this, 0).then(unwrapped), others]);
-    return [own, ...elsewhere.filter((each) => each !== undefined)];
+    const elsewhere = this.#store.coordinates ? this.#ofOthers(ask) : undefined;
+    const own = ask(this, 0).then(unwrapped);
+    if (!elsewhere) return [await own];
+    const [first, others] = await Promise.all([own, elsewhere]);
+    return [first, ...others.filter((each) => each !== undefined)];
   }
 
   async #describing(): Promise<Describing> {
@@ -315,9 +317,12 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (request.defer) admission.checkDeferred(request.limit, request.byPage);
       // A clock that was set back must not reach into closed buckets, nor before a reset.
       const shownAt = Math.max(Date.now(), this.#store.watermark, this.#store.retainedSince);
-      const { arm, rows, actions } = decide(this.#served(policies), request, request.keys, shownAt);
+      const { generation } = this.#store;
+      // An isolate may still ask a model that several learners share by now.
+      const served = { ...this.#served(await this.#publicPolicies()), version: this.#version };
+      const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
       const sampling = admission.sampling(rows.length)[giverOf(request.byPage)];
-      const { seq: modelVersion, generation } = this.#store;
+      const { version: modelVersion } = served;
       live.add(policies, sampled(rows, sampling), { deferred: request.defer });
       await this.#upkeep.arm(shownAt);
       return {
@@ -331,6 +336,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         actions,
       };
     });
+  }
+
+  /** The version of the policies that decide. */
+  get #version(): number {
+    return this.#store.coordinates ? this.#store.editions.newestVersion() : this.#store.seq;
   }
 
   #served(policies: Policies): Served {
@@ -617,6 +627,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
         this.#store.conversions.eraseKey(hashes);
         this.#store.links.eraseKey(hashes);
       });
+      await this.#deliver();
       const elsewhere = this.#store.coordinates ? await this.#ofOthers((stub) => stub.eraseKey(hashes)) : [];
       const archived = (await this.#archive?.eraseKey(hashes)) ?? new Set();
       const here = erased + Array.from(archived).filter((id) => shownAtOf(id) < this.#store.retainedSince).length;

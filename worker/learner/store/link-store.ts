@@ -112,7 +112,8 @@ export class LinkStore {
   eraseKey(hashes: KeyHashes): void {
     const erased = JSON.stringify(hashes);
     this.#database.query("DELETE FROM links WHERE key IN (SELECT value FROM json_each(?))", erased);
-    this.#database.query("DELETE FROM notes WHERE key IN (SELECT value FROM json_each(?))", erased);
+    // Notes of erasures stay, because an earlier note may be on its way to the home.
+    this.#database.query("DELETE FROM notes WHERE action IS NOT NULL AND key IN (SELECT value FROM json_each(?))", erased);
   }
 
   /** Forgets impressions shown before a time. */

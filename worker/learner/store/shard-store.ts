@@ -65,6 +65,19 @@ export class ShardStore {
     writeParts(this.#database.sql, SUMS, { seq: shard, parts }, true);
   }
 
+  /** Notes what a shard is about to be allowed, beside what it may have been allowed before. */
+  commit(shard: number, allowance: Allowance): void {
+    const known = this.find(shard);
+    if (!known) return;
+    const { open, bytes, deferred } = known.committed;
+    const most = {
+      open: Math.max(open, allowance.open),
+      bytes: Math.max(bytes, allowance.bytes),
+      deferred: Math.max(deferred, allowance.deferred),
+    };
+    this.#database.query("UPDATE shards SET committed = ? WHERE shard = ?", JSON.stringify(most), shard);
+  }
+
   /** Notes how far back a rollback takes a shard. */
   sendBack(shard: number, to: number): void {
     this.#database.query("UPDATE shards SET back = ? WHERE shard = ?", to, shard);
