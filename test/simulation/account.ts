@@ -70,11 +70,12 @@ function impressionsOf(shop: Shop, world: World, { impressions, description }: L
   const lives = ({ edge }: Shown): boolean =>
     edge !== undefined && (description.serving === "learner" || world.edges.deaths(edge.place) === edge.deaths);
   const unregistered = absent.filter((shown) => !shown.registered && lives(shown));
-  const { refused, dropped } = description.incidents;
+  // A shard that has not heard its part of the limits yet keeps nothing.
+  const { refused, dropped, unsampled } = description.incidents;
   const foreign = impressions.filter(({ id }) => !known.has(id));
   return [
     ...forgotten.map(({ id }) => `impression ${id} was answered and is not registered`),
-    ...(unregistered.length > refused + dropped
+    ...(unregistered.length > refused + dropped + unsampled
       ? [`${unregistered.map(({ id }) => id)} are not registered, though their isolates live`]
       : []),
     ...(foreign.length > shop.unknown ? [`${foreign.length} impressions are registered that nobody asked for`] : []),

@@ -57,16 +57,20 @@ export class Outbox {
     return true;
   }
 
-  /** Whether impressions wait that no request is about to send, because a registration has failed. */
+  /** Whether something waits that no request is about to send, because a registration has failed. */
   isLeft(now: number): boolean {
-    return this.#entries.length > 0 && Math.abs(now - this.#gatheringSince) >= CANCELLED_MS;
+    return this.#waits && Math.abs(now - this.#gatheringSince) >= CANCELLED_MS;
+  }
+
+  get #waits(): boolean {
+    return this.#entries.length + this.#dropped + this.#keptOut > 0;
   }
 
   /** Waits a moment, then registers everything. After a failure the impressions wait for the next sender. */
   async send(register: (registration: Registration) => Promise<void>): Promise<void> {
     await scheduler.wait(GATHER_MS);
     this.#gatheringSince = 0;
-    while (this.#entries.length > 0) {
+    while (this.#waits) {
       const batch = this.#batch();
       const [dropped, keptOut] = [this.#dropped, this.#keptOut];
       [this.#dropped, this.#keptOut] = [0, 0];
