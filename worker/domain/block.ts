@@ -152,7 +152,7 @@ export class Block {
   /** Whether an impression shown at this time may be in the block. */
   mayHave(shownAt: number): boolean {
     if (!this.#times) {
-      const times = Array.from({ length: this.count }, (_, i) => this.shownAt(i));
+      const times = this.map((i) => this.shownAt(i));
       this.#times = { first: Math.min(...times), last: Math.max(...times) };
     }
     return shownAt >= this.#times.first && shownAt <= this.#times.last;

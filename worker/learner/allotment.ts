@@ -3,7 +3,7 @@ import type { Allowance } from "../rpc/message.ts";
 /** A shard's part of one limit. */
 interface Part {
   readonly used: number;
-  /** What it may use at most until it has confirmed less. */
+  /** The most that it may use until it has confirmed less. */
   readonly committed: number;
 }
 
@@ -24,9 +24,9 @@ export function allotted(limits: Allowance, parts: readonly Parts[]): Allowance[
   return parts.map((_, i) => Object.fromEntries(NAMES.map((name, j) => [name, columns[j][i]])) as unknown as Allowance);
 }
 
-/** What a shard has committed itself to once it has taken an allowance: what it used already stays. */
-export function committedTo(allowance: Allowance, used: Allowance): Allowance {
-  return Object.fromEntries(NAMES.map((name) => [name, Math.max(allowance[name], used[name])])) as unknown as Allowance;
+/** The greater of two allowances, limit by limit: a shard that takes one keeps what it uses, or was allowed, already. */
+export function committedTo(allowance: Allowance, already: Allowance): Allowance {
+  return Object.fromEntries(NAMES.map((name) => [name, Math.max(allowance[name], already[name])])) as unknown as Allowance;
 }
 
 /**

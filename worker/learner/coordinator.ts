@@ -40,7 +40,7 @@ export class Coordinator {
       const { config } = this.#store;
       await Promise.allSettled(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
       const allowances = this.#allowances(config);
-      this.#allow(allowances[0]);
+      this.#store.transact(() => this.#store.allow(allowances[0]));
       const unknown = this.#unknown(config);
       const answers = others(config).map((shard) => {
         return this.#order(shard, config, unknown.includes(shard) ? NOTHING : allowances[shard], keep);
@@ -70,10 +70,6 @@ export class Coordinator {
     return allotted(config.limits, [{ used, committed: committedTo(allowance, used) }, ...parts]);
   }
 
-  #allow(allowance: Allowance): void {
-    this.#store.transact(() => this.#store.allow(allowance));
-  }
-
   async #order(shard: number, config: ModelConfig, allowance: Allowance, keep: boolean): Promise<void> {
     const { generation, term, catalogue, retainedSince: horizon, homes } = this.#store;
     const known = this.#store.shards.find(shard);
@@ -85,7 +81,7 @@ export class Coordinator {
       held: known?.seq ?? -1,
     };
     // Before the order leaves, because its answer may be lost.
-    this.#store.transact(() => this.#store.shards.commit(shard, allowance));
+    if (known) this.#store.transact(() => this.#store.shards.commit(shard, committedTo(allowance, known.committed)));
     const name = shardName(this.#store.name, shard);
     const { seq, parts, used } = await learner(this.#env, name, (stub) => stub.follow(name, order));
     // A reset or a rollback was faster.

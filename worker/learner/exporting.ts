@@ -18,7 +18,7 @@ export function spansOf({ config, shards }: LearnerStore, after: number, version
   return Array.from({ length: config.shards }, (_, shard) => (shard === 0 ? { after, upTo: version } : span(shard)));
 }
 
-/** What a shard adds to the head of an export. */
+/** A shard's part of the head of an export. */
 export function partOf({ log, archive, shard, retainedSince: horizon }: LearnerStore, { after, upTo }: LogSpan): LogPart {
   const files = after === 0 ? archive.files(horizon) : [];
   return { lines: log.count(after, upTo), horizon, archive: files.map((file) => (shard > 0 ? { ...file, shard } : file)) };

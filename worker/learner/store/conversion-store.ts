@@ -1,7 +1,6 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex } from "@noble/hashes/utils.js";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion.ts";
 import { type ByKey, type ConversionEvent, type Outcome, waitingFor } from "../../domain/event.ts";
+import { digestOf } from "../../domain/event-digest.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
@@ -184,14 +183,14 @@ export class ConversionStore {
   /** Notes what is erased, so that a repeated delivery is recognised. An event that names its impression is recognised by that. */
   #bury(rows: readonly StoredConversion[]): void {
     for (const { key, goal, event, at } of rows) {
-      if (key !== null) this.#database.query("INSERT OR IGNORE INTO erased VALUES (?, ?)", digestOf(key, goal, event), at);
+      if (key !== null) this.#database.query("INSERT OR IGNORE INTO erased VALUES (?, ?)", digestOf(key, { goal, event }), at);
     }
     this.#database.count("orphan", -rows.filter(({ status }) => status === "orphan").length);
   }
 
   /** Whether an event with a join key was erased. */
   isErased({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event }: Outcome): boolean {
-    const digests = [key, ...older].map((hash) => digestOf(hash, goal, event));
+    const digests = [key, ...older].map((hash) => digestOf(hash, { goal, event }));
     const query = "SELECT 1 FROM erased WHERE digest IN (SELECT value FROM json_each(?)) LIMIT 1";
     return this.#database.query(query, JSON.stringify(digests)).length > 0;
   }
@@ -205,11 +204,6 @@ function stored({ restates, ...conversion }: Row): StoredConversion {
 /** A conversion as a row of the log. */
 function logged(row: Row): ConversionRow {
   return { type: "conversion", ...stored(row) };
-}
-
-/** Identifies an event without its key. */
-function digestOf(hash: string, goal: string, event: string): string {
-  return bytesToHex(sha256(new TextEncoder().encode(JSON.stringify([hash, goal, event]))).subarray(0, 16));
 }
 
 /** Delays fall into bars that double: bar 0 is below a second, bar n from 2^(n-1) to 2^n seconds. */

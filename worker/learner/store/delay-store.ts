@@ -23,7 +23,7 @@ const JOINED = 8;
 /** Outcomes that are read together. */
 const READ_AT_ONCE = 1000;
 
-/** What is counted of a reward. Null if nothing converted. */
+/** The delays of a reward that are counted. Null if nothing converted. */
 export function delaysOf({ delay, goals }: ResolvedReward): Delays | null {
   if (delay === undefined) return null;
   return { "": delay, ...Object.fromEntries(Object.entries(goals ?? {}).map(([goal, own]) => [goal, own.delay])) };

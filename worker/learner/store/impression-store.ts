@@ -23,7 +23,7 @@ export interface ContextCount {
   readonly converted: number;
 }
 
-/** What an impression has brought, and when for the first time. */
+/** The reward of an impression, and when each goal was first reached. */
 export interface Outcome extends Brought {
   readonly delays: Delays | null;
 }
@@ -392,7 +392,7 @@ function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
 
 const NOTHING_BROUGHT = { reward: null, converted: false };
 
-/** What is stored of a reward. */
+/** A reward in the form that is stored. */
 export function outcomeOf(resolved: ResolvedReward): Outcome {
   return { reward: resolved.reward, converted: resolved.delay !== undefined, delays: delaysOf(resolved) };
 }

@@ -21,7 +21,7 @@ import { ShardStore } from "./shard-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 import { TallyStore } from "./tally-store.ts";
 
-/** What a model begins with. */
+/** The first row of a model. */
 type Begun = Pick<ModelRow, "name" | "generation" | "watermark" | "homes"> & { readonly config: ModelConfig };
 
 /** The durable state of one model: its configuration, its time boundaries, and the changes that touch several tables at once. */

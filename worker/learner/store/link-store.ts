@@ -1,6 +1,5 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex } from "@noble/hashes/utils.js";
 import type { ByKey, Outcome } from "../../domain/event.ts";
+import { digestOf } from "../../domain/event-digest.ts";
 import { homeOf } from "../../domain/home.ts";
 import type { ImpressionRow } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
@@ -122,9 +121,4 @@ export class LinkStore {
       this.#database.query(`DELETE FROM ${table} WHERE impression < ?`, firstIdAt(time));
     }
   }
-}
-
-/** Identifies an event by its key and its name. */
-function digestOf(key: string, { goal, event }: Outcome): string {
-  return bytesToHex(sha256(new TextEncoder().encode(JSON.stringify([key, goal, event]))).subarray(0, 16));
 }

@@ -19,7 +19,7 @@ export interface Shard {
   /** The version to which the newest rollback takes it back. Null before the first. */
   readonly back: number | null;
   readonly used: Allowance;
-  /** What it may use at most until it has confirmed less. */
+  /** The most that it may use until it has confirmed less. */
   readonly committed: Allowance;
 }
 
@@ -34,7 +34,7 @@ type Row = {
   committed: string;
 };
 
-/** What a coordinator knows of the other shards of its model: their newest sums, and the merged snapshots. */
+/** The other shards of a model as their coordinator knows them: their newest sums, and the merged snapshots. */
 export class ShardStore {
   /** Snapshots of the merged sums. Isolates get these. */
   readonly merged: SnapshotStore;
@@ -65,17 +65,9 @@ export class ShardStore {
     writeParts(this.#database.sql, SUMS, { seq: shard, parts }, true);
   }
 
-  /** Notes what a shard is about to be allowed, beside what it may have been allowed before. */
-  commit(shard: number, allowance: Allowance): void {
-    const known = this.find(shard);
-    if (!known) return;
-    const { open, bytes, deferred } = known.committed;
-    const most = {
-      open: Math.max(open, allowance.open),
-      bytes: Math.max(bytes, allowance.bytes),
-      deferred: Math.max(deferred, allowance.deferred),
-    };
-    this.#database.query("UPDATE shards SET committed = ? WHERE shard = ?", JSON.stringify(most), shard);
+  /** Notes the most that a shard may use until it has confirmed less. */
+  commit(shard: number, committed: Allowance): void {
+    this.#database.query("UPDATE shards SET committed = ? WHERE shard = ?", JSON.stringify(committed), shard);
   }
 
   /** Notes how far back a rollback takes a shard. */
