@@ -45,6 +45,14 @@ export class NodeWorld implements World {
     this.#learners.kill(shardName(this.#model, shard));
   }
 
+  /** Restarts the learner from a snapshot instead of its own. */
+  beginWith(snapshot: Uint8Array): void {
+    this.killLearner();
+    const disk = this.#learners.disk(this.#model);
+    disk.exec("DELETE FROM snapshots", []);
+    disk.exec("INSERT INTO snapshots SELECT seq, 0, 0, 1, ? FROM progress", [snapshot.slice().buffer]);
+  }
+
   alarm(shard = 0): number | null {
     return this.#learners.disk(shardName(this.#model, shard)).alarm;
   }

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { delayLinTs, Recommender } from "afterclick";
+import { delayLinTs, merge, Recommender } from "afterclick";
 import { shuffled, stream } from "../../simulation/stream.ts";
 import type { ConversionEvent } from "../../worker/domain/event.ts";
 import type { ImpressionRow } from "../../worker/domain/impression.ts";
+import { configureModel, startModel } from "../../worker/domain/model.ts";
 import { decodePublication } from "../../worker/domain/publication.ts";
 import { resolved } from "../../worker/domain/reward.ts";
 import { shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
@@ -25,6 +26,8 @@ export interface Order {
   readonly shards: number;
   /** Seed of the order of events. 0 leaves them in the order of time. */
   readonly order: number;
+  /** Snapshot of what the model has learnt before. Absent: nothing. */
+  readonly before?: Uint8Array;
 }
 
 export interface Ordered {
@@ -100,9 +103,35 @@ const unwrapped = <T>(given: Answer<T>): T => {
   return given.value;
 };
 
+const BODY = { window: { ms: HOUR_MS }, options: { dimension: DIMENSION }, serving: "edge" as const, limits: { open: 10_000_000 } };
+
+/** A snapshot with the sums of 1,000 x 2^n impressions, one in three converted. Their windows close before the events begin. */
+export async function grown(doublings: number): Promise<Uint8Array> {
+  const random = stream(2, "before");
+  const since = START - (doublings + 1) * 2 * HOUR_MS;
+  let [whole] = await startModel(await configureModel(BODY));
+  const learn = (count: number, now: number) => {
+    for (let i = 0; i < count; i++) {
+      const { policy } = whole;
+      const features = Float64Array.from({ length: DIMENSION }, () => (random.below(4097) - 2048) / 4096 / DIMENSION);
+      const impression = policy.append({ features, round: policy.impressions + 1, now });
+      if (i % 3 === 0) policy.observe({ impression, reward: 1, delay: { after: random.below(HOUR_MS) } });
+    }
+    whole.policy.refactor();
+  };
+  learn(1000, since);
+  for (let i = 1; i <= doublings; i++) {
+    // One impression later than the window of the others. Otherwise their open windows would be doubled too.
+    learn(1, since + 2 * i * HOUR_MS);
+    const bytes = whole.snapshot();
+    whole = await merge([bytes, bytes], { policies: [delayLinTs] });
+  }
+  return whole.snapshot();
+}
+
 /** Plays events through so many shards, in some order. */
 export async function ordered(
-  { impressions, shards, order }: Order,
+  { impressions, shards, order, before }: Order,
   surround: (surroundings: { now(): number; random(): number; wait(ms: number): Promise<void> }) => void,
 ): Promise<Ordered> {
   const clock = new Clock(START);
@@ -110,14 +139,8 @@ export async function ordered(
   surround({ now: clock.now, random, wait: async () => {} });
   const world = new NodeWorld(MODEL, clock, faultless);
   try {
-    const body = {
-      window: { ms: HOUR_MS },
-      options: { dimension: DIMENSION },
-      serving: "edge" as const,
-      shards,
-      limits: { open: 10_000_000 },
-    };
-    unwrapped(await world.learner().configure(MODEL, body));
+    unwrapped(await world.learner().configure(MODEL, { ...BODY, shards }));
+    if (before) world.beginWith(before);
     unwrapped(await world.learner().setActions([{ id: "mug", features: new Array(DIMENSION).fill(0.0625) }]));
     const { generation } = unwrapped(await world.learner().describe());
     const parts = eventsOf(impressions);
@@ -171,8 +194,10 @@ async function play(world: NodeWorld, events: readonly Event[], shardOf: Readonl
 }
 
 /** The digest of a recommender that learns each impression once, with what it has brought in the end. */
-export async function folded(impressions: number): Promise<string> {
-  const { policy } = await Recommender.create({ policy: delayLinTs({ dimension: DIMENSION }), window: { ms: HOUR_MS } });
+export async function folded(impressions: number, before?: Uint8Array): Promise<string> {
+  const { policy } = before
+    ? await Recommender.restore(before, { policies: [delayLinTs] })
+    : await Recommender.create({ policy: delayLinTs({ dimension: DIMENSION }), window: { ms: HOUR_MS } });
   for (const events of eventsOf(impressions)) {
     const told = new Map<string, ConversionEvent[]>();
     const erased = new Set<string>();

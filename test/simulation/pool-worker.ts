@@ -9,7 +9,7 @@ const { NodeWorld } = await import("./node-world.ts");
 const { Simulation } = await import("./simulation.ts");
 const { crashSweep } = await import("./crash-sweep.ts");
 const { Opening } = await import("./launch.ts");
-const { folded, ordered } = await import("./orders.ts");
+const { folded, grown, ordered } = await import("./orders.ts");
 
 export interface Outcome {
   readonly seed: number;
@@ -53,4 +53,8 @@ export function order(setting: Order): Promise<Ordered> {
 }
 
 /** The digest of the same events, learnt offline. */
-export { crashSweep, folded };
+export function fold({ impressions, before }: Pick<Order, "impressions" | "before">): Promise<string> {
+  return folded(impressions, before);
+}
+
+export { crashSweep, grown };
