@@ -20,6 +20,12 @@ export interface Settings {
   readonly AFTERCLICK_TOKEN_KEY?: string;
   /** Hashes join keys with the first value. Keys hashed with the others are still found. */
   readonly AFTERCLICK_JOIN_KEY?: string;
+  /** Secrets of Stripe's webhook endpoints, `whsec_...`. Absent: `POST /v1/hooks/stripe` is off. */
+  readonly AFTERCLICK_STRIPE_SECRET?: string;
+  /** Secrets that sign Shopify's webhooks. Absent: `POST /v1/hooks/shopify` is off. */
+  readonly AFTERCLICK_SHOPIFY_SECRET?: string;
+  /** Further senders of orders, as JSON: their secrets, and the paths of fields in their payloads. */
+  readonly AFTERCLICK_SENDERS?: string;
   /** Origins whose pages may use a publishable key, such as https://shop.example; `*` for any. The worker's own is always allowed. */
   readonly AFTERCLICK_ALLOWED_ORIGINS?: string;
   /** "true" serves the demonstration shop. For local use only. */

@@ -19,6 +19,7 @@ const open: readonly string[] = [];
 const secret = ["secretKey"];
 const publishable = ["publishableKey", "secretKey"];
 const message = ["type", "timestamp", "data"];
+const stripeMessage = ["id", "object", "created", "type", "data"];
 
 /** Literals, transcribed once from the served description. They import nothing of the worker. */
 export const routes: Readonly<Record<string, Route>> = {
@@ -100,6 +101,15 @@ export const routes: Readonly<Record<string, Route>> = {
     problems: [400, 401, 403, 413, 422, 500, 503],
     parameters: ["webhook-id", "webhook-timestamp"],
     examples: { one: message, byKey: message, many: message, restated: message, returned: message },
+  },
+  "POST /v1/hooks/:sender": {
+    id: "takeHook",
+    key: ["senderSignature"],
+    body: "HookBody",
+    answers: { 200: "Ignored", 202: "Conversions" },
+    problems: [400, 401, 404, 413, 422, 429, 500, 503],
+    parameters: ["sender", "goal", "model", "key", "action"],
+    examples: { stripeOrder: stripeMessage, stripeOther: stripeMessage },
   },
   "GET /v1/impressions/:id": {
     id: "explainImpression",

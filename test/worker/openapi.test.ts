@@ -13,14 +13,15 @@ import { type Operation, operations, type Story } from "../../worker/openapi/ope
 import { type SchemaName, schemas } from "../../worker/openapi/schemas.ts";
 import { routes } from "../support/routes.ts";
 import { type CallOptions, call, createModel, HOUR_MS, learnerOf, type Reply, recommend, sign } from "./client.ts";
+import { stripeSigned } from "./stripe-payloads.ts";
 
-const keys = { secret: env.AFTERCLICK_SECRET_KEY, publishable: env.AFTERCLICK_PUBLISHABLE_KEY, signature: null };
+const keys = { secret: env.AFTERCLICK_SECRET_KEY, publishable: env.AFTERCLICK_PUBLISHABLE_KEY, signature: null, sender: null };
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
 let messages = 0;
 
 /** Calls a route as the document describes it. */
-function ask(
+async function ask(
   route: string,
   { id = "unknown", ...names }: Record<string, string>,
   body?: unknown,
@@ -28,10 +29,18 @@ function ask(
 ): Promise<Reply> {
   const [method, path] = route.split(" ");
   const { key } = operations[route];
-  const filled = path.replaceAll(/:(\w+)/g, (_, name) => ({ id, model: "shop", key: "visitor-7", ...names })[name as "id"]);
+  const filled = path.replaceAll(
+    /:(\w+)/g,
+    (_, name) => ({ id, model: "shop", key: "visitor-7", sender: "stripe", ...names })[name as "id"],
+  );
   const text = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
-  const headers = key === "signature" ? sign(`msg_openapi_${++messages}`, text ?? "") : {};
+  const headers = await signedBy(key, text ?? "");
   return call(method, filled, text, { key: key ? keys[key] : null, ...options, headers: { ...headers, ...options.headers } });
+}
+
+async function signedBy(key: Operation["key"], body: string): Promise<Record<string, string>> {
+  if (key === "sender") return stripeSigned(body);
+  return key === "signature" ? sign(`msg_openapi_${++messages}`, body) : {};
 }
 
 /** Fails unless the answer matches the document's schema for its status. */
@@ -52,6 +61,11 @@ function expectForm(name: SchemaName, value: unknown, route: string): void {
   ).toEqual([]);
 }
 
+async function valuedImpression(): Promise<string> {
+  const [id] = await recommend(await createModel({ goals: { purchase: { weight: 1, value: { currency: "EUR" } } } }));
+  return id;
+}
+
 it("describes the routes that there are", () => {
   const served = app.routes.filter(({ method, path }) => method !== "ALL" && !path.startsWith("/demo"));
   const names = new Set(served.map(({ method, path }) => `${method} ${path}`));
@@ -70,7 +84,9 @@ it("answers every example of the description as it says, in its order", async ()
   const story = { now: 0, impressionId: "unknown" };
   for (const [route, operation] of Object.entries(operations)) {
     story.now = Date.now();
-    for (const [name, body] of Object.entries<unknown>(operation.examples?.(story) ?? { none: undefined })) {
+    // Senders report amounts, which need a goal with a value.
+    const valued = operation.id === "takeHook" && { impressionId: await valuedImpression() };
+    for (const [name, body] of Object.entries<unknown>(operation.examples?.({ ...story, ...valued }) ?? { none: undefined })) {
       // The configuration examples have their own models. All other examples use the shop.
       const model = operation.id === "configureModel" ? name : "shop";
       // A backend asks, so that its keys meet the conversions that it reports.
@@ -115,10 +131,12 @@ const unreachable: Partial<Environment> = {
 /** Requests that cause each problem, by operation. */
 const provocations: Record<number, (route: string, operation: Operation, story: Story) => Promise<Reply>> = {
   async 400(route, { query }) {
-    return query ? call("GET", "/v1/models/shop/events?after=1&after=2") : ask(route, { model: await createModel() }, "{");
+    return query && "after" in query.entries
+      ? call("GET", "/v1/models/shop/events?after=1&after=2")
+      : ask(route, { model: await createModel() }, "{");
   },
   async 401(route) {
-    return ask(route, {}, undefined, { key: null, headers: { "webhook-signature": "v1,none" } });
+    return ask(route, {}, undefined, { key: null, headers: { "webhook-signature": "v1,none", "stripe-signature": "t=1,v1=00" } });
   },
   async 403(route, { key }) {
     if (key === "secret") return ask(route, {}, undefined, { key: keys.publishable });
@@ -127,7 +145,7 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
     return ask(route, {}, "{}", { headers: sign("till/1", "{}"), env: { AFTERCLICK_WEBHOOK_SECRET: secrets } });
   },
   async 404(route, operation, story) {
-    return ask(route, { model: "nobody" }, bodyOf(operation, story));
+    return ask(route, { model: "nobody", sender: "nobody" }, bodyOf(operation, story));
   },
   async 409(route) {
     const model = await createModel();
@@ -142,6 +160,12 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
     return ask(route, { model: "-" }, bodyOf(operation, { ...story, now: story.now + HOUR_MS }));
   },
   async 429(route, operation, story) {
+    if (operation.key === "sender") {
+      const env = { RATE_LIMIT: { limit: async () => ({ success: false }) } };
+      const forged = () => ask(route, {}, {}, { headers: { "cf-connecting-ip": "192.0.2.9", "stripe-signature": "" }, env });
+      await forged();
+      return forged();
+    }
     if (operation.key === "publishable") {
       const over = { limit: async () => ({ success: false }) };
       return ask(route, {}, bodyOf(operation, story), { headers: { "cf-connecting-ip": "192.0.2.1" }, env: { RATE_LIMIT: over } });

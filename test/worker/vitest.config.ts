@@ -30,6 +30,8 @@ export default defineConfig({
           AFTERCLICK_PUBLISHABLE_KEY: "publishable-key-of-the-tests",
           AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
           AFTERCLICK_TOKEN_KEY: "token-key-of-the-tests",
+          AFTERCLICK_STRIPE_SECRET: "whsec_stripe-secret-of-the-tests",
+          AFTERCLICK_SHOPIFY_SECRET: "shopify-secret-of-the-tests",
           AFTERCLICK_JOIN_KEY: "join-key-of-the-tests",
         },
       },

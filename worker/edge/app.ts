@@ -18,6 +18,7 @@ import {
   actionsBody,
   actionsPatch,
   conversionsBody,
+  hookQuery,
   impressionsBody,
   logQuery,
   type ModelBody,
@@ -35,6 +36,7 @@ import { apiKeys, isByPage, type Keyed } from "./api-keys.ts";
 import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
+import { takeHook } from "./hook.ts";
 import { knownModel } from "./known-model.ts";
 import { localModel } from "./local-model.ts";
 import { exported, pastLines } from "./log.ts";
@@ -252,6 +254,10 @@ export function createApp() {
         learner(c.env, shardName(model, shard), (stub) => stub.erase(id, generation)),
       );
       return c.body(null, 204);
+    })
+    .post("/v1/hooks/:sender", forgeryLimit, valid("query", hookQuery), async (c) => {
+      const taken = await takeHook(c, c.req.param("sender"), c.req.valid("query"));
+      return "ignored" in taken ? c.json(taken, 200) : c.json(taken, 202);
     })
     .post("/v1/conversions", forgeryLimit, signed, valid("json", conversionsBody), async (c) => {
       return c.json({ conversions: await takeConversions(c.env, c.get("event"), c.req.valid("json")) }, 202);

@@ -40,23 +40,48 @@ const FORGED =
   "data.impressionId: expected an id that this worker gave, unchanged; this one is cut, altered, of another worker, or older than a change " +
   "of AFTERCLICK_TOKEN_KEY";
 
+/** A conversion with the name of its event. */
+export interface NamedConversion {
+  readonly item: ConversionItem;
+  readonly outcome: Outcome;
+}
+
 /**
- * Takes the conversions of one verified webhook into KV and the learner. Returns one result for each.
+ * Takes the conversions of one verified webhook.
  *
  * @param name id of the webhook. It names a single event; a batch's events are named by it and their place.
- * @throws {Problem} 503 if neither store took an item. When the webhook is sent again, the taken items are duplicates. For a single
- * conversion also 401 if its impression id is forged, and 422 if its reward or time is refused.
+ * @throws {Problem} as `takeNamed` does. For a single conversion also 401 if its impression id is forged, and 422 if its reward or time
+ * is refused.
  */
-export async function takeConversions(env: Environment, name: string, body: ConversionsBody): Promise<ConversionResult[]> {
-  const batch = Array.isArray(body.data);
-  const items: readonly ConversionItem[] = Array.isArray(body.data) ? body.data : [body.data];
+export async function takeConversions(
+  env: Environment,
+  name: string,
+  { data, timestamp, type }: ConversionsBody,
+): Promise<ConversionResult[]> {
+  const batch = Array.isArray(data);
+  const items: readonly ConversionItem[] = Array.isArray(data) ? data : [data];
+  const named = items.map((item, place) => {
+    return { item, outcome: outcomeOf(item, item.timestamp ?? timestamp, batch ? `${name} ${place}` : name, type) };
+  });
+  const results = await takeNamed(env, named, !batch);
+  const [first] = results;
+  if (!batch && first.status === "refused") throw new Problem(422, first.detail ?? "the conversion was refused");
+  return results;
+}
+
+/**
+ * Takes verified conversions into KV and the learner. Returns one result for each.
+ *
+ * @param single whether a forged impression id is an error, instead of a status.
+ * @throws {Problem} 401 for that error. 503 if neither store took an item. When the conversions are sent again, the taken ones are duplicates.
+ */
+export async function takeNamed(env: Environment, named: readonly NamedConversion[], single = false): Promise<ConversionResult[]> {
   const signer = TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
   const now = Date.now();
-  const results = new Array<Result>(items.length);
+  const results = new Array<Result>(named.length);
   const deliveries = new Map<number, Delivery>();
   await Promise.all(
-    items.map(async (item, place) => {
-      const outcome = outcomeOf(item, item.timestamp ?? body.timestamp, batch ? `${name} ${place}` : name, body.type);
+    named.map(async ({ item, outcome }, place) => {
       const token = "key" in item ? null : signer.verify(item.impressionId, now);
       const refusal = untimely(token, outcome.at, now);
       if (token === undefined) results[place] = { status: "unknown" };
@@ -66,11 +91,9 @@ export async function takeConversions(env: Environment, name: string, body: Conv
       else if ("key" in item) deliveries.set(place, ofKey(env, item, outcome));
     }),
   );
-  if (!batch && results[0]?.status === "unknown") throw unauthorised(FORGED);
+  if (single && results[0]?.status === "unknown") throw unauthorised(FORGED);
   await deliver(env, deliveries, results);
-  const [first] = results;
-  if (!batch && first.status === "refused") throw new Problem(422, first.detail ?? "the conversion was refused");
-  return items.map((item, place) => {
+  return named.map(({ item }, place) => {
     const result = { ...results[place], ...roundingOf(item, results[place]) };
     return "key" in item ? { key: item.key, ...result } : { impressionId: item.impressionId, ...result };
   });

@@ -12,7 +12,7 @@ const problems = {
   400: "The body is not JSON, or has another form.",
   401: "The key or the signature is missing, malformed, too old or unknown. The detail says which.",
   403: "The key is valid and may not do this: it is of another kind, or its page has an origin that is not allowed.",
-  404: "The model, impression or kept version does not exist.",
+  404: "The model, sender, impression or kept version does not exist.",
   409: "The model has learnt under another configuration, or has no kept snapshot.",
   413: "The body is too large.",
   422: "A value is out of range or does not fit the model.",
@@ -34,6 +34,14 @@ const parameters = {
     schema: { type: "string" },
     description: "Join key of impressions. Only its hash is stored.",
     example: "visitor-7",
+  },
+  sender: {
+    name: "sender",
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+    description: "stripe, shopify, or a name in AFTERCLICK_SENDERS.",
+    example: "stripe",
   },
   webhookId: {
     name: "webhook-id",
@@ -60,9 +68,16 @@ const securitySchemes = {
     name: "webhook-signature",
     description: "Standard Webhooks 1.0.0: v1, and the base64 HMAC-SHA256 of id.timestamp.body.",
   },
+  senderSignature: {
+    type: "apiKey",
+    in: "header",
+    name: "stripe-signature",
+    description: "Stripe's signature. Shopify's is in x-shopify-hmac-sha256, that of another sender in the configured header.",
+  },
 };
 
 const security = {
+  sender: [{ senderSignature: [] }],
   secret: [{ secretKey: [] }],
   publishable: [{ publishableKey: [] }, { secretKey: [] }],
   signature: [{ webhookSignature: [] }],

@@ -1,6 +1,6 @@
 import type * as v from "valibot";
 import type { ProblemStatus } from "../protocol/problem.ts";
-import { logQuery } from "../protocol/schema.ts";
+import { hookQuery, logQuery } from "../protocol/schema.ts";
 import type { SchemaName } from "./schemas.ts";
 
 export interface Answer {
@@ -23,7 +23,7 @@ export interface Operation {
   readonly summary: string;
   readonly description?: string;
   /** Absent if the route is open. A route for the publishable key takes the secret key too. */
-  readonly key?: "secret" | "publishable" | "signature";
+  readonly key?: "secret" | "publishable" | "signature" | "sender";
   readonly query?: v.ObjectSchema<v.ObjectEntries, undefined>;
   readonly body?: SchemaName;
   /** Whether the body is JSON lines, each of the body's schema. */
@@ -197,6 +197,29 @@ export const operations: Readonly<Record<string, Operation>> = {
     }),
     answers: { 202: { description: "Stored durably. One result for each conversion, in the same order.", schema: "Conversions" } },
     problems: [...withBody, 401, 403, 422, 503],
+  },
+  "POST /v1/hooks/:sender": {
+    id: "takeHook",
+    summary: "Report orders, as Stripe, Shopify or another sender does",
+    description:
+      "The payload is the sender's own, with its own signature. An impression id in it, or a key if the query has model and key, attributes each line. Messages of other types are ignored.",
+    key: "sender",
+    query: hookQuery,
+    body: "HookBody",
+    examples: ({ now, impressionId }) => {
+      const metadata = { afterclick_1: `${impressionId} 100` };
+      const object = { id: "pi_3PgafmB7WZ01zgkW6dKueIc5", object: "payment_intent", amount_received: 100, currency: "eur", metadata };
+      const message = { id: "evt_3PgafmB7WZ01zgkW6YfdG1nj", object: "event", created: Math.floor(now / 1000) };
+      return {
+        stripeOrder: { ...message, type: "payment_intent.succeeded", data: { object } },
+        stripeOther: { ...message, type: "customer.created", data: { object: { id: "cus_1" } } },
+      };
+    },
+    answers: {
+      200: { description: "A message without a sale of an impression.", schema: "Ignored" },
+      202: { description: "Stored durably. One result for each sale.", schema: "Conversions" },
+    },
+    problems: [...withBody, 401, 404, 422, 429, 503],
   },
   "GET /v1/impressions/:id": {
     id: "explainImpression",

@@ -302,6 +302,8 @@ export const conversions = v.strictObject({
   conversions: v.array(v.union([v.strictObject({ impressionId: v.string(), ...became }), v.strictObject({ key: v.string(), ...became })])),
 });
 
+export const ignored = v.strictObject({ ignored: v.pipe(v.string(), v.description("Type of the message, as its sender names it.")) });
+
 const bars = v.array(v.strictObject({ fromMs: number, toMs: v.nullable(number), count }));
 const armMean = v.strictObject({ impressions: count, mean: number });
 const delay = v.strictObject({

@@ -292,6 +292,19 @@ export const logQuery = v.object({
   ),
 });
 
+/** Names and places, such as `lines[0].price`. `$.` before them starts at the whole payload. */
+export const jsonPath = formed(/^(\$\.)?[\w-]+(\[\d+\])*(\.[\w-]+(\[\d+\])*)*$/, "a path such as $.lines or price.amount");
+
+/** How the sales of a sender become conversions. `key` and `action` are paths in the payload. */
+export const hookQuery = v.object({
+  goal: v.optional(goal),
+  model: v.optional(model),
+  key: v.optional(jsonPath),
+  action: v.optional(jsonPath),
+});
+/** The payload of a sender, in the sender's own form. */
+export const hookBody = v.looseObject({});
+
 const keyHash = formed(/^[\w-]{22}$/, "a hash as an export has it");
 /** Fields that only an export has. */
 const exportedOnly = {
@@ -343,6 +356,7 @@ export type ModelPatch = v.InferOutput<typeof modelPatch>;
 export type RecommendationsBody = v.InferOutput<typeof recommendationsBody>;
 export type ImpressionItem = v.InferOutput<typeof impression>;
 export type ConversionsBody = v.InferOutput<typeof conversionsBody>;
+export type HookQuery = v.InferOutput<typeof hookQuery>;
 export type PastItem = v.InferOutput<typeof pastLine>;
 export type ConversionItem = v.InferOutput<typeof rewarded> | v.InferOutput<typeof retracted>;
 

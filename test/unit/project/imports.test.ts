@@ -68,8 +68,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "worker/edge": [
     ...["worker/environment.ts", "worker/domain", "worker/protocol", "worker/rpc", "worker/kv"],
-    ...["build", "pages/shop/assortment.ts"],
+    ...["worker/edge/senders", "build", "pages/shop/assortment.ts"],
   ],
+  "worker/edge/senders": ["worker/environment.ts", "worker/domain", "worker/protocol"],
   worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],
   "worker/older-typescript": ["worker/settings.ts", "type worker/edge", "type worker/protocol"],
   "pages/ui": [],

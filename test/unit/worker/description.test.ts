@@ -79,7 +79,7 @@ it.each(table)("%s refuses with its problems, and says when to come back", (rout
 });
 
 it.each(table)("%s has its parameters, all with a schema", (route, { parameters }) => {
-  const [path, query] = [Array.from(route.matchAll(/:(\w+)/g), ([, name]) => name), ["after"]];
+  const [path, query] = [Array.from(route.matchAll(/:(\w+)/g), ([, name]) => name), ["after", "goal", "model", "key", "action"]];
   const described: Json[] = (operationOf(route).parameters ?? []).map(followed);
   expect(described.map(({ name }) => name)).toEqual(parameters);
   for (const { name, in: place, required = false, schema } of described) {

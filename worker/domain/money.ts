@@ -1,0 +1,51 @@
+import { roundedReward } from "./reward.ts";
+
+// Amounts in minor units, such as cents.
+
+/** Digits of the minor unit in Stripe's API, other than 2. ISK and UGX have none, but their amounts are sent in hundredths. */
+const DIGITS: Readonly<Record<string, number>> = {
+  ...Object.fromEntries("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split(" ").map((code) => [code, 0])),
+  ...Object.fromEntries("BHD JOD KWD OMR TND".split(" ").map((code) => [code, 3])),
+};
+
+/** An amount in minor units as one in major units. `currency`: in capital letters. */
+export function inMajor(minor: number, currency: string): number {
+  return minor / [1, 10, 100, 1000][DIGITS[currency] ?? 2];
+}
+
+/**
+ * Changes of each item's amount, in major units, while the refunds of a charge grow from one total to another. Changes of one item over
+ * any steps from 0 to the full charge add up to the item's rounded amount.
+ *
+ * @param items minor units of each item.
+ * @param charge minor units that were paid. The items' share of it bears their share of the refunds.
+ * @param refunded totals in minor units before and after.
+ */
+export function refundedBy(items: readonly number[], charge: number, refunded: readonly [number, number], currency: string): number[] {
+  const sum = items.reduce((total, item) => total + item, 0);
+  const whole = Math.max(sum, charge);
+  const [before, after] = refunded.map((total) => {
+    const seats = (BigInt(Math.min(total, charge)) * BigInt(whole)) / BigInt(charge);
+    return allotted(Number(seats), [...items, whole - sum]).map((minor) => roundedReward(inMajor(minor, currency)));
+  });
+  return items.map((_, place) => before[place] - after[place]);
+}
+
+/**
+ * Allots units in proportion to weights by the method of Jefferson. More units never take one from anybody, which largest remainders do
+ * not guarantee. As many units as all weights together give each its weight.
+ */
+export function allotted(units: number, weights: readonly number[]): number[] {
+  const whole = weights.reduce((sum, weight) => sum + weight, 0);
+  const shares = weights.map((weight) => Number((BigInt(units) * BigInt(weight)) / BigInt(whole)));
+  for (let left = units - shares.reduce((sum, share) => sum + share, 0); left > 0; left--) {
+    let next = 0;
+    for (let place = 1; place < weights.length; place++) {
+      // Compares weight / (share + 1) of both without a division.
+      const own = BigInt(weights[place]) * BigInt(shares[next] + 1);
+      if (own > BigInt(weights[next]) * BigInt(shares[place] + 1)) next = place;
+    }
+    shares[next]++;
+  }
+  return shares;
+}

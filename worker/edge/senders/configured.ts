@@ -1,0 +1,99 @@
+import * as v from "valibot";
+import { valueAt } from "../../domain/json-path.ts";
+import { keyValuesOf, remembered } from "../../domain/secret.ts";
+import { located, Problem, unauthorised } from "../../protocol/problem.ts";
+import { hookQuery, jsonPath, timestamp } from "../../protocol/schema.ts";
+import { parsed } from "../../protocol/validation.ts";
+import { type Attribute, attributed, currency, fieldsOf, id, type Reading, type Sender } from "./sender.ts";
+import { bytesOf, isSigned } from "./signature.ts";
+
+const NAME = "AFTERCLICK_SENDERS";
+
+const { goal, model } = hookQuery.entries;
+const configuration = v.record(
+  v.pipe(v.string(), v.regex(/^[\w.-]{1,32}$/, "expected a name of 1 to 32 letters, digits, dots, dashes or underscores")),
+  v.strictObject({
+    header: v.pipe(v.string(), v.regex(/^[\w-]+$/, "expected the name of a header")),
+    encoding: v.optional(v.picklist(["hex", "base64"]), "hex"),
+    digest: v.optional(v.picklist(["sha256", "sha512", "sha1"]), "sha256"),
+    prefix: v.optional(v.string(), ""),
+    secret: v.string(),
+    event: jsonPath,
+    items: v.optional(jsonPath),
+    impressionId: v.optional(jsonPath),
+    key: v.optional(jsonPath),
+    action: v.optional(jsonPath),
+    reward: jsonPath,
+    currency: v.optional(jsonPath),
+    timestamp: jsonPath,
+    goal,
+    model,
+  }),
+);
+type Configuration = v.InferOutput<typeof configuration>[string];
+
+/** A decimal number, or a text of one. */
+const amount = v.pipe(v.union([v.number(), v.pipe(v.string(), v.decimal())]), v.transform(Number), v.finite());
+const text = v.pipe(v.union([v.string(), v.number()]), v.transform(String));
+
+/** Senders by name. @throws {Problem} 500 if the variable is malformed. */
+export const configured: (variable: string) => ReadonlyMap<string, Sender> = remembered((variable) => {
+  try {
+    const json: unknown = JSON.parse(variable);
+    // Valibot takes a list as a record.
+    if (Array.isArray(json)) throw new TypeError();
+    const senders = parsed(configuration, json);
+    return new Map(Object.entries(senders).map(([name, own]) => [name, senderOf(name, own)]));
+  } catch (error) {
+    throw new Problem(500, `${NAME}: ${error instanceof Problem ? error.message : "expected a JSON object of senders by name"}`);
+  }
+});
+
+function senderOf(name: string, own: Configuration): Sender {
+  const secrets = keyValuesOf(`${name}.secret`, own.secret);
+  const { goal, model, key, action } = own;
+  if ((model === undefined) !== (key === undefined)) throw new Problem(500, `${name}: expected both of model and key, or none`);
+  if (!own.impressionId && !key) throw new Problem(500, `${name}: expected impressionId, or model and key`);
+  return {
+    options: { ...(goal && { goal }), ...(model && key && { model, key }), ...(action && { action }) },
+    async verify({ headers, body }) {
+      const given = headers.get(own.header) ?? "";
+      const signature = given.startsWith(own.prefix) ? bytesOf(given.slice(own.prefix.length), own.encoding) : new Uint8Array();
+      if (signature.length > 0 && (await isSigned(await body(), [signature], secrets, own.digest))) return;
+      throw unauthorised(
+        `${own.header}: expected ${own.prefix}${own.encoding} of the body's HMAC-${own.digest.toUpperCase()} by the secret of ${name}`,
+      );
+    },
+    read: (payload, _, attribute) => readingOf(name, own, payload, attribute),
+  };
+}
+
+function readingOf(name: string, own: Configuration, payload: unknown, attribute: Attribute): Reading {
+  const order = field(own.event, id, payload);
+  const lines = own.items === undefined ? [payload] : field(own.items, v.array(v.unknown()), payload);
+  const sales = lines.map((line, place) => {
+    const at = own.items === undefined ? "" : `${own.items}[${place}]: `;
+    try {
+      const read = <Schema extends v.GenericSchema>(path: string, schema: Schema) => field(path, schema, payload, line);
+      return {
+        attribution: attribute(own.impressionId ? (read(own.impressionId, v.nullish(text)) ?? undefined) : undefined, payload, line),
+        event: `${name} order ${order} ${place}`,
+        at: read(own.timestamp, timestamp),
+        reward: read(own.reward, amount),
+        ...(own.currency && { currency: read(own.currency, currency) }),
+      };
+    } catch (error) {
+      throw at ? located(error, at.slice(0, -2)) : error;
+    }
+  });
+  return { type: `order ${order}`, sales: attributed(sales) };
+}
+
+/** The value at a path. @throws {Problem} 422 naming the path. */
+function field<Schema extends v.GenericSchema>(path: string, schema: Schema, payload: unknown, line?: unknown): v.InferOutput<Schema> {
+  try {
+    return fieldsOf(schema, valueAt(path, payload, line));
+  } catch (error) {
+    throw located(error, path);
+  }
+}

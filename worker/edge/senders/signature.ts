@@ -1,0 +1,53 @@
+import { decodeBase64 } from "hono/utils/encode";
+import { remembered } from "../../domain/secret.ts";
+
+export type Digest = "sha1" | "sha256" | "sha512";
+export type Encoding = "hex" | "base64";
+
+const HASHES = { sha1: "SHA-1", sha256: "SHA-256", sha512: "SHA-512" } as const;
+const encoder = new TextEncoder();
+
+const keyOf = remembered((text: string) => {
+  const [digest, secret] = text.split(" ");
+  return crypto.subtle.importKey("raw", encoder.encode(secret), { name: "HMAC", hash: HASHES[digest as Digest] }, false, ["sign"]);
+});
+
+/** Whether one of the signatures is the HMAC of the content by one of the secrets, in constant time. Secrets have no spaces. */
+export async function isSigned(
+  content: ArrayBuffer,
+  signatures: readonly Uint8Array[],
+  secrets: readonly string[],
+  digest: Digest = "sha256",
+): Promise<boolean> {
+  let signed = false;
+  for (const secret of secrets) {
+    const expected = await crypto.subtle.sign("HMAC", await keyOf(`${digest} ${secret}`), content);
+    for (const signature of signatures) {
+      if (signature.length === expected.byteLength && crypto.subtle.timingSafeEqual(signature, expected)) signed = true;
+    }
+  }
+  return signed;
+}
+
+/** Bytes of a signature. None if it is malformed. */
+export function bytesOf(signature: string, encoding: Encoding): Uint8Array {
+  if (encoding === "hex") {
+    return Uint8Array.from(/^([0-9a-f]{2})+$/i.test(signature) ? (signature.match(/../g) ?? []) : [], (digits) =>
+      Number.parseInt(digits, 16),
+    );
+  }
+  try {
+    return decodeBase64(signature);
+  } catch {
+    return new Uint8Array();
+  }
+}
+
+/** The prefix, then the content. */
+export function joined(prefix: string, content: ArrayBuffer): ArrayBuffer {
+  const start = encoder.encode(prefix);
+  const bytes = new Uint8Array(start.length + content.byteLength);
+  bytes.set(start);
+  bytes.set(new Uint8Array(content), start.length);
+  return bytes.buffer;
+}
