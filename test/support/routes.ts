@@ -111,6 +111,15 @@ export const routes: Readonly<Record<string, Route>> = {
     parameters: ["sender", "goal", "model", "key", "action"],
     examples: { stripeOrder: stripeMessage, stripeOther: stripeMessage },
   },
+  "POST /v1/beacon": {
+    id: "reportFromPage",
+    key: open,
+    body: "BeaconBody",
+    answers: { 202: "Beacon" },
+    problems: [400, 401, 403, 413, 422, 429, 500, 503],
+    parameters: [],
+    examples: { seen: ["key", "seen"], clicked: ["key", "model", "reached"] },
+  },
   "GET /v1/impressions/:id": {
     id: "explainImpression",
     key: secret,

@@ -16,6 +16,7 @@ import { type CallOptions, call, createModel, HOUR_MS, learnerOf, type Reply, re
 import { stripeSigned } from "./stripe-payloads.ts";
 
 const keys = { secret: env.AFTERCLICK_SECRET_KEY, publishable: env.AFTERCLICK_PUBLISHABLE_KEY, signature: null, sender: null };
+const publishableKey = keys.publishable as string;
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
 let messages = 0;
@@ -81,7 +82,7 @@ it("serves the description that its schemas make", async () => {
 });
 
 it("answers every example of the description as it says, in its order", async () => {
-  const story = { now: 0, impressionId: "unknown" };
+  const story = { now: 0, impressionId: "unknown", publishableKey };
   for (const [route, operation] of Object.entries(operations)) {
     story.now = Date.now();
     // Senders report amounts, which need a goal with a value.
@@ -135,10 +136,12 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
       ? call("GET", "/v1/models/shop/events?after=1&after=2")
       : ask(route, { model: await createModel() }, "{");
   },
-  async 401(route) {
+  async 401(route, { id }) {
+    if (id === "reportFromPage") return ask(route, {}, { key: "pk_unknown-to-this-worker" });
     return ask(route, {}, undefined, { key: null, headers: { "webhook-signature": "v1,none", "stripe-signature": "t=1,v1=00" } });
   },
-  async 403(route, { key }) {
+  async 403(route, { id, key }) {
+    if (id === "reportFromPage") return ask(route, {}, { key: publishableKey }, { headers: { origin: "https://other.example" } });
     if (key === "secret") return ask(route, {}, undefined, { key: keys.publishable });
     if (key === "publishable") return ask(route, {}, undefined, { key: keys.publishable, headers: { origin: "https://other.example" } });
     const secrets = `${env.AFTERCLICK_WEBHOOK_SECRET} till=whsec_${btoa("another secret of the tests")}`;
@@ -157,6 +160,7 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
     return ask(route, {}, "x".repeat(8 * 1024 * 1024 + 1));
   },
   async 422(route, operation, story) {
+    if (operation.id === "reportFromPage") return ask(route, {}, { key: publishableKey, model: "-" });
     return ask(route, { model: "-" }, bodyOf(operation, { ...story, now: story.now + HOUR_MS }));
   },
   async 429(route, operation, story) {
@@ -166,7 +170,7 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
       await forged();
       return forged();
     }
-    if (operation.key === "publishable") {
+    if (operation.key === "publishable" || operation.id === "reportFromPage") {
       const over = { limit: async () => ({ success: false }) };
       return ask(route, {}, bodyOf(operation, story), { headers: { "cf-connecting-ip": "192.0.2.1" }, env: { RATE_LIMIT: over } });
     }
@@ -184,7 +188,7 @@ function bodyOf({ examples }: Operation, story: Story): unknown {
 }
 
 describe("the problems that are described", () => {
-  const story = { now: Date.now(), impressionId: "" };
+  const story = { now: Date.now(), impressionId: "", publishableKey };
 
   beforeAll(async () => {
     [story.impressionId] = await recommend(await createModel());
@@ -227,6 +231,7 @@ it("gives answers the types that the worker gives them", () => {
   expectTypeOf<Given<Model["recommendations"]["$post"]>>().toEqualTypeOf<Described<"Recommendations">>();
   expectTypeOf<Given<Model["impressions"]["$post"]>>().toEqualTypeOf<Described<"Impressions">>();
   expectTypeOf<Given<Client["conversions"]["$post"]>>().toEqualTypeOf<Described<"Conversions">>();
+  expectTypeOf<Given<Client["beacon"]["$post"]>>().toEqualTypeOf<Described<"Beacon">>();
   expectTypeOf<Given<Client["impressions"][":id"]["$get"]>>().toEqualTypeOf<Described<"Impression">>();
   expectTypeOf<Given<Client["impressions"][":id"]["activate"]["$post"]>>().toEqualTypeOf<Described<"Activated">>();
 });

@@ -43,6 +43,15 @@ export interface ConversionEvent extends Outcome {
   readonly generation?: number;
 }
 
+/**
+ * The name of a goal that a page reports. There is one for each impression and goal, so a repetition has the same. Its two spaces tell it
+ * from the names of webhooks, which have at most one.
+ */
+export const pageEvent = (impression: string, goal: string): string => `page ${impression} ${goal}`;
+
+/** Whether a page has reported an event. */
+export const isOfPage = (event: string): boolean => /^page \S+ \S+$/.test(event);
+
 /** The name under which a keyed event waits for its impression. */
 export function waitingFor(hash: string, at: number): string {
   return `${firstIdAt(at)}-${hash}`;

@@ -1,6 +1,7 @@
 import { Problem } from "../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../protocol/schema.ts";
 import type { Catalogue } from "./catalogue.ts";
+import type { Goals } from "./goals.ts";
 import { acceptable, checkNorms, type ModelConfig } from "./model.ts";
 
 // Everybody who reads a page has its publishable key, so a page may not put features of its own choice into a model.
@@ -15,6 +16,12 @@ const MAX_AGE_MS = 86_400_000;
 
 /** Least probability that a page may state. An estimate weighs the impression with the inverse. */
 const LEAST_PROBABILITY = 1e-6;
+
+/** How long after its impression a page may report a goal, in ms. The goal's own window may be shorter. */
+export const PAGE_GOAL_MS = 3_600_000;
+
+/** Reward of a goal that a page reports. A page cannot name amounts. */
+export const PAGE_REWARD = 1;
 
 /** @throws {Problem} 422 unless the actions are in the catalogue and named by id, or the model takes actions of pages. */
 export function checkPageActions(actions: readonly Action[], catalogue: Catalogue, { pageActions }: ModelConfig): void {
@@ -60,4 +67,12 @@ export function checkPageText(stored: object): void {
 export function checkPageTime(shownAt: number, now: number): void {
   if (shownAt >= now - MAX_AGE_MS) return;
   throw new Problem(422, "shownAt: lies more than a day back; with a publishable key, register impressions of the last day");
+}
+
+/** Why a page may not report a goal; undefined if it may. It does not tell private goals from unknown ones. */
+export function pageGoalRefusal(goal: string, goals: Goals | null): string | undefined {
+  const declared = goals && Object.hasOwn(goals, goal) ? goals[goal] : undefined;
+  if (!declared?.public) return `goal: pages may not report ${goal}: declare it with "public": true, or report it with a webhook`;
+  if (declared.value) return `goal: ${goal} takes amounts, which a page cannot name: report it with a webhook`;
+  return undefined;
 }

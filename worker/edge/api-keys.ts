@@ -8,10 +8,10 @@ import { allowsOrigin, foreignOrigin } from "./origin.ts";
 const KEY_NAMES = ["AFTERCLICK_SECRET_KEY", "AFTERCLICK_PUBLISHABLE_KEY"] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 
-/** Context of a route behind `apiKeys`: the variable that holds the request's key. */
+/** Context of a route behind `apiKeys`: the request's key, and the variable that holds it. */
 export interface Keyed {
   readonly Bindings: Environment;
-  readonly Variables: { keyName: KeyName };
+  readonly Variables: { key: string; keyName: KeyName };
 }
 
 interface Keyring extends Readonly<Record<KeyName, readonly ArrayBuffer[]>> {
@@ -43,25 +43,48 @@ const keyringOf = remembered(async (texts: string): Promise<Keyring> => {
  */
 export function apiKeys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> {
   return createMiddleware<Keyed>(async (c, next) => {
-    const token = tokenOf(c.req.header("authorization"));
-    for (const name of names) secret(c.env, name);
-    const { AFTERCLICK_SECRET_KEY = "", AFTERCLICK_PUBLISHABLE_KEY = "" } = c.env;
-    const keyring = await keyringOf(`${AFTERCLICK_SECRET_KEY}\0${AFTERCLICK_PUBLISHABLE_KEY}`);
-    const given = keyring.passed.get(token) ?? (await sha256(token));
-    let match: KeyName | undefined;
-    for (const name of KEY_NAMES) {
-      for (const known of keyring[name]) {
-        if (crypto.subtle.timingSafeEqual(given, known)) match = name;
-      }
-    }
-    if (!match) throw unauthorised(unknownKey(token, names));
-    keyring.passed.set(token, given);
-    if (!names.includes(match)) throw new Problem(403, "this call takes the secret key, got a publishable key: call it from your backend");
-    if (match === "AFTERCLICK_PUBLISHABLE_KEY" && !allowsOrigin(c.req, c.env)) throw foreignOrigin(c.req);
-    c.set("keyName", match);
+    await identify(c, tokenOf(c.req.header("authorization")), names);
     await next();
   });
 }
+
+/**
+ * Accepts a request whose body has a publishable key as `key`, because `sendBeacon` sends no headers. Follows the validation of the body.
+ *
+ * @throws {Problem} as `apiKeys`.
+ */
+export const keyInBody = createMiddleware<Keyed, string, { in: { json: unknown }; out: { json: { readonly key: string } } }>(
+  async (c, next) => {
+    await identify(c, checkedToken(c.req.valid("json").key), ["AFTERCLICK_PUBLISHABLE_KEY"]);
+    await next();
+  },
+);
+
+/** Notes which key the request has. @throws {Problem} as `apiKeys`. */
+async function identify(c: Context<Keyed>, token: string, names: readonly KeyName[]): Promise<void> {
+  for (const name of names) secret(c.env, name);
+  const { AFTERCLICK_SECRET_KEY = "", AFTERCLICK_PUBLISHABLE_KEY = "" } = c.env;
+  const keyring = await keyringOf(`${AFTERCLICK_SECRET_KEY}\0${AFTERCLICK_PUBLISHABLE_KEY}`);
+  const given = keyring.passed.get(token) ?? (await sha256(token));
+  let match: KeyName | undefined;
+  for (const name of KEY_NAMES) {
+    for (const known of keyring[name]) {
+      if (crypto.subtle.timingSafeEqual(given, known)) match = name;
+    }
+  }
+  if (!match) throw unauthorised(unknownKey(token, names));
+  keyring.passed.set(token, given);
+  if (!names.includes(match)) throw new Problem(403, WRONG_KIND[match]);
+  if (match === "AFTERCLICK_PUBLISHABLE_KEY" && !allowsOrigin(c.req, c.env)) throw foreignOrigin(c.req);
+  c.set("key", token);
+  c.set("keyName", match);
+}
+
+/** The refusal of a key by the variable that holds it. */
+const WRONG_KIND: Readonly<Record<KeyName, string>> = {
+  AFTERCLICK_PUBLISHABLE_KEY: "this call takes the secret key, got a publishable key: call it from your backend",
+  AFTERCLICK_SECRET_KEY: "this call takes a publishable key, got the secret key: no page may have it",
+};
 
 /** The key in the header. @throws {Problem} 401 with the form that was expected, and what is wrong with this one. */
 function tokenOf(header: string | undefined): string {
@@ -71,6 +94,10 @@ function tokenOf(header: string | undefined): string {
   if (!bearer) throw unauthorised(`${expected}, got ${/^basic\s/i.test(header) ? "the scheme Basic" : "a value without the word Bearer"}`);
   const [, token] = bearer;
   if (!token) throw unauthorised(`${expected}, got no key: is the variable empty that should hold it?`);
+  return checkedToken(token);
+}
+
+function checkedToken(token: string): string {
   if (token.startsWith("sha256:")) throw unauthorised("expected a key, got the hash of one: send the key itself");
   if (!TOKEN.test(token)) throw unauthorised("expected a key, got a text with a space, a quote or another character that no key has");
   return token;
@@ -78,9 +105,11 @@ function tokenOf(header: string | undefined): string {
 
 /** Why no key fits. It depends on the caller's own text alone, never on the stored keys. */
 function unknownKey(token: string, names: readonly KeyName[]): string {
-  const expected = names.length > 1 ? "a publishable or a secret key" : "the secret key";
+  const isSecret = names.includes("AFTERCLICK_SECRET_KEY");
+  const expected = names.length > 1 ? "a publishable or a secret key" : isSecret ? "the secret key" : "a publishable key";
   if (token.startsWith("whsec_")) return `expected ${expected}, got a webhook secret, which signs webhooks and is never sent`;
-  const prefixed = names.length === 1 && token.startsWith("pk_") ? ", got one that begins with pk_, as publishable keys do" : "";
+  const prefixed =
+    names.length === 1 && isSecret && token.startsWith("pk_") ? ", got one that begins with pk_, as publishable keys do" : "";
   return `expected ${expected} of this worker${prefixed}; it knows no such key. Compare ${names.join(" and ")}`;
 }
 

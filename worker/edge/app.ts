@@ -17,6 +17,7 @@ import { Problem, type ProblemStatus, problemResponse } from "../protocol/proble
 import {
   actionsBody,
   actionsPatch,
+  beaconBody,
   conversionsBody,
   hookQuery,
   impressionsBody,
@@ -32,12 +33,13 @@ import {
 import { valid } from "../protocol/validation.ts";
 import { learner } from "../rpc/learner-client.ts";
 import type { Description } from "../rpc/message.ts";
-import { apiKeys, isByPage, type Keyed } from "./api-keys.ts";
+import { apiKeys, isByPage, type Keyed, keyInBody } from "./api-keys.ts";
+import { takeBeacon } from "./beacon.ts";
 import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
 import { takeHook } from "./hook.ts";
-import { knownModel } from "./known-model.ts";
+import { KnownModels, knownModel } from "./known-model.ts";
 import { localModel } from "./local-model.ts";
 import { exported, pastLines } from "./log.ts";
 import { crossOrigin, crossOriginRead } from "./origin.ts";
@@ -53,6 +55,9 @@ const LARGE_PATH = /^\/v1\/models\/[^/]+\/(events|actions)$/;
 
 /** Most bytes of a body with a publishable key. Reading and encoding more would take longer than 50 ms. */
 const MAX_PAGE_BYTES = MAX_BODY_BYTES / 8;
+
+/** Most bytes of a page's report: what `sendBeacon` sends at most. */
+const MAX_BEACON_BYTES = 64 * 1024;
 
 /** Most impressions that a publishable key may register at once. */
 const MAX_OF_PAGE = 100;
@@ -91,7 +96,8 @@ const limitedForPages = createMiddleware<Keyed>((c, next) => {
 /** The worker's routes. Each app has its own model caches and outboxes, like an isolate of its own. */
 export function createApp() {
   const edge = new Edge();
-  const guarded = every(rateLimit, limitedForPages, knownModel());
+  const known = new KnownModels();
+  const guarded = every(rateLimit, limitedForPages, knownModel(known));
   const base = new Hono<{ Bindings: Environment }>();
   base.onError(problemResponse);
   base.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
@@ -258,6 +264,10 @@ export function createApp() {
     .post("/v1/hooks/:sender", forgeryLimit, valid("query", hookQuery), async (c) => {
       const taken = await takeHook(c, c.req.param("sender"), c.req.valid("query"));
       return "ignored" in taken ? c.json(taken, 200) : c.json(taken, 202);
+    })
+    .use("/v1/beacon", crossOrigin)
+    .post("/v1/beacon", limited(MAX_BEACON_BYTES), valid("json", beaconBody), keyInBody, rateLimit, async (c) => {
+      return c.json(await takeBeacon(c.env, c.req.valid("json"), known), 202);
     })
     .post("/v1/conversions", forgeryLimit, signed, valid("json", conversionsBody), async (c) => {
       return c.json({ conversions: await takeConversions(c.env, c.get("event"), c.req.valid("json")) }, 202);

@@ -1,4 +1,5 @@
 import { createMiddleware } from "hono/factory";
+import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { unknownModel } from "../protocol/problem.ts";
 import { isByPage, type Keyed } from "./api-keys.ts";
@@ -7,20 +8,26 @@ import { isByPage, type Keyed } from "./api-keys.ts";
 const MOST_MODELS = 10_000;
 
 /**
- * Lets a publishable key reach only models that KV knows, because addressing a learner creates its object. A new model may be
- * unknown to pages for a minute. If KV fails, the request passes. Follows `apiKeys` on a route with `:model`.
- *
- * @throws {Problem} 404.
+ * The models that KV knows. A publishable key reaches no others, because addressing a learner creates its object. A new model may be
+ * unknown to pages for a minute.
  */
-export function knownModel() {
-  const known = new Set<string>();
+export class KnownModels {
+  readonly #known = new Set<string>();
+
+  /** Whether KV knows a model. If KV fails, the model counts as known. */
+  async has(env: Environment, model: string): Promise<boolean> {
+    if (this.#known.has(model)) return true;
+    if (!(await new PublicationStore(env.EVENTS).has(model).catch(() => true))) return false;
+    if (this.#known.size === MOST_MODELS) this.#known.clear();
+    this.#known.add(model);
+    return true;
+  }
+}
+
+/** Lets a publishable key reach known models only. Follows `apiKeys` on a route with `:model`. @throws {Problem} 404. */
+export function knownModel(known: KnownModels) {
   return createMiddleware<Keyed>(async (c, next) => {
-    const model = c.req.param("model") as string;
-    if (isByPage(c) && !known.has(model)) {
-      if (!(await new PublicationStore(c.env.EVENTS).has(model).catch(() => true))) throw unknownModel();
-      if (known.size === MOST_MODELS) known.clear();
-      known.add(model);
-    }
+    if (isByPage(c) && !(await known.has(c.env, c.req.param("model") as string))) throw unknownModel();
     await next();
   });
 }

@@ -13,7 +13,8 @@ const MOST_FORGERS = 1000;
 const forgers = new Set<string>();
 
 /**
- * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows `apiKeys`. Requests
+ * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows
+ * `apiKeys` or `keyInBody`. Requests
  * without an allowed origin may come from anybody, so they are counted apart. The limits are approximate and apply per location. If a
  * limiter fails, the request passes.
  *
@@ -23,9 +24,7 @@ export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
   if (isByPage(c)) {
     await countAddress(c);
     const { ORIGIN_RATE_LIMIT } = c.env;
-    // The scheme has many spellings, and each would have a limit of its own.
-    const key = c.req.header("authorization")?.slice("Bearer".length).trim();
-    const page = `${namedOrigin(c.req, c.env) ?? "any origin"} ${key}`;
+    const page = `${namedOrigin(c.req, c.env) ?? "any origin"} ${c.get("key")}`;
     if (ORIGIN_RATE_LIMIT && (await isOver(ORIGIN_RATE_LIMIT, page))) throw tooMany("with this key from this origin");
   }
   await next();

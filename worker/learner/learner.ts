@@ -13,6 +13,7 @@ import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
 import type { LogRow } from "../domain/log-line.ts";
 import { checkGrows, configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
+import { pageGoalRefusal } from "../domain/page-rules.ts";
 import { type Policies, restorePolicies } from "../domain/policies.ts";
 import type { HeldEdition } from "../domain/publication.ts";
 import { relearntModel } from "../domain/relearnt-model.ts";
@@ -46,6 +47,7 @@ import { KeyHome } from "./key-home.ts";
 import { isOfNamesake } from "./ledger.ts";
 import { LiveModel } from "./live-model.ts";
 import { measure } from "./metrics.ts";
+import { PageIntake } from "./page-intake.ts";
 import { Publisher } from "./publishing.ts";
 import { isCountable, pastRowsOf, rowsOf } from "./registering.ts";
 import { Relearning, remade } from "./relearning.ts";
@@ -79,6 +81,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   readonly #archive?: Archive;
   #model?: Model;
   readonly #relearning: Relearning;
+  readonly #pageIntake = new PageIntake();
   readonly #upkeep: Upkeep;
 
   constructor(ctx: DurableObjectState, env: Environment) {
@@ -595,16 +598,45 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   activate(id: string): Promise<Message.Answer<"activated" | "duplicate" | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
-      const { config, live } = this.#known();
       const policies = await this.#policies();
-      const impression = this.#store.impressions.find(id);
-      if (!impression || impression.state === "void") return null;
-      if (impression.state === "live") return "duplicate";
-      if (shownAtOf(id) < Date.now() - config.deferral.ms) return null;
-      live.activate(policies, impression);
-      await this.#upkeep.arm(shownAtOf(id));
-      await this.#deliver();
-      return "activated";
+      const status = this.#activated(policies, id);
+      if (status === "activated") await this.#follow([id]);
+      return status;
+    });
+  }
+
+  #activated(policies: Policies, id: string): "activated" | "duplicate" | null {
+    const { config, live } = this.#known();
+    const impression = this.#store.impressions.find(id);
+    if (!impression || impression.state === "void") return null;
+    if (impression.state === "live") return "duplicate";
+    if (shownAtOf(id) < Date.now() - config.deferral.ms) return null;
+    live.activate(policies, impression);
+    return "activated";
+  }
+
+  /** Sets the alarm for impressions with something new, and delivers their keys. */
+  async #follow(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await this.#upkeep.arm(Math.min(...ids.map(shownAtOf)));
+    await this.#deliver();
+  }
+
+  report({ seen, reached }: Message.PageReport): Promise<Message.Answer<Message.PageResults>> {
+    return answer(async () => {
+      if (!this.#store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
+      this.#pageIntake.take(seen.length + reached.length, Date.now());
+      const policies = seen.length > 0 ? await this.#policies() : undefined;
+      // A deferred impression is shown before it converts.
+      const activated = seen.map((id) => policies && this.#activated(policies, id));
+      const { config, live } = this.#known();
+      const refusals = reached.map(({ goal }) => pageGoalRefusal(goal, config.goals));
+      const taken = live.enter(reached.filter((_, place) => refusals[place] === undefined)).values();
+      const intakes = refusals.map((detail) => {
+        return detail === undefined ? (taken.next().value as Message.Intake) : { status: "refused" as const, detail };
+      });
+      await this.#follow([...seen.filter((_, place) => activated[place] === "activated"), ...reached.map(({ impression }) => impression)]);
+      return { seen: activated.map((status) => status ?? null), reached: intakes };
     });
   }
 

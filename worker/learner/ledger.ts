@@ -1,6 +1,6 @@
 import { bucketEnd } from "../domain/bucket.ts";
 import type { LedgerStatus } from "../domain/conversion.ts";
-import type { ConversionEvent } from "../domain/event.ts";
+import { type ConversionEvent, isOfPage } from "../domain/event.ts";
 import { windowOf } from "../domain/goals.ts";
 import { appendedOf } from "../domain/impression.ts";
 import { type Rules, refusal } from "../domain/refusal.ts";
@@ -95,5 +95,7 @@ function isKnown(store: LearnerStore, event: ConversionEvent): boolean {
 }
 
 function isSame(a: ConversionEvent, b: ConversionEvent): boolean {
-  return a.goal === b.goal && a.event === b.event && a.at === b.at && a.reward === b.reward;
+  if (a.goal !== b.goal || a.event !== b.event) return false;
+  // The time of a page's event is that of its arrival, so a repetition has another.
+  return isOfPage(a.event) || (a.at === b.at && a.reward === b.reward);
 }

@@ -15,6 +15,7 @@ export interface Story {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly impressionId: string;
+  readonly publishableKey: string;
 }
 
 /** One route of the worker. */
@@ -220,6 +221,19 @@ export const operations: Readonly<Record<string, Operation>> = {
       202: { description: "Stored durably. One result for each sale.", schema: "Conversions" },
     },
     problems: [...withBody, 401, 404, 422, 429, 503],
+  },
+  "POST /v1/beacon": {
+    id: "reportFromPage",
+    summary: "Report from a page: impressions that were shown, and public goals",
+    description:
+      "The publishable key is in the body, because sendBeacon sends no headers; any content type will do. A goal counts once for each impression, with reward 1 at the worker's time, within an hour of the impression. Only goals with public are taken, and none with a value.",
+    body: "BeaconBody",
+    examples: ({ impressionId, publishableKey: key }) => ({
+      seen: { key, seen: [impressionId] },
+      clicked: { key, model: "shop", reached: [{ impressionId, goal: "click" }] },
+    }),
+    answers: { 202: { description: "One result for each item, in the same order.", schema: "Beacon" } },
+    problems: [...withBody, 401, 403, 422, 429, 503],
   },
   "GET /v1/impressions/:id": {
     id: "explainImpression",

@@ -37,6 +37,7 @@ const encoding = v.pipe(
 const counts = v.strictObject({
   impressions: v.pipe(count, v.description("All shown impressions: pending, converted, retracted and expired.")),
   fromPages: v.pipe(count, v.description("Impressions that came with a publishable key.")),
+  pageGoals: v.pipe(count, v.description("Applied conversions that pages reported.")),
   pending: count,
   converted: count,
   retracted: v.pipe(count, v.description("Impressions whose conversions were all retracted.")),
@@ -285,6 +286,21 @@ export const impression = v.strictObject({
 });
 
 export const activated = v.strictObject({ impressionId, status: v.picklist(["activated", "duplicate"]) });
+
+export const beacon = v.strictObject({
+  seen: v.pipe(
+    v.array(v.strictObject({ impressionId: v.string(), status: v.picklist(["activated", "duplicate", "unknown", "refused"]) })),
+    v.description("duplicate: the impression counts already. unknown: it was not given by this worker, or waited too long."),
+  ),
+  reached: v.array(
+    v.strictObject({
+      impressionId: v.string(),
+      goal: v.string(),
+      status: v.picklist(["applied", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"]),
+      detail: v.optional(v.string()),
+    }),
+  ),
+});
 
 const became = {
   status: v.picklist(["applied", "accepted", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"]),

@@ -271,6 +271,17 @@ export const conversionsBody = v.variant("type", [
   fields({ type: v.literal("conversion.retracted"), timestamp, data: oneOrMany(retracted) }),
 ]);
 
+/** Most items of a kind in a report of a page. */
+const MOST_REPORTED = 100;
+const reachedGoal = strictObject({ impressionId: text(2048), goal });
+/** A page's report. The key is in the body, because `sendBeacon` sends no headers. */
+export const beaconBody = strictObject({
+  key: text(512),
+  model: v.optional(model),
+  seen: v.optional(list(text(2048), MOST_REPORTED), []),
+  reached: v.optional(list(reachedGoal, MOST_REPORTED), []),
+});
+
 /** Without a version, the rollback restores the kept snapshot before the newest. */
 export const rollbackBody = strictObject({ version: v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)) });
 
@@ -355,6 +366,7 @@ export type ModelBody = v.InferOutput<typeof modelBody>;
 export type ModelPatch = v.InferOutput<typeof modelPatch>;
 export type RecommendationsBody = v.InferOutput<typeof recommendationsBody>;
 export type ImpressionItem = v.InferOutput<typeof impression>;
+export type BeaconBody = v.InferOutput<typeof beaconBody>;
 export type ConversionsBody = v.InferOutput<typeof conversionsBody>;
 export type HookQuery = v.InferOutput<typeof hookQuery>;
 export type PastItem = v.InferOutput<typeof pastLine>;

@@ -1,8 +1,8 @@
 /** Counters that a rollback restores. The others are never undone. */
-export const LEARNT = ["impressions", "fromPages", "converted", "retracted", "applied", "conflict"] as const;
+export const LEARNT = ["impressions", "fromPages", "converted", "retracted", "applied", "conflict", "pageGoals"] as const;
 const DELIVERIES = ["duplicate", "late", "orphan"] as const;
-/** Impressions that came with a publishable key, and conversions by status. */
-export const EVENTS = ["fromPages", "applied", "conflict", ...DELIVERIES] as const;
+/** Impressions that came with a publishable key, conversions that pages reported, and conversions by status. */
+export const EVENTS = ["fromPages", "pageGoals", "applied", "conflict", ...DELIVERIES] as const;
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
  * take, impression ids of pages that were taken, orphans whose key only pages gave, and calls that a shard did not answer.

@@ -46,6 +46,8 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   register(items: readonly Message.Shown[], options?: Message.Registering): Answered<readonly Message.Registered[]>;
   /** Takes conversions and returns one result for each. */
   ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Intake[]>;
+  /** Marks deferred impressions as shown, and takes public goals that a page reports. 429 if pages report too much. */
+  report(report: Message.PageReport): Answered<Message.PageResults>;
   /** Takes lines of a past log: impressions in order of time, each before its conversions. All lines or none. */
   importLog(lines: readonly Message.PastLine[]): Answered<Imported>;
   /**

@@ -166,6 +166,20 @@ export interface Intake {
   readonly erased?: true;
 }
 
+/** What a page reports of impressions of one learner. */
+export interface PageReport {
+  /** UUIDs of deferred impressions that were shown. */
+  readonly seen: readonly string[];
+  readonly reached: readonly ConversionEvent[];
+}
+
+/** Results in the order of the report. */
+export interface PageResults {
+  /** Null if the impression is unknown. */
+  readonly seen: readonly ("activated" | "duplicate" | null)[];
+  readonly reached: readonly Intake[];
+}
+
 /** An impression of a past log. */
 export interface PastImpression extends Shown {
   readonly type: "impression";

@@ -8,7 +8,7 @@ import { type Operation, operations } from "../../../worker/openapi/operations.t
 import { type SchemaName, schemas } from "../../../worker/openapi/schemas.ts";
 
 const described = JSON.parse(JSON.stringify(document("0.0.0")));
-const story = { now: 1_795_262_400_000, impressionId: "an-impression" };
+const story = { now: 1_795_262_400_000, impressionId: "an-impression", publishableKey: "pk_0123456789abcdef" };
 
 // Reads the document as a client or a generator does, without the worker's code.
 const ajv = new Ajv.default({ strict: false, formats: { "date-time": v.ISO_TIMESTAMP_REGEX } });

@@ -1,5 +1,5 @@
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion.ts";
-import { type ByKey, type ConversionEvent, type Outcome, waitingFor } from "../../domain/event.ts";
+import { type ByKey, type ConversionEvent, isOfPage, type Outcome, waitingFor } from "../../domain/event.ts";
 import { digestOf } from "../../domain/event-digest.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { StoredImpression } from "../../domain/impression.ts";
@@ -97,6 +97,7 @@ export class ConversionStore {
     if (status === "void") return;
     this.#database.count(status);
     if (reward === null) return;
+    if (status === "applied" && isOfPage(event)) this.#database.count("pageGoals");
     if (status === "applied") this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`);
   }
 

@@ -1,0 +1,95 @@
+import type * as v from "valibot";
+import { pageEvent } from "../domain/event.ts";
+import { PAGE_GOAL_MS, PAGE_REWARD } from "../domain/page-rules.ts";
+import { isKept } from "../domain/sampling.ts";
+import { shardName } from "../domain/shard.ts";
+import { type TokenContent, TokenSigner } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
+import { type Environment, secret } from "../environment.ts";
+import type * as Answers from "../protocol/answers.ts";
+import { Problem } from "../protocol/problem.ts";
+import type { BeaconBody } from "../protocol/schema.ts";
+import { learner } from "../rpc/learner-client.ts";
+import type { KnownModels } from "./known-model.ts";
+
+/** Most impressions and goals in one report. */
+const MOST_ITEMS = 100;
+
+type Answer = v.InferOutput<typeof Answers.beacon>;
+type Seen = Answer["seen"][number];
+type Reached = Answer["reached"][number];
+type Verdict = Pick<Reached, "status" | "detail">;
+
+/** An item for a learner, with the place of its result. */
+interface Delivery {
+  readonly place: number;
+  readonly token: TokenContent;
+}
+
+const OTHER_MODEL: Verdict = { status: "refused", detail: "impressionId: is of another model" };
+const UNKNOWN: Verdict = { status: "unknown" };
+
+/**
+ * Takes a page's report. Its impression ids prove that this worker chose the actions. A goal counts once for each impression, at the
+ * worker's time. Nothing goes to KV: a page keeps its report until the worker has answered.
+ *
+ * @throws {Problem} 413 if there are too many items, 429 if the learner has taken too many, 503 if it cannot be reached. The same report
+ * may be sent again.
+ */
+export async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody, known: KnownModels): Promise<Answer> {
+  if (seen.length + reached.length > MOST_ITEMS) throw new Problem(413, `seen, reached: expected at most ${MOST_ITEMS} items together`);
+  const signer = TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
+  const now = Date.now();
+  const tokenOf = async (impressionId: string): Promise<TokenContent | Verdict> => {
+    const token = signer.verify(impressionId, now);
+    if (!token) return UNKNOWN;
+    if (model !== undefined && token.model !== model) return OTHER_MODEL;
+    return (await known.has(env, token.model)) ? token : UNKNOWN;
+  };
+  const [shown, goals] = await Promise.all(
+    [seen, reached.map(({ impressionId }) => impressionId)].map((ids) => Promise.all(ids.map(tokenOf))),
+  );
+  const statuses = shown.map((token): Seen["status"] => ("id" in token || token.status !== "refused" ? "unknown" : "refused"));
+  const verdicts = goals.map((token): Verdict => ("id" in token ? onArrival(token, now) : token));
+
+  const deliveries = (tokens: readonly (TokenContent | Verdict)[], isOpen: (place: number) => boolean) =>
+    tokens.flatMap((token, place): Delivery[] => ("id" in token && isOpen(place) ? [{ place, token }] : []));
+  const activations = byLearner(deliveries(shown, () => true));
+  const events = byLearner(deliveries(goals, (place) => verdicts[place] === OPEN));
+  await Promise.all(
+    Array.from(new Set([...activations.keys(), ...events.keys()]), async (name) => {
+      const [activated, entered] = [activations.get(name) ?? [], events.get(name) ?? []];
+      const report = {
+        seen: activated.map(({ token }) => token.id),
+        reached: entered.map(({ token: { id, generation }, place }) => {
+          const { goal } = reached[place];
+          return { impression: id, generation, goal, event: pageEvent(id, goal), reward: PAGE_REWARD, at: now };
+        }),
+      };
+      const results = await learner(env, name, (stub) => stub.report(report));
+      for (const [i, { place }] of activated.entries()) statuses[place] = results.seen[i] ?? "unknown";
+      for (const [i, { place }] of entered.entries()) verdicts[place] = verdictOf(results.reached[i]);
+    }),
+  );
+  return {
+    seen: seen.map((impressionId, place) => ({ impressionId, status: statuses[place] })),
+    reached: reached.map(({ impressionId, goal }, place) => ({ impressionId, goal, ...verdicts[place] })),
+  };
+}
+
+/** The verdict until the learner has given its own. */
+const OPEN: Verdict = { status: "unknown" };
+
+function onArrival({ id, sampling }: TokenContent, now: number): Verdict {
+  if (!isKept(id, sampling)) return { status: "unsampled" };
+  return now - shownAtOf(id) > PAGE_GOAL_MS ? { status: "late" } : OPEN;
+}
+
+function byLearner(deliveries: readonly Delivery[]): Map<string, Delivery[]> {
+  return Map.groupBy(deliveries, ({ token }) => shardName(token.model, token.shard ?? 0));
+}
+
+/** What a page may know of a result. */
+function verdictOf({ status, detail }: Verdict): Verdict {
+  return { status, ...(detail !== undefined && { detail }) };
+}
