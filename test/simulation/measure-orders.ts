@@ -43,7 +43,9 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   );
   for (const { shards, order, ...model } of models) {
     const same = model.parts === first.parts && model.digest === digest;
-    console.log(`${shards} ${shards === 1 ? "shard" : "shards"}, order ${order}: ${model.digest.slice(0, 16)} ${same ? "the same" : "another one"}`);
+    console.log(
+      `${shards} ${shards === 1 ? "shard" : "shards"}, order ${order}: ${model.digest.slice(0, 16)} ${same ? "the same" : "another one"}`,
+    );
   }
   console.log(`offline fold:         ${digest.slice(0, 16)}`);
   return models.every(({ parts, digest: own }) => parts === first.parts && own === digest);
