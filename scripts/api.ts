@@ -21,7 +21,7 @@ export class UnreachableError extends Error {
 }
 
 export interface Call {
-  readonly method?: "GET" | "PUT" | "POST";
+  readonly method?: "GET" | "PUT" | "POST" | "DELETE";
   readonly key?: string;
   readonly json?: unknown;
   /** A signed body, sent instead of `json`. */
@@ -34,10 +34,27 @@ export interface Call {
 /**
  * Calls a worker. Sends the same request again after a failed connection, a 429 or a 503.
  *
- * @returns the answer's body. `resent`: whether the worker may have taken an earlier attempt whose answer was lost.
+ * @returns the answer's body, null if it has none. `resent`: whether the worker may have taken an earlier attempt whose answer was lost.
  * @throws {ApiError} for any other error answer. @throws {UnreachableError} if no attempt was answered.
  */
-export async function call<Body>(base: URL, path: string, options: Call = {}): Promise<{ body: Body; resent: boolean }> {
+export function call<Body>(base: URL, path: string, options: Call = {}): Promise<{ body: Body; resent: boolean }> {
+  const read = async (response: Response) => (response.status === 204 ? null : await response.json()) as Body;
+  return answered(base, path, options, read, () => AbortSignal.timeout(TIMEOUT_MS));
+}
+
+/** Calls a worker like `call`, and returns the answer's body as a stream without a time limit. */
+export async function open(base: URL, path: string, options: Call = {}): Promise<ReadableStream<Uint8Array>> {
+  const { body } = await answered(base, path, options, async (response) => response.body as ReadableStream<Uint8Array>);
+  return body;
+}
+
+async function answered<Body>(
+  base: URL,
+  path: string,
+  options: Call,
+  read: (response: Response) => Promise<Body>,
+  limit?: () => AbortSignal,
+): Promise<{ body: Body; resent: boolean }> {
   const { method = "GET", attempts = ATTEMPTS } = options;
   const name = `${method} ${path}`;
   const request = {
@@ -49,8 +66,8 @@ export async function call<Body>(base: URL, path: string, options: Call = {}): P
   for (let attempt = 1; ; attempt++) {
     let pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
     try {
-      const response = await fetch(new URL(path, base), { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) });
-      if (response.ok) return { body: (await response.json()) as Body, resent };
+      const response = await fetch(new URL(path, base), { ...request, signal: limit?.() });
+      if (response.ok) return { body: await read(response), resent };
       const refusal = new ApiError(name, response.status, await detailOf(response));
       if ((response.status !== 429 && response.status !== 503) || attempt >= attempts) throw refusal;
       pauseMs = Math.max(pauseMs, Math.min(1000 * Number(response.headers.get("retry-after")) || 0, LONGEST_PAUSE_MS));

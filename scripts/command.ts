@@ -7,7 +7,10 @@ type Options = NonNullable<ParseArgsConfig["options"]>;
 export type Values<Chosen extends Options> = ReturnType<typeof parseArgs<{ options: Chosen }>>["values"];
 
 interface Command<Chosen extends Options> {
-  readonly usage: string;
+  /** A function of how the command is called, if `npm run` and the package's bin both have it. */
+  readonly usage: string | ((called: string) => string);
+  /** Name of the command. Needed if `usage` is a function. */
+  readonly name?: string;
   /** All options except --help. */
   readonly options?: Chosen;
   /** Name of the one argument. Absent if the command takes none. */
@@ -24,27 +27,45 @@ interface Command<Chosen extends Options> {
 export class UsageError extends Error {}
 
 /** Runs a command with the arguments of this process, and sets the exit code. */
-export async function command<const Chosen extends Options>({ usage, options, argument, known = [], explain, run }: Command<Chosen>) {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: argument !== undefined,
-      options: { ...options, help: { type: "boolean", short: "h", default: false } },
-    });
-    if (values.help) return console.log(usage);
-    if (argument && positionals.length !== 1) throw new UsageError(`expected one ${argument}, got ${positionals.length}`);
-    process.exitCode = (await run(values as unknown as Values<Chosen>, positionals[0])) === false ? 1 : 0;
-  } catch (caught) {
-    const error = caught as NodeJS.ErrnoException;
-    const wrongUsage = error instanceof UsageError || error.code?.startsWith("ERR_PARSE_ARGS");
-    const plain = known.some((each) => error instanceof each) ? error.message : (error.stack ?? error.message);
-    console.error(wrongUsage ? `${error.message}\n\n${usage}` : (explain?.(error) ?? plain));
-    process.exit(1);
-  }
+export async function command<const Chosen extends Options>(described: Command<Chosen>): Promise<void> {
+  await prepared(described)(process.argv.slice(2));
+}
+
+/** Returns a function that runs the command with a list of arguments, and sets the exit code. */
+export function prepared<const Chosen extends Options>(described: Command<Chosen>): (args: readonly string[]) => Promise<void> {
+  const { name = "", options, argument, known = [], explain, run } = described;
+  const called = process.env.npm_lifecycle_event === name ? `npm run ${name} --` : `npx afterclick ${name}`;
+  const usage = typeof described.usage === "string" ? described.usage : described.usage(called);
+  return async (args) => {
+    try {
+      const { values, positionals } = parseArgs({
+        args,
+        allowPositionals: argument !== undefined,
+        options: { ...options, help: { type: "boolean", short: "h", default: false } },
+      });
+      if (values.help) return console.log(usage);
+      if (argument && positionals.length !== 1) throw new UsageError(`expected one ${argument}, got ${positionals.length}`);
+      process.exitCode = (await run(values as unknown as Values<Chosen>, positionals[0])) === false ? 1 : 0;
+    } catch (caught) {
+      const error = caught as NodeJS.ErrnoException;
+      const wrongUsage = error instanceof UsageError || error.code?.startsWith("ERR_PARSE_ARGS");
+      const plain = known.some((each) => error instanceof each) ? error.message : (error.stack ?? error.message);
+      console.error(wrongUsage ? `${error.message}\n\n${usage}` : (explain?.(error) ?? plain));
+      process.exit(1);
+    }
+  };
 }
 
 /** The text for a log that cannot be read. */
 export function unreadable({ code = "", message }: NodeJS.ErrnoException): string | undefined {
   return ["ENOENT", "EISDIR", "EACCES"].includes(code) ? `Cannot read the log: ${message}` : undefined;
+}
+
+/** Parses the URL of a worker. @throws {UsageError} */
+export function workerUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol)) return url;
+  throw new UsageError(`--url: expected a URL with http or https, got ${text}`);
 }
 
 /** Parses the value of a numeric option. @throws {UsageError} */

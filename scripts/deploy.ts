@@ -1,30 +1,40 @@
-// npm run deploy: deploys the worker to the Cloudflare account of wrangler's login. npm builds the worker first.
+// npm run deploy, npx afterclick deploy: deploys the worker to the Cloudflare account of wrangler's login.
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters as plain } from "node:util";
-import { experimental_readRawConfig as readConfig } from "wrangler";
-import { command } from "./command.ts";
-import { type Cloudflare, DeployError, deploy, type Ran, rehearse, type WranglerConfig } from "./deploy/deployment.ts";
+import { prepared, UsageError, type Values } from "./command.ts";
+import { type Cloudflare, DeployError, deploy, type Ran, rehearse } from "./deploy/deployment.ts";
+import { type Environments, ofEnvironment } from "./deploy/environment.ts";
+import { configFileIn, start } from "./deploy/starter.ts";
+import { installedWrangler } from "./deploy/wrangler.ts";
 
-const USAGE = `Deploys the worker of wrangler.jsonc to Cloudflare. Creates the KV namespace and generates the secrets that are missing; overwrites
-nothing but the worker's code. Run it again to update the code.
+const ENVIRONMENTS = ["production", "staging"] as const;
 
-Usage: npm run deploy [-- --dry-run]
+const usage = (
+  called: string,
+): string => `Deploys the worker of wrangler.jsonc to Cloudflare. Creates the KV namespace and generates the secrets that are missing; overwrites
+nothing but the worker's code. Run it again to update the code. In a folder without a configuration of wrangler, it first writes
+wrangler.jsonc and worker.js.
+
+Usage: ${called} [--dry-run] [--env ${ENVIRONMENTS.join("|")}]
 
   --dry-run   bundle the worker and list the other steps; needs no account
+  --env NAME  production is the worker of wrangler.jsonc, and the default; staging is a second worker, "NAME-staging", with a KV
+              namespace and secrets of its own
 
-Example: npm run deploy -- --dry-run
+Example: ${called} --dry-run
 
 Log in first with \`npx wrangler login\`, or set CLOUDFLARE_API_TOKEN. If the login has several accounts, set CLOUDFLARE_ACCOUNT_ID.`;
+
+const options = { "dry-run": { type: "boolean", default: false }, env: { type: "string", default: "production" } } as const;
 
 const HEALTH_TIMEOUT_MS = 10_000;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /** Calls the real Cloudflare. Wrangler writes its results to a file of JSON lines in `folder`. */
-function cloudflareWith(folder: string): Cloudflare {
+function cloudflareWith(wrangler: string, folder: string): Cloudflare {
   const output = join(folder, "wrangler-output.ndjson");
   return {
     async wrangler(args) {
@@ -35,7 +45,7 @@ function cloudflareWith(folder: string): Cloudflare {
         WRANGLER_HIDE_BANNER: "true",
         FORCE_COLOR: "0",
       };
-      const command = [fileURLToPath(import.meta.resolve("wrangler")), ...args];
+      const command = [wrangler, ...args];
       const ran = await new Promise<Ran>((settle) => {
         execFile(process.execPath, command, { env, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) =>
           settle({ ok: !error, stdout: plain(stdout), stderr: plain(stderr) }),
@@ -58,16 +68,20 @@ async function deployedBy(file: string): Promise<Ran["deployed"]> {
   return lines.map((line) => JSON.parse(line)).findLast(({ type }) => type === "deploy");
 }
 
-async function main(values: { readonly "dry-run": boolean }): Promise<void> {
-  const config = readConfig({ config: "wrangler.jsonc" }).rawConfig as unknown as WranglerConfig;
+async function main({ "dry-run": dryRun, env }: Values<typeof options>): Promise<void> {
+  const environment = ENVIRONMENTS.find((each) => each === env);
+  if (!environment) throw new UsageError(`--env: expected one of ${ENVIRONMENTS.join(", ")}, got ${env}`);
+  const file = configFileIn(".") ?? (await start(".", console.log));
+  const wrangler = await installedWrangler(".");
+  const config = ofEnvironment(wrangler.readConfig(file) as Environments, environment);
   const folder = await mkdtemp(join(tmpdir(), "afterclick-deploy-"));
   try {
     const accountId = process.env.CLOUDFLARE_ACCOUNT_ID;
-    const options = { cloudflare: cloudflareWith(folder), config, folder, print: console.log, accountId };
-    await (values["dry-run"] ? rehearse(options) : deploy(options));
+    const deployment = { cloudflare: cloudflareWith(wrangler.path, folder), config, folder, print: console.log, accountId };
+    await (dryRun ? rehearse(deployment) : deploy(deployment));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-await command({ usage: USAGE, options: { "dry-run": { type: "boolean", default: false } }, known: [DeployError], run: main });
+export const run = prepared({ name: "deploy", usage, options, known: [DeployError], run: main });

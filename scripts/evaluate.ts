@@ -1,4 +1,4 @@
-// npm run evaluate: estimates a policy's reward from a log of another policy's decisions.
+// npm run evaluate, npx afterclick evaluate: estimates a policy's reward from a log of another policy's decisions.
 import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { type Estimate, type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
@@ -6,7 +6,7 @@ import { COLUMNS } from "../worker/domain/archive-columns.ts";
 import { ArchiveError } from "../worker/domain/archive-file.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { type ArchivedLog, wholeLog } from "./archive/whole-log.ts";
-import { command, numberIn, UsageError, unreadable, type Values } from "./command.ts";
+import { numberIn, prepared, UsageError, unreadable, type Values } from "./command.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
 import { lineSource } from "./evaluate/event-source.ts";
 import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
@@ -15,9 +15,11 @@ import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
 import { type EventLine, type HeadLine, LogMismatch, linesOf } from "./verify/event-log.ts";
 
-const USAGE = `Estimates the reward that a policy would have earned, from a log of other decisions and their probabilities.
+const usage = (
+  called: string,
+): string => `Estimates the reward that a policy would have earned, from a log of other decisions and their probabilities.
 
-Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--lists] [--options JSON] [--as-of TIME]
+Usage: ${called} EVENTS (--policy ID | --action ID) [--lists] [--options JSON] [--as-of TIME]
                                   [--split SHARE] [--draws N] [--seed N] [--archive DIR] [--json]
 
   EVENTS          a model's log from GET /v1/models/:model/events, a folder with its archive alone, or an Open Bandit csv or csv.gz
@@ -33,7 +35,7 @@ Usage: npm run evaluate -- EVENTS (--policy ID | --action ID) [--lists] [--optio
   --archive DIR   a folder with the archived files of the model: the events that the log lacks
   --json          print the result as JSON
 
-Example: npm run evaluate -- events.jsonl --policy otf-lin-ucb --split 0.5`;
+Example: ${called} events.jsonl --policy otf-lin-ucb --split 0.5`;
 
 const options = {
   policy: { type: "string" },
@@ -181,8 +183,9 @@ function report(name: string, { leftOut }: Source, evaluation: Evaluation): stri
   ].join("\n");
 }
 
-await command({
-  usage: USAGE,
+export const run = prepared({
+  name: "evaluate",
+  usage,
   options,
   argument: "file EVENTS",
   known: [SourceError, LogError, LogMismatch, ArchiveError, UnsupportedError, TypeError, RangeError],

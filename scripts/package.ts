@@ -38,6 +38,24 @@ await build({
   logLevel: "warning",
 });
 
+await rm("dist/bin", { recursive: true, force: true });
+// The commands. wrangler and the SDK are packages of the user's folder.
+await build({
+  entryPoints: { afterclick: "bin/afterclick.ts" },
+  outdir: "dist/bin",
+  bundle: true,
+  splitting: true,
+  minify: true,
+  format: "esm",
+  target: "node22",
+  platform: "node",
+  mainFields: ["module", "main"],
+  external: ["afterclick", "wrangler"],
+  // Bundled CommonJS asks for Node's own modules.
+  banner: { js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);' },
+  logLevel: "warning",
+});
+
 run("typescript/bin/tsc", "-p", "worker/tsconfig.types.json");
 
 // Inferred types name the SDK's declarations by their path on this disk. The package's name replaces it.
@@ -62,7 +80,8 @@ const REPOSITORY_FIELDS = ["private", "scripts", "imports", "devDependencies", "
 
 await rm(PACKAGE, { recursive: true, force: true });
 await mkdir(PACKAGE, { recursive: true });
-for (const name of ["dist", "README.md", "CHANGELOG.md", "LICENSE"]) await cp(name, join(PACKAGE, name), { recursive: true });
+for (const name of ["dist", "wrangler.jsonc", "README.md", "CHANGELOG.md", "LICENSE"])
+  await cp(name, join(PACKAGE, name), { recursive: true });
 
 // TypeScript knows typed arrays with a type argument since 5.7. Without it the types mean the same to users.
 for (const name of await readdir(join(PACKAGE, "dist/types"), { recursive: true })) {

@@ -1,11 +1,11 @@
-// npm run replay: sends an Open Bandit log through a running worker, compares choices, and checks that no conversion is lost.
+// npm run replay, npx afterclick replay: sends an Open Bandit log through a running worker, compares choices, and checks that no conversion is lost.
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SingleBar } from "cli-progress";
 import { ApiError, call, UnreachableError } from "./api.ts";
-import { command, numberIn, UsageError, type Values, wholeNumber } from "./command.ts";
-import { readDevVars } from "./dev-vars.ts";
+import { callersKeys } from "./callers-keys.ts";
+import { numberIn, prepared, type Values, wholeNumber, workerUrl } from "./command.ts";
 import { progressBar, refreshing } from "./progress.ts";
 import { Comparison } from "./replay/comparison.ts";
 import {
@@ -22,9 +22,11 @@ import { conversionDelay, type Plan } from "./replay/plan.ts";
 import { Sender } from "./replay/sender.ts";
 import { type Counters, Tally } from "./replay/tally.ts";
 
-const USAGE = `Sends an Open Bandit csv or csv.gz through a running worker, into its own model, and checks that no conversion is lost.
+const usage = (
+  called: string,
+): string => `Sends an Open Bandit csv or csv.gz through a running worker, into its own model, and checks that no conversion is lost.
 
-Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--window-ms MS] [--shards N] [--model NAME]
+Usage: ${called} FILE [--url URL] [--conversions RATE] [--seed N] [--window-ms MS] [--shards N] [--model NAME]
 
   --url URL           URL of the worker, default http://127.0.0.1:8787
   --conversions RATE  share of rows that convert besides the clicked ones, default 0.1
@@ -33,7 +35,7 @@ Usage: npm run replay -- FILE [--url URL] [--conversions RATE] [--seed N] [--win
   --shards N          learners that share the model's events, default 1
   --model NAME        name of the model, default "replay-" and the file's name
 
-Example: npm run replay -- men.csv.gz --url http://127.0.0.1:8787 --conversions 0.1
+Example: ${called} men.csv.gz --url http://127.0.0.1:8787 --conversions 0.1
 
 Reads AFTERCLICK_SECRET_KEY and AFTERCLICK_WEBHOOK_SECRET from the environment or from .dev.vars in this folder.
 The last line is JSON: { served, delivered, joined, duplicate, late, lost }. Exit code 1: a conversion was lost.`;
@@ -73,19 +75,16 @@ const options = {
 } as const;
 
 async function main(values: Values<typeof options>, file: string): Promise<boolean> {
-  if (!URL.canParse(values.url)) throw new UsageError(`--url: expected a URL, got ${values.url}`);
-  const base = new URL(values.url);
+  const base = workerUrl(values.url);
   const model = values.model ?? `replay-${basename(file).replace(/\.csv(\.gz)?$/, "")}`;
   const plan = {
     seed: numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER),
     rate: numberIn("--conversions", values.conversions, 0, 1),
     windowMs: numberIn("--window-ms", values["window-ms"], 1000, 30 * 86_400_000),
   };
-  const stored = await readDevVars();
-  const secretKey = keyNamed("AFTERCLICK_SECRET_KEY", stored);
-  const webhookSecret = keyNamed("AFTERCLICK_WEBHOOK_SECRET", stored);
-  if (!/^whsec_[A-Za-z0-9+/]+=*$/.test(webhookSecret))
-    throw new UsageError('AFTERCLICK_WEBHOOK_SECRET: expected whsec_ and base64; "npm start" makes one for a local worker');
+  const keys = await callersKeys();
+  const secretKey = keys.get("AFTERCLICK_SECRET_KEY");
+  const webhookSecret = keys.webhookSecret();
   const log = await inspectLog(file);
   const catalogue = await readCatalogue(log, itemFileOf(file));
   const shards = wholeNumber("--shards", values.shards, 1);
@@ -116,12 +115,6 @@ async function main(values: Values<typeof options>, file: string): Promise<boole
   for (const [reason, count] of tally.losses) console.error(`lost ${count}: ${reason}`);
   console.log(JSON.stringify({ served: comparison.rows, delivered: tally.delivered, ...tally.counts }));
   return tally.counts.lost === 0;
-}
-
-function keyNamed(name: string, stored: Readonly<Record<string, string>>): string {
-  const key = process.env[name] || stored[name];
-  if (key) return key;
-  throw new UsageError(`${name}: expected in the environment or in .dev.vars, got none; "npm start" makes one for a local worker`);
 }
 
 /** Creates the model. The same configuration changes nothing, so a second run continues with the model's state. */
@@ -190,8 +183,9 @@ async function settle({ base, secretKey: key, plan }: Session, tally: Tally): Pr
   }
 }
 
-await command({
-  usage: USAGE,
+export const run = prepared({
+  name: "replay",
+  usage,
   options,
   argument: "FILE",
   known: [LogError, ApiError, UnreachableError],

@@ -1,23 +1,25 @@
-// npm run verify: replays an exported log, and compares every decision and every digest.
+// npm run verify, npx afterclick verify: replays an exported log, and compares every decision and every digest.
 import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { ArchiveError } from "../worker/domain/archive-file.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { ArchivedLog } from "./archive/whole-log.ts";
-import { command, unreadable, type Values } from "./command.ts";
+import { prepared, unreadable, type Values } from "./command.ts";
 import { countingBar } from "./progress.ts";
 import { LogMismatch } from "./verify/event-log.ts";
 import { verify, verifyArchive } from "./verify/verification.ts";
 
-const USAGE = `Verifies a model's log. Replays it through the same core and compares decisions, probabilities, digests and outcomes bit for bit,
+const usage = (
+  called: string,
+): string => `Verifies a model's log. Replays it through the same core and compares decisions, probabilities, digests and outcomes bit for bit,
 and every line with its receipt. Exit code 1: names the first event that differs.
 
-Usage: npm run verify -- EVENTS [--archive DIR]
+Usage: ${called} EVENTS [--archive DIR]
 
   EVENTS          a log from GET /v1/models/:model/events from which nothing was erased, or a folder with an archive alone
   --archive DIR   a folder with the archived files of the model, for a log whose oldest events have passed the retention
 
-Example: npm run verify -- events.jsonl`;
+Example: ${called} events.jsonl`;
 
 const options = { archive: { type: "string" } } as const;
 
@@ -40,8 +42,9 @@ async function main({ archive: folder }: Values<typeof options>, file: string): 
   if (elsewhere > 0) console.log(`  ${elsewhere} impressions were decided elsewhere: only their learning is verified`);
 }
 
-await command({
-  usage: USAGE,
+export const run = prepared({
+  name: "verify",
+  usage,
   options,
   argument: "file EVENTS",
   explain: (error) =>

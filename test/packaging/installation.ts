@@ -9,7 +9,7 @@ import { delimiter, dirname, extname, join, resolve } from "node:path";
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types", "@types/node", "undici-types"];
 
 /** Folders from which the package is built. */
-const SOURCES = ["assembly", "build", "dist", "local", "pages", "publication", "scripts", "src", "worker"];
+const SOURCES = ["assembly", "bin", "build", "dist", "local", "pages", "publication", "scripts", "src", "worker"];
 
 export interface Installation {
   /** Folder of the projects, with the packed package installed. */
@@ -23,7 +23,7 @@ export interface Installation {
 export async function install(): Promise<Installation> {
   const base = await mkdtemp(join(tmpdir(), "afterclick-packaging-"));
   const [repository, root] = [join(base, "repository"), join(base, "projects")];
-  const files = (await readdir(".")).filter((name) => /\.(json|md)$|^LICENSE$/.test(name));
+  const files = (await readdir(".")).filter((name) => /\.(jsonc?|md)$|^LICENSE$/.test(name));
   for (const name of [...SOURCES, ...files]) await cp(name, join(repository, name), { recursive: true });
   await symlink(resolve("node_modules"), join(repository, "node_modules"));
   run(repository, process.execPath, ["scripts/package.ts"]);

@@ -93,12 +93,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner", "worker/learner/store"],
   scripts: [
     ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
-    ...["archive", "attack", "deploy", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map(
+    ...["archive", "attack", "deploy", "doctor", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map(
       (folder) => `scripts/${folder}`,
     ),
   ],
   "scripts/attack": ["scripts", "scripts/replay", "scripts/soak"],
+  // It loads each command on demand.
+  bin: [],
   "scripts/deploy": ["scripts"],
+  "scripts/doctor": ["scripts"],
   "scripts/archive": ["scripts/verify", "worker/domain"],
   "scripts/evaluate": ["afterclick", "publication", "scripts/replay", "scripts/verify", "worker/domain"],
   "scripts/golden": ["afterclick", "simulation"],
@@ -109,7 +112,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "scripts/verify": ["scripts/archive", "worker/domain", "type worker/protocol", "type worker/rpc"],
 };
 
-const ROOTS = ["assembly", "src", "publication", "local", "worker", "pages", "simulation", "experiments", "bench", "scripts"];
+const ROOTS = ["assembly", "src", "publication", "local", "worker", "pages", "simulation", "experiments", "bench", "bin", "scripts"];
 const IMPORT = /^(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s)?"([^"]+)"/gm;
 
 interface Import {

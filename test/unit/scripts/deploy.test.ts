@@ -14,6 +14,7 @@ import {
   type Ran,
   type WranglerConfig,
 } from "../../../scripts/deploy/deployment.ts";
+import { ofEnvironment } from "../../../scripts/deploy/environment.ts";
 
 const SECRETS = [
   "AFTERCLICK_JOIN_KEY",
@@ -137,6 +138,33 @@ it("deploys to the chosen one of several accounts, and to none if none is chosen
   expect(printed).toContain("Account: Other (a2)");
 });
 
+it("deploys staging beside production, with nothing of production", async () => {
+  const own = {
+    ...config,
+    kv_namespaces: [{ binding: "EVENTS", id: "0123" }],
+    routes: ["shop.example/*"],
+    r2_buckets: [{ bucket_name: "log" }],
+  };
+  await deployed({ config: ofEnvironment(own, "production") });
+  await deployed({ config: ofEnvironment({ ...own, ratelimits: [{ namespace_id: "2" }] }, "staging") });
+  expect(cloudflare.deployments[0]).toMatchObject({ name: "afterclick", routes: own.routes, kv_namespaces: own.kv_namespaces });
+  const staging = {
+    name: "afterclick-staging",
+    kv_namespaces: [{ binding: "EVENTS", id: "kv-0" }],
+    ratelimits: [{ namespace_id: "1002" }],
+  };
+  expect(cloudflare.deployments[1]).toMatchObject(staging);
+  expect(cloudflare.namespaces).toEqual([{ id: "kv-0", title: "afterclick-staging-events" }]);
+  expect(Object.keys(cloudflare.deployments[1])).not.toContain("routes");
+  expect(Object.keys(cloudflare.deployments[1])).not.toContain("r2_buckets");
+});
+
+it("gives an environment the fields under its name in the configuration", () => {
+  const all = { ...config, env: { production: { account_id: "a1" }, staging: { account_id: "a2" } } };
+  expect(ofEnvironment(all, "production")).toEqual({ ...config, account_id: "a1" });
+  expect(ofEnvironment(all, "staging")).toMatchObject({ name: "afterclick-staging", account_id: "a2" });
+});
+
 it("says how to log in", async () => {
   cloudflare.accounts = [];
   await expect(deployed()).rejects.toThrow(DeployError);
@@ -166,7 +194,7 @@ it("finds the address of a custom domain, and says if there is none", async () =
 });
 
 it("rehearses without an account: it bundles, tells the size, and deploys nothing", async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, ["scripts/deploy.ts", "--dry-run"]);
+  const { stdout } = await promisify(execFile)(process.execPath, ["bin/afterclick.ts", "deploy", "--dry-run"]);
   const [, kilobytes] = /^Bundled afterclick: (\d+) kB gzipped\./.exec(stdout) as RegExpExecArray;
   // The free plan allows 3 MB.
   expect(Number(kilobytes)).toBeLessThanOrEqual(270);

@@ -198,11 +198,11 @@ interface Ending {
 }
 
 function replay(args: string[], env: Record<string, string> = secrets): Promise<Ending> {
-  const script = join(process.cwd(), "scripts/replay.ts");
+  const script = [join(process.cwd(), "bin/afterclick.ts"), "replay"];
   // Runs in a folder without local secrets, and without the environment's own ones.
   const options = { cwd: folder, env: { PATH: process.env.PATH, ...env } };
   return new Promise((resolve) => {
-    execFile(process.execPath, [script, ...args], options, (error, stdout, stderr) => {
+    execFile(process.execPath, [...script, ...args], options, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, out: stdout.trim().split("\n"), error: stderr });
     });
   });
@@ -282,7 +282,7 @@ describe("npm run replay", () => {
     ],
     ["a rate over 1", () => [log, "--conversions", "2"], secrets, /--conversions: expected a number from 0 to 1, got 2/],
     ["an unknown option", () => [log, "--speed", "2"], secrets, /Unknown option '--speed'/],
-    ["an address that is none", () => [log, "--url", "nowhere"], secrets, /--url: expected a URL, got nowhere/],
+    ["an address that is none", () => [log, "--url", "nowhere"], secrets, /--url: expected a URL with http or https, got nowhere/],
   ])("ends with an error for %s", async (_, args, env, message) => {
     const { code, error } = await replay(args(), env);
     expect(error).toMatch(message);

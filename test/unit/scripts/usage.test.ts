@@ -12,10 +12,11 @@ const WITHOUT_OPTIONS = ["prepare", "prebuild", "build", "test", "test:quick", "
 const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
 const commands = Object.entries(scripts)
   .filter(([name]) => !WITHOUT_OPTIONS.includes(name))
-  .map(([name, script]) => [name, /node (\S+\.ts)$/.exec(script)?.[1] as string] as const);
+  .map(([name, script]) => [name, /node (\S+\.ts(?: \w+)?)$/.exec(script)?.[1].split(" ") as string[]] as const);
 
-it.each(commands)("npm run %s -- --help says how it is used, with an example", async (name, file) => {
-  const { stdout } = await execute(process.execPath, [file, "--help"]);
+it.each(commands)("npm run %s -- --help says how it is used, with an example", async (name, program) => {
+  const env = { ...process.env, npm_lifecycle_event: name };
+  const { stdout } = await execute(process.execPath, [...program, "--help"], { env });
   const called = `npm ${name === "start" ? "" : "run "}${name}`;
   expect(stdout).toContain(`Usage: ${called}`);
   expect(stdout).toContain(`\nExample: ${called}`);

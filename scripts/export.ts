@@ -1,0 +1,85 @@
+// npm run export, npx afterclick export: writes the event log of a model to a file.
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import { ApiError, open, UnreachableError } from "./api.ts";
+import { callersKeys } from "./callers-keys.ts";
+import { prepared, UsageError, type Values, wholeNumber, workerUrl } from "./command.ts";
+import { countingBar } from "./progress.ts";
+import { LogMismatch, linesOf } from "./verify/event-log.ts";
+
+const usage = (called: string): string => `Writes the event log of a model to a file, and checks every line's receipt on the way.
+
+Usage: ${called} --url URL --model NAME [--out FILE] [--after N]
+
+  --url URL     URL of the worker
+  --model NAME  name of the model
+  --out FILE    file to write, default NAME.jsonl. It replaces a file of this name only once the log is complete
+  --after N     continue after row N of an earlier export
+
+Example: ${called} --url http://127.0.0.1:8787 --model shop --out events.jsonl
+
+Reads AFTERCLICK_SECRET_KEY from the environment or from .dev.vars in this folder.`;
+
+const options = {
+  url: { type: "string" },
+  model: { type: "string" },
+  out: { type: "string" },
+  after: { type: "string", default: "0" },
+} as const;
+
+async function main({ url = "", model, out = `${model}.jsonl`, after }: Values<typeof options>): Promise<void> {
+  const base = workerUrl(url);
+  if (!model) throw new UsageError("--model: expected the name of a model, got none");
+  const row = wholeNumber("--after", after, 0);
+  const key = (await callersKeys()).get("AFTERCLICK_SECRET_KEY");
+  const body = await open(base, `/v1/models/${encodeURIComponent(model)}/events?after=${row}`, { key });
+  const bar = countingBar("events");
+  const partial = `${out}.part`;
+  try {
+    const lines = await written(body, partial, bar.update);
+    await rename(partial, out);
+    bar.stop();
+    console.log(`${lines} events of model ${model} in ${out}`);
+  } finally {
+    bar.stop();
+    await rm(partial, { force: true });
+  }
+}
+
+/** Writes a log to a file. @returns the number of its events. @throws {LogMismatch} if the log is damaged or ends early. */
+async function written(body: ReadableStream<Uint8Array>, file: string, update: (done: number, all: number) => void): Promise<number> {
+  const output = createWriteStream(file);
+  const input = createInterface({ input: Readable.fromWeb(body as never), crlfDelay: Number.POSITIVE_INFINITY });
+  /** Passes lines on after it has written them. */
+  async function* copied(): AsyncGenerator<string> {
+    for await (const line of input) {
+      if (!output.write(`${line}\n`)) await once(output, "drain");
+      yield line;
+    }
+  }
+  let [expected, events] = [0, 0];
+  try {
+    for await (const line of linesOf(copied(), { receipts: true })) {
+      if (line.type === "model") expected = line.lines;
+      else update(++events, expected);
+    }
+  } finally {
+    output.end();
+    await finished(output);
+  }
+  if (events !== expected) throw new LogMismatch(`the log ended after ${events} of ${expected} events`);
+  return events;
+}
+
+export const run = prepared({
+  name: "export",
+  usage,
+  options,
+  known: [ApiError, UnreachableError],
+  explain: (error) => (error instanceof LogMismatch ? `Not exported: ${error.message}. Run the command again.` : undefined),
+  run: main,
+});

@@ -1,0 +1,148 @@
+import { spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestHarness, type TestHarness } from "wrangler";
+import { type Installation, install, installTarball } from "./installation.ts";
+
+// Runs the packed package's commands with npx, in a folder without the repository.
+
+const keys = {
+  AFTERCLICK_SECRET_KEY: "sk_of-the-packaging-test",
+  AFTERCLICK_PUBLISHABLE_KEY: "pk_of-the-packaging-test",
+  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+};
+const secrets = { ...keys, AFTERCLICK_TOKEN_KEY: "token-of-the-packaging-test", AFTERCLICK_JOIN_KEY: "join-key-of-the-packaging-test" };
+
+let installation: Installation;
+let folder: string;
+beforeAll(async () => {
+  installation = await install();
+  folder = await mkdtemp(join(tmpdir(), "afterclick-bin-"));
+});
+afterAll(async () => {
+  await installation?.remove();
+  await rm(folder, { recursive: true });
+});
+
+/** Runs a command of the packed package with npx, without a network. */
+function afterclick(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = keys) {
+  const PATH = `${resolve("node_modules/.bin")}${delimiter}${process.env.PATH}`;
+  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|AFTERCLICK_)/.test(name)));
+  const npx = ["--offline", "--yes", `--package=${installation.tarball}`, "afterclick", ...args];
+  const { status, stdout, stderr } = spawnSync("npx", npx, { cwd, encoding: "utf8", env: { ...own, ...env, PATH } });
+  return { status, out: stdout, error: stderr };
+}
+
+it("names its commands, and refuses another word", () => {
+  const { status, out } = afterclick(folder, ["help"]);
+  expect(status).toBe(0);
+  for (const name of ["deploy", "doctor", "export", "verify", "evaluate", "replay"]) {
+    expect(out).toMatch(new RegExp(`^ {2}${name} `, "m"));
+    expect(afterclick(folder, [name, "--help"]).out).toContain(`Usage: npx afterclick ${name}`);
+  }
+  expect(afterclick(folder, ["deplyo"])).toMatchObject({ status: 1, error: expect.stringContaining("expected a command, got deplyo") });
+});
+
+it("takes at most 110 kB, gzipped", async () => {
+  const { gzipSync } = await import("node:zlib");
+  const bin = join(installation.root, "node_modules/afterclick/dist/bin");
+  const files = await Promise.all((await readdir(bin)).map((name) => readFile(join(bin, name))));
+  expect(gzipSync(Buffer.concat(files)).length / 1000).toBeLessThanOrEqual(110);
+});
+
+describe("deploy in an empty folder", { shuffle: false }, () => {
+  it("writes a configuration and a worker, and names the packages that are missing", async () => {
+    const { status, out, error } = afterclick(folder, ["deploy", "--dry-run"]);
+    expect([status, out]).toEqual([1, expect.stringContaining("Wrote two files")]);
+    expect(error).toContain("This folder lacks packages: afterclick, hono, valibot, wrangler");
+    expect((await readdir(folder)).sort()).toEqual(["worker.js", "wrangler.jsonc"]);
+  });
+
+  it("bundles the worker once they are there", async () => {
+    await mkdir(join(folder, "node_modules"), { recursive: true });
+    installTarball(folder, installation.tarball);
+    for (const name of ["hono", "valibot", "wrangler"]) await symlink(resolve("node_modules", name), join(folder, "node_modules", name));
+    const { status, out, error } = afterclick(folder, ["deploy", "--dry-run"]);
+    expect([status, error.replace(/^npm warn.*\n/gm, "")]).toEqual([0, ""]);
+    expect(Number(/^Bundled afterclick: (\d+) kB gzipped/.exec(out)?.[1])).toBeLessThan(280);
+    expect(out).toMatch(/Nothing was deployed\.\n$/);
+    expect(afterclick(folder, ["deploy", "--dry-run", "--env", "staging"]).out).toContain("afterclick-staging-events");
+    expect(afterclick(folder, ["deploy", "--env", "test"]).error).toContain("--env: expected one of production, staging, got test");
+  });
+
+  describe("whose worker runs here", { shuffle: false }, () => {
+    let harness: TestHarness;
+    let url: string;
+    beforeAll(async () => {
+      harness = createTestHarness({ workers: [{ configPath: join(folder, "wrangler.jsonc"), secrets }] });
+      url = (await harness.listen()).url.href;
+    });
+    afterAll(() => harness?.close());
+
+    const call = (method: string, path: string, body: object) => {
+      const headers = { authorization: `Bearer ${keys.AFTERCLICK_SECRET_KEY}`, "content-type": "application/json" };
+      return harness.fetch(path, { method, headers, body: JSON.stringify(body) });
+    };
+
+    // The commands run beside this process, because the worker answers from it.
+    const beside = async (args: readonly string[], env: Readonly<Record<string, string>> = keys) => {
+      const { execFile } = await import("node:child_process");
+      const bin = join(folder, "node_modules/afterclick/dist/bin/afterclick.js");
+      const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|AFTERCLICK_)/.test(name)));
+      return new Promise<{ code: number; out: string; error: string }>((settle) =>
+        execFile(process.execPath, [bin, ...args], { cwd: folder, env: { ...own, ...env } }, (error, out, stderr) =>
+          settle({ code: error ? Number(error.code) : 0, out, error: stderr }),
+        ),
+      );
+    };
+
+    it("doctor finds nothing wrong, and leaves no model", async () => {
+      const { code, out, error } = await beside(["doctor", "--url", url]);
+      expect([code, error, out]).toEqual([0, "", expect.not.stringMatching(/^(wrong|skipped)/m)]);
+      for (const check of ["address", "secret key", "clock", "webhook", "learning", "publishable key", "origins", "KV", "clean-up"])
+        expect(out).toMatch(new RegExp(`^ok {6}${check} `, "m"));
+      expect(
+        await (await harness.fetch("/v1/models", { headers: { authorization: `Bearer ${keys.AFTERCLICK_SECRET_KEY}` } })).json(),
+      ).toEqual({ models: [] });
+    });
+
+    it.each([
+      [{ AFTERCLICK_SECRET_KEY: "sk_of-another-worker-here" }, "secret key", "Set AFTERCLICK_SECRET_KEY"],
+      [{ AFTERCLICK_WEBHOOK_SECRET: "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }, "webhook", "Set AFTERCLICK_WEBHOOK_SECRET"],
+      [{ AFTERCLICK_PUBLISHABLE_KEY: keys.AFTERCLICK_SECRET_KEY }, "publishable key", "has the rights of a secret key"],
+    ])("doctor names a wrong key: %j", async (other, check, remedy) => {
+      const { code, out } = await beside(["doctor", "--url", url], { ...keys, ...other });
+      expect(code).toBe(1);
+      expect(out.split("\n").filter((line) => line.startsWith("wrong"))).toEqual([
+        expect.stringMatching(new RegExp(`^wrong +${check} .*${remedy}`)),
+      ]);
+    });
+
+    it("doctor names an origin that is not listed, and an address without a worker", async () => {
+      const { code, out } = await beside(["doctor", "--url", url, "--origin", "https://shop.example"]);
+      expect([code, out]).toEqual([1, expect.stringMatching(/^wrong +origins +pages of https:\/\/shop\.example may not call/m)]);
+      expect((await beside(["doctor", "--url", "http://127.0.0.1:9"])).out).toMatch(/^wrong +address +no worker answers/);
+    });
+
+    it("export writes a log that verify verifies and evaluate evaluates", async () => {
+      await call("PUT", "/v1/models/shop", { window: { ms: 60_000 }, serving: "learner" });
+      await call("PUT", "/v1/models/shop/actions", { actions: [{ id: "boots" }, { id: "hats" }] });
+      for (let i = 0; i < 40; i++) expect((await call("POST", "/v1/models/shop/recommendations", {})).status).toBe(201);
+      const exported = await beside(["export", "--url", url, "--model", "shop", "--out", "events.jsonl"]);
+      expect([exported.code, exported.out]).toEqual([0, expect.stringMatching(/^\d+ events of model shop in events\.jsonl\n$/)]);
+      expect(await beside(["verify", "events.jsonl"])).toMatchObject({
+        code: 0,
+        out: expect.stringContaining("all verified\n  40 decisions"),
+      });
+      const evaluated = await beside(["evaluate", "events.jsonl", "--action", "boots", "--as-of", String(Date.now() + 120_000)]);
+      expect([evaluated.code, evaluated.out]).toEqual([0, expect.stringContaining("doubly robust")]);
+      expect(await beside(["export", "--url", url, "--model", "none", "--out", "none.jsonl"])).toMatchObject({
+        code: 1,
+        error: expect.stringContaining("404"),
+      });
+      expect((await readdir(folder)).filter((name) => /none|part/.test(name))).toEqual([]);
+    });
+  });
+});
