@@ -88,6 +88,26 @@ it("stripe: client_reference_id has the whole payment, and a key finds an impres
   expect(await rewardOf(keyed)).toBe(3);
 });
 
+it("stripe: a partial refund is divided by the items' amounts, and both secrets of a rotation verify", async () => {
+  const { ids } = await shown(3);
+  const metadata = metadataOf(ids, [2000, 3550, 450]);
+  const AFTERCLICK_STRIPE_SECRET = "whsec_old-secret-of-an-endpoint whsec_new-secret-of-an-endpoint";
+  const send = async (message: object, secret: string) => {
+    const body = JSON.stringify(message);
+    return call("POST", "/v1/hooks/stripe", body, {
+      key: null,
+      headers: await stripeSigned(body, secret),
+      env: { AFTERCLICK_STRIPE_SECRET },
+    });
+  };
+  const paid = session({ payment_intent: "pi_rotated", amount_total: 6000, metadata });
+  expect(statusesOf(await send(paid, "whsec_old-secret-of-an-endpoint"))).toEqual(["applied", "applied", "applied"]);
+  const half = refund({ id: "ch_rotated", amount: 6000, metadata, amount_refunded: 3000 }, 0);
+  expect((await send(half, "whsec_new-secret-of-an-endpoint")).status).toBe(202);
+  expect(await Promise.all(ids.map(rewardOf))).toEqual([10, 17.75, 2.25]);
+  expect((await send(half, "whsec_another-secret")).status).toBe(401);
+});
+
 it("stripe: refuses bad input", async () => {
   const { ids } = await shown(1);
   const paid = (object: object) => session({ payment_intent: "pi_bad", amount_total: 100, client_reference_id: ids[0], ...object });

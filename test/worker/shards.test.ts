@@ -285,6 +285,25 @@ it("delivers the keys of an impression later, if their home cannot be reached", 
   expect((await describeModel(model)).counts).toMatchObject({ converted: 8, orphan: 0 });
 });
 
+it("gives its catalogue to every shard, once for each change", async () => {
+  const model = await sharded(3);
+  const { follow } = Learner.prototype;
+  const given: string[] = [];
+  vi.spyOn(Learner.prototype, "follow").mockImplementation(function (this: Learner, name, order) {
+    if (order.catalogue.actions) given.push(name);
+    return follow.call(this, name, order);
+  });
+  const actions = ["tent", "mug", "lamp", "boat"].map((id) => ({ id }));
+  await call("PUT", `/v1/models/${model}/actions`, actions);
+  for (const shard of [1, 2]) {
+    expect(await inShard(model, shard, ({ catalogue }) => catalogue.actions)).toEqual(actions);
+  }
+  expect(given.sort()).toEqual([1, 2].map((shard) => shardName(model, shard)));
+  await bought(model, 0, 6);
+  await digestOf(model);
+  expect(given).toHaveLength(2);
+});
+
 it("holds its limits over all shards", async () => {
   const model = await sharded(4, { limits: { open: 40 } });
   for (let round = 0; round < 12; round++) {

@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { allotted, inMajor, refundedBy } from "../../../worker/domain/money.ts";
+
+it.each([
+  ["EUR", 1999, 19.99],
+  ["JPY", 1999, 1999],
+  ["KWD", 1999, 1.999],
+  // Stripe sends these two in hundredths, although they have no minor unit.
+  ["ISK", 199900, 1999],
+  ["UGX", 199900, 1999],
+])("an amount in the minor unit of %s: %d is %d", (currency, minor, major) => {
+  expect(inMajor(minor, currency)).toBe(major);
+});
+
+const weights = fc
+  .array(fc.integer({ min: 0, max: 100_000 }), { minLength: 1, maxLength: 8 })
+  .filter((all) => all.some((each) => each > 0));
+
+it("allots all units, to nobody more than one beyond the fair share rounded up, and takes none away for a larger total", () => {
+  fc.assert(
+    fc.property(weights, fc.double({ min: 0, max: 1, noNaN: true }), (all, share) => {
+      const whole = all.reduce((sum, each) => sum + each, 0);
+      const units = Math.floor(share * whole);
+      const [own, more] = [allotted(units, all), allotted(Math.min(units + 1, whole), all)];
+      expect(own.reduce((sum, each) => sum + each, 0)).toBe(units);
+      for (const [place, each] of own.entries()) {
+        expect(each).toBeGreaterThanOrEqual(Math.floor((units * all[place]) / whole - 1e-6));
+        expect(each).toBeLessThanOrEqual(all[place]);
+        expect(more[place]).toBeGreaterThanOrEqual(each);
+      }
+      expect(allotted(whole, all)).toEqual(all);
+    }),
+  );
+});
+
+it("refunds a charge by any steps to the same amounts, and in full to nothing", () => {
+  fc.assert(
+    fc.property(
+      weights,
+      fc.integer({ min: 0, max: 50_000 }),
+      fc.array(fc.double({ min: 0, max: 1, noNaN: true })),
+      (items, shipping, shares) => {
+        const charge = items.reduce((sum, each) => sum + each, 0) + shipping;
+        const totals = [0, ...shares.map((share) => Math.floor(share * charge)).sort((a, b) => a - b), charge];
+        const changes = totals.slice(1).map((total, step) => refundedBy(items, charge, [totals[step], total], "EUR"));
+        for (const [place, item] of items.entries()) {
+          const sum = changes.reduce((total, step) => total + step[place], 0);
+          expect(sum).toBe(refundedBy(items, charge, [0, charge], "EUR")[place]);
+          expect(sum).toBeCloseTo(-item / 100, 3);
+          for (const step of changes) expect(step[place]).toBeLessThanOrEqual(0);
+        }
+      },
+    ),
+  );
+});
