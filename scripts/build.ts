@@ -25,5 +25,12 @@ await build({
   mainFields: ["module"],
   external: ["afterclick"],
 });
+await build({
+  entryPoints: { beacon: "beacon/index.ts", "beacon-script": "beacon/script.ts" },
+  outdir: "dist",
+  ...shared,
+  platform: "neutral",
+  minify: true,
+});
 // Not `tsc` itself: on Windows that is a script for a shell.
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], { stdio: "inherit" });

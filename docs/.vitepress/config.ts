@@ -11,8 +11,10 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Start: { "README.md": "afterclick", "docs/tutorial.md": "Tutorial", "docs/choosing.md": "Choosing a policy and a window" },
   "Use it": {
     "docs/browser.md": "In a browser",
+    "docs/pages.md": "Report from a page",
     "docs/api.md": "Call the worker",
     "docs/webhooks.md": "Report conversions",
+    "docs/senders.md": "Orders from Stripe, Shopify and others",
     "docs/troubleshooting.md": "Troubleshooting: the first hour",
     "docs/log.md": "Verify and evaluate a log",
     "docs/archive.md": "Archive the log",

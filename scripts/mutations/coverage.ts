@@ -8,6 +8,7 @@ import type { Tree } from "./tree.ts";
 const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
   [/^pages\//, /^test\/browser\/(shop|dashboard|playground)/],
   [/^(publication|local)\//, /^test\/browser\/local/],
+  [/^beacon\//, /^test\/browser\/beacon/],
   [/^(publication|worker)\//, /^test\/simulation\//],
   [/^src\/(model|policy)\//, /^test\/regret\//],
   [/^assembly\//, /^test\/(unit|property|conformance|golden|regret)\//],

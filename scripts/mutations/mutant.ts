@@ -24,7 +24,7 @@ export interface Planted {
   readonly instrumented: ReadonlyMap<string, string>;
 }
 
-export const FOLDERS: readonly string[] = ["assembly", "src", "publication", "local", "worker", "pages"];
+export const FOLDERS: readonly string[] = ["assembly", "src", "publication", "local", "beacon", "worker", "pages"];
 const LEFT_OUT = /__tests__|\.d\.ts$|\/build\.ts$/;
 
 /** Small errors in SQL. The instrumenter treats SQL as text. */

@@ -9,7 +9,7 @@ import { delimiter, dirname, extname, join, resolve } from "node:path";
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types", "@types/node", "undici-types"];
 
 /** Folders from which the package is built. */
-const SOURCES = ["assembly", "bin", "build", "dist", "local", "pages", "publication", "scripts", "src", "worker"];
+const SOURCES = ["assembly", "beacon", "bin", "build", "dist", "local", "pages", "publication", "scripts", "src", "worker"];
 
 export interface Installation {
   /** Folder of the projects, with the packed package installed. */

@@ -92,6 +92,10 @@ describe("the package", () => {
     expect(printed.trim()).toBe("0");
   });
 
+  it.each(["beacon.js", "beacon-script.js"])("takes at most 2 kB with %s, gzipped", async (name) => {
+    expect(gzipSync(await readFile(join(contents(), name)), { level: 9 }).length).toBeLessThanOrEqual(2000);
+  });
+
   describe("with the core of linear policies, gzipped,", () => {
     const kilobytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length / 1000;
     const linearWith = async (code: string) => kilobytes(await readFile(join(contents(), "linear.wasm"))) + kilobytes(await bundled(code));

@@ -48,6 +48,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   publication: ["afterclick"],
   local: ["afterclick", "publication"],
+  beacon: [],
   "worker/protocol": [],
   "worker/domain": ["afterclick", "publication", "worker/protocol"],
   "worker/openapi": ["worker/protocol"],
@@ -112,7 +113,20 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "scripts/verify": ["scripts/archive", "worker/domain", "type worker/protocol", "type worker/rpc"],
 };
 
-const ROOTS = ["assembly", "src", "publication", "local", "worker", "pages", "simulation", "experiments", "bench", "bin", "scripts"];
+const ROOTS = [
+  "assembly",
+  "src",
+  "publication",
+  "local",
+  "beacon",
+  "worker",
+  "pages",
+  "simulation",
+  "experiments",
+  "bench",
+  "bin",
+  "scripts",
+];
 const IMPORT = /^(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s)?"([^"]+)"/gm;
 
 interface Import {

@@ -64,7 +64,7 @@ export function fieldsOf<Schema extends v.GenericSchema>(schema: Schema, payload
 /** An id of the sender. Without spaces, so that names made of ids are unique. */
 export const id = v.pipe(
   v.union([v.string(), v.number()]),
-  v.transform(String),
+  v.transform((value: string | number) => String(value)),
   v.regex(/^[!-~]{1,128}$/, "expected an id of 1 to 128 printable ASCII characters without a space"),
 );
 

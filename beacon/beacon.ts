@@ -1,0 +1,173 @@
+import { type Item, nameOf, queueIn } from "./queue.ts";
+import { visibility } from "./visibility.ts";
+
+export interface BeaconOptions {
+  /** Address of the worker, such as https://afterclick.example.workers.dev. */
+  readonly url: string;
+  /** A publishable key. */
+  readonly key: string;
+  /** The worker refuses impressions of any other model. Default: of any model. */
+  readonly model?: string;
+  /** Whether the visitor has agreed. Without it, nothing is watched, stored or sent until `consent(true)`. Default: true. */
+  readonly consent?: boolean;
+}
+
+/** Reports to a worker which impressions a visitor saw, and which public goals the visitor reached. Each counts once. */
+export interface Beacon {
+  /** Reports an impression once its element has been half visible for a second. Returns a function that stops watching. */
+  seen(element: Element, impressionId: string): () => void;
+  /** Reports a goal, now. Its impression counts as seen too. */
+  reached(impressionId: string, goal: string): void;
+  /** Reports a goal at each click on an element. Returns a function that stops listening. */
+  clicked(element: Element, impressionId: string, goal?: string): () => void;
+  /** Notes the visitor's choice. Without consent, everything that waits is deleted. */
+  consent(given: boolean): void;
+  /** Sends what waits. The promise resolves after one attempt, with or without success. */
+  flush(): Promise<void>;
+  /** Stops watching and sending. What waits is sent by the next page. */
+  close(): void;
+}
+
+/** Most items in one request. */
+const MOST = 100;
+/** Items are gathered for this long, in ms. */
+const GATHER_MS = 500;
+const FIRST_RETRY_MS = 2000;
+const LAST_RETRY_MS = 300_000;
+/** Refusals of the content, which would not change. */
+const FINAL = [400, 413, 422];
+
+/** Starts a beacon in a page. What an earlier page could not send is sent first. */
+export function createBeacon({ url, key, model, consent: given = true }: BeaconOptions): Beacon {
+  const address = `${url.replace(/\/$/, "")}/v1/beacon`;
+  const queue = queueIn(`afterclick ${address}`);
+  const view = visibility();
+  const noted = new Set<string>();
+  const page = new AbortController();
+  let agreed = false;
+  let request = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let retryMs = FIRST_RETRY_MS;
+  let sending: Promise<void> | undefined;
+
+  const bodyOf = (items: readonly Item[]): string =>
+    JSON.stringify({
+      key,
+      model,
+      seen: items.flatMap(([impressionId, goal]) => (goal === null ? [impressionId] : [])),
+      reached: items.flatMap(([impressionId, goal]) => (goal === null ? [] : [{ impressionId, goal }])),
+    });
+
+  /** Whether the items are settled: taken, or refused for good. */
+  const deliver = async (items: readonly Item[]): Promise<boolean> => {
+    const init: RequestInit = { method: "POST", body: bodyOf(items), keepalive: true, credentials: "omit", signal: request.signal };
+    const status = await fetch(address, init).then(
+      (response) => response.status,
+      () => 0,
+    );
+    if (FINAL.includes(status) && items.length > 1) {
+      // One malformed item spoils a request, so each half is sent alone.
+      const half = items.length >> 1;
+      const [first, second] = [await deliver(items.slice(0, half)), await deliver(items.slice(half))];
+      return first && second;
+    }
+    const settled = (status >= 200 && status < 300) || FINAL.includes(status);
+    if (settled) queue.remove(items);
+    return settled;
+  };
+
+  const soon = (ms: number): void => {
+    clearTimeout(timer);
+    if (agreed) timer = setTimeout(flush, ms);
+  };
+
+  const send = async (): Promise<void> => {
+    const items = queue.all();
+    let settled = true;
+    for (let i = 0; settled && i < items.length; i += MOST) settled = await deliver(items.slice(i, i + MOST));
+    retryMs = settled ? FIRST_RETRY_MS : Math.min(2 * retryMs, LAST_RETRY_MS);
+    if (queue.all().length > 0) soon(settled ? 0 : retryMs);
+  };
+
+  const flush = async (): Promise<void> => {
+    if (!agreed) return;
+    sending ??= send().finally(() => {
+      sending = undefined;
+    });
+    await sending;
+  };
+
+  const note = (...items: readonly Item[]): void => {
+    if (!agreed) return;
+    const fresh = items.filter((item) => !noted.has(nameOf(item)));
+    if (fresh.length === 0) return;
+    for (const item of fresh) noted.add(nameOf(item));
+    queue.add(fresh);
+    soon(GATHER_MS);
+  };
+
+  const reached = (impressionId: string, goal: string): void => {
+    const at = Date.now();
+    note([impressionId, null, at], [impressionId, goal, at]);
+  };
+
+  /** A beacon may get lost, so its items wait until an answer says that they arrived. */
+  const leave = (): void => {
+    if (!agreed) return;
+    const items = queue.all();
+    for (let i = 0; i < items.length; i += MOST) navigator.sendBeacon(address, bodyOf(items.slice(i, i + MOST)));
+  };
+
+  const consent = (now: boolean): void => {
+    if (now === agreed) return;
+    agreed = now;
+    if (now) {
+      view.start();
+      soon(0);
+    } else {
+      view.stop();
+      clearTimeout(timer);
+      request.abort();
+      request = new AbortController();
+      queue.clear();
+      noted.clear();
+    }
+  };
+
+  const { signal } = page;
+  addEventListener("online", () => soon(0), { signal });
+  addEventListener("pagehide", leave, { signal });
+  document.addEventListener(
+    "visibilitychange",
+    () => {
+      if (!agreed) return;
+      if (document.visibilityState === "hidden") {
+        view.stop();
+        leave();
+      } else {
+        view.start();
+        soon(0);
+      }
+    },
+    { signal },
+  );
+  consent(given);
+
+  return {
+    seen: (element, impressionId) => view.watch(element, () => note([impressionId, null, Date.now()])),
+    reached,
+    clicked(element, impressionId, goal = "click") {
+      const listening = new AbortController();
+      element.addEventListener("click", () => reached(impressionId, goal), { signal: listening.signal });
+      return () => listening.abort();
+    },
+    consent,
+    flush,
+    close() {
+      agreed = false;
+      view.stop();
+      clearTimeout(timer);
+      page.abort();
+    },
+  };
+}
