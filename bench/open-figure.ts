@@ -1,7 +1,7 @@
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 
-/** What is measured at a number of open impressions. Times are in ms. */
+/** Figures at a number of open impressions. Times are in ms. */
 export interface OpenFigures {
   readonly openImpressions: number;
   readonly impressionsPerSecond: number;

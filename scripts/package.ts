@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { parseArgs } from "node:util";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 
 const USAGE = `Builds the published package in build/package, after npm run build: a core for linear policies, the mountable worker, its typed
 client, and a package.json without the parts that only the repository needs.
@@ -23,37 +23,33 @@ function run(tool: string, ...args: readonly string[]): void {
 
 run("assemblyscript/bin/asc.js", "assembly/linear.ts", "--config", "asconfig.linear.json");
 
+const BUNDLE: BuildOptions = { bundle: true, format: "esm", mainFields: ["module", "main"], logLevel: "warning" };
+
 await build({
+  ...BUNDLE,
   entryPoints: { worker: "worker/library.ts", client: "worker/client.ts" },
   outdir: "dist",
-  bundle: true,
-  format: "esm",
   target: "es2023",
   platform: "neutral",
-  mainFields: ["module", "main"],
   // The second is for packages that read files elsewhere.
   conditions: ["workerd", "browser"],
   // The host worker has these packages itself, so that each exists once.
   external: ["afterclick", "cloudflare:workers", "hono", "hono/*", "valibot"],
-  logLevel: "warning",
 });
 
 await rm("dist/bin", { recursive: true, force: true });
 // The commands. wrangler and the SDK are packages of the user's folder.
 await build({
+  ...BUNDLE,
   entryPoints: { afterclick: "bin/afterclick.ts" },
   outdir: "dist/bin",
-  bundle: true,
   splitting: true,
   minify: true,
-  format: "esm",
   target: "node22",
   platform: "node",
-  mainFields: ["module", "main"],
   external: ["afterclick", "wrangler"],
   // Bundled CommonJS asks for Node's own modules.
   banner: { js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);' },
-  logLevel: "warning",
 });
 
 run("typescript/bin/tsc", "-p", "worker/tsconfig.types.json");

@@ -351,7 +351,7 @@ export class Recommender {
   }
 
   /**
-   * What decisions need, as bytes, without the remembered impressions. A recommender restored from them decides and predicts with the
+   * The part that decisions need, as bytes, without the remembered impressions. A recommender restored from them decides and predicts with the
    * same bits as this one does now, and cannot learn. The bytes of `delayLinTs` and `delayLinUcb` are a small part of a snapshot.
    */
   publication(): Uint8Array {

@@ -5,7 +5,7 @@ import { HOUR_MS } from "./target.ts";
 
 const PAGE_BYTES = 128 * 1024;
 
-/** What everybody who has read a page's publishable key may not do. */
+/** Attempts of everybody who has read a page's publishable key. */
 export const pageRights: Group = {
   name: "page rights",
   async prepare(stage) {

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { ApiError, call, UnreachableError } from "../api.ts";
+import type { callersKeys } from "../callers-keys.ts";
 import { UsageError } from "../command.ts";
 import { type Delivered, signed } from "../webhook.ts";
 
-/** What a worker answers to is checked in a model of its own with this window, in ms. */
+/** Window of the model that the examination makes for itself, in ms. */
 const WINDOW_MS = 600_000;
 /** Webhooks whose time differs by more than five minutes are refused. */
 const MOST_SKEW_MS = 60_000;
@@ -22,22 +23,16 @@ export interface Finding {
   readonly text: string;
 }
 
-export interface Keys {
-  find(name: string): string | undefined;
-  get(name: string): string;
-  webhookSecret(): string;
-}
-
 export interface ExaminationOptions {
   readonly base: URL;
-  readonly keys: Keys;
+  readonly keys: Awaited<ReturnType<typeof callersKeys>>;
   /** Name of a model that does not exist. */
   readonly model: string;
   /** Origins whose pages are to call the worker. */
   readonly origins: readonly string[];
 }
 
-/** What is wrong, and what to do. */
+/** A fault of the worker, and its remedy. */
 class Wrong extends Error {}
 
 interface Recommended {

@@ -1,4 +1,4 @@
-// What may be missing or wrong on a visitor's device: each page says so in one sentence, and goes on where it can.
+// Things that may be missing or wrong on a visitor's device: each page says so in one sentence, and goes on where it can.
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";

@@ -1,4 +1,4 @@
-// What `npm start` prints, once everything is built. It runs in a folder of its own, with its own secrets and state.
+// The output of `npm start`, once everything is built. It runs in a folder of its own, with its own secrets and state.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";

@@ -14,7 +14,7 @@ const options = fc.record({
   forgetting: fc.option(fc.record({ halfLife: fc.integer({ min: 2, max: 30 }) })),
 });
 
-/** What happens in one minute. */
+/** The events of one minute. */
 const minute = fc.record({
   seed: fc.nat(),
   shown: fc.integer({ min: 0, max: 3 }),

@@ -10,7 +10,7 @@ import { stream } from "./scenario.ts";
 
 // Restores crafted snapshots in a thread of its own, which the test can end if one of them hangs.
 
-/** What became of a crafted snapshot. */
+/** The fate of a crafted snapshot. */
 export interface Fate {
   readonly name: string;
   /** "refused" by `restore`, "decided", "not computable" if a decision was refused with a NumericalError, or any other error. */

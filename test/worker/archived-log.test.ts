@@ -8,16 +8,13 @@ import { shardName } from "../../worker/domain/shard.ts";
 import { archivedLines, bytesOf, keysOf, opened, useArchive } from "./archived.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show } from "./client.ts";
 import { DAY_MS, MINUTE_MS, START, tick, useClock } from "./clock.ts";
+import { exported } from "./exported.ts";
 import { lived } from "./lived.ts";
 
 useClock();
 useArchive();
 
 const RETENTION = { retention: { ms: DAY_MS } };
-
-async function exported(model: string): Promise<string[]> {
-  return (await call("GET", `/v1/models/${model}/events`)).body.trimEnd().split("\n");
-}
 
 async function archiveOf(model: string, change: (bytes: Uint8Array<ArrayBuffer>, i: number) => Uint8Array<ArrayBuffer> = (bytes) => bytes) {
   const files = (await keysOf(model)).map(async (key, i): Promise<NamedFile> => {

@@ -16,7 +16,7 @@ import {
 } from "./client.ts";
 import { MINUTE_MS, START, useClock } from "./clock.ts";
 
-// What a page may report: deferred impressions that were shown, and public goals.
+// The reports of a page: deferred impressions that were shown, and public goals.
 
 const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
 const SHOP = "https://shop.example";

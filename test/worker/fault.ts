@@ -1,6 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { Learner } from "../../worker/learner/learner.ts";
+import { vi } from "vitest";
+import { shardName } from "../../worker/domain/shard.ts";
+import { Learner } from "../../worker/learner/learner.ts";
 
 /** Stands between caller and target: passes a call on, fails it before arrival, or loses its reply. */
 export type Fault = (method: string, call: () => Promise<unknown>) => Promise<unknown>;
@@ -110,4 +112,13 @@ export async function crashing(n: number, stub: DurableObjectStub<Learner>, run:
   await done.catch(() => {});
   for (const end of ends) end();
   return n > 0 && effects >= n;
+}
+
+/** Lets a shard fail at each order of its coordinator, until the end of the returned function. */
+export function unreachable(model: string, shard: number): () => void {
+  const { follow } = Learner.prototype;
+  const spy = vi.spyOn(Learner.prototype, "follow").mockImplementation(function (this: Learner, name, order) {
+    return name === shardName(model, shard) ? Promise.reject(new Error("lost")) : follow.call(this, name, order);
+  });
+  return () => spy.mockRestore();
 }

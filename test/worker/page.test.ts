@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { call, convert, createModel, HOUR_MS, recommend, show, statusOf } from "./client.ts";
 import { type Line, logOf } from "./fold.ts";
 
-// What everybody who has read a page's publishable key may put into a model.
+// Everybody who has read a page's publishable key may write. These tests bound what reaches a model.
 
 const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
 const FOUR = { options: { dimension: 4 } };

@@ -1,15 +1,12 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { eventSource } from "../../scripts/evaluate/event-source.ts";
-import { LogMismatch } from "../../scripts/verify/event-log.ts";
 import { verify } from "../../scripts/verify/verification.ts";
-import { receipted } from "../../worker/domain/receipt.ts";
-import { shardName } from "../../worker/domain/shard.ts";
 import { createApp } from "../../worker/edge/app.ts";
-import { Learner } from "../../worker/learner/learner.ts";
 import { call, convert, createModel, describeModel, keep, recommend, show, statusesOf } from "./client.ts";
 import { START, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";
-import { learners } from "./fault.ts";
+import { exported, fieldsOf, refusalOf, resealed } from "./exported.ts";
+import { learners, unreachable } from "./fault.ts";
 import type { Line } from "./fold.ts";
 import { seedIds } from "./lived.ts";
 
@@ -20,46 +17,6 @@ afterEach(() => void vi.restoreAllMocks());
 
 const EDGE = { serving: "edge", encoder: { dimension: 16, interactions: "all" }, minimumShare: 0.1 };
 const sharded = (shards: number, body: object = {}): Promise<string> => createModel({ ...EDGE, shards, ...body });
-
-async function exported(model: string, after = 0): Promise<string[]> {
-  const { status, body } = await call("GET", `/v1/models/${model}/events?after=${after}`);
-  expect(status).toBe(200);
-  return body.trimEnd().split("\n");
-}
-
-const fieldsOf = (text: string): Line => {
-  const { receipt: _, ...fields } = JSON.parse(text);
-  return fields;
-};
-
-/** A log of these lines with matching receipts. */
-function resealed(lines: readonly object[]): string[] {
-  let last = "";
-  return lines.map((line) => {
-    const { text, receipt } = receipted(line, last);
-    last = receipt;
-    return text;
-  });
-}
-
-async function refusalOf(log: readonly string[]): Promise<string> {
-  try {
-    await verify(() => log);
-  } catch (error) {
-    if (error instanceof LogMismatch) return error.message;
-    throw error;
-  }
-  return "none";
-}
-
-/** Lets a shard fail at each order of its coordinator, until the end of the returned function. */
-function unreachable(model: string, shard: number): () => void {
-  const { follow } = Learner.prototype;
-  const spy = vi.spyOn(Learner.prototype, "follow").mockImplementation(function (this: Learner, name, order) {
-    return name === shardName(model, shard) ? Promise.reject(new Error("lost")) : follow.call(this, name, order);
-  });
-  return () => spy.mockRestore();
-}
 
 /**
  * Publishes some times, and lets an isolate decide by what is published. Conversions come with and without keys. Two impressions a round,

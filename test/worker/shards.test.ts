@@ -9,6 +9,7 @@ import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf, statusOf } from "./client.ts";
 import { MINUTE_MS, START, tick, useClock } from "./clock.ts";
 import { complaints } from "./complaints.ts";
+import { unreachable } from "./fault.ts";
 import { publicationIn } from "./published.ts";
 
 // A model whose events are shared by several learners.
@@ -74,15 +75,6 @@ const shardIn = (impressionId: string) => signer.verify(impressionId, Date.now()
 /** Reads a shard's store. */
 const inShard = <T>(model: string, shard: number, read: (store: LearnerStore) => T): Promise<T> =>
   runInDurableObject(learnerOf(shardName(model, shard)), (_, { storage }) => read(new LearnerStore(storage)));
-
-/** Lets a shard fail at each order of its coordinator, until the end of the returned function. */
-function unreachable(model: string, shard: number): () => void {
-  const { follow } = Learner.prototype;
-  const spy = vi.spyOn(Learner.prototype, "follow").mockImplementation(function (this: Learner, name, order) {
-    return name === shardName(model, shard) ? Promise.reject(new Error("lost")) : follow.call(this, name, order);
-  });
-  return () => spy.mockRestore();
-}
 
 /** Registers impressions that convert at once. Returns their ids. */
 async function bought(model: string, from: number, to: number): Promise<string[]> {

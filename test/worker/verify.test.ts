@@ -1,35 +1,14 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { LogMismatch } from "../../scripts/verify/event-log.ts";
 import { verify } from "../../scripts/verify/verification.ts";
-import { receipted } from "../../worker/domain/receipt.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import { call, convert, createModel, describeModel, keep, recommend, show } from "./client.ts";
 import { closing, MINUTE_MS, ring, tick, useClock } from "./clock.ts";
+import { exported, fieldsOf, refusalOf, resealed } from "./exported.ts";
 import type { Line } from "./fold.ts";
 import { GOALS, lived, seedIds } from "./lived.ts";
 
 useClock();
 afterEach(() => void vi.restoreAllMocks());
-
-/** The lines of a model's log, as texts. */
-async function exported(model: string): Promise<string[]> {
-  return (await call("GET", `/v1/models/${model}/events`)).body.trimEnd().split("\n");
-}
-
-const fieldsOf = (text: string): Line => {
-  const { receipt: _, ...fields } = JSON.parse(text);
-  return fields;
-};
-
-/** A log of these lines with matching receipts. */
-function resealed(lines: readonly object[]): string[] {
-  let last = "";
-  return lines.map((line) => {
-    const { text, receipt } = receipted(line, last);
-    last = receipt;
-    return text;
-  });
-}
 
 const kinds = [
   ["delay-lin-ts", {}],
@@ -112,16 +91,6 @@ const another = (value: unknown): unknown => {
   if (typeof value === "boolean") return !value;
   return typeof value === "string" ? `${value}x` : 1;
 };
-
-async function refusalOf(log: readonly string[]): Promise<string> {
-  try {
-    await verify(() => log);
-  } catch (error) {
-    if (error instanceof LogMismatch) return error.message;
-    throw error;
-  }
-  return "none";
-}
 
 it("finds each field of each kind of line that was altered, by its receipt, and names the line", async () => {
   const model = await lived({ policy: "otf-lin-ts" }, 3);

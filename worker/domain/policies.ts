@@ -22,7 +22,7 @@ export function mergedPolicies(sums: readonly (readonly Uint8Array[])[]): Promis
   return Promise.all(merged);
 }
 
-/** What isolates need of a snapshot to decide. `parts` has one snapshot of the SDK per policy, and `ids` their names. */
+/** The part of a snapshot that isolates need to decide. `parts` has one snapshot of the SDK per policy, and `ids` their names. */
 export function publicationParts(parts: readonly Uint8Array[], ids: readonly string[]): Promise<Uint8Array[]> {
   return Promise.all(
     parts.map(async (bytes, place) => {

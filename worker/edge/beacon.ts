@@ -89,7 +89,7 @@ function byLearner(deliveries: readonly Delivery[]): Map<string, Delivery[]> {
   return Map.groupBy(deliveries, ({ token }) => shardName(token.model, token.shard ?? 0));
 }
 
-/** What a page may know of a result. */
+/** A result as a page may know it. */
 function verdictOf({ status, detail }: Verdict): Verdict {
   return { status, ...(detail !== undefined && { detail }) };
 }

@@ -37,7 +37,7 @@ async function newest(env: Environment, model: string): Promise<Publication & Re
   >;
 }
 
-/** What KV has; undefined if its catalogue is older than the one that its publication needs. */
+/** The model in KV; undefined if its catalogue is older than the one that its publication needs. */
 async function stored(env: Environment, model: string) {
   const store = new PublicationStore(env.EVENTS);
   const [bytes, record] = await Promise.all([store.get(model), store.getCatalogue(model)]);

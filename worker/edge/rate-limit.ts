@@ -13,10 +13,9 @@ const MOST_FORGERS = 1000;
 const forgers = new Set<string>();
 
 /**
- * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows
- * `apiKeys` or `keyInBody`. Requests
- * without an allowed origin may come from anybody, so they are counted apart. The limits are approximate and apply per location. If a
- * limiter fails, the request passes.
+ * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows `apiKeys` or
+ * `keyInBody`. Requests without an allowed origin may come from anybody, so they are counted apart. The limits are approximate and apply
+ * per location. If a limiter fails, the request passes.
  *
  * @throws {Problem} 429.
  */

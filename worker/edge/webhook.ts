@@ -1,7 +1,8 @@
-import { decodeBase64, encodeBase64 } from "hono/utils/encode";
+import { encodeBase64 } from "hono/utils/encode";
 import { remembered, valuesOf } from "../domain/secret.ts";
 import { type Environment, secret as secretOf } from "../environment.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
+import { bytesOf, joined } from "./senders/signature.ts";
 
 const TOLERANCE_MS = 300_000;
 /** Most signatures that are compared. A rotation of secrets needs two. */
@@ -100,7 +101,7 @@ export async function signed(env: Environment, id: string, body: string, now: nu
 }
 
 async function signatureOf({ key }: Sender, id: string, timestamp: string, body: Uint8Array): Promise<string> {
-  const content = concatenated(encoder.encode(`${id}.${timestamp}.`), body);
+  const content = joined(`${id}.${timestamp}.`, body);
   return `v1,${encodeBase64(await crypto.subtle.sign("HMAC", key, content))}`;
 }
 
@@ -112,7 +113,7 @@ async function importSender(value: string): Promise<Sender> {
 
 function parse(value: string): { sender?: string; bytes: Uint8Array<ArrayBuffer> } {
   const { sender, base64 = "" } = VALUE.exec(value)?.groups ?? {};
-  const bytes = bytesOf(base64);
+  const bytes = bytesOf(base64, "base64");
   if (bytes.length < LEAST_SECRET_BYTES) {
     throw new Problem(
       500,
@@ -120,19 +121,4 @@ function parse(value: string): { sender?: string; bytes: Uint8Array<ArrayBuffer>
     );
   }
   return { sender, bytes };
-}
-
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  try {
-    return decodeBase64(base64);
-  } catch {
-    return new Uint8Array();
-  }
-}
-
-function concatenated(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(first.length + second.length);
-  bytes.set(first);
-  bytes.set(second, first.length);
-  return bytes;
 }

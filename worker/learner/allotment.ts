@@ -15,7 +15,7 @@ export interface Parts {
   readonly committed: Allowance;
 }
 
-/** What each shard may use from now on. Whatever the shards have confirmed, together they hold at most the limits of the model. */
+/** The part of the limits that each shard may use from now on. Whatever the shards have confirmed, together they hold at most the limits of the model. */
 export function allotted(limits: Allowance, parts: readonly Parts[]): Allowance[] {
   const columns = NAMES.map((name) => {
     const own = parts.map(({ used, committed }): Part => ({ used: used[name], committed: committed[name] }));

@@ -1,26 +1,20 @@
 import { DurableObject } from "cloudflare:workers";
-import { SnapshotError } from "afterclick";
-import type { Featurizer } from "../../publication/featurizer.ts";
 import { beliefsOf } from "../domain/belief.ts";
 import { bucketAt } from "../domain/bucket.ts";
 import { checkCandidates, checkNumbers } from "../domain/capacity.ts";
 import { changeBetween, checkActions } from "../domain/catalogue.ts";
 import { decide } from "../domain/decision.ts";
-import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
+import { withVocabulary } from "../domain/encoding.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
-import { homeOf } from "../domain/home.ts";
-import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf, type KeyHashes } from "../domain/join-key.ts";
 import type { LogRow } from "../domain/log-line.ts";
-import { checkGrows, configureModel, featurizer, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
+import { checkGrows, configureModel, isSame, type ModelConfig, reconfigureModel, renewed } from "../domain/model.ts";
 import { pageGoalRefusal } from "../domain/page-rules.ts";
-import { type Policies, restorePolicies } from "../domain/policies.ts";
+import type { Policies } from "../domain/policies.ts";
 import type { HeldEdition } from "../domain/publication.ts";
 import { relearntModel } from "../domain/relearnt-model.ts";
 import { sampled } from "../domain/sampling.ts";
-import type { Served } from "../domain/served.ts";
-import { shardName, shardOf } from "../domain/shard.ts";
-import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
+import { shardName } from "../domain/shard.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
@@ -32,10 +26,7 @@ import type { LearnerRpc } from "../rpc/learner.ts";
 import { learner } from "../rpc/learner-client.ts";
 import type * as Message from "../rpc/message.ts";
 import { added, addedTotals, type ModelCounts, type Totals } from "../rpc/model-counts.ts";
-import { Admission } from "./admission.ts";
 import { Archive } from "./archive.ts";
-import { Arrivals, type Earlier } from "./arrivals.ts";
-import { ClosedWindows } from "./closed-windows.ts";
 import { Coordinator, newestSums, others } from "./coordinator.ts";
 import { countsOf, totalsOf } from "./counts.ts";
 import { type Describing, description } from "./description.ts";
@@ -45,28 +36,18 @@ import { checkStart, headOf, partOf, spansOf } from "./exporting.ts";
 import { follow } from "./following.ts";
 import { KeyHome } from "./key-home.ts";
 import { isOfNamesake } from "./ledger.ts";
-import { LiveModel } from "./live-model.ts";
 import { measure } from "./metrics.ts";
 import { PageIntake } from "./page-intake.ts";
 import { Publisher } from "./publishing.ts";
-import { isCountable, pastRowsOf, rowsOf } from "./registering.ts";
-import { Relearning, remade } from "./relearning.ts";
+import { pastRowsOf } from "./registering.ts";
+import { Registrar } from "./registrar.ts";
+import { Relearning } from "./relearning.ts";
+import { RunningModel } from "./running-model.ts";
 import { LearnerStore } from "./store/learner-store.ts";
 import { Upkeep } from "./upkeep.ts";
 
 /** The methods of a learner that another one calls. */
 type Asked = Pick<LearnerRpc, "remove" | "eraseKey" | "closedCounts" | "totals" | "counts" | "heal" | "logPart">;
-
-/** Objects made from one configuration. */
-interface Model {
-  readonly config: ModelConfig;
-  /** Makes feature vectors. Throws 409 if an earlier encoder made those that the model has learnt. */
-  readonly featurize: () => Featurizer;
-  readonly live: LiveModel;
-  readonly admission: Admission;
-  readonly report: EncodingReport;
-  readonly closed: ClosedWindows;
-}
 
 /**
  * The Durable Object of one model: its state, and the only writer of that state.
@@ -79,7 +60,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   readonly #keyHome: KeyHome;
   /** Absent without a bucket. */
   readonly #archive?: Archive;
-  #model?: Model;
+  readonly #running: RunningModel;
+  readonly #registrar: Registrar;
   readonly #relearning: Relearning;
   readonly #pageIntake = new PageIntake();
   readonly #upkeep: Upkeep;
@@ -89,17 +71,19 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     this.#store = new LearnerStore(ctx.storage);
     this.#publisher = new Publisher(this.#store);
     this.#relearning = new Relearning(this.#store);
-    this.#coordinator = new Coordinator(env, this.#store, () => this.#known().live);
-    this.#keyHome = new KeyHome(env, this.#store, () => this.#known());
+    this.#coordinator = new Coordinator(env, this.#store, () => this.#running.known().live);
+    this.#running = new RunningModel(env, this.#store, this.#coordinator, this.#relearning, () => this.#upkeep.hurry());
+    this.#keyHome = new KeyHome(env, this.#store, () => this.#running.known());
     if (env.ARCHIVE) this.#archive = new Archive(env.ARCHIVE, this.#store);
     const exists = () => this.#store.exists;
     this.#upkeep = new Upkeep(ctx.storage, env, exists, () => {
       return {
-        ...this.#known(),
+        ...this.#running.known(),
         ...{ store: this.#store, publisher: this.#publisher, relearning: this.#relearning, archive: this.#archive },
         ...{ coordinator: this.#coordinator, keyHome: this.#keyHome },
       };
     });
+    this.#registrar = new Registrar(env, this.#store, this.#running, this.#keyHome, this.#upkeep);
     void ctx.blockConcurrencyWhile(() => this.#upkeep.start());
   }
 
@@ -153,7 +137,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   rollBack(version?: number): Promise<Message.Answer<Rollback>> {
     return answer(async () => {
-      const { live } = this.#known();
+      const { live } = this.#running.known();
       const kept = this.#store.editions.versions();
       const to = version ?? kept[1] ?? kept[0];
       if (to === undefined) throw new Problem(409, "there is no kept snapshot to go back to yet");
@@ -214,15 +198,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (shards > 1)
         throw new Problem(422, `from: a model of ${shards} shards does not learn its log again; import the log into a new model`);
       const config = await relearntModel(body, this.#store.config);
-      await this.#relearn(config);
+      await this.#running.relearn(config);
       return null;
     });
-  }
-
-  /** Begins to learn the log again. The alarm does it page by page. */
-  async #relearn(config: ModelConfig): Promise<void> {
-    this.#relearning.begin(withVocabulary(config, this.#store.catalogue.actions), Date.now());
-    await this.#upkeep.hurry();
   }
 
   describe(): Promise<Message.Answer<Message.Description>> {
@@ -233,11 +211,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   totals(): Promise<Message.Answer<Totals>> {
-    return answer(async () => totalsOf(this.#store, this.#known().config, Date.now()));
+    return answer(async () => totalsOf(this.#store, this.#running.known().config, Date.now()));
   }
 
   counts(): Promise<Message.Answer<ModelCounts>> {
-    return answer(async () => countsOf(this.#store, this.#known().config, Date.now()));
+    return answer(async () => countsOf(this.#store, this.#running.known().config, Date.now()));
   }
 
   /** Asks all learners of the model, this one first. */
@@ -250,16 +228,16 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   async #describing(): Promise<Describing> {
-    const { report } = this.#known();
-    const { digest } = await this.#digest();
+    const { report } = this.#running.known();
+    const { digest } = await this.#running.digest();
     return { report, digest, relearning: this.#relearning.progress(Date.now()) };
   }
 
   metrics(): Promise<Message.Answer<Message.Measurement>> {
     return answer(async () => {
-      const { config } = this.#known();
+      const { config } = this.#running.known();
       const describing = await this.#describing();
-      const policies = describing.digest === null ? undefined : await this.#publicPolicies();
+      const policies = describing.digest === null ? undefined : await this.#running.publicPolicies();
       const all = await this.#ofAll((each) => each.counts());
       const counts = all.length === 1 ? all[0] : added(all);
       const change = policies?.[0].policy.change ?? null;
@@ -269,9 +247,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   examination(): Promise<Message.Answer<Message.Examination>> {
     return answer(async () => {
-      const { config, live } = this.#known();
-      const [{ policy }] = await this.#policies();
-      // Of several shards, the coordinator's part of the lists is a fair sample.
+      const { config, live } = this.#running.known();
+      const [{ policy }] = await this.#running.policies();
+      // The coordinator's part of the lists is a fair sample of all shards.
       const { log, seq } = this.#store;
       const page = (after: number) => {
         // A reset meanwhile has started another log.
@@ -288,13 +266,13 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   changeActions(patch: ActionsPatch): Promise<Message.Answer<Changed>> {
     return answer(async () => {
-      this.#known();
+      this.#running.known();
       return this.#replaceActions(this.#store.catalogue.with(patch));
     });
   }
 
   async #replaceActions(actions: readonly Action[]): Promise<Changed> {
-    const { config, featurize } = this.#known();
+    const { config, featurize } = this.#running.known();
     checkActions(actions);
     const { size, changed } = changeBetween(this.#store.catalogue.actions, actions);
     // A repeated catalogue is no new version, and publishes what was learnt meanwhile.
@@ -315,14 +293,14 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   recommend(request: Message.RecommendRequest): Promise<Message.Answer<Message.Recommendation>> {
     return answer(async () => {
-      const { config, live, admission } = this.#known();
-      const policies = await this.#policies();
+      const { config, live, admission } = this.#running.known();
+      const policies = await this.#running.policies();
       if (request.defer) admission.checkDeferred(request.limit, request.byPage);
       // A clock that was set back must not reach into closed buckets, nor before a reset.
       const shownAt = Math.max(Date.now(), this.#store.watermark, this.#store.retainedSince);
       const { generation } = this.#store;
       // An isolate may still ask a model that several learners share by now.
-      const served = { ...this.#served(await this.#publicPolicies()), version: this.#version };
+      const served = { ...this.#running.served(await this.#running.publicPolicies()), version: this.#running.version };
       const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
       const sampling = admission.sampling(rows.length)[giverOf(request.byPage)];
       const { version: modelVersion } = served;
@@ -341,138 +319,12 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  /** The version of the policies that decide. */
-  get #version(): number {
-    return this.#store.coordinates ? this.#store.editions.newestVersion() : this.#store.seq;
-  }
-
-  #served(policies: Policies): Served {
-    const { config, featurize } = this.#known();
-    return { config, featurize: featurize(), catalogue: this.#store.catalogue, policies, version: this.#store.seq };
-  }
-
   registerShown(registration: Message.Registration): Promise<Message.Answer<Message.Registry>> {
-    return answer(async () => {
-      const { live, admission } = this.#known();
-      const policies = await this.#policies();
-      const now = Date.now();
-      const oldest = this.#oldestOpen(now);
-      const { generation } = this.#store;
-      if (registration.decisions.some((decision) => decision.generation > generation)) {
-        throw new Problem(503, "the shard has not heard of the model's new generation yet");
-      }
-      const arrivals = new Arrivals(registration, this.#earlier());
-      const known = this.#store.impressions.known(arrivals.all);
-      const unknown = arrivals.all.filter(({ id }) => !known.has(id));
-      const timely = unknown.filter(({ shownAt, decision, features }) => {
-        const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
-        return decision.generation === generation && inTime && isCountable(policies, features());
-      });
-      const fitting = timely.filter(admission.fitting());
-      arrivals.add(live, policies, fitting);
-      const times = fitting.map(({ shownAt }) => shownAt);
-      this.#store.transact(() => {
-        const { database } = this.#store;
-        database.count("refused", unknown.length - fitting.length);
-        database.count("dropped", registration.dropped);
-        database.count("keptOut", registration.keptOut);
-        for (const { unsampled, byPage } of registration.decisions) live.leaveOut(unsampled, byPage);
-        if (times.length > 0) database.setLag(Math.max(0, now - Math.max(...times)));
-      });
-      if (times.length > 0) await this.#upkeep.arm(Math.min(...times));
-      await this.#deliver();
-      const isShard = this.#store.shard > 0;
-      const newest = isShard ? null : this.#store.offered;
-      return { generation, newest, catalogue: isShard ? null : this.#store.catalogueVersion(), sampling: admission.sampling() };
-    });
+    return answer(() => this.#registrar.registerShown(registration));
   }
 
-  /** Impressions decided before the log was learnt again have features of another encoder. They are made anew. */
-  #earlier(): Earlier {
-    const { config, featurize } = this.#known();
-    const { catalogue, relearntAt } = this.#store;
-    // Versions of a model with several shards are those of its coordinator.
-    return { until: config.encoder && config.shards === 1 ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
-  }
-
-  /** The earliest time shown that is still taken. */
-  #oldestOpen(now: number): number {
-    const { windowMs, graceMs } = this.#upkeep.timing();
-    return Math.max(now - windowMs - graceMs, this.#store.watermark, this.#store.retainedSince);
-  }
-
-  register(
-    items: readonly Message.Shown[],
-    { byPage = false, checkOnly = false }: Message.Registering = {},
-  ): Promise<Message.Answer<readonly Message.Registered[]>> {
-    return answer(async () => {
-      const { config, featurize, live, admission } = this.#known();
-      if (byPage && !config.local) {
-        throw new Problem(403, 'the model takes no impressions with a publishable key: put it with "local": true, or use the secret key');
-      }
-      const policies = await this.#policies();
-      const rows = rowsOf(items, { store: this.#store, config, featurize: featurize(), policies, byPage }, this.#oldestOpen(Date.now()));
-      const homes = rows.map((row, place) => items[place].shard ?? this.#homeOf(row));
-      if (this.#store.coordinates && homes.some((home) => home > 0)) return this.#registerAt(homes, items, { byPage, checkOnly });
-      if (byPage) this.#checkFree(items, rows);
-      if (checkOnly) return [];
-      const sampling = admission.sampling(rows.length)[giverOf(byPage)];
-      const added = live.add(policies, sampled(rows, sampling));
-      await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
-      await this.#deliver();
-      const { generation, shard } = this.#store;
-      return added.map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
-        const probability = decision?.probability;
-        const windowEndsAt = shownAtOf(id) + config.window.ms;
-        return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, shard, status };
-      });
-    });
-  }
-
-  /** The shard of an impression that was decided elsewhere. A caller's own id is always registered in the same one. */
-  #homeOf({ id, name, keys: [key] }: ImpressionRow): number {
-    const { homes, config } = this.#store;
-    return name === null ? homeOf(key?.[0] ?? id, config.shards) : homeOf(name, homes);
-  }
-
-  /** Registers impressions in their shards, after each shard has said that it would take them. */
-  async #registerAt(
-    homes: readonly number[],
-    items: readonly Message.Shown[],
-    options: Message.Registering,
-  ): Promise<readonly Message.Registered[]> {
-    const places = Map.groupBy(homes.keys(), (place) => homes[place]);
-    const inAll = (checkOnly: boolean) =>
-      Promise.all(
-        Array.from(places, ([home, of]) => {
-          const own = of.map((place) => items[place]);
-          if (home > 0) this.#keyHome.checkReached(home);
-          const register = (stub: Pick<LearnerRpc, "register">) => stub.register(own, { ...options, checkOnly });
-          return home === 0 ? register(this).then(unwrapped) : learner(this.env, shardName(this.#store.name, home), register);
-        }),
-      );
-    if (places.size > 1) await inAll(true);
-    const registered = new Array<Message.Registered>(items.length);
-    const results = await inAll(options.checkOnly ?? false);
-    for (const [i, of] of Array.from(places.values()).entries())
-      of.forEach((place, j) => {
-        registered[place] = results[i][j];
-      });
-    return registered;
-  }
-
-  /** Delivers the keys of new impressions to their homes. After a failure the alarm tries again. */
-  async #deliver(): Promise<void> {
-    await this.#keyHome.deliver().catch(() => this.#upkeep.hurry());
-  }
-
-  /** @throws {Problem} 409 if an id that a page gave belongs to another impression. */
-  #checkFree(items: readonly Message.Shown[], rows: readonly ImpressionRow[]): void {
-    const isTaken = ({ id, name, action }: ImpressionRow) => (this.#store.impressions.registered(id, name)?.action ?? action) !== action;
-    const place = rows.findIndex((row, i) => items[i].taken || isTaken(row));
-    if (place < 0) return;
-    this.#store.transact(() => this.#store.database.count("collisions"));
-    throw new Problem(409, `[${place}] id: belongs to another impression; give each impression an id of its own`);
+  register(items: readonly Message.Shown[], options: Message.Registering = {}): Promise<Message.Answer<readonly Message.Registered[]>> {
+    return answer(() => this.#registrar.register(items, options));
   }
 
   /** Needs no running policies: they replay the conversions when they start. */
@@ -489,9 +341,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   importLog(lines: readonly Message.PastLine[]): Promise<Message.Answer<Imported>> {
     return answer(async () => {
-      const { config, featurize, live, admission } = this.#known();
+      const { config, featurize, live, admission } = this.#running.known();
       if (config.shards > 1) throw new Problem(422, "shards: expected 1 during an import; set more afterwards");
-      const policies = await this.#policies();
+      const policies = await this.#running.policies();
       const rows = pastRowsOf(lines, { store: this.#store, config, featurize: featurize(), policies });
       const isOpen = (id: string) => shownAtOf(id) >= this.#store.watermark;
       admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !this.#store.impressions.find(row.id)).length);
@@ -513,7 +365,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (!this.#store.exists) throw unknownModel();
       checkStart(this.#store, after);
       if (this.#store.coordinates) await this.#coordinator.gather({ keep: false });
-      const { digest, version } = await this.#digest();
+      const { digest, version } = await this.#running.digest();
       const spans = spansOf(this.#store, after, version);
       const rows = this.#store.log.page(after, version);
       const parts = await this.#ofAll((each, shard) => each.logPart(spans[shard]));
@@ -535,70 +387,17 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  /** The digest of a version. Null if this version of the worker does not read the state. Its log can be exported all the same. */
-  async #digest(): Promise<{ readonly digest: string | null; readonly version: number }> {
-    if (this.#store.coordinates) {
-      const version = this.#store.editions.newestVersion();
-      return { digest: this.#store.shards.markOf(version)?.digest ?? null, version };
-    }
-    try {
-      const [{ policy }] = await this.#known().live.start();
-      return { digest: policy.digest(), version: this.#store.seq };
-    } catch (error) {
-      if (isUnreadable(error)) return { digest: null, version: this.#store.seq };
-      throw error;
-    }
-  }
-
-  /**
-   * The running policies. If another version of this worker wrote their state, the log is learnt again.
-   * @throws {Problem} 503 until that is done.
-   */
-  async #policies(): Promise<Policies> {
-    try {
-      const { live, featurize } = this.#known();
-      featurize();
-      return await live.start();
-    } catch (error) {
-      if (!isUnreadable(error)) throw error;
-      await this.#recover();
-      const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
-      throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
-    }
-  }
-
-  /** The policies that decide: those of this learner, or those with the sums of all shards. */
-  async #publicPolicies(): Promise<Policies> {
-    const policies = await this.#policies();
-    return this.#store.coordinates ? this.#coordinator.policies() : policies;
-  }
-
-  /** The policies by which the model decides now. A shard asks its coordinator. */
-  async #decidingPolicies(): Promise<Policies> {
-    const { model, shard } = shardOf(this.#store.name);
-    if (shard === 0) return this.#publicPolicies();
-    const { bytes } = await learner(this.env, model, (stub) => stub.snapshot());
-    return restorePolicies([bytes]);
-  }
-
-  /** Learns the log again because the state cannot be read. */
-  async #recover(): Promise<void> {
-    if (this.#relearning.isRunning) return;
-    const { config } = this.#store;
-    await this.#relearn(await relearntModel({}, config));
-  }
-
   impression(id: string): Promise<Message.Answer<Message.Explanation | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
-      return explain(this.#store, this.#served(await this.#decidingPolicies()), id, Date.now());
+      return explain(this.#store, this.#running.served(await this.#running.decidingPolicies()), id, Date.now());
     });
   }
 
   activate(id: string): Promise<Message.Answer<"activated" | "duplicate" | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
-      const policies = await this.#policies();
+      const policies = await this.#running.policies();
       const status = this.#activated(policies, id);
       if (status === "activated") await this.#follow([id]);
       return status;
@@ -606,7 +405,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   #activated(policies: Policies, id: string): "activated" | "duplicate" | null {
-    const { config, live } = this.#known();
+    const { config, live } = this.#running.known();
     const impression = this.#store.impressions.find(id);
     if (!impression || impression.state === "void") return null;
     if (impression.state === "live") return "duplicate";
@@ -619,17 +418,17 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   async #follow(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     await this.#upkeep.arm(Math.min(...ids.map(shownAtOf)));
-    await this.#deliver();
+    await this.#upkeep.deliver();
   }
 
   report({ seen, reached }: Message.PageReport): Promise<Message.Answer<Message.PageResults>> {
     return answer(async () => {
       if (!this.#store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
       this.#pageIntake.take(seen.length + reached.length, Date.now());
-      const policies = seen.length > 0 ? await this.#policies() : undefined;
+      const policies = seen.length > 0 ? await this.#running.policies() : undefined;
       // A deferred impression is shown before it converts.
       const activated = seen.map((id) => policies && this.#activated(policies, id));
-      const { config, live } = this.#known();
+      const { config, live } = this.#running.known();
       const refusals = reached.map(({ goal }) => pageGoalRefusal(goal, config.goals));
       const taken = live.enter(reached.filter((_, place) => refusals[place] === undefined)).values();
       const intakes = refusals.map((detail) => {
@@ -646,20 +445,20 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (shownAtOf(id) < this.#store.retainedSince) return ((await this.#archive?.erase([id]))?.size ?? 0) > 0;
       await this.#erase([id]);
       await this.#archive?.erase([id]);
-      await this.#deliver();
+      await this.#upkeep.deliver();
       return true;
     });
   }
 
   eraseKey(hashes: KeyHashes): Promise<Message.Answer<number>> {
     return answer(async () => {
-      this.#known();
+      this.#running.known();
       const erased = await this.#erase(this.#store.impressions.withKey(hashes));
       this.#store.transact(() => {
         this.#store.conversions.eraseKey(hashes);
         this.#store.links.eraseKey(hashes);
       });
-      await this.#deliver();
+      await this.#upkeep.deliver();
       const elsewhere = this.#store.coordinates ? await this.#ofOthers((stub) => stub.eraseKey(hashes)) : [];
       const archived = (await this.#archive?.eraseKey(hashes)) ?? new Set();
       const here = erased + Array.from(archived).filter((id) => shownAtOf(id) < this.#store.retainedSince).length;
@@ -668,8 +467,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   async #erase(ids: readonly string[]): Promise<number> {
-    const { live } = this.#known();
-    await this.#policies();
+    const { live } = this.#running.known();
+    await this.#running.policies();
     const journal = new EventJournal(this.env.EVENTS, this.#store.name, this.#upkeep.timing());
     // The journal of audited buckets has expired.
     const journalled = ids.filter((id) => shownAtOf(id) >= this.#store.audited);
@@ -682,8 +481,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   estimates(context?: Features): Promise<Message.Answer<readonly Message.Estimate[]>> {
     return answer(async () => {
-      const { featurize } = this.#known();
-      const [{ policy }] = await this.#publicPolicies();
+      const { featurize } = this.#running.known();
+      const [{ policy }] = await this.#running.publicPolicies();
       const { actions, size } = this.#store.catalogue;
       if (size === 0 || policy.hasDomain) return [];
       const points = featurize().matrix(context, actions);
@@ -698,7 +497,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   closedCounts(context: Features | undefined, actions: readonly string[]): Promise<Message.Answer<readonly Message.ClosedCount[]>> {
     return answer(async () => {
-      const { closed } = this.#known();
+      const { closed } = this.#running.known();
       const now = Date.now();
       return actions.map((id) => closed.count(context, id, now));
     });
@@ -720,8 +519,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   /** A snapshot is published with the configuration of its own version. */
   async #snapshotChanges(): Promise<void> {
-    await this.#policies();
-    const { live } = this.#known();
+    await this.#running.policies();
+    const { live } = this.#running.known();
     const { editions, coordinates } = this.#store;
     if (this.#store.hasChangedAfter(editions.newestVersion()))
       await (coordinates ? this.#coordinator.gather({ keep: true }) : live.snapshot());
@@ -729,22 +528,22 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   snapshot(): Promise<Message.Answer<{ readonly version: number; readonly bytes: Uint8Array }>> {
     return answer(async () => {
-      this.#known();
+      this.#running.known();
       if (this.#store.coordinates) {
         const policies = await this.#coordinator.policies();
         return { version: this.#store.editions.newestVersion(), bytes: policies[0].snapshot() };
       }
-      await this.#policies();
-      const { seq, parts } = await this.#known().live.newest();
+      await this.#running.policies();
+      const { seq, parts } = await this.#running.known().live.newest();
       return { version: seq, bytes: parts[0] };
     });
   }
 
   follow(name: string, order: Message.Order): Promise<Message.Answer<Message.Sums>> {
     return answer(async () => {
-      await follow(this.#store, name, order, this.#firstBucket(order.config), () => this.#known().live);
-      await this.#policies();
-      const { seq, parts } = await newestSums(this.#store, this.#known().live, order.keep);
+      await follow(this.#store, name, order, this.#firstBucket(order.config), () => this.#running.known().live);
+      await this.#running.policies();
+      const { seq, parts } = await newestSums(this.#store, this.#running.known().live, order.keep);
       this.#store.transact(() => this.#store.setPublished(this.#store.seq, Date.now()));
       return { seq, parts: seq === order.held ? null : parts, used: this.#store.used };
     });
@@ -764,7 +563,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   link(notes: readonly Message.Note[], shard: number): Promise<Message.Answer<null>> {
     return answer(async () => {
-      this.#known();
+      this.#running.known();
       await this.#keyHome.take(notes, shard);
       return null;
     });
@@ -786,24 +585,6 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   override alarm(): Promise<void> {
     return this.#upkeep.run();
   }
-
-  /** The objects of the stored configuration. After a change of configuration or a reset, they are made anew. */
-  #known(): Model {
-    if (!this.#store.exists) throw unknownModel();
-    if (!this.#model?.live.isCurrent) {
-      const { config } = this.#store;
-      const live = new LiveModel(this.#store, config);
-      this.#model = {
-        config,
-        featurize: once(() => featurizer(config)),
-        live,
-        admission: new Admission(this.#store, config),
-        report: new EncodingReport(config),
-        closed: new ClosedWindows(this.#store.impressions, config.window.ms),
-      };
-    }
-    return this.#model;
-  }
 }
 
 async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
@@ -813,19 +594,6 @@ async function answer<T>(work: () => Promise<T>): Promise<Message.Answer<T>> {
     if (error instanceof Problem) return { problem: { status: error.status, detail: error.message } };
     throw error;
   }
-}
-
-/** Whether an error says that another version of this worker wrote the state. */
-function isUnreadable(error: unknown): boolean {
-  return error instanceof SnapshotError || (error instanceof Problem && error.status === 409);
-}
-
-function once<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }
 
 function unwrapped<T>(given: Message.Answer<T>): T {

@@ -129,7 +129,7 @@ function showRecent(estimate: DelayEstimate, cohorts: readonly Cohort[], matured
   for (const { shownAt, impressions } of cohorts.slice(settled.length)) estimate.show(shownAt, impressions);
 }
 
-/** What shorter windows would have caught of the conversions that this one catches, and the share of impressions that convert in them. */
+/** The conversions of this window that shorter ones would have caught, and the share of impressions that convert in them. */
 function windowsOf(estimate: DelayEstimate, windowMs: number): Delay["windows"] {
   const { delays, probability, low, high } = estimate.distribution();
   return ADVISED.filter((ms) => ms <= windowMs).map((ms) => {

@@ -6,7 +6,7 @@ import type { Description, Measurement } from "../rpc/message.ts";
 import type { ArmSums, ModelCounts } from "../rpc/model-counts.ts";
 import { maturity } from "./maturity.ts";
 
-/** What metrics take from the model beside its counts. */
+/** The parts of a model that metrics take beside its counts. */
 export interface Measuring {
   readonly description: Pick<Description, "model" | "generation" | "counts" | "encoding" | "published">;
   readonly change: Measurement["change"];

@@ -117,6 +117,13 @@ export class Upkeep {
     }
   }
 
+  /** Delivers the keys of new impressions to their homes. After a failure the alarm tries again. */
+  async deliver(): Promise<void> {
+    await this.#kept()
+      .keyHome.deliver()
+      .catch(() => this.hurry());
+  }
+
   /** Sets the alarm to ring at once. */
   async hurry(): Promise<void> {
     this.#alarmAt = Date.now();

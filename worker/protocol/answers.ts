@@ -287,6 +287,9 @@ export const impression = v.strictObject({
 
 export const activated = v.strictObject({ impressionId, status: v.picklist(["activated", "duplicate"]) });
 
+/** Statuses of a conversion that its learner has seen. */
+const FATES = ["applied", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"] as const;
+
 export const beacon = v.strictObject({
   seen: v.pipe(
     v.array(v.strictObject({ impressionId: v.string(), status: v.picklist(["activated", "duplicate", "unknown", "refused"]) })),
@@ -296,14 +299,14 @@ export const beacon = v.strictObject({
     v.strictObject({
       impressionId: v.string(),
       goal: v.string(),
-      status: v.picklist(["applied", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"]),
+      status: v.picklist(FATES),
       detail: v.optional(v.string()),
     }),
   ),
 });
 
 const became = {
-  status: v.picklist(["applied", "accepted", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"]),
+  status: v.picklist(["accepted", ...FATES]),
   detail: v.optional(v.string()),
   rounded: v.optional(
     v.pipe(

@@ -212,7 +212,7 @@ export const actionsPatch = v.pipe(
   v.transform((body) => (Array.isArray(body) ? { actions: body, remove: [] } : body)),
 );
 
-/** Of a list, 0 for the first. */
+/** Place in a list, 0 for the first. */
 const place = wholeNumber(0, MOST_PLACES - 1);
 const numberRange = strictObject({ min: v.optional(finite), max: v.optional(finite) });
 const someCategories = v.pipe(list(category, 64), v.minLength(1));

@@ -69,7 +69,7 @@ function formOfSchema(schema: unknown): string {
   return entries ? `${form} with ${Object.keys(entries).join(", ")}` : form;
 }
 
-/** What arrived, in a few words. */
+/** The value that arrived, in a few words. */
 export function got(input: unknown): string {
   if (input === undefined) return "nothing";
   if (Array.isArray(input)) return `a list of ${input.length}`;

@@ -55,7 +55,7 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
    * them. Its exports begin with 0 or after merged sums, else 422.
    */
   startLog(after: number): Answered<Message.LogStart>;
-  /** What this shard adds to the head of an export. */
+  /** This shard's part of the head of an export. */
   logPart(span: Message.LogSpan): Answered<Message.LogPart>;
   /** A page of this shard's rows; empty at the end. */
   log(span: Message.LogSpan): Answered<readonly LogRow[]>;
@@ -75,7 +75,7 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   /** The newest publication with its catalogue, for an isolate that holds nothing and finds nothing in KV. */
   publication(): Answered<Uint8Array<ArrayBuffer>>;
   /**
-   * What is newer than what an isolate holds. Nothing long if many isolates ask at the moment, unless `always`.
+   * Editions newer than those that an isolate holds. Nothing long if many isolates ask at the moment, unless `always`.
    */
   newer(held: HeldEdition, always?: boolean): Answered<Message.News>;
   /** State of the served policy. It takes no place among the kept snapshots. */

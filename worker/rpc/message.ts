@@ -78,10 +78,10 @@ export interface Registry {
   readonly sampling: Sampling;
 }
 
-/** What a shard uses of the limits of its model, or what it may use. */
+/** A shard's part of the limits of its model: the used part, or the allowed one. */
 export type Allowance = ModelConfig["limits"];
 
-/** What a coordinator tells a shard of its model. The shard does it before it answers. */
+/** An order of a coordinator to a shard of its model. The shard does it before it answers. */
 export interface Order {
   readonly generation: number;
   readonly config: ModelConfig;
@@ -118,7 +118,7 @@ export interface Note {
   readonly action: string | null;
 }
 
-/** What is newer than what an isolate holds, as bytes. */
+/** Editions newer than those that an isolate holds, as bytes. */
 export interface News {
   readonly publication: Uint8Array<ArrayBuffer> | null;
   /** A `CatalogueRecord`. */
@@ -166,7 +166,7 @@ export interface Intake {
   readonly erased?: true;
 }
 
-/** What a page reports of impressions of one learner. */
+/** The report of a page on impressions of one learner. */
 export interface PageReport {
   /** UUIDs of deferred impressions that were shown. */
   readonly seen: readonly string[];
@@ -215,7 +215,7 @@ export interface LogSpan {
   readonly upTo: number;
 }
 
-/** What a shard adds to the head of an exported log. */
+/** A shard's part of the head of an exported log. */
 export interface LogPart {
   /** Number of its rows. */
   readonly lines: number;
@@ -224,7 +224,7 @@ export interface LogPart {
   readonly archive: readonly ArchivedFile[];
 }
 
-/** What an export starts with. */
+/** The beginning of an export. */
 export interface LogStart {
   readonly head: LogHead;
   /** The rows of each shard, by its number. */

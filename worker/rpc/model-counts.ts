@@ -59,7 +59,7 @@ export interface BucketSums extends ArmSums {
 /** An impression as the dashboard lists it. */
 export type Recent = RecentImpression & { readonly sampling: number; readonly shard: number };
 
-/** What a description counts. */
+/** The counts of a description. */
 export interface Totals {
   readonly counters: Readonly<Record<CounterName, number>>;
   /** Sums over the impressions with an open window. */

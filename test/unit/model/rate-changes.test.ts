@@ -5,7 +5,7 @@ import { contentsOf, crafted } from "../../support/crafted.ts";
 import { intervalOf } from "../../support/plain-delays.ts";
 import { stream } from "../../support/scenario.ts";
 
-// What delay-aware linear policies make of a change of rates, without being told.
+// Delay-aware linear policies after a change of rates, without being told.
 
 const CHANGE = 900;
 const ROUNDS = 1800;

@@ -14,7 +14,7 @@ const keyOf = remembered((text: string) => {
 
 /** Whether one of the signatures is the HMAC of the content by one of the secrets, in constant time. Secrets have no spaces. */
 export async function isSigned(
-  content: ArrayBuffer,
+  content: BufferSource,
   signatures: readonly Uint8Array[],
   secrets: readonly string[],
   digest: Digest = "sha256",
@@ -29,8 +29,8 @@ export async function isSigned(
   return signed;
 }
 
-/** Bytes of a signature. None if it is malformed. */
-export function bytesOf(signature: string, encoding: Encoding): Uint8Array {
+/** Bytes of a signature or a secret. None if it is malformed. */
+export function bytesOf(signature: string, encoding: Encoding): Uint8Array<ArrayBuffer> {
   if (encoding === "hex") {
     return Uint8Array.from(/^([0-9a-f]{2})+$/i.test(signature) ? (signature.match(/../g) ?? []) : [], (digits) =>
       Number.parseInt(digits, 16),
@@ -44,10 +44,10 @@ export function bytesOf(signature: string, encoding: Encoding): Uint8Array {
 }
 
 /** The prefix, then the content. */
-export function joined(prefix: string, content: ArrayBuffer): ArrayBuffer {
+export function joined(prefix: string, content: Uint8Array): Uint8Array<ArrayBuffer> {
   const start = encoder.encode(prefix);
-  const bytes = new Uint8Array(start.length + content.byteLength);
+  const bytes = new Uint8Array(start.length + content.length);
   bytes.set(start);
-  bytes.set(new Uint8Array(content), start.length);
-  return bytes.buffer;
+  bytes.set(content, start.length);
+  return bytes;
 }

@@ -62,7 +62,7 @@ export function stripe(secrets: readonly string[]): Sender {
         throw unauthorised(`stripe-signature: expected at most ${TOLERANCE_S} seconds between both clocks, got t=${at}`);
       }
       const given = signatures.map((signature) => bytesOf(signature, "hex"));
-      if (!(await isSigned(joined(`${at}.`, await body()), given, secrets))) {
+      if (!(await isSigned(joined(`${at}.`, new Uint8Array(await body())), given, secrets))) {
         throw unauthorised("stripe-signature: no value of AFTERCLICK_STRIPE_SECRET made it. Each endpoint has a secret of its own");
       }
     },

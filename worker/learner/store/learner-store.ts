@@ -137,7 +137,7 @@ export class LearnerStore {
     return this.database.model.term;
   }
 
-  /** What this shard may use of the model's limits. All of them if it has no others beside it. */
+  /** The part of the model's limits that this shard may use. All of them if it has no others beside it. */
   get allowance(): Allowance {
     const { allowance } = this.database.model;
     return allowance === null ? this.config.limits : JSON.parse(allowance);
@@ -182,7 +182,7 @@ export class LearnerStore {
     return this.database.query<{ count: number }>(snapshots, version)[0].count === this.seq - version;
   }
 
-  /** What this learner uses of the model's limits. */
+  /** The part of the model's limits that this learner uses. */
   get used(): Allowance {
     return { open: this.tallies.countSince(this.watermark), bytes: this.bytes, deferred: this.impressions.deferred };
   }
@@ -443,7 +443,7 @@ export class LearnerStore {
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };
     for (const [name, value] of Object.entries(this.#learntCounts())) this.database.count(name as CounterName, (counts[name] ?? 0) - value);
     this.snapshots.deleteAfter(version);
-    // What was learnt again includes what is undone.
+    // A log learnt again includes what is undone.
     const begun = this.relearning.begun;
     if (begun) this.relearning.begin(begun.config, begun.startedAt);
     this.snapshots.write({ seq: this.database.mark("rollback", { to: version, counts }), parts }, true);

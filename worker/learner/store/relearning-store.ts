@@ -15,7 +15,7 @@ export interface Begun {
   readonly seq: number;
 }
 
-/** What a model learns again from its log, until it takes over: blocks of the new features, outcomes and a snapshot. */
+/** The result of learning a log again, until it takes over: blocks of the new features, outcomes and a snapshot. */
 export class RelearningStore {
   readonly blocks: BlockStore;
   readonly snapshots: SnapshotStore;
@@ -72,7 +72,7 @@ export class RelearningStore {
     this.#database.query(insert, impression, seq, reward, Number(converted), delays && JSON.stringify(delays));
   }
 
-  /** What the impressions have brought, where it differs from what is stored. Null: nothing was observed. */
+  /** Outcomes that differ from the stored ones. Null: nothing was observed. */
   differing(): { readonly id: string; readonly outcome: Outcome | null }[] {
     const newest = "(SELECT id, max(seq), reward, converted, delays FROM relearnt_outcomes GROUP BY id)";
     const rows = this.#database.query<{ id: string; reward: number | null; converted: number | null; delays: string | null }>(

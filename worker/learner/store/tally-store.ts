@@ -11,7 +11,7 @@ const FINE_WINDOWS = 3;
 /** So many of the model's windows later only buckets are left. */
 const COARSE_WINDOWS = 4;
 
-/** What an impression has brought. */
+/** Conversions and reward of an impression. */
 export interface Brought {
   readonly reward: number;
   readonly converted: boolean;

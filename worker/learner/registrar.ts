@@ -1,0 +1,152 @@
+import { homeOf } from "../domain/home.ts";
+import type { ImpressionRow } from "../domain/impression.ts";
+import { giverOf } from "../domain/join-key.ts";
+import { sampled } from "../domain/sampling.ts";
+import { shardName } from "../domain/shard.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
+import { shownAtOf } from "../domain/uuid.ts";
+import type { Environment } from "../environment.ts";
+import { Problem } from "../protocol/problem.ts";
+import { learner } from "../rpc/learner-client.ts";
+import type * as Message from "../rpc/message.ts";
+import { Arrivals, type Earlier } from "./arrivals.ts";
+import type { KeyHome } from "./key-home.ts";
+import { isCountable, rowsOf } from "./registering.ts";
+import { remade } from "./relearning.ts";
+import type { RunningModel } from "./running-model.ts";
+import type { LearnerStore } from "./store/learner-store.ts";
+import type { Upkeep } from "./upkeep.ts";
+
+/** Registers impressions of one learner: those that isolates have shown, and those that were decided elsewhere. */
+export class Registrar {
+  readonly #env: Environment;
+  readonly #store: LearnerStore;
+  readonly #running: RunningModel;
+  readonly #keyHome: KeyHome;
+  readonly #upkeep: Upkeep;
+
+  constructor(env: Environment, store: LearnerStore, running: RunningModel, keyHome: KeyHome, upkeep: Upkeep) {
+    this.#env = env;
+    this.#store = store;
+    this.#running = running;
+    this.#keyHome = keyHome;
+    this.#upkeep = upkeep;
+  }
+
+  async registerShown(registration: Message.Registration): Promise<Message.Registry> {
+    const { live, admission } = this.#running.known();
+    const policies = await this.#running.policies();
+    const now = Date.now();
+    const oldest = this.#oldestOpen(now);
+    const { generation } = this.#store;
+    if (registration.decisions.some((decision) => decision.generation > generation)) {
+      throw new Problem(503, "the shard has not heard of the model's new generation yet");
+    }
+    const arrivals = new Arrivals(registration, this.#earlier());
+    const known = this.#store.impressions.known(arrivals.all);
+    const unknown = arrivals.all.filter(({ id }) => !known.has(id));
+    const timely = unknown.filter(({ shownAt, decision, features }) => {
+      const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
+      return decision.generation === generation && inTime && isCountable(policies, features());
+    });
+    const fitting = timely.filter(admission.fitting());
+    arrivals.add(live, policies, fitting);
+    const times = fitting.map(({ shownAt }) => shownAt);
+    this.#store.transact(() => {
+      const { database } = this.#store;
+      database.count("refused", unknown.length - fitting.length);
+      database.count("dropped", registration.dropped);
+      database.count("keptOut", registration.keptOut);
+      for (const { unsampled, byPage } of registration.decisions) live.leaveOut(unsampled, byPage);
+      if (times.length > 0) database.setLag(Math.max(0, now - Math.max(...times)));
+    });
+    if (times.length > 0) await this.#upkeep.arm(Math.min(...times));
+    await this.#upkeep.deliver();
+    const isShard = this.#store.shard > 0;
+    const newest = isShard ? null : this.#store.offered;
+    return { generation, newest, catalogue: isShard ? null : this.#store.catalogueVersion(), sampling: admission.sampling() };
+  }
+
+  /** Impressions decided before the log was learnt again have features of another encoder. They are made anew. */
+  #earlier(): Earlier {
+    const { config, featurize } = this.#running.known();
+    const { catalogue, relearntAt } = this.#store;
+    // Versions of a model with several shards are those of its coordinator.
+    return { until: config.encoder && config.shards === 1 ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
+  }
+
+  /** The earliest time shown that is still taken. */
+  #oldestOpen(now: number): number {
+    const { windowMs, graceMs } = this.#upkeep.timing();
+    return Math.max(now - windowMs - graceMs, this.#store.watermark, this.#store.retainedSince);
+  }
+
+  async register(
+    items: readonly Message.Shown[],
+    { byPage = false, checkOnly = false }: Message.Registering = {},
+  ): Promise<readonly Message.Registered[]> {
+    const { config, featurize, live, admission } = this.#running.known();
+    if (byPage && !config.local) {
+      throw new Problem(403, 'the model takes no impressions with a publishable key: put it with "local": true, or use the secret key');
+    }
+    const policies = await this.#running.policies();
+    const rows = rowsOf(items, { store: this.#store, config, featurize: featurize(), policies, byPage }, this.#oldestOpen(Date.now()));
+    const homes = rows.map((row, place) => items[place].shard ?? this.#homeOf(row));
+    if (this.#store.coordinates && homes.some((home) => home > 0)) return this.#registerAt(homes, items, { byPage, checkOnly });
+    if (byPage) this.#checkFree(items, rows);
+    if (checkOnly) return [];
+    const sampling = admission.sampling(rows.length)[giverOf(byPage)];
+    const added = live.add(policies, sampled(rows, sampling));
+    await this.#upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
+    await this.#upkeep.deliver();
+    const { generation, shard } = this.#store;
+    return added.map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
+      const probability = decision?.probability;
+      const windowEndsAt = shownAtOf(id) + config.window.ms;
+      return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, shard, status };
+    });
+  }
+
+  /** The shard of an impression that was decided elsewhere. A caller's own id is always registered in the same one. */
+  #homeOf({ id, name, keys: [key] }: ImpressionRow): number {
+    const { homes, config } = this.#store;
+    return name === null ? homeOf(key?.[0] ?? id, config.shards) : homeOf(name, homes);
+  }
+
+  /** Registers impressions in their shards, after each shard has said that it would take them. */
+  async #registerAt(
+    homes: readonly number[],
+    items: readonly Message.Shown[],
+    options: Message.Registering,
+  ): Promise<readonly Message.Registered[]> {
+    const places = Map.groupBy(homes.keys(), (place) => homes[place]);
+    const inAll = (checkOnly: boolean) =>
+      Promise.all(
+        Array.from(places, ([home, of]) => {
+          const own = of.map((place) => items[place]);
+          if (home > 0) this.#keyHome.checkReached(home);
+          const mine = { ...options, checkOnly };
+          return home === 0
+            ? this.register(own, mine)
+            : learner(this.#env, shardName(this.#store.name, home), (stub) => stub.register(own, mine));
+        }),
+      );
+    if (places.size > 1) await inAll(true);
+    const registered = new Array<Message.Registered>(items.length);
+    const results = await inAll(options.checkOnly ?? false);
+    for (const [i, of] of Array.from(places.values()).entries())
+      of.forEach((place, j) => {
+        registered[place] = results[i][j];
+      });
+    return registered;
+  }
+
+  /** @throws {Problem} 409 if an id that a page gave belongs to another impression. */
+  #checkFree(items: readonly Message.Shown[], rows: readonly ImpressionRow[]): void {
+    const isTaken = ({ id, name, action }: ImpressionRow) => (this.#store.impressions.registered(id, name)?.action ?? action) !== action;
+    const place = rows.findIndex((row, i) => items[i].taken || isTaken(row));
+    if (place < 0) return;
+    this.#store.transact(() => this.#store.database.count("collisions"));
+    throw new Problem(409, `[${place}] id: belongs to another impression; give each impression an id of its own`);
+  }
+}
