@@ -16,8 +16,8 @@ export interface Needs {
   /** The same for versions of catalogues by which decisions of other versions were made. */
   readonly catalogues: ReadonlyMap<number, number>;
   readonly shards: ReadonlyMap<number, ShardNeeds>;
-  /** Where the model last learnt its log again, and under which configuration. */
-  readonly relearnt?: { readonly at: number; readonly config: ModelConfig };
+  /** Where each shard last took over what it had learnt again, and under which configuration. */
+  readonly relearnt?: { readonly at: ReadonlyMap<number, number>; readonly config: ModelConfig };
 }
 
 /** A shard without lines so far. */
@@ -41,11 +41,11 @@ export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promi
     shards.set(shard, found);
     return found;
   };
-  let relearnt: Needs["relearnt"];
+  let relearnt: { readonly at: Map<number, number>; readonly config: ModelConfig } | undefined;
   let place = 0;
   const decided = ({ version, decision }: ImpressionLine) => {
     if (decision === null || isElsewhere(decision)) return;
-    if (version < shardOf(0).last && version >= (relearnt?.at ?? 0)) versions.set(version, place);
+    if (version < shardOf(0).last && version >= (relearnt?.at.get(0) ?? 0)) versions.set(version, place);
     if (decision.catalogue !== undefined) catalogues.set(decision.catalogue, place);
   };
   for await (const line of lines) {
@@ -53,9 +53,13 @@ export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promi
     place++;
     if (line.type === "impression") decided(line);
     if (line.type === "mark" && line.mark === "relearnt") {
-      relearnt = { at: line.seq, config: line.content.config };
-      versions.clear();
-      shards.set(0, new Finding());
+      const { seq, shard = 0, content } = line;
+      if (shard === 0) {
+        relearnt = { at: new Map(), config: content.config };
+        versions.clear();
+      }
+      relearnt?.at.set(shard, seq);
+      shards.set(shard, new Finding());
     }
     const own = shardOf(line.shard ?? 0);
     own.last = line.seq;

@@ -96,7 +96,7 @@ export class Replay {
   }
 
   async #take(line: EventLine, shard: ReplayedShard): Promise<void> {
-    if (!line.shard && line.seq < this.#relearntAt) return this.#learnAgain(line, shard);
+    if (line.seq < this.#relearntAt(line.shard)) return this.#learnAgain(line, shard);
     if (line.type === "erased") throw new LogMismatch("was erased: neither this event nor later ones can be verified");
     if (line.type === "mark") return this.#mark(line, shard);
     if (line.type === "conversion") {
@@ -113,7 +113,7 @@ export class Replay {
     const { config, catalogue } = setting;
     if (line.type === "mark" && line.mark === "actions") {
       this.#setting = { ...setting, catalogue: new Catalogue(changedBy(catalogue.actions, line.content), line.seq) };
-    } else if ((line.archivedAt ?? Number.POSITIVE_INFINITY) < this.#relearntAt) {
+    } else if ((line.archivedAt ?? Number.POSITIVE_INFINITY) < this.#relearntAt(line.shard)) {
       // The model had forgotten the row before it learnt its log again.
       if (line.type === "impression") this.tally.before++;
     } else if (line.type === "impression") {
@@ -125,8 +125,9 @@ export class Replay {
     }
   }
 
-  get #relearntAt(): number {
-    return this.#needs.relearnt?.at ?? 0;
+  /** The version at which a shard last took over what it had learnt again. That of shard 0 is the model's. */
+  #relearntAt(shard = 0): number {
+    return this.#needs.relearnt?.at.get(shard) ?? 0;
   }
 
   /** Checks the outcomes of impressions shown before a time, and drops them, because no later event changes them. */
@@ -139,14 +140,16 @@ export class Replay {
     if (line.mark === "snapshot") return this.#snapshot(line.content.digest, shard.policies);
     if (line.mark === "rollback") return shard.rollBack(line.content.to, setting.config);
     if (line.mark === "erasure") return;
+    if (line.mark === "relearnt") {
+      const { config, digest } = line.content;
+      if (line.shard) differ("config", config, setting.config);
+      else this.#setting = { ...setting, config, featurize: featurizer(config) };
+      return this.#snapshot(digest, shard.policies);
+    }
     // The others are of the model, so shard 0 has them.
     if (line.shard) throw new LogMismatch(`mark: expected a known kind, got ${line.mark}`);
     if (line.mark === "configuration") this.#setting = { ...setting, config: line.content, featurize: featurizer(line.content) };
-    else if (line.mark === "relearnt") {
-      const { config, digest } = line.content;
-      this.#setting = { ...setting, config, featurize: featurizer(config) };
-      this.#snapshot(digest, shard.policies);
-    } else if (line.mark === "actions") {
+    else if (line.mark === "actions") {
       this.#setting = { ...setting, catalogue: new Catalogue(changedBy(setting.catalogue.actions, line.content), line.seq) };
     } else if (line.mark === "merged") {
       if (line.archivedAt !== undefined) throw new LogMismatch("merges several shards: their archives cannot be verified yet");
@@ -192,7 +195,7 @@ export class Replay {
       this.tally.elsewhere++;
       return;
     }
-    if (line.version < this.#relearntAt) {
+    if (line.version < this.#relearntAt()) {
       this.tally.before++;
       return;
     }

@@ -218,6 +218,7 @@ it("what an object has learnt before a rollback or another beginning is not used
     expect(await relearning.step()).toBe(false);
     expect(store.relearning.blocks.countAfter(0)).toBe(0);
     while (!(await relearning.step()));
+    expect(await relearning.takeOver()).toBe(true);
     const { state } = Array.from(store.impressions.after(0)).at(-1) ?? {};
     expect([state, store.config.options]).toMatchObject(["void", { ridge: 3 }]);
   });

@@ -8,6 +8,7 @@ import { learner, Unreachable } from "../rpc/learner-client.ts";
 import type { Allowance, Order } from "../rpc/message.ts";
 import { allotted, committedTo } from "./allotment.ts";
 import type { LiveModel } from "./live-model.ts";
+import type { Relearning } from "./relearning.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 import type { Shard } from "./store/shard-store.ts";
 
@@ -33,22 +34,51 @@ export class Coordinator {
   /**
    * Collects the sums of all shards and merges them.
    * @param keep keeps the result, and the sums in each shard, for a rollback.
-   * @throws {Problem} 503 while a shard has not taken part since the last rollback or since its creation.
+   * @throws {Problem} 503 while a shard has not taken part since its creation, the last rollback or the last relearning.
    */
   gather({ keep }: { readonly keep: boolean }): Promise<void> {
     return this.#inTurn(async () => {
-      const { config } = this.#store;
-      await Promise.allSettled(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
-      const allowances = this.#allowances(config);
-      this.#store.transact(() => this.#store.allow(allowances[0]));
-      const unknown = this.#unknown(config);
-      const answers = others(config).map((shard) => {
-        return this.#order(shard, config, unknown.includes(shard) ? NOTHING : allowances[shard], keep);
-      });
-      const failed = (await Promise.allSettled(answers)).filter(({ status }) => status === "rejected");
-      this.#store.transact(() => this.#store.database.count("unanswered", failed.length));
+      await this.#orderAll(keep);
       await this.#merge(keep);
     });
+  }
+
+  /** Tells all shards what to do. Those that cannot be reached hear of it later. */
+  async announce(): Promise<void> {
+    await this.#inTurn(() => this.#orderAll(false));
+  }
+
+  /**
+   * Gives the model to what all shards have learnt again. The shards that do not hear of it at once take over when they do.
+   * @returns whether it did: not before all shards have learnt their logs but for a page each.
+   */
+  takeOver(relearning: Relearning): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const { shards, term } = this.#store;
+      const caughtUp = await this.#orderAll(false);
+      if (!caughtUp || this.#store.term !== term) return false;
+      return relearning.takeOver({}, () => {
+        shards.merged.deleteAfter(-1);
+        this.#store.raiseTerm();
+        for (const shard of others(this.#store.config)) shards.sendBack(shard, null);
+      });
+    });
+  }
+
+  /** Gives all shards an order. Returns whether all have done it and have learnt their logs again. */
+  async #orderAll(keep: boolean): Promise<boolean> {
+    const { config } = this.#store;
+    await Promise.allSettled(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
+    const allowances = this.#allowances(config);
+    this.#store.transact(() => this.#store.allow(allowances[0]));
+    const unknown = this.#unknown(config);
+    const orders = others(config).map((shard) => {
+      return this.#order(shard, config, unknown.includes(shard) ? NOTHING : allowances[shard], keep);
+    });
+    const answers = await Promise.allSettled(orders);
+    const failed = answers.filter(({ status }) => status === "rejected");
+    this.#store.transact(() => this.#store.database.count("unanswered", failed.length));
+    return answers.every((answer) => answer.status === "fulfilled" && answer.value);
   }
 
   /** Makes new shards of a configuration that the model is about to get. @throws {Problem} 503 if one cannot be reached. */
@@ -70,34 +100,39 @@ export class Coordinator {
     return allotted(config.limits, [{ used, committed: committedTo(allowance, used) }, ...parts]);
   }
 
-  async #order(shard: number, config: ModelConfig, allowance: Allowance, keep: boolean): Promise<void> {
-    const { generation, term, catalogue, retainedSince: horizon, homes } = this.#store;
+  /** Returns whether the shard has learnt its log again, but for a page at most. */
+  async #order(shard: number, config: ModelConfig, allowance: Allowance, keep: boolean): Promise<boolean> {
+    const { generation, term, catalogue, retainedSince: horizon, homes, relearntAt } = this.#store;
+    const { begun } = this.#store.relearning;
     const known = this.#store.shards.find(shard);
     const actions = known?.catalogue === catalogue.version ? null : catalogue.actions;
     const order: Order = {
       ...{ generation, config, horizon, homes, allowance, term, keep },
       catalogue: { version: catalogue.version, actions },
       back: known?.back ?? null,
+      relearning: begun ? { config: begun.config, startedAt: begun.startedAt } : null,
+      relearntAt,
       held: known?.seq ?? -1,
     };
     // Before the order leaves, because its answer may be lost.
     if (known) this.#store.transact(() => this.#store.shards.commit(shard, committedTo(allowance, known.committed)));
     const name = shardName(this.#store.name, shard);
-    const { seq, parts, used } = await learner(this.#env, name, (stub) => stub.follow(name, order));
+    const { seq, parts, used, caughtUp } = await learner(this.#env, name, (stub) => stub.follow(name, order));
     // A reset or a rollback was faster.
-    if (this.#store.generation !== generation || this.#store.term !== term) return;
+    if (this.#store.generation !== generation || this.#store.term !== term) return false;
     const answered: Shard = {
       ...{ seq, term, used, catalogue: catalogue.version, first: known?.first ?? seq, back: known?.back ?? null },
       committed: committedTo(allowance, used),
     };
     this.#store.transact(() => this.#store.shards.put(shard, answered, parts as Uint8Array[] | null));
+    return caughtUp;
   }
 
   async #merge(keep: boolean): Promise<void> {
     const { shards, term, config, configuration } = this.#store;
     const rows = others(config).map((shard) => shards.find(shard));
     if (rows.some((row) => row?.term !== term)) {
-      throw new Unreachable("a shard of the model has not been reached since it was made or rolled back");
+      throw new Unreachable("a shard of the model has not been reached since it was made, rolled back or relearnt");
     }
     const own = await newestSums(this.#store, this.#live(), keep);
     const seqs = [own.seq, ...(rows as Shard[]).map(({ seq }) => seq)];
@@ -119,7 +154,7 @@ export class Coordinator {
     const version = merged.newestVersion();
     if (this.#restored?.version !== version) {
       const newest = merged.newest();
-      if (!newest) throw new Unreachable("a shard of the model has not been reached since it was made");
+      if (!newest) throw new Unreachable("a shard of the model has not been reached since it was made or relearnt");
       this.#restored = { version, policies: await restorePolicies(newest.parts) };
     }
     return this.#restored.policies;

@@ -2,13 +2,14 @@ import { bucketAt } from "../domain/bucket.ts";
 import type { Windows } from "../domain/goals.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { type GoalCounts, MOST_BUCKETS, MOST_RECENT, type ModelCounts, meanTime, type Recent, type Totals } from "../rpc/model-counts.ts";
+import type { Relearning } from "./relearning.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** A `DelayEstimate` treats impressions older than this many windows as matured. */
 export const SETTLED = 3;
 
 /** Collects what a description counts. */
-export function totalsOf(store: LearnerStore, { window }: Windows, now: number): Totals {
+export function totalsOf(store: LearnerStore, { window }: Windows, relearning: Relearning, now: number): Totals {
   const since = now - window.ms;
   const steps = store.tallies.stepsSince(bucketAt(Math.max(0, since), window.ms));
   const open = { impressions: 0, observed: 0, converted: 0 };
@@ -18,18 +19,18 @@ export function totalsOf(store: LearnerStore, { window }: Windows, now: number):
     open.observed += counts.observed;
     open.converted += counts.converted;
   }
-  return { counters: store.counters(), open, bytes: store.bytes, lagMs: store.lagMs };
+  return { counters: store.counters(), open, bytes: store.bytes, lagMs: store.lagMs, relearning: relearning.progress(now) };
 }
 
 /** Collects the counts of a model from its tables. */
-export function countsOf(store: LearnerStore, config: Windows, now: number): ModelCounts {
+export function countsOf(store: LearnerStore, config: Windows, relearning: Relearning, now: number): ModelCounts {
   const { ms: windowMs } = config.window;
   const { tallies, watermark } = store;
   // Sums outlive their pruned rows, so older buckets are left out.
   const [held, from] = [store.retainedSince, now - SETTLED * windowMs].map((time) => bucketAt(Math.max(0, time), windowMs));
   const goals = Object.keys(config.goals ?? {}).map((goal) => [goal, goalCounts(store, goal)] as const);
   return {
-    ...totalsOf(store, config, now),
+    ...totalsOf(store, config, relearning, now),
     watermark,
     steps: tallies.stepsSince(Math.max(held, from)),
     earlier: tallies.countBetween(held, from),

@@ -9,14 +9,13 @@ export interface Describing {
   /** Null if this version of the worker does not read the state. */
   readonly digest: string | null;
   readonly report: EncodingReport;
-  readonly relearning: Description["relearning"];
 }
 
 /** Describes a model that has these totals: its configuration, its counts and its versions. */
 export function description(
   store: LearnerStore,
-  { counters: all, open, bytes }: Totals,
-  { digest, report, relearning }: Describing,
+  { counters: all, open, bytes, relearning }: Totals,
+  { digest, report }: Describing,
 ): Description {
   const { converted, retracted, impressions, ...counters } = all;
   const pending = open.impressions - open.observed;

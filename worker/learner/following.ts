@@ -2,14 +2,22 @@ import { isSame } from "../domain/model.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Order } from "../rpc/message.ts";
 import type { LiveModel } from "./live-model.ts";
+import type { Relearning } from "./relearning.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
+
+interface Shard {
+  readonly store: LearnerStore;
+  readonly relearning: Relearning;
+  /** The running model of the shard. */
+  readonly live: () => LiveModel;
+}
 
 /**
  * Makes a shard what its coordinator says. A repeated order changes nothing.
- * @param name of the shard. @param watermark of a shard that does not exist yet. @param live the running model of the shard.
- * @throws {Problem} 409 if the shard is of a later generation than the order.
+ * @param name of the shard. @param watermark of a shard that does not exist yet.
+ * @throws {Problem} 409 if the shard has followed a later order of another generation or term, 503 if it has not learnt its log again.
  */
-export async function follow(store: LearnerStore, name: string, order: Order, watermark: number, live: () => LiveModel): Promise<void> {
+export async function follow({ store, relearning, live }: Shard, name: string, order: Order, watermark: number): Promise<void> {
   const { generation, config, homes, horizon, catalogue, term, back } = order;
   const isNew = !store.exists;
   if (isNew) store.create({ name, config, generation, watermark, homes });
@@ -19,8 +27,16 @@ export async function follow(store: LearnerStore, name: string, order: Order, wa
   const isReset = store.generation < generation;
   if (isReset) store.reset(config, generation, homes);
   if (isNew || isReset) store.transact(() => store.beginAt(horizon, term));
+  if (store.term < term) {
+    const raised = () => store.raiseTerm(term);
+    if (back !== null) await live().rollBack(back, raised);
+    else await relearning.takeOver({ config, at: order.relearntAt }, raised);
+    if (store.term < term) throw new Problem(503, "the shard has not learnt its log again");
+  }
+  if (store.term > term) throw new Problem(409, `the shard is of term ${store.term}, and the order of the earlier ${term}`);
   if (!isSame(store.config, config)) store.reconfigure(config);
   if (catalogue.actions && store.coordinated !== catalogue.version) store.coordinate(catalogue.actions, catalogue.version);
-  if (store.term < term && back !== null) await live().rollBack(back, () => store.raiseTerm(term));
+  const begun = order.relearning;
+  if (begun && begun.startedAt !== store.relearning.begun?.startedAt) relearning.begin(begun.config, begun.startedAt);
   store.transact(() => store.allow(order.allowance));
 }

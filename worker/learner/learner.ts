@@ -191,14 +191,14 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  relearn(body: ModelPatch): Promise<Message.Answer<null>> {
+  relearn(body: ModelPatch | null): Promise<Message.Answer<null>> {
     return answer(async () => {
       if (!this.#store.exists) throw unknownModel();
-      const { shards } = this.#store.config;
-      if (shards > 1)
-        throw new Problem(422, `from: a model of ${shards} shards does not learn its log again; import the log into a new model`);
-      const config = await relearntModel(body, this.#store.config);
-      await this.#running.relearn(config);
+      if (!body) await this.#running.recover();
+      else {
+        await this.#running.relearn(await relearntModel(body, this.#store.config));
+        if (this.#store.coordinates) await this.#coordinator.announce();
+      }
       return null;
     });
   }
@@ -211,11 +211,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   }
 
   totals(): Promise<Message.Answer<Totals>> {
-    return answer(async () => totalsOf(this.#store, this.#running.known().config, Date.now()));
+    return answer(async () => totalsOf(this.#store, this.#running.known().config, this.#relearning, Date.now()));
   }
 
   counts(): Promise<Message.Answer<ModelCounts>> {
-    return answer(async () => countsOf(this.#store, this.#running.known().config, Date.now()));
+    return answer(async () => countsOf(this.#store, this.#running.known().config, this.#relearning, Date.now()));
   }
 
   /** Asks all learners of the model, this one first. */
@@ -230,7 +230,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   async #describing(): Promise<Describing> {
     const { report } = this.#running.known();
     const { digest } = await this.#running.digest();
-    return { report, digest, relearning: this.#relearning.progress(Date.now()) };
+    return { report, digest };
   }
 
   metrics(): Promise<Message.Answer<Message.Measurement>> {
@@ -541,11 +541,16 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   follow(name: string, order: Message.Order): Promise<Message.Answer<Message.Sums>> {
     return answer(async () => {
-      await follow(this.#store, name, order, this.#firstBucket(order.config), () => this.#running.known().live);
+      const [store, relearning] = [this.#store, this.#relearning];
+      await follow({ store, relearning, live: () => this.#running.known().live }, name, order, this.#firstBucket(order.config));
+      if (relearning.isRunning && !relearning.isCaughtUp) await this.#upkeep.hurry();
+      const common = { used: store.used, caughtUp: relearning.isCaughtUp };
+      const isUnreadable = (await this.#running.digest()).digest === null;
+      if (isUnreadable && order.relearning && order.held >= 0) return { ...common, seq: order.held, parts: null };
       await this.#running.policies();
-      const { seq, parts } = await newestSums(this.#store, this.#running.known().live, order.keep);
-      this.#store.transact(() => this.#store.setPublished(this.#store.seq, Date.now()));
-      return { seq, parts: seq === order.held ? null : parts, used: this.#store.used };
+      const { seq, parts } = await newestSums(store, this.#running.known().live, order.keep);
+      store.transact(() => store.setPublished(store.seq, Date.now()));
+      return { ...common, seq, parts: seq === order.held ? null : parts };
     });
   }
 

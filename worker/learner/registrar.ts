@@ -71,8 +71,7 @@ export class Registrar {
   #earlier(): Earlier {
     const { config, featurize } = this.#running.known();
     const { catalogue, relearntAt } = this.#store;
-    // Versions of a model with several shards are those of its coordinator.
-    return { until: config.encoder && config.shards === 1 ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
+    return { until: config.encoder ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
   }
 
   /** The earliest time shown that is still taken. */

@@ -18,6 +18,9 @@ import type { Begun } from "./store/relearning-store.ts";
 /** After so many rows of the log the policies are saved. After an interruption at most as many are learnt again. */
 export const SAVING = { rows: 20_000 };
 
+/** A relearning that is behind by fewer rows takes over in one transaction. */
+const CAUGHT_UP_ROWS = 1000;
+
 /** The state in memory while the log is learnt. */
 interface Learning {
   /** `RelearningStore.times` when it began. */
@@ -29,6 +32,14 @@ interface Learning {
   catalogue: Catalogue;
   seq: number;
   saved: number;
+}
+
+/** What a coordinator says of the model that its shards take over. */
+export interface Takeover {
+  /** By default the configuration under which the log was learnt. */
+  readonly config?: ModelConfig;
+  /** The coordinator's version of the takeover. */
+  readonly at?: number;
 }
 
 /**
@@ -50,6 +61,12 @@ export class Relearning {
     return this.#store.exists && this.#store.relearning.begun !== undefined;
   }
 
+  /** Whether the log is learnt but for a page at most. */
+  get isCaughtUp(): boolean {
+    const learning = this.#learning;
+    return this.isRunning && learning?.times === this.#store.relearning.times && this.#store.seq - learning.seq < CAUGHT_UP_ROWS;
+  }
+
   begin(config: ModelConfig, now: number): void {
     this.#learning = undefined;
     this.#since = undefined;
@@ -62,33 +79,53 @@ export class Relearning {
     if (!begun) return null;
     const [seq, rows] = [this.#learning?.seq ?? begun.seq, this.#store.seq];
     const speed = this.#since && seq > this.#since.seq ? (seq - this.#since.seq) / Math.max(1, now - this.#since.at) : null;
-    return { startedAt: begun.startedAt, done: seq, rows, endsAt: speed === null ? null : Math.ceil(now + (rows - seq) / speed) };
+    const left = seq === rows ? 0 : speed && (rows - seq) / speed;
+    return { startedAt: begun.startedAt, done: seq, rows, endsAt: left === null ? null : Math.ceil(now + left) };
   }
 
-  /** Learns the next page of the log. Returns whether the new model has taken over. */
+  /** Learns the next page of the log. Returns whether all of it is learnt. */
   async step(): Promise<boolean> {
+    return (await this.#change((learning) => this.#learnPage(learning))) ?? false;
+  }
+
+  /**
+   * Learns the rest of the log and gives the model to what was learnt, in one transaction.
+   * @param also becomes part of the transaction. @returns whether the model has been given: false if it was begun anew meanwhile.
+   */
+  async takeOver({ config, at }: Takeover = {}, also: () => void = () => {}): Promise<boolean> {
+    const taken = await this.#change((learning) => {
+      while (!this.#learnPage(learning));
+      this.#takeOver(learning, config, at);
+      also();
+      return true;
+    });
+    if (taken) this.#learning = undefined;
+    return taken ?? false;
+  }
+
+  /** Changes what is learnt, in one transaction. Undefined if a rollback or another relearning has begun it anew meanwhile. */
+  async #change<T>(change: (learning: Learning) => T): Promise<T | undefined> {
+    if (!this.isRunning) return undefined;
     const learning = await this.#started();
-    const { relearning, log } = this.#store;
-    if (!relearning.begun) return true;
-    // A rollback or another relearning has begun it anew meanwhile.
-    if (learning.times !== relearning.times) {
+    const { relearning } = this.#store;
+    if (!relearning.begun || learning.times !== relearning.times) {
       this.#learning = undefined;
-      return false;
+      return undefined;
     }
-    const page = log.page(learning.seq);
     try {
-      if (page.length === 0) {
-        this.#store.transact(() => this.#takeOver(learning));
-        this.#learning = undefined;
-        return true;
-      }
-      this.#store.transact(() => this.#learn(learning, page));
-      return false;
+      return this.#store.transact(() => change(learning));
     } catch (error) {
       // The policies may be ahead of what is stored.
       this.#learning = undefined;
       throw error;
     }
+  }
+
+  #learnPage(learning: Learning): boolean {
+    const page = this.#store.log.page(learning.seq, undefined, { copied: true });
+    if (page.length === 0) return true;
+    this.#learn(learning, page);
+    return false;
   }
 
   async #started(): Promise<Learning> {
@@ -157,9 +194,9 @@ export class Relearning {
     relearning.note(line, after);
   }
 
-  #takeOver({ config: learnt, policies, catalogue, ...learning }: Learning): void {
+  #takeOver({ config: learnt, policies, catalogue, ...learning }: Learning, given?: ModelConfig, at?: number): void {
     const store = this.#store;
-    const config = withVocabulary(withLearnt(store.config, learnt), catalogue.actions);
+    const config = given ?? withVocabulary(withLearnt(store.config, learnt), catalogue.actions);
     const { relearning, impressions } = store;
     const differing = relearning.differing();
     relearning.takeOver();
@@ -169,7 +206,7 @@ export class Relearning {
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
     for (const { policy } of policies) policy.refactor();
-    store.takeOver(config, partsOf(policies), policies[0].policy.digest());
+    store.takeOver({ config, digest: policies[0].policy.digest(), ...(at !== undefined && { at }) }, partsOf(policies));
   }
 }
 

@@ -74,7 +74,7 @@ export class RunningModel {
       return await live.start();
     } catch (error) {
       if (!isUnreadable(error)) throw error;
-      await this.#recover();
+      await this.recover();
       const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
       throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
     }
@@ -94,14 +94,15 @@ export class RunningModel {
     return restorePolicies([bytes]);
   }
 
-  /** Learns the log again because the state cannot be read. */
-  async #recover(): Promise<void> {
+  /** Learns the log again because the state cannot be read. A shard asks its coordinator, so that all do it. */
+  async recover(): Promise<void> {
     if (this.#relearning.isRunning) return;
-    const { config } = this.#store;
-    await this.relearn(await relearntModel({}, config));
+    const { model, shard } = shardOf(this.#store.name);
+    if (shard > 0) await learner(this.#env, model, (stub) => stub.relearn(null));
+    else await this.relearn(await relearntModel({}, this.#store.config));
   }
 
-  /** Begins to learn the log again. The alarm does it page by page. */
+  /** Begins to learn the log again. The alarm does it page by page, and tells the other shards. */
   async relearn(config: ModelConfig): Promise<void> {
     this.#relearning.begin(withVocabulary(config, this.#store.catalogue.actions), Date.now());
     await this.#hurry();

@@ -17,6 +17,8 @@ import type { LearnerStore } from "./store/learner-store.ts";
 
 /** How long one alarm learns a log again, in ms. */
 const RELEARNING_MS = 10_000;
+/** Time after which a coordinator asks again whether all shards have learnt their logs, in ms. */
+const SHARDS_MS = 5000;
 /** Time before a failed task runs again. */
 const RETRY_MS = 30_000;
 
@@ -130,15 +132,27 @@ export class Upkeep {
     await this.#storage.setAlarm(this.#alarmAt);
   }
 
-  /** Learns the log again for a while, if that has begun. Other calls have their turn between two pages. */
+  /** Learns the log again for a while, if that has begun. Other calls have their turn between two pages. A shard waits for its coordinator. */
   async #relearn(): Promise<void> {
-    const { relearning } = this.#kept();
+    const { store, relearning, coordinator } = this.#kept();
     const until = Date.now() + RELEARNING_MS;
     while (relearning.isRunning) {
-      if (await relearning.step()) return this.publishNow();
+      if (await relearning.step()) {
+        if (store.shard > 0) return;
+        const taken = await (store.coordinates ? coordinator.takeOver(relearning) : relearning.takeOver());
+        return taken ? this.publishNow() : undefined;
+      }
       await scheduler.wait(0);
       if (Date.now() >= until) return;
     }
+  }
+
+  /** When the next page of a relearning is due, or the coordinator asks again whether all shards have learnt theirs. */
+  #relearnsAt(): number | undefined {
+    const { store, relearning } = this.#kept();
+    if (!relearning.isRunning) return undefined;
+    if (!relearning.isCaughtUp) return Date.now();
+    return store.shard > 0 ? undefined : Date.now() + SHARDS_MS;
   }
 
   /** Forgets the time of the alarm, so that the next `arm` sets it. */
@@ -169,9 +183,8 @@ export class Upkeep {
   #nextDue(): number | undefined {
     const { store, config, archive } = this.#kept();
     const timing = this.timing();
-    const due: number[] = this.#kept().relearning.isRunning ? [Date.now()] : [];
-    if (store.links.undelivered) due.push(Date.now());
-    for (const at of [this.#publishesAt(), this.#cataloguesAt()]) if (at !== undefined) due.push(at);
+    const due: number[] = store.links.undelivered ? [Date.now()] : [];
+    for (const at of [this.#relearnsAt(), this.#publishesAt(), this.#cataloguesAt()]) if (at !== undefined) due.push(at);
     const open = store.oldestSince(store.watermark);
     if (open !== undefined) due.push(closesAt(open, timing));
     const unaudited = store.oldestSince(store.audited);

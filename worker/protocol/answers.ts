@@ -139,8 +139,8 @@ export const model = v.strictObject({
     v.nullable(
       v.strictObject({
         startedAt: time,
-        done: v.pipe(whole, v.description("The last row of the log that is learnt.")),
-        rows: v.pipe(whole, v.description("The last row of the log.")),
+        done: v.pipe(whole, v.description("Rows of the log that are learnt, of all shards.")),
+        rows: v.pipe(whole, v.description("Rows of the log.")),
         endsAt: v.pipe(v.nullable(time), v.description("Estimate. Null at the beginning.")),
       }),
     ),

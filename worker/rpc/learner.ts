@@ -17,8 +17,11 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   reconfigure(body: ModelPatch): Answered<null>;
   /** Starts a new generation without learnt state. Without a body the configuration stays. */
   reset(body: ModelBody | null): Answered<null>;
-  /** Begins to learn the log again under what the body changes. The old model serves until the new one takes over. */
-  relearn(body: ModelPatch): Answered<null>;
+  /**
+   * Begins to learn the log again under what the body changes. The old model serves until the new one takes over. Null: the state of a
+   * shard cannot be read, so its log is learnt again unless that has begun.
+   */
+  relearn(body: ModelPatch | null): Answered<null>;
   /** Restores a kept snapshot; by default the one before the newest. */
   rollBack(version?: number): Answered<Rollback>;
   /** Deletes the model and its stored data. Its events in KV expire, and its archive stays. */

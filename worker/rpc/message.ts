@@ -91,9 +91,14 @@ export interface Order {
   /** The catalogue's version, and the catalogue itself unless the shard has confirmed that version. */
   readonly catalogue: { readonly version: number; readonly actions: readonly Action[] | null };
   readonly allowance: Allowance;
-  /** Rollbacks of all shards so far, and the version to which the newest one takes this shard back. */
+  /** Rollbacks and takeovers of all shards so far. */
   readonly term: number;
+  /** The version to which the newest rollback takes this shard back. Null: the shard takes over the model that it has learnt again. */
   readonly back: number | null;
+  /** A running relearning of all shards. */
+  readonly relearning: { readonly config: ModelConfig; readonly startedAt: number } | null;
+  /** Version of the coordinator at which the last one took over; 0 if none did. */
+  readonly relearntAt: number;
   /** Version of the sums that the coordinator has; -1 for none. */
   readonly held: number;
   /** Whether the shard keeps a snapshot of these sums for a rollback. */
@@ -104,9 +109,11 @@ export interface Order {
 export interface Sums {
   /** The last row that the sums include. */
   readonly seq: number;
-  /** One snapshot of the SDK per policy. Null if the coordinator has them. */
+  /** One snapshot of the SDK per policy. Null if the coordinator has them, or if this version of the worker does not read them. */
   readonly parts: readonly Uint8Array<ArrayBufferLike>[] | null;
   readonly used: Allowance;
+  /** Whether the shard has learnt its log again but for a page at most. */
+  readonly caughtUp: boolean;
 }
 
 /** A join key of an impression, for the home of that key. */

@@ -1,4 +1,4 @@
-import type { Assignment, RecentImpression } from "../protocol/answers.ts";
+import type { Assignment, RecentImpression, Relearning } from "../protocol/answers.ts";
 import type { CounterName } from "./counters.ts";
 
 // Counts of a model as plain data, from which its figures are computed. Learners that share a model count by themselves, and their counts
@@ -68,6 +68,7 @@ export interface Totals {
   readonly bytes: number;
   /** Time from showing the newest impression to registering it, in ms; null before the first. */
   readonly lagMs: number | null;
+  readonly relearning: Relearning | null;
 }
 
 export interface ModelCounts extends Totals {
@@ -133,6 +134,19 @@ export function addedTotals(all: readonly Totals[]): Totals {
     open: sumOf(all.map(({ open }) => open)),
     bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
     lagMs: latest(all.map(({ lagMs }) => lagMs)),
+    relearning: addedProgress(all.map(({ relearning }) => relearning).filter((each) => each !== null)),
+  };
+}
+
+/** The progress of all learners that have begun. */
+function addedProgress(all: readonly Relearning[]): Relearning | null {
+  if (all.length === 0) return null;
+  const ends = all.map(({ endsAt }) => endsAt);
+  return {
+    startedAt: Math.min(...all.map(({ startedAt }) => startedAt)),
+    done: all.reduce((sum, { done }) => sum + done, 0),
+    rows: all.reduce((sum, { rows }) => sum + rows, 0),
+    endsAt: ends.includes(null) ? null : latest(ends),
   };
 }
 

@@ -78,6 +78,7 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     }),
     bytes: 1000 * n,
     lagMs: n === 1 ? null : 40,
+    relearning: n === 1 ? null : { startedAt: 100 - n, done: n, rows: 10 * n, endsAt: 1000 * n },
     earlier: n,
     first: goal(7, 20 * n),
     goals: { click: goal(n, n === 1 ? 5 : null) },
@@ -92,6 +93,7 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     open: { impressions: 3, observed: 2, converted: 2 },
     bytes: 3000,
     lagMs: 40,
+    relearning: { startedAt: 98, done: 2, rows: 20, endsAt: 2000 },
     watermark: 100,
     steps: [
       { step: 10, impressions: 1, elapsed: 3, observed: 1, converted: 0 },
@@ -117,6 +119,8 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     ],
   });
   expect(added([sum])).toEqual(sum);
+  const { relearning } = added([sum, { ...sum, relearning: { startedAt: 50, done: 0, rows: 5, endsAt: null } }]);
+  expect(relearning).toEqual({ startedAt: 50, done: 2, rows: 25, endsAt: null });
   // Sums travel between learners.
   expect(structuredClone(sum)).toEqual(JSON.parse(JSON.stringify(sum)));
 });

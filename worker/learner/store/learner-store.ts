@@ -132,7 +132,7 @@ export class LearnerStore {
     return this.coordinates ? this.shards.merged : this.snapshots;
   }
 
-  /** Rollbacks of all shards of the model so far. */
+  /** Rollbacks and takeovers of all shards of the model so far. */
   get term(): number {
     return this.database.model.term;
   }
@@ -153,7 +153,7 @@ export class LearnerStore {
     if (text !== this.database.model.allowance) this.database.set("allowance = ?", text);
   }
 
-  /** Counts a rollback of all shards. @param to the coordinator's count, by default one more. */
+  /** Counts a rollback or a takeover of all shards. @param to the coordinator's count, by default one more. */
   raiseTerm(to = this.term + 1): void {
     this.database.set("term = ?", to);
   }
@@ -311,21 +311,21 @@ export class LearnerStore {
     );
   }
 
-  /** The row at which a relearnt model took over; 0 if none did. Impressions decided by earlier versions have features of another encoder. */
+  /** The version at which a relearnt model took over; 0 if none did. That of a shard is its coordinator's. Impressions decided by earlier versions have features of another encoder. */
   get relearntAt(): number {
-    const query = "SELECT coalesce(max(seq), 0) AS seq FROM marks WHERE type = 'relearnt'";
+    const query = "SELECT coalesce(max(coalesce(content ->> 'at', seq)), 0) AS seq FROM marks WHERE type = 'relearnt'";
     this.#relearntAt ??= this.database.query<{ seq: number }>(query)[0].seq;
     return this.#relearntAt;
   }
 
-  /** Gives the model to relearnt policies. Earlier snapshots are of the old ones, and go. */
-  takeOver(config: ModelConfig, parts: Uint8Array[], digest: string): void {
-    this.database.set("config = ?", JSON.stringify(config));
-    this.delays.recount(config);
-    const seq = this.database.mark("relearnt", { config, digest, counts: this.#learntCounts() });
+  /** Gives the model to relearnt policies. Earlier snapshots are of the old ones, and go. @param relearnt the content of the mark. */
+  takeOver(relearnt: { readonly config: ModelConfig; readonly digest: string; readonly at?: number }, parts: Uint8Array[]): void {
+    this.database.set("config = ?", JSON.stringify(relearnt.config));
+    this.delays.recount(relearnt.config);
+    const seq = this.database.mark("relearnt", { ...relearnt, counts: this.#learntCounts() });
     this.snapshots.deleteAfter(-1);
     this.snapshots.write({ seq, parts }, true);
-    this.#relearntAt = seq;
+    this.#relearntAt = undefined;
   }
 
   /** Version of the catalogue, or of the one that a version of the model has; 0 before the first change. */

@@ -34,11 +34,11 @@ export class LogStore {
     this.#conversions = conversions;
   }
 
-  /** The next page of rows after a row, up to another; empty at the end. */
-  page(seq: number, upTo = Number.MAX_SAFE_INTEGER): LogRow[] {
+  /** The next page of rows after a row, up to another; empty at the end. @param copied includes the marks that a shard has copied. */
+  page(seq: number, upTo = Number.MAX_SAFE_INTEGER, { copied = false }: { readonly copied?: boolean } = {}): LogRow[] {
     const lines: LogRow[] = [];
     let bytes = 0;
-    for (const line of this.#after(seq)) {
+    for (const line of this.#after(seq, copied ? [] : this.#copied)) {
       if (line.seq > upTo) break;
       lines.push(line);
       if (line.type === "impression") bytes += line.features.byteLength + JSON.stringify([line.context, line.decision]).length;
@@ -49,11 +49,11 @@ export class LogStore {
   }
 
   /** The rows after a row, in order: at most a page of conversions. */
-  #after(seq: number): Generator<LogRow> {
+  #after(seq: number, except: readonly string[]): Generator<LogRow> {
     return inOrder<LogRow>(
       this.#impressions.logged(this.#impressions.after(seq)),
       this.#conversions.after(seq, PAGE_LINES),
-      marksBetween(this.#database, seq + 1, { except: this.#copied }),
+      marksBetween(this.#database, seq + 1, { except }),
     );
   }
 

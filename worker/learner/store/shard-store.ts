@@ -12,11 +12,11 @@ export interface Shard {
   readonly seq: number;
   /** The version of its first snapshot, before it had learnt anything. */
   readonly first: number;
-  /** Rollbacks of all shards that it has done. */
+  /** Rollbacks and takeovers of all shards that it has done. */
   readonly term: number;
   /** Version of the catalogue that it has. */
   readonly catalogue: number;
-  /** The version to which the newest rollback takes it back. Null before the first. */
+  /** The version to which the newest rollback takes it back. Null before the first, and after a takeover. */
   readonly back: number | null;
   readonly used: Allowance;
   /** The most that it may use until it has confirmed less. */
@@ -70,8 +70,8 @@ export class ShardStore {
     this.#database.query("UPDATE shards SET committed = ? WHERE shard = ?", JSON.stringify(committed), shard);
   }
 
-  /** Notes how far back a rollback takes a shard. */
-  sendBack(shard: number, to: number): void {
+  /** Notes how far back a rollback takes a shard. Null: it takes over what it has learnt again. */
+  sendBack(shard: number, to: number | null): void {
     this.#database.query("UPDATE shards SET back = ? WHERE shard = ?", to, shard);
   }
 
