@@ -38,7 +38,7 @@ export class NodeWorld implements World {
 
   #environmentFor(isolate: Isolate, before?: () => void): Environment {
     const events = isolate.reach("kv", this.#kv, before) as unknown as KVNamespace;
-    return { ...bindings, LEARNER: this.#learners.bindingFor(isolate), EVENTS: events };
+    return { ...bindings, LEARNER: this.#learners.bindingFor(isolate, before), EVENTS: events };
   }
 
   killLearner(shard = 0): void {

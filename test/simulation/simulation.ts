@@ -104,7 +104,7 @@ export class Simulation {
   }
 
   #choose(): () => Promise<unknown> | unknown {
-    if (this.#sharded && this.#dice.chance(0.03)) return () => this.#grow();
+    if (this.#sharded && this.#dice.chance(0.06)) return () => (this.#dice.chance(0.5) ? this.#grow() : this.#relearn());
     const step = this.#dice.pick(TICKETS);
     const scene = {
       caller: this.#caller,
@@ -124,6 +124,11 @@ export class Simulation {
     // If no answer comes, the shard may exist.
     const shards = ++this.#shards;
     await this.#caller.ofModel("PATCH", "", { shards });
+  }
+
+  /** Makes all shards learn their logs again under another seed of the policy. */
+  async #relearn(): Promise<void> {
+    await this.#caller.ofModel("POST", "/reset", { from: "log", seed: this.#dice.below(100) });
   }
 
   /** Rings the alarms of all shards. */

@@ -186,7 +186,7 @@ it("starts a new generation in all shards, and refuses what is of an earlier one
     term: 0,
     back: null,
     relearning: null,
-    relearntAt: 0,
+    relearnt: null,
     held: -1,
   };
   const stale = await learnerOf(name).follow(name, { ...order, keep: false });
@@ -263,6 +263,56 @@ it("joins an event to an impression of another shard, whichever comes first, onc
     const erased = signer.verify(ids[3], Date.now())?.id;
     expect(links.map(({ impression }) => impression)).not.toContain(erased);
   }
+});
+
+it("joins an event to the newest impression of its key, whichever shard has it", async () => {
+  const model = await sharded(8);
+  const keys = Array.from({ length: 12 }, (_, i) => `order-${i}`);
+  const elsewhere = await show(model, ...keys.map((key, i) => ({ keys: [`visitor-${i}`, key], shownAt: START - (i % 2 ? 1000 : 3000) })));
+  const atHome = await show(model, ...keys.map((key) => ({ keys: [key], shownAt: START - 2000 })));
+  for (const key of keys) expect(statusesOf(await convert({ model, key, reward: 1 }, { id: key, timestamp: START }))).toEqual(["applied"]);
+  for (let i = 0; i < keys.length; i++) {
+    const [newest, other] = i % 2 ? [elsewhere[i], atHome[i]] : [atHome[i], elsewhere[i]];
+    expect(await statusOf(newest)).toBe("converted");
+    expect(await statusOf(other)).toBe("pending");
+  }
+});
+
+it("finds the home of a key across a rotation of its secret", async () => {
+  const model = await sharded(8);
+  const rotated = { env: { AFTERCLICK_JOIN_KEY: `a-newer-join-key-of-the-tests ${env.AFTERCLICK_JOIN_KEY}` } };
+  const keys = Array.from({ length: 12 }, (_, i) => `order-${i}`);
+  await show(model, ...keys.map((key, i) => ({ keys: [`visitor-${i}`, key], shownAt: START - 1000 })));
+  for (const key of keys) {
+    expect(statusesOf(await convert({ model, key, reward: 1 }, { id: key, timestamp: START, ...rotated }))).toEqual(["applied"]);
+  }
+});
+
+it("takes no answer that comes after a reset", async () => {
+  const model = await sharded(2);
+  await bought(model, 0, 12);
+  const { follow } = Learner.prototype;
+  const generation = () => inShard(model, 0, (store) => store.generation);
+  const before = await generation();
+  let reset: Promise<unknown> | undefined;
+  const spy = vi.spyOn(Learner.prototype, "follow").mockImplementationOnce(async function (this: Learner, name, order) {
+    const answer = await follow.call(this, name, order);
+    reset = call("POST", `/v1/models/${model}/reset`, {});
+    while ((await generation()) === before);
+    return answer;
+  });
+  // No later answer covers it.
+  spy.mockRejectedValue(new Error("lost"));
+  tick(2 * MINUTE_MS);
+  await keep(model).catch(() => {});
+  await reset;
+  expect(await inShard(model, 0, ({ shards }) => shards.find(1))).toBeUndefined();
+  complaints();
+  spy.mockRestore();
+  await keep(model);
+  const fresh = await sharded(2);
+  await keep(fresh);
+  expect((await describeModel(model)).digest).toBe((await describeModel(fresh)).digest);
 });
 
 it("delivers the keys of an impression later, if their home cannot be reached", async () => {

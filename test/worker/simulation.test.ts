@@ -43,7 +43,13 @@ class WorkerdWorld implements World {
     this.edges = new Edges(model, weather, (isolate) => {
       const namespace = {
         idFromName: (name: string) => name,
-        get: () => stubFor(isolate, weather, (method, args) => this.#deliver(method, args)),
+        get: () =>
+          stubFor(
+            isolate,
+            weather,
+            () => {},
+            (method, args) => this.#deliver(method, args),
+          ),
       };
       const events = isolate.reach("kv", this.#kv) as unknown as KVNamespace;
       return { ...bindings, LEARNER: namespace as unknown as typeof env.LEARNER, EVENTS: events };

@@ -49,18 +49,20 @@ export class Coordinator {
   }
 
   /**
-   * Gives the model to what all shards have learnt again. The shards that do not hear of it at once take over when they do.
+   * Gives the model to what all shards have learnt again. The shards that do not hear of it at once take over when they do. A model of
+   * one shard goes the same way, because a second one may be on its way.
    * @returns whether it did: not before all shards have learnt their logs but for a page each.
    */
   takeOver(relearning: Relearning): Promise<boolean> {
     return this.#inTurn(async () => {
       const { shards, term } = this.#store;
-      const caughtUp = await this.#orderAll(false);
-      if (!caughtUp || this.#store.term !== term) return false;
+      const startedAt = this.#store.relearning.begun?.startedAt;
+      const caughtUp = !this.#store.coordinates || (await this.#orderAll(false));
+      if (!caughtUp || this.#store.term !== term || this.#store.relearning.begun?.startedAt !== startedAt) return false;
       return relearning.takeOver({}, () => {
         shards.merged.deleteAfter(-1);
         this.#store.raiseTerm();
-        for (const shard of others(this.#store.config)) shards.sendBack(shard, null);
+        for (const shard of shards.numbers()) shards.sendBack(shard, null);
       });
     });
   }
@@ -81,9 +83,13 @@ export class Coordinator {
     return answers.every((answer) => answer.status === "fulfilled" && answer.value);
   }
 
-  /** Makes new shards of a configuration that the model is about to get. @throws {Problem} 503 if one cannot be reached. */
-  admit(config: ModelConfig): Promise<void> {
+  /**
+   * Makes new shards of a configuration that the model is about to get, unless the model has changed since.
+   * @param since the `configuration` of the store from which that one was made. @throws {Problem} 503 if a shard cannot be reached.
+   */
+  admit(config: ModelConfig, since: string | undefined): Promise<void> {
     return this.#inTurn(async () => {
+      if (this.#store.configuration !== since) return;
       await Promise.all(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
     });
   }
@@ -102,7 +108,7 @@ export class Coordinator {
 
   /** Returns whether the shard has learnt its log again, but for a page at most. */
   async #order(shard: number, config: ModelConfig, allowance: Allowance, keep: boolean): Promise<boolean> {
-    const { generation, term, catalogue, retainedSince: horizon, homes, relearntAt } = this.#store;
+    const { generation, term, catalogue, retainedSince: horizon, homes, relearnt } = this.#store;
     const { begun } = this.#store.relearning;
     const known = this.#store.shards.find(shard);
     const actions = known?.catalogue === catalogue.version ? null : catalogue.actions;
@@ -111,7 +117,7 @@ export class Coordinator {
       catalogue: { version: catalogue.version, actions },
       back: known?.back ?? null,
       relearning: begun ? { config: begun.config, startedAt: begun.startedAt } : null,
-      relearntAt,
+      relearnt,
       held: known?.seq ?? -1,
     };
     // Before the order leaves, because its answer may be lost.
@@ -183,7 +189,8 @@ export class Coordinator {
         shards.merged.deleteAfter(version);
         shards.saveMerged(kept.parts, mark, true);
         this.#store.raiseTerm();
-        for (const shard of others(config)) shards.sendBack(shard, backs[shard - 1]);
+        // A shard that is about to be added has learnt nothing.
+        for (const shard of shards.numbers()) shards.sendBack(shard, backs[shard - 1] ?? (shards.find(shard) as Shard).first);
       });
     });
   }

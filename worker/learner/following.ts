@@ -1,4 +1,4 @@
-import { isSame } from "../domain/model.ts";
+import { isSame, type ModelConfig } from "../domain/model.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Order } from "../rpc/message.ts";
 import type { LiveModel } from "./live-model.ts";
@@ -30,13 +30,30 @@ export async function follow({ store, relearning, live }: Shard, name: string, o
   if (store.term < term) {
     const raised = () => store.raiseTerm(term);
     if (back !== null) await live().rollBack(back, raised);
-    else await relearning.takeOver({ config, at: order.relearntAt }, raised);
+    else if (order.relearnt) await takeOver({ store, relearning }, { ...order.relearnt, config }, raised);
     if (store.term < term) throw new Problem(503, "the shard has not learnt its log again");
   }
   if (store.term > term) throw new Problem(409, `the shard is of term ${store.term}, and the order of the earlier ${term}`);
   if (!isSame(store.config, config)) store.reconfigure(config);
   if (catalogue.actions && store.coordinated !== catalogue.version) store.coordinate(catalogue.actions, catalogue.version);
   const begun = order.relearning;
-  if (begun && begun.startedAt !== store.relearning.begun?.startedAt) relearning.begin(begun.config, begun.startedAt);
+  if (begun) beginAs(begun, { store, relearning });
   store.transact(() => store.allow(order.allowance));
+}
+
+type ModelOf = { readonly config: ModelConfig; readonly startedAt: number; readonly at: number };
+type Learning = Pick<Shard, "store" | "relearning">;
+
+/** Begins a relearning, unless that runs. */
+function beginAs(
+  { config, startedAt }: { readonly config: ModelConfig; readonly startedAt: number },
+  { store, relearning }: Learning,
+): void {
+  if (store.relearning.begun?.startedAt !== startedAt) relearning.begin(config, startedAt);
+}
+
+/** Takes over what the shard has learnt again. Not before it has caught up, so that the transaction stays short. */
+async function takeOver(learning: Learning, of: ModelOf, raised: () => void): Promise<void> {
+  beginAs(of, learning);
+  if (learning.relearning.isCaughtUp) await learning.relearning.takeOver(of, raised);
 }

@@ -36,9 +36,8 @@ export class KeyHome {
 
   /** Enters events here, at the home of their key, or at the shard of their impression. @throws {Problem} 503 if it cannot be reached. */
   async enter(events: Events): Promise<Intake[]> {
-    const { live } = this.#running();
     const keyed = events.flatMap((event, place) => ("key" in event && !("impression" in event) ? [{ event, place }] : []));
-    if (this.#store.config.shards === 1 || keyed.length === 0) return live.enter(events);
+    if (this.#store.config.shards === 1 || keyed.length === 0) return this.#running().live.enter(events);
     const intakes = new Array<Intake>(events.length);
     const homes = await Promise.all(keyed.map(async (each) => ({ ...each, home: await this.#homeOf(each.event) })));
     const [ahead, own] = [homes.filter(({ home }) => home !== this.#shard), homes.filter(({ home }) => home === this.#shard)];
@@ -62,6 +61,8 @@ export class KeyHome {
       if (link) intakes[place] = await this.#forward(addressed(event, this.#hashesOf(event)[0], link), link);
     }
     const here = events.map((_, place) => place).filter((place) => intakes[place] === undefined);
+    // Only now, because the calls may have outlasted the model that ran before.
+    const { live } = this.#running();
     live.enter(here.map((place) => events[place])).forEach((intake, i) => {
       intakes[here[i]] = intake;
     });
@@ -75,8 +76,8 @@ export class KeyHome {
     const homes = hashes.map((hash) => links.homeOf(hash));
     // Homes do not look further.
     if (this.#shard !== 0) return this.#shard;
+    if (new Set(homes).size === 1) return homes[0];
     for (const [i, home] of homes.entries()) {
-      if (i === homes.length - 1 || new Set(homes).size === 1) break;
       const isKnown = home === 0 ? this.knows(hashes[i]) : await this.#ask(home, hashes[i]);
       if (isKnown) return home;
     }

@@ -104,7 +104,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       if (stored && isSame(stored, config)) return { created: false };
       const now = Date.now();
       if (stored && config.shards > stored.shards) {
-        await this.#coordinator.admit(config);
+        await this.#coordinator.admit(config, configuration);
         if (this.#store.configuration !== configuration) return unwrapped(await this.configure(name, body));
       }
       if (stored) this.#store.reconfigure(config);
@@ -542,8 +542,11 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   follow(name: string, order: Message.Order): Promise<Message.Answer<Message.Sums>> {
     return answer(async () => {
       const [store, relearning] = [this.#store, this.#relearning];
-      await follow({ store, relearning, live: () => this.#running.known().live }, name, order, this.#firstBucket(order.config));
-      if (relearning.isRunning && !relearning.isCaughtUp) await this.#upkeep.hurry();
+      try {
+        await follow({ store, relearning, live: () => this.#running.known().live }, name, order, this.#firstBucket(order.config));
+      } finally {
+        if (relearning.isRunning && !relearning.isCaughtUp) await this.#upkeep.hurry();
+      }
       const common = { used: store.used, caughtUp: relearning.isCaughtUp };
       const isUnreadable = (await this.#running.digest()).digest === null;
       if (isUnreadable && order.relearning && order.held >= 0) return { ...common, seq: order.held, parts: null };
@@ -560,8 +563,9 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
 
   gather(): Promise<Message.Answer<null>> {
     return answer(async () => {
-      if (!this.#store.exists || !this.#store.coordinates) throw unknownModel();
-      await this.#upkeep.publishNow();
+      if (!this.#store.exists) throw unknownModel();
+      // A first other shard may be ahead of the configuration.
+      if (this.#store.coordinates) await this.#upkeep.publishNow();
       return null;
     });
   }

@@ -186,8 +186,12 @@ export class LiveModel {
     });
   }
 
-  /** Enters conversions. They need no running policies: policies that start later replay them. */
+  /**
+   * Enters conversions. They need no running policies: policies that start later replay them.
+   * @throws {Problem} 503 if the configuration has changed, because another model observes by now.
+   */
   enter(events: readonly (ConversionEvent | KeyedEvent)[]): Intake[] {
+    if (!this.isCurrent) throw startingAgain();
     return this.#change(() =>
       events.map((event): Intake => {
         const detail = refusal(event, this.#config);
@@ -230,7 +234,7 @@ export class LiveModel {
   }
 
   #observe(entries: readonly Entry[]): void {
-    for (const { change } of entries) if (change && this.#policies && this.isCurrent) observe(this.#policies, change);
+    for (const { change } of entries) if (change && this.#policies) observe(this.#policies, change);
   }
 
   /**

@@ -67,10 +67,11 @@ export class Relearning {
     return this.isRunning && learning?.times === this.#store.relearning.times && this.#store.seq - learning.seq < CAUGHT_UP_ROWS;
   }
 
-  begin(config: ModelConfig, now: number): void {
+  /** @param startedAt also tells it from another one. */
+  begin(config: ModelConfig, startedAt: number): void {
     this.#learning = undefined;
     this.#since = undefined;
-    this.#store.transact(() => this.#store.relearning.begin(config, now));
+    this.#store.transact(() => this.#store.relearning.begin(config, startedAt));
   }
 
   /** Null if none runs. */
@@ -198,6 +199,7 @@ export class Relearning {
     const store = this.#store;
     const config = given ?? withVocabulary(withLearnt(store.config, learnt), catalogue.actions);
     const { relearning, impressions } = store;
+    const { startedAt } = relearning.begun as Begun;
     const differing = relearning.differing();
     relearning.takeOver();
     for (const { id, outcome } of differing) {
@@ -206,7 +208,7 @@ export class Relearning {
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
     for (const { policy } of policies) policy.refactor();
-    store.takeOver({ config, digest: policies[0].policy.digest(), ...(at !== undefined && { at }) }, partsOf(policies));
+    store.takeOver({ config, startedAt, digest: policies[0].policy.digest(), ...(at !== undefined && { at }) }, partsOf(policies));
   }
 }
 

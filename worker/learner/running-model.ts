@@ -104,7 +104,9 @@ export class RunningModel {
 
   /** Begins to learn the log again. The alarm does it page by page, and tells the other shards. */
   async relearn(config: ModelConfig): Promise<void> {
-    this.#relearning.begin(withVocabulary(config, this.#store.catalogue.actions), Date.now());
+    const { relearning, relearnt, catalogue } = this.#store;
+    const startedAt = Math.max(Date.now(), (relearning.begun ?? relearnt ?? { startedAt: 0 }).startedAt + 1);
+    this.#relearning.begin(withVocabulary(config, catalogue.actions), startedAt);
     await this.#hurry();
   }
 

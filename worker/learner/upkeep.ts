@@ -139,8 +139,7 @@ export class Upkeep {
     while (relearning.isRunning) {
       if (await relearning.step()) {
         if (store.shard > 0) return;
-        const taken = await (store.coordinates ? coordinator.takeOver(relearning) : relearning.takeOver());
-        return taken ? this.publishNow() : undefined;
+        return (await coordinator.takeOver(relearning)) ? this.publishNow() : undefined;
       }
       await scheduler.wait(0);
       if (Date.now() >= until) return;
@@ -264,10 +263,10 @@ export class Upkeep {
   }
 
   async #close(options: { readonly whenRowsAreDue: boolean }): Promise<void> {
-    const { store, live } = this.#kept();
+    const { store } = this.#kept();
     const timing = this.timing();
     const journal = new EventJournal(this.#env.EVENTS, store.name, timing);
-    await closeDue(store, journal, timing, (events) => live.enter(events), options);
+    await closeDue(store, journal, timing, (events) => this.#kept().live.enter(events), options);
     await auditDue(store, journal, timing);
   }
 

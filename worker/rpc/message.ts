@@ -97,8 +97,8 @@ export interface Order {
   readonly back: number | null;
   /** A running relearning of all shards. */
   readonly relearning: { readonly config: ModelConfig; readonly startedAt: number } | null;
-  /** Version of the coordinator at which the last one took over; 0 if none did. */
-  readonly relearntAt: number;
+  /** When the last one began, and the version of the coordinator at which it took over. Null if none did. */
+  readonly relearnt: { readonly startedAt: number; readonly at: number } | null;
   /** Version of the sums that the coordinator has; -1 for none. */
   readonly held: number;
   /** Whether the shard keeps a snapshot of these sums for a rollback. */

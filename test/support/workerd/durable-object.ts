@@ -28,11 +28,13 @@ export class DurableObjects<T extends object> {
     this.#faults = faults;
   }
 
-  /** The binding for code in an isolate. */
-  bindingFor(caller: Isolate): DurableObjectNamespace<never> {
+  /** The binding for code in an isolate. @param before runs before each call, such as the commit that an outgoing message waits for. */
+  bindingFor(caller: Isolate, before: () => void = () => {}): DurableObjectNamespace<never> {
     const namespace = {
       idFromName: (name: string) => idOf(name),
-      get: ({ name }: { readonly name: string }) => stubFor(caller, this.#faults, (method, args) => this.#enter(name, method, args)),
+      get: ({ name }: { readonly name: string }) => {
+        return stubFor(caller, this.#faults, before, (method, args) => this.#enter(name, method, args));
+      },
     };
     return namespace as unknown as DurableObjectNamespace<never>;
   }

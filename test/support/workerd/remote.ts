@@ -3,12 +3,16 @@ import { Crash, type Faults, type Isolate } from "./isolate.ts";
 /** Delivers a call to the object. The answer is a copy. */
 export type Deliver = (method: string, args: unknown[]) => Promise<unknown>;
 
-/** A Durable Object as an isolate's code calls it. Messages may be lost in either direction. */
-export function stubFor(caller: Isolate, faults: Faults, deliver: Deliver): object {
+/** A Durable Object as an isolate's code calls it. Messages may be lost in either direction. @param before runs before each call. */
+export function stubFor(caller: Isolate, faults: Faults, before: () => void, deliver: Deliver): object {
   const get = (_: object, method: string) => {
     // A stub is not a promise.
     if (method === "then") return undefined;
-    return (...args: unknown[]) => caller.outside(`call ${method}`, () => call(faults, deliver, method, structuredClone(args)));
+    return (...args: unknown[]) =>
+      caller.outside(`call ${method}`, () => {
+        before();
+        return call(faults, deliver, method, structuredClone(args));
+      });
   };
   return new Proxy({}, { get });
 }

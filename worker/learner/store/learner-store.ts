@@ -37,7 +37,7 @@ export class LearnerStore {
   readonly relearning: RelearningStore;
   readonly links: LinkStore;
   readonly shards: ShardStore;
-  #relearntAt?: number;
+  #relearnt?: { readonly startedAt: number; readonly at: number } | null;
   #catalogue?: Catalogue;
   #config?: { readonly text: string; readonly config: ModelConfig };
 
@@ -55,7 +55,7 @@ export class LearnerStore {
     this.relearning = new RelearningStore(this.database);
     this.database.onDrop(() => {
       this.#catalogue = undefined;
-      this.#relearntAt = undefined;
+      this.#relearnt = undefined;
     });
     if (this.exists) this.database.atomically(() => migrate(storage.sql));
   }
@@ -313,19 +313,28 @@ export class LearnerStore {
 
   /** The version at which a relearnt model took over; 0 if none did. That of a shard is its coordinator's. Impressions decided by earlier versions have features of another encoder. */
   get relearntAt(): number {
-    const query = "SELECT coalesce(max(coalesce(content ->> 'at', seq)), 0) AS seq FROM marks WHERE type = 'relearnt'";
-    this.#relearntAt ??= this.database.query<{ seq: number }>(query)[0].seq;
-    return this.#relearntAt;
+    return this.relearnt?.at ?? 0;
+  }
+
+  /** When the relearning began that last took over, and the version at which it did. Null if none did. */
+  get relearnt(): { readonly startedAt: number; readonly at: number } | null {
+    const query = `SELECT coalesce(content ->> 'at', seq) AS at, coalesce(content ->> 'startedAt', 0) AS startedAt FROM marks
+      WHERE type = 'relearnt' ORDER BY seq DESC LIMIT 1`;
+    if (this.#relearnt === undefined) this.#relearnt = this.database.query<{ at: number; startedAt: number }>(query)[0] ?? null;
+    return this.#relearnt;
   }
 
   /** Gives the model to relearnt policies. Earlier snapshots are of the old ones, and go. @param relearnt the content of the mark. */
-  takeOver(relearnt: { readonly config: ModelConfig; readonly digest: string; readonly at?: number }, parts: Uint8Array[]): void {
+  takeOver(
+    relearnt: { readonly config: ModelConfig; readonly startedAt: number; readonly digest: string; readonly at?: number },
+    parts: Uint8Array[],
+  ): void {
     this.database.set("config = ?", JSON.stringify(relearnt.config));
     this.delays.recount(relearnt.config);
     const seq = this.database.mark("relearnt", { ...relearnt, counts: this.#learntCounts() });
     this.snapshots.deleteAfter(-1);
     this.snapshots.write({ seq, parts }, true);
-    this.#relearntAt = undefined;
+    this.#relearnt = undefined;
   }
 
   /** Version of the catalogue, or of the one that a version of the model has; 0 before the first change. */

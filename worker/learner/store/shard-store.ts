@@ -50,6 +50,11 @@ export class ShardStore {
     return row && { ...row, used: JSON.parse(row.used), committed: JSON.parse(row.committed) };
   }
 
+  /** Numbers of the shards that have answered. The model may be about to get some of them. */
+  numbers(): number[] {
+    return this.#database.query<{ shard: number }>("SELECT shard FROM shards ORDER BY shard").map(({ shard }) => shard);
+  }
+
   /** The newest sums of a shard, one snapshot of the SDK per policy. */
   sumsOf(shard: number): StoredSnapshot["parts"] | undefined {
     return readParts(this.#database.sql, SUMS, "?", shard)?.parts;
