@@ -10,6 +10,16 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+const inNode = {
+  // Files share a process: no test leaves anything behind for another file.
+  isolate: false,
+  // What tests start says what went wrong, and nothing else.
+  env: { WRANGLER_LOG: "warn" },
+  // A test that hangs ends; a busy machine is no reason to fail.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+};
+
 export default defineConfig({
   test: {
     reporters: ["default", "./test/support/count-reporter.ts"],
@@ -19,20 +29,16 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     projects: [
+      { test: { ...inNode, name: "node", include: ["test/{unit,property,conformance,golden,regret}/**/*.test.ts"] } },
+      "./test/worker/vitest.config.ts",
       {
         test: {
-          name: "node",
-          include: ["test/{unit,property,conformance,golden,regret,simulation,browser,packaging}/**/*.test.ts"],
-          // Files share a process: no test leaves anything behind for another file.
-          isolate: false,
-          // What tests start says what went wrong, and nothing else.
-          env: { WRANGLER_LOG: "warn" },
-          // A test that hangs ends; a busy machine is no reason to fail.
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          ...inNode,
+          name: "system",
+          include: ["test/{simulation,browser,packaging}/**/*.test.ts"],
+          globalSetup: "test/packaging/setup.ts",
         },
       },
-      "./test/worker/vitest.config.ts",
     ],
   },
 });

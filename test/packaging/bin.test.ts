@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
-import { type Installation, install, installTarball } from "./installation.ts";
+import { installTarball, packed, run } from "./installation.ts";
 
 // Runs the packed package's commands with npx, in a folder without the repository.
 
@@ -15,22 +15,27 @@ const keys = {
 };
 const secrets = { ...keys, AFTERCLICK_TOKEN_KEY: "token-of-the-packaging-test", AFTERCLICK_JOIN_KEY: "join-key-of-the-packaging-test" };
 
-let installation: Installation;
+let tarball: string;
+let base: string;
+/** An empty folder, in which the commands run. */
 let folder: string;
+/** The unpacked package's commands. */
+let bin: string;
 beforeAll(async () => {
-  installation = await install();
-  folder = await mkdtemp(join(tmpdir(), "afterclick-bin-"));
+  tarball = await packed();
+  base = await mkdtemp(join(tmpdir(), "afterclick-bin-"));
+  run(base, "tar", ["-xzf", tarball]);
+  bin = join(base, "package/dist/bin");
+  folder = join(base, "folder");
+  await mkdir(folder);
 });
-afterAll(async () => {
-  await installation?.remove();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => rm(base, { recursive: true }));
 
 /** Runs a command of the packed package with npx, without a network. */
 function afterclick(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = keys) {
   const PATH = `${resolve("node_modules/.bin")}${delimiter}${process.env.PATH}`;
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|AFTERCLICK_)/.test(name)));
-  const npx = ["--offline", "--yes", `--package=${installation.tarball}`, "afterclick", ...args];
+  const npx = ["--offline", "--yes", `--package=${tarball}`, "afterclick", ...args];
   const { status, stdout, stderr } = spawnSync("npx", npx, { cwd, encoding: "utf8", env: { ...own, ...env, PATH } });
   return { status, out: stdout, error: stderr };
 }
@@ -40,14 +45,13 @@ it("names its commands, and refuses another word", () => {
   expect(status).toBe(0);
   for (const name of ["deploy", "doctor", "export", "verify", "evaluate", "replay"]) {
     expect(out).toMatch(new RegExp(`^ {2}${name} `, "m"));
-    expect(afterclick(folder, [name, "--help"]).out).toContain(`Usage: npx afterclick ${name}`);
+    expect(run(folder, process.execPath, [join(bin, "afterclick.js"), name, "--help"])).toContain(`Usage: npx afterclick ${name}`);
   }
   expect(afterclick(folder, ["deplyo"])).toMatchObject({ status: 1, error: expect.stringContaining("expected a command, got deplyo") });
 });
 
 it("takes at most 110 kB, gzipped", async () => {
   const { gzipSync } = await import("node:zlib");
-  const bin = join(installation.root, "node_modules/afterclick/dist/bin");
   const files = await Promise.all((await readdir(bin)).map((name) => readFile(join(bin, name))));
   expect(gzipSync(Buffer.concat(files)).length / 1000).toBeLessThanOrEqual(110);
 });
@@ -62,7 +66,7 @@ describe("deploy in an empty folder", { shuffle: false }, () => {
 
   it("bundles the worker once they are there", async () => {
     await mkdir(join(folder, "node_modules"), { recursive: true });
-    installTarball(folder, installation.tarball);
+    installTarball(folder, tarball);
     for (const name of ["hono", "valibot", "wrangler"]) await symlink(resolve("node_modules", name), join(folder, "node_modules", name));
     const { status, out, error } = afterclick(folder, ["deploy", "--dry-run"]);
     expect([status, error.replace(/^npm warn.*\n/gm, "")]).toEqual([0, ""]);

@@ -11,29 +11,26 @@ import { SHOP_MODEL } from "../../pages/shop/assortment.ts";
 import { secrets, startShop, type TestWorker } from "../browser/worker.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { end } from "../support/engine/engine.ts";
-import { type Installation, install, installTarball, serve } from "./installation.ts";
+import { installTarball, packed, serve } from "./installation.ts";
 
 // Starts each example in an empty folder, with the packed package and what `examples/README.md` installs beside it.
 
 const execute = promisify(execFile);
 
-let installation: Installation;
+let tarball: string;
 let base: string;
 beforeAll(async () => {
-  installation = await install();
+  tarball = await packed();
   base = await mkdtemp(join(tmpdir(), "afterclick-examples-"));
 });
-afterAll(async () => {
-  await installation?.remove();
-  await rm(base, { recursive: true, force: true });
-});
+afterAll(() => rm(base, { recursive: true, force: true }));
 
 /** Copies an example to an empty folder and installs the package. Packages beside it come from this repository, without a network. */
 async function copied(name: string, ...beside: readonly string[]): Promise<string> {
   const folder = join(base, name);
   await mkdir(folder);
   await writeFile(join(folder, "package.json"), "{}");
-  installTarball(folder, installation.tarball);
+  installTarball(folder, tarball);
   for (const each of beside) {
     const link = join(folder, "node_modules", each);
     await mkdir(dirname(link), { recursive: true });

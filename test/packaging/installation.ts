@@ -1,9 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, extname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { inject } from "vitest";
 
 /** Packages of the projects besides ours: its peers, and types of platforms. */
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types", "@types/node", "undici-types"];
@@ -19,17 +22,47 @@ export interface Installation {
   remove(): Promise<void>;
 }
 
-/** Packs a copy of the repository, so that other tests' files stay unchanged, and installs the package in the projects. */
-export async function install(): Promise<Installation> {
-  const base = await mkdtemp(join(tmpdir(), "afterclick-packaging-"));
-  const [repository, root] = [join(base, "repository"), join(base, "projects")];
+interface Packed {
+  readonly tarball?: string;
+  readonly error?: string;
+}
+
+/** The path of the packed package. The first test file that asks packs it, and the others wait. */
+export async function packed(): Promise<string> {
+  const folder = inject("packaging");
+  const result = join(folder, "result.json");
+  const isFirst = await mkdir(join(folder, "repository")).then(
+    () => true,
+    () => false,
+  );
+  if (isFirst) {
+    const outcome = await pack(folder).catch((error: Error): Packed => ({ error: error.message }));
+    await writeFile(`${result}.part`, JSON.stringify(outcome));
+    await rename(`${result}.part`, result);
+  }
+  while (!existsSync(result)) await sleep(100);
+  const { tarball, error } = JSON.parse(await readFile(result, "utf8")) as Packed;
+  if (tarball === undefined) throw new Error(`the package cannot be packed: ${error}`);
+  return tarball;
+}
+
+/** Packs a copy of the repository, so that other tests' files stay unchanged. */
+async function pack(folder: string): Promise<Packed> {
+  const repository = join(folder, "repository");
   const files = (await readdir(".")).filter((name) => /\.(jsonc?|md)$|^LICENSE$/.test(name));
   for (const name of [...SOURCES, ...files]) await cp(name, join(repository, name), { recursive: true });
   await symlink(resolve("node_modules"), join(repository, "node_modules"));
   run(repository, process.execPath, ["scripts/package.ts"]);
+  const [{ filename }] = JSON.parse(run(join(repository, "build/package"), "npm", ["pack", "--json", "--pack-destination", folder]));
+  return { tarball: join(folder, filename) };
+}
+
+/** Installs the packed package in the projects. */
+export async function install(): Promise<Installation> {
+  const base = await mkdtemp(join(tmpdir(), "afterclick-installation-"));
+  const root = join(base, "projects");
   await cp("test/packaging/projects", root, { recursive: true });
-  const [{ filename }] = JSON.parse(run(join(repository, "build/package"), "npm", ["pack", "--json", "--pack-destination", root]));
-  const tarball = join(root, filename);
+  const tarball = await packed();
   installTarball(root, tarball);
   for (const name of BESIDE) {
     const link = join(root, "node_modules", name);
