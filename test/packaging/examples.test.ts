@@ -1,8 +1,7 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { build as viteBuild } from "vite";
@@ -10,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SHOP_MODEL } from "../../pages/shop/assortment.ts";
 import { secrets, startShop, type TestWorker } from "../browser/worker.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
-import { end } from "../support/engine/engine.ts";
+import { started } from "../support/started.ts";
 import { installTarball, packed, serve } from "./installation.ts";
 
 // Starts each example in an empty folder, with the packed package and what `examples/README.md` installs beside it.
@@ -40,30 +39,10 @@ async function copied(name: string, ...beside: readonly string[]): Promise<strin
   return folder;
 }
 
-/** Starts a program and returns it with the address that its output names. */
-async function started(cwd: string, args: readonly string[], env: Record<string, string> = {}) {
-  const child: ChildProcess = spawn(process.execPath, args, {
-    cwd,
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let complaint = "";
-  child.stderr?.on("data", (text) => {
-    complaint += text;
-  });
-  for await (const line of createInterface(child.stdout as NodeJS.ReadableStream)) {
-    // Vite prints its address in colours.
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how a terminal's colours begin.
-    const [url] = /http:\/\/[\w.:]+/.exec(line.replaceAll(/\u001b\[\d+m/g, "")) ?? [];
-    if (url) return { url, stop: () => end(child) };
-  }
-  throw new Error(`${args.join(" ")} ended without an address: ${complaint}`);
-}
-
 it("has a test for each example", async () => {
   const entries = await readdir("examples", { withFileTypes: true });
   const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  expect(names.sort()).toEqual(["browser", "hono-shop", "node", "vite", "webhook"]);
+  expect(names.sort()).toEqual(["browser", "hono-shop", "node", "stripe-checkout", "vite", "webhook"]);
 });
 
 it("node: learns each visitor's favourite", async () => {
@@ -221,6 +200,7 @@ it("README.md installs the packages with which each example is tested", async ()
     "afterclick && node recommend.ts",
     "afterclick standardwebhooks && node send.ts",
     "afterclick hono @hono/node-server && node shop.ts",
+    "hono @hono/node-server stripe && node shop.ts",
     "afterclick vite && npx vite",
   ]) {
     expect(readme).toContain(`npm install ${command}`);
