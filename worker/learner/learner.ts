@@ -561,12 +561,12 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     return answer(async () => this.#store.exists && this.#store.snapshots.kept(version) !== undefined);
   }
 
-  gather(): Promise<Message.Answer<null>> {
+  gather(shard: number): Promise<Message.Answer<boolean>> {
     return answer(async () => {
       if (!this.#store.exists) throw unknownModel();
-      // A first other shard may be ahead of the configuration.
+      // A new shard may be ahead of the configuration.
       if (this.#store.coordinates) await this.#upkeep.publishNow();
-      return null;
+      return this.#store.config.shards > shard;
     });
   }
 

@@ -223,7 +223,11 @@ export class Upkeep {
     const { name, shard } = this.#kept().store;
     // The coordinator publishes for all shards.
     if (shard > 0) {
-      await learner(this.#env, shardOf(name).model, (stub) => stub.gather());
+      const { store } = this.#kept();
+      const { seq } = store;
+      const isMember = await learner(this.#env, shardOf(name).model, (stub) => stub.gather(shard));
+      // The model may never get a shard that was made for it. It has no impressions, so nothing is missing from a publication.
+      if (!isMember) store.transact(() => store.setPublished(seq, Date.now()));
       // Else the alarm would ring again at once, and again.
       if ((this.#publishesAt() ?? Number.POSITIVE_INFINITY) <= Date.now())
         throw new Unreachable("the coordinator has not reached this shard");

@@ -87,8 +87,8 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   follow(name: string, order: Message.Order): Answered<Message.Sums>;
   /** Whether a shard keeps a snapshot for a rollback. */
   keeps(version: number): Answered<boolean>;
-  /** Makes the coordinator collect the sums of all shards and publish them. */
-  gather(): Answered<null>;
+  /** Makes the coordinator collect the sums of all shards and publish them. Answers whether the shard that asks is one of them. */
+  gather(shard: number): Answered<boolean>;
   /** Takes notes of another shard on keys whose home is here. A repetition changes nothing. */
   link(notes: readonly Message.Note[], shard: number): Answered<null>;
   /** The counts of this learner, those of a description or of the dashboard. Those of a model's learners add up. */
