@@ -29,8 +29,8 @@ interface Delivery {
   readonly event: ConversionEvent | KeyedEvent;
   /** Absent for a keyed event, because only the learner can attribute it. */
   readonly journal?: EventJournal;
-  /** Whether KV lists the event in time for the closing of its bucket. */
-  readonly inTime: boolean;
+  /** KV lists an event for the closing of its bucket if KV has it by this time. */
+  readonly journalUntil: number;
 }
 
 /** A list of KV may be a minute old. An event that only KV has must be there this long before its bucket closes. */
@@ -87,7 +87,7 @@ export async function takeNamed(env: Environment, named: readonly NamedConversio
       if (token === undefined) results[place] = { status: "unknown" };
       else if (token && !isKept(token.id, token.sampling)) results[place] = { status: "unsampled" };
       else if (refusal) results[place] = { status: "refused", detail: refusal };
-      else if (token) deliveries.set(place, ofImpression(env, token, outcome, now));
+      else if (token) deliveries.set(place, ofImpression(env, token, outcome));
       else if ("key" in item) deliveries.set(place, ofKey(env, item, outcome));
     }),
   );
@@ -119,7 +119,7 @@ function untimely(token: TokenContent | null | undefined, at: number, now: numbe
   return undefined;
 }
 
-function ofImpression(env: Environment, token: TokenContent, outcome: Outcome, now: number): Delivery {
+function ofImpression(env: Environment, token: TokenContent, outcome: Outcome): Delivery {
   const { id, generation, windowEndsAt } = token;
   const learner = shardName(token.model, token.shard ?? 0);
   const shownAt = shownAtOf(id);
@@ -128,7 +128,7 @@ function ofImpression(env: Environment, token: TokenContent, outcome: Outcome, n
     learner,
     event: { impression: id, generation, ...outcome },
     journal: new EventJournal(env.EVENTS, learner, timing),
-    inTime: now <= closesAt(shownAt, timing) - LIST_LAG_MS,
+    journalUntil: closesAt(shownAt, timing) - LIST_LAG_MS,
   };
 }
 
@@ -136,7 +136,7 @@ function ofKey(env: Environment, item: Extract<ConversionItem, { key: string }>,
   const { model, key, action = null, byPage } = item;
   const hasher = KeyHasher.create(secret(env, "AFTERCLICK_JOIN_KEY"));
   const hashes = { backend: hasher.hash(model, key, "backend"), page: hasher.hash(model, key, "page") };
-  return { learner: model, event: { key: hashes, byPage, action, ...outcome }, inTime: false };
+  return { learner: model, event: { key: hashes, byPage, action, ...outcome }, journalUntil: 0 };
 }
 
 /** Gives each event to KV and to its learner at the same time, and puts the results at the events' places. */
@@ -148,7 +148,7 @@ async function deliver(env: Environment, deliveries: ReadonlyMap<number, Deliver
       learner(env, name, (stub) => stub.ingest(events)),
       ...entries.map(([, { journal, event }]) => journal?.put(event as ConversionEvent)),
     ]);
-    const settled = entries.map(async ([place, { event, journal, inTime }], i) => {
+    const settled = entries.map(async ([place, { event, journal, journalUntil }], i) => {
       if (intakes.status === "fulfilled") {
         const { erased, ...result } = (intakes.value as readonly Intake[])[i];
         results[place] = result;
@@ -157,13 +157,12 @@ async function deliver(env: Environment, deliveries: ReadonlyMap<number, Deliver
           await journal?.delete(event as ConversionEvent).catch(() => {});
         return;
       }
+      const isInTime = () => Date.now() <= journalUntil;
       const kept =
         puts[i].status === "fulfilled" &&
-        inTime &&
-        (await journal?.noteMissing(event as ConversionEvent).then(
-          () => true,
-          () => false,
-        ));
+        isInTime() &&
+        // Once more, because KV may have answered late.
+        (await journal?.noteMissing(event as ConversionEvent).then(isInTime, () => false));
       if (!kept) throw new Problem(503, "no store took the conversion");
       results[place] = { status: "accepted" };
     });
