@@ -46,6 +46,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "src/policy",
     "src/evaluation",
   ],
+  comparison: ["src/argument.ts", "src/model/delay"],
   publication: ["afterclick"],
   local: ["afterclick", "publication"],
   beacon: [],
@@ -81,7 +82,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "pages/playground/client": ["pages/ui", "pages/playground"],
   pages: ["pages/ui", "pages/shop", "pages/dashboard"],
   simulation: ["afterclick"],
-  experiments: ["afterclick", "simulation", "experiments/shop", "experiments/signals", "scripts/command.ts", "scripts/progress.ts"],
+  experiments: [
+    "afterclick",
+    "simulation",
+    "comparison",
+    "experiments/shop",
+    "experiments/signals",
+    "scripts/command.ts",
+    "scripts/progress.ts",
+  ],
   // The worker itself makes the default model that is tried in shops.
   "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop"],
   "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
@@ -116,6 +125,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 const ROOTS = [
   "assembly",
   "src",
+  "comparison",
   "publication",
   "local",
   "beacon",
