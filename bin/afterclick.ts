@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
   export: { summary: "write the event log of a model to a file", load: () => import("../scripts/export.ts") },
   verify: { summary: "verify a log, decision by decision", load: () => import("../scripts/verify.ts") },
   evaluate: { summary: "estimate another policy's reward from a log", load: () => import("../scripts/evaluate.ts") },
+  compare: { summary: "compare a policy with its holdout before windows close", load: () => import("../scripts/compare.ts") },
   replay: { summary: "send a log of another system through a worker", load: () => import("../scripts/replay.ts") },
 };
 

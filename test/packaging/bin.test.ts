@@ -43,7 +43,7 @@ function afterclick(cwd: string, args: readonly string[], env: Readonly<Record<s
 it("names its commands, and refuses another word", () => {
   const { status, out } = afterclick(folder, ["help"]);
   expect(status).toBe(0);
-  for (const name of ["deploy", "doctor", "export", "verify", "evaluate", "replay"]) {
+  for (const name of ["deploy", "doctor", "export", "verify", "evaluate", "compare", "replay"]) {
     expect(out).toMatch(new RegExp(`^ {2}${name} `, "m"));
     expect(run(folder, process.execPath, [join(bin, "afterclick.js"), name, "--help"])).toContain(`Usage: npx afterclick ${name}`);
   }

@@ -102,8 +102,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/peers/typescript": ["type bench/inputs.ts"],
   "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner", "worker/learner/store"],
   scripts: [
-    ...["afterclick", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
-    ...["archive", "attack", "deploy", "doctor", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map(
+    ...["afterclick", "comparison", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
+    ...["archive", "attack", "compare", "deploy", "doctor", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map(
       (folder) => `scripts/${folder}`,
     ),
   ],
@@ -113,6 +113,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "scripts/deploy": ["scripts"],
   "scripts/doctor": ["scripts"],
   "scripts/archive": ["scripts/verify", "worker/domain"],
+  "scripts/compare": ["type comparison", "scripts/verify", "worker/domain"],
   "scripts/evaluate": ["afterclick", "publication", "scripts/replay", "scripts/verify", "worker/domain"],
   "scripts/golden": ["afterclick", "simulation"],
   "scripts/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
