@@ -142,6 +142,7 @@ describe("deploy in an empty folder", { shuffle: false }, () => {
       });
       const evaluated = await beside(["evaluate", "events.jsonl", "--action", "boots", "--as-of", String(Date.now() + 120_000)]);
       expect([evaluated.code, evaluated.out]).toEqual([0, expect.stringContaining("doubly robust")]);
+      expect(await beside(["compare", "events.jsonl"])).toMatchObject({ code: 1, error: expect.stringContaining("lists of a holdout") });
       expect(await beside(["export", "--url", url, "--model", "none", "--out", "none.jsonl"])).toMatchObject({
         code: 1,
         error: expect.stringContaining("404"),

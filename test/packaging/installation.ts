@@ -12,7 +12,7 @@ import { inject } from "vitest";
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types", "@types/node", "undici-types"];
 
 /** Folders from which the package is built. */
-const SOURCES = ["assembly", "beacon", "bin", "build", "dist", "local", "pages", "publication", "scripts", "src", "worker"];
+const SOURCES = ["assembly", "beacon", "bin", "build", "comparison", "dist", "local", "pages", "publication", "scripts", "src", "worker"];
 
 export interface Installation {
   /** Folder of the projects, with the packed package installed. */

@@ -28,6 +28,13 @@ function impression(id: string, arm: string, { first, ...rest }: { first?: strin
   };
 }
 
+interface Fields {
+  readonly at?: number;
+  readonly goal?: string;
+  readonly status?: string;
+  readonly event?: string;
+}
+
 function conversion(of: string, reward: number | null, { at = 2 * HOUR_MS, ...rest }: Fields = {}) {
   return { type: "conversion", impression: of, goal: "conversion", event: `${of} ${at}`, reward, at, status: "applied", ...rest };
 }
