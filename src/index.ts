@@ -80,3 +80,4 @@ export {
   type RecommenderOptions,
   type RecommendRequest,
 } from "./recommender.ts";
+export { isTooFew, type TooFew, tooFew, tooFewText } from "./too-few.ts";

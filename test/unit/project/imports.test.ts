@@ -46,7 +46,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "src/policy",
     "src/evaluation",
   ],
-  comparison: ["src/argument.ts", "src/model/delay"],
+  comparison: ["src/argument.ts", "src/too-few.ts", "src/model/delay"],
   publication: ["afterclick"],
   local: ["afterclick", "publication"],
   beacon: [],
@@ -86,6 +86,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "afterclick",
     "simulation",
     "comparison",
+    "experiments/intervals",
     "experiments/shop",
     "experiments/signals",
     "scripts/command.ts",
@@ -93,6 +94,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   // The worker itself makes the default model that is tried in shops.
   "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop"],
+  // Some figures are stated by the worker or by a command.
+  "experiments/intervals": [
+    ...["afterclick", "simulation", "comparison", "experiments", "scripts/evaluate", "scripts/compare"],
+    ...["worker/domain", "worker/learner", "worker/protocol", "worker/rpc"],
+  ],
   "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
   bench: [
     ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],

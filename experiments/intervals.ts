@@ -1,0 +1,71 @@
+// npm run intervals: how often the stated 95 % intervals hold the truth, in simulated worlds.
+import { readFile, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { Tinypool } from "tinypool";
+import { command, UsageError, type Values, wholeNumber } from "../scripts/command.ts";
+import { progressBar } from "../scripts/progress.ts";
+import { withTables } from "./choosing.ts";
+import { type Coverage, coverageOf, coverageTable } from "./intervals/coverage.ts";
+import type { Stated, StatedFigure } from "./intervals/stated-figure.ts";
+import { figures } from "./intervals/table.ts";
+
+const RESULTS = "experiments/intervals.json";
+const DOCUMENT = "docs/intervals.md";
+/** Worlds that a thread simulates before it reports. */
+const TOGETHER = 10;
+
+const USAGE = `Simulates worlds whose truth is known, and counts how often each stated 95 % interval holds it.
+
+Usage: npm run intervals -- [--figure ID] [--runs N] [--write]
+
+  --figure ID  one figure only: ${figures.map(({ id }) => id).join(", ")}
+  --runs N     simulated worlds for each setting (default: the figure's own number)
+  --write      keep the results in ${RESULTS}, and the tables in ${DOCUMENT}
+
+Example: npm run intervals -- --figure ${figures[0]?.id} --runs 100`;
+
+const options = { figure: { type: "string" }, runs: { type: "string" }, write: { type: "boolean", default: false } } as const;
+
+async function main(values: Values<typeof options>): Promise<void> {
+  const chosen = figures.filter(({ id }) => values.figure === undefined || values.figure === id);
+  if (chosen.length === 0)
+    throw new UsageError(`--figure: expected one of ${figures.map(({ id }) => id).join(", ")}, got ${values.figure}`);
+  const runs = values.runs === undefined ? undefined : wholeNumber("--runs", values.runs, 1);
+  const pool = new Tinypool({ filename: new URL("./intervals/pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
+  for (const figure of chosen) {
+    const rows = await simulated(pool, figure, runs ?? figure.runs);
+    console.log(`\n${figure.title}\n\n${coverageTable(rows)}`);
+    if (values.write) await keep(figure, rows);
+  }
+  await pool.destroy();
+}
+
+async function simulated(pool: Tinypool, { id, settings }: StatedFigure, runs: number): Promise<Coverage[]> {
+  const bar = progressBar(`${id} {bar} {value}/{total} worlds, {eta_formatted} left`);
+  bar.start(settings.length * runs, 0);
+  const batches = Array.from({ length: Math.ceil(runs / TOGETHER) }, (_, i) =>
+    Array.from({ length: Math.min(TOGETHER, runs - i * TOGETHER) }, (_, j) => i * TOGETHER + j),
+  );
+  const rows = await Promise.all(
+    settings.map(async (setting) => {
+      const parts = batches.map(async (batch): Promise<Stated[]> => {
+        const all = await pool.run({ figure: id, setting, runs: batch });
+        bar.increment(batch.length);
+        return all;
+      });
+      return coverageOf(id, setting, (await Promise.all(parts)).flat());
+    }),
+  );
+  bar.stop();
+  return rows.flat();
+}
+
+/** Replaces one figure's rows in the results, and its table in the document. */
+async function keep({ id }: StatedFigure, rows: readonly Coverage[]): Promise<void> {
+  const before: Coverage[] = JSON.parse(await readFile(RESULTS, "utf8"));
+  const all = figures.flatMap((figure) => (figure.id === id ? rows : before.filter((row) => row.figure === figure.id)));
+  await writeFile(RESULTS, `${JSON.stringify(all, null, 1)}\n`);
+  await writeFile(DOCUMENT, withTables(await readFile(DOCUMENT, "utf8"), { [`intervals-${id}`]: coverageTable(rows) }));
+}
+
+await command({ usage: USAGE, options, run: main });

@@ -1,0 +1,4 @@
+import type { StatedFigure } from "./stated-figure.ts";
+
+/** All figures that the product states with an interval. */
+export const figures: readonly StatedFigure[] = [];
