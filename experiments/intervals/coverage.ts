@@ -16,24 +16,23 @@ export interface Coverage {
 
 /** Counts by metric, in order of appearance. */
 export function coverageOf(figure: string, setting: string, all: readonly Stated[]): Coverage[] {
-  return Array.from(
-    Map.groupBy(all, ({ metric }) => metric),
-    ([metric, rows]) => {
-      const count = (result: Stated["result"]): number => rows.filter((row) => row.result === result).length;
-      const stated = rows.length - count("too few");
-      const share = (result: Stated["result"]): number | null => (stated === 0 ? null : count(result) / stated);
-      return {
-        figure,
-        setting,
-        metric,
-        worlds: rows.length,
-        tooFew: count("too few") / rows.length,
-        held: share("held"),
-        below: share("below"),
-        above: share("above"),
-      };
-    },
-  );
+  const metrics = [...new Set(all.map(({ metric }) => metric))];
+  return metrics.map((metric) => {
+    const rows = all.filter((row) => row.metric === metric);
+    const count = (result: Stated["result"]): number => rows.filter((row) => row.result === result).length;
+    const stated = rows.length - count("too few");
+    const share = (result: Stated["result"]): number | null => (stated === 0 ? null : count(result) / stated);
+    return {
+      figure,
+      setting,
+      metric,
+      worlds: rows.length,
+      tooFew: count("too few") / rows.length,
+      held: share("held"),
+      below: share("below"),
+      above: share("above"),
+    };
+  });
 }
 
 const percent = (share: number | null): string => (share === null ? "" : `${(100 * share).toFixed(1)} %`);
