@@ -26,7 +26,7 @@ function shops(
     settings: Object.keys(settings),
     algorithms: Object.keys(algorithms),
     figures,
-    ratios: { metric: "cumulative regret", of: DEFAULT, to: [AS_ZERO, ...WAITING] },
+    ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING] }],
     async run({ setting, algorithm, run }: Task): Promise<readonly Curve[]> {
       const shop = settings[setting](["shop", id, run]);
       return curvesOf(await playIn(shop, algorithm, run), shop);
@@ -92,9 +92,12 @@ const products = shops(
 
 const long = shops(
   "long",
-  "ten products at 1 to 10 %, 100,000 visitors",
-  { "one-hot, at once": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true, horizon: 100_000 }) },
-  { algorithms: [DEFAULT, "Beta, waiting", "uniform"], ratios: { metric: metrics[0], of: DEFAULT, to: ["Beta, waiting"] } },
+  "ten products at 1 to 10 %, 10,000 and 100,000 visitors",
+  {
+    "one-hot, at once, 10,000 visitors": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true }),
+    "one-hot, at once, 100,000 visitors": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true, horizon: 100_000 }),
+  },
+  { algorithms: [DEFAULT, "Beta, waiting", "uniform"], ratios: [{ metric: metrics[0], of: DEFAULT, to: ["Beta, waiting"] }] },
 );
 
 const VISITORS = 5000;

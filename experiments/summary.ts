@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { command } from "../scripts/command.ts";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
-import { goalsTable, rhythmTable } from "./goals.ts";
+import { goalsTable, rhythmTable, zeroTable } from "./goals.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 
@@ -17,6 +17,7 @@ async function main(): Promise<void> {
   const tables = {
     claims: claimsTable(results),
     goals: goalsTable(results),
+    zero: zeroTable(results),
     rhythm: rhythmTable(results),
     "shop-regret": shopTable(results),
     "shop-ratios": shopRatios(results),

@@ -5,24 +5,36 @@ import type { Learner } from "./learner.ts";
 import type { Featurize } from "./play.ts";
 import type { Shop } from "./shop.ts";
 
-/** The model that a worker makes of `PUT /v1/models/shop { "window": ... }`, and its features. */
+type ModelBody = Parameters<typeof configureModel>[0];
+
+/** A worker's model, and its features. */
 export interface DefaultModel {
   readonly recommender: Recommender;
   readonly featurize: Featurize;
 }
 
-/** Configures the worker's default model for a shop. The ranges of numeric features are the only thing that is declared. */
-export async function defaultModel(shop: Shop, seed: number): Promise<DefaultModel> {
-  const { products, numeric, dimension, windowMs } = shop;
+/**
+ * The body of the PUT that makes the default model of a shop. `{ "window": ... }` is enough where features are names. A shop whose
+ * features are numbers states their dimension. A shop with numeric features states their ranges, and with them the whole encoder: one
+ * that is given in part would have no interactions.
+ */
+export async function bodyFor({ windowMs, dimension, numeric }: Shop): Promise<ModelBody> {
   const window = { ms: windowMs };
-  if (dimension !== undefined) {
-    const config = await configureModel({ window, seed, options: { dimension } });
-    const [recommender] = await startModel(config);
-    return { recommender, featurize: ({ points }) => points as Float64Array };
-  }
-  const { encoder } = await configureModel({ window, seed });
-  const config = withVocabulary(await configureModel({ window, seed, encoder: { ...encoder, numeric } }), products);
+  if (dimension !== undefined) return { window, options: { dimension } };
+  if (!numeric) return { window };
+  const { encoder } = await configureModel({ window });
+  const { dimension: components, interactions } = encoder as NonNullable<typeof encoder>;
+  return { window, encoder: { dimension: components, interactions, numeric } };
+}
+
+/** @param options of the policy, beside its defaults. */
+export async function defaultModel(shop: Shop, seed: number, options: object = {}): Promise<DefaultModel> {
+  const { products } = shop;
+  const body = await bodyFor(shop);
+  const configured = await configureModel({ ...body, seed, options: { ...body.options, ...options } });
+  const config = configured.encoder ? withVocabulary(configured, products) : configured;
   const [recommender] = await startModel(config);
+  if (!config.encoder) return { recommender, featurize: ({ points }) => points as Float64Array };
   const { matrix } = featurizer(config);
   return { recommender, featurize: ({ context }) => matrix(context, products) };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { algorithms, playIn } from "../../../experiments/shop/algorithms.ts";
+import { AS_ZERO, algorithms, DEFAULT, playIn } from "../../../experiments/shop/algorithms.ts";
 import { catalogueShop } from "../../../experiments/shop/catalogue-shop.ts";
 import { classificationShop } from "../../../experiments/shop/classification-shop.ts";
-import { defaultModel } from "../../../experiments/shop/default-model.ts";
+import { bodyFor, defaultModel } from "../../../experiments/shop/default-model.ts";
 import { intervalCurves } from "../../../experiments/shop/intervals.ts";
 import type { Learner } from "../../../experiments/shop/learner.ts";
 import { curvesOf, type Feedback, play } from "../../../experiments/shop/play.ts";
@@ -149,6 +149,32 @@ it("changes the best product of ten at half time, and keeps the rates", () => {
   expect(all[0].indexOf(0.1)).not.toBe(all[99].indexOf(0.1));
   expect(all[49]).toEqual(all[0]);
   for (const rates of [all[0], all[99]]) expect(rates.toSorted((a, b) => a - b)).toEqual(tenRates);
+});
+
+it("states to the PUT of a default model only what the features of the shop need", async () => {
+  const window = { ms: HOUR_MS };
+  expect(await bodyFor(shops.products(0))).toEqual({ window });
+  const disjoint = shops.disjoint(0);
+  expect(await bodyFor(disjoint)).toEqual({ window, options: { dimension: disjoint.dimension } });
+  const classification = shops.classification(0);
+  const { encoder } = await configureModel({ window });
+  const { dimension, interactions } = encoder as NonNullable<typeof encoder>;
+  expect(await bodyFor(classification)).toEqual({ window, encoder: { dimension, interactions, numeric: classification.numeric } });
+  // A plain PUT would not do: it knows no ranges.
+  const plain = featurizer(withVocabulary(await configureModel({ window }), classification.products).encoder);
+  expect(() => plain.matrix(classification.visit(1).context, classification.products)).toThrow(/range/);
+});
+
+it("tells the default that takes pending for zero of no delay, with and without its search for changes", async () => {
+  const choices = async (delays: Parameters<typeof productShop>[1], name: string) => {
+    const spec = { horizon: 1500, stepMs: HOUR_MS, rates: [0.1, 0.2, 0.3], oneHot: true, drift: true };
+    return (await playIn(productShop(spec, delays, ["test"]), name, 0)).choices;
+  };
+  // Where conversions come at once, there is nothing to conceal. The search for changes is another matter.
+  expect(await choices(prompt, AS_ZERO[0])).toEqual(await choices(prompt, DEFAULT));
+  expect(await choices(prompt, AS_ZERO[1])).not.toEqual(await choices(prompt, DEFAULT));
+  const late = { laws: [geometricMs(5 * DAY_MS)], windowMs: 15 * DAY_MS };
+  for (const name of AS_ZERO) expect(await choices(late, name)).not.toEqual(await choices(late, DEFAULT));
 });
 
 it("tries what a worker makes of a PUT with a window", async () => {

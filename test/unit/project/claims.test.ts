@@ -2,22 +2,64 @@ import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/choosing.ts";
 import { claimsTable } from "../../../experiments/claims.ts";
-import { goalsTable, rhythmTable } from "../../../experiments/goals.ts";
+import { goalsTable, rhythmTable, zeroTable } from "../../../experiments/goals.ts";
+import { all } from "../../../experiments/papers.ts";
 import type { Result } from "../../../experiments/results.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "../../../experiments/shop/tables.ts";
 import { signalsComparisons, signalsTable } from "../../../experiments/signals/tables.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
-it.each([claimsTable, goalsTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals, signalsTable])(
-  "the table %o of docs/research.md is that of experiments/results.json",
-  async (table) => {
-    expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
-  },
-);
+const tables = { claimsTable, goalsTable, zeroTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals, signalsTable };
+const guide = await readFile("docs/choosing.md", "utf8");
 
-it("the guide's tables are those of experiments/results.json", async () => {
-  const guide = await readFile("docs/choosing.md", "utf8");
+it.each(Object.values(tables))("the table %o of docs/research.md is that of experiments/results.json", async (table) => {
+  expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
+});
+
+const COMMAND = /^`npm run reproduce -- --paper (\S+) --experiment (\S+)(?: --setting "([^"]+)")? --runs (\d+)( --data DIR)?`$/;
+const ofGuide = Object.keys(comparisons).map((name) => {
+  const [, table] = guide.match(new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)<!-- /${name} -->`)) as RegExpMatchArray;
+  return [name, table.trim()] as const;
+});
+const ofResearch = Object.entries(tables).map(([name, table]) => [name, table(results)] as const);
+
+/** The cells of a Markdown table, row by row. */
+const cellsOf = (table: string): string[][] =>
+  table.split("\n").map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  );
+
+it.each([...ofResearch, ...ofGuide])("each row of the table %s has its number of runs, and a command that plays them", (_, table) => {
+  const [head, , ...rows] = cellsOf(table);
+  const [runs, command] = ["runs", "command"].map((name) => head.indexOf(name));
+  expect(rows.length).toBeGreaterThan(0);
+  for (const row of rows) {
+    expect(row.length).toBe(head.length);
+    expect(row[runs]).toMatch(/^\d+(; \d+ of .+)*$/);
+    for (const each of row[command].split(", `").map((text, i) => (i > 0 ? `\`${text}` : text))) {
+      const found = each.match(COMMAND);
+      expect(found, `${row[0]}: ${each}`).not.toBeNull();
+      const [, paper, id, setting, count, data] = found as RegExpMatchArray;
+      const experiment = all.find((known) => known.id === paper)?.experiments.find((known) => known.id === id);
+      expect(experiment, each).toBeDefined();
+      expect(data !== undefined).toBe(experiment?.dataFile !== undefined);
+      const own = results.filter(
+        (result) => result.paper === paper && result.experiment === id && (!setting || result.setting === setting),
+      );
+      expect(own.map((result) => result.runs)).toContain(Number(count));
+      for (const { setting, algorithm } of own) {
+        expect(experiment?.settings).toContain(setting);
+        expect(experiment?.algorithms).toContain(algorithm);
+      }
+    }
+  }
+});
+
+it("the guide's tables are those of experiments/results.json", () => {
   expect(withNumbers(guide, results)).toBe(guide);
 });
 
