@@ -51,7 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   local: ["afterclick", "publication"],
   beacon: [],
   "worker/protocol": [],
-  "worker/domain": ["afterclick", "publication", "worker/protocol"],
+  "worker/domain": ["afterclick", "comparison", "publication", "worker/protocol"],
   "worker/openapi": ["worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain", "worker/protocol"],
   "worker/kv": ["worker/domain"],
