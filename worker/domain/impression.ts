@@ -41,6 +41,11 @@ export function isPinned({ action, decision }: Pick<ImpressionRow, "action" | "d
   return decision?.asked?.pin?.some((pin) => pin.action === action) ?? false;
 }
 
+/** Whether the impression was registered. A registered impression has no numbers except a probability and a place below the first. */
+export function isElsewhere({ candidates, score, mean, width, probability, place }: Decision): boolean {
+  return candidates === null && (probability !== undefined || place > 0) && score === 0 && mean === 0 && width === 0;
+}
+
 export interface ImpressionRow {
   readonly id: string;
   /** Idempotency name of a registration; null for a recommendation. */

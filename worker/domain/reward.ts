@@ -50,6 +50,15 @@ export function resolved(all: readonly Outcome[], goals: Goals | null, shownAt: 
   return { reward: total, delay, ...(goals && { goals: reached }) };
 }
 
+/** Time from an impression to its first conversion, in ms, by goal. The empty goal has the first of whichever goal. */
+export type Delays = Readonly<Record<string, number>>;
+
+/** The delays of a reward that are counted. Null if nothing converted. */
+export function delaysOf({ delay, goals }: ResolvedReward): Delays | null {
+  if (delay === undefined) return null;
+  return { "": delay, ...Object.fromEntries(Object.entries(goals ?? {}).map(([goal, own]) => [goal, own.delay])) };
+}
+
 /** Whether the policies have to observe a change from one outcome of an impression to another. */
 export function differs(before: ResolvedReward | null, after: ResolvedReward | null): after is ResolvedReward {
   return after !== null && differences(before, after).length > 0;

@@ -11,6 +11,17 @@ const duration = v.strictObject({ ms: count });
 const settings = v.record(v.string(), v.unknown());
 const share = v.pipe(number, v.minValue(0), v.maxValue(1));
 
+/** A figure that needs more data: it stands in place of the number. The same as `TooFew` of the SDK. */
+export const tooFewFigure = v.pipe(
+  v.strictObject({
+    tooFew: v.strictObject({
+      more: v.pipe(whole, v.minValue(1), v.description("About how many more are needed.")),
+      of: v.pipe(v.string(), v.description("What is counted, in the plural, such as conversions.")),
+    }),
+  }),
+  v.description("Too little data for this figure."),
+);
+
 const impressionId = v.pipe(v.string(), v.description("Signed, opaque name of the impression."));
 const modelVersion = v.pipe(count, v.description("Version of the model that decided. Every learnt event raises it."));
 const serving = v.picklist(["edge", "learner"]);
@@ -475,6 +486,8 @@ type Frozen<T> = unknown extends T ? T : { readonly [Key in keyof T]: Frozen<T[K
 type Body<Schema extends v.GenericSchema> = Frozen<v.InferOutput<Schema>>;
 
 export type ProblemBody = Body<typeof problem>;
+/** A figure that needs more data. */
+export type TooFewFigure = Body<typeof tooFewFigure>;
 export type ModelSummary = Body<typeof models>["models"][number];
 export type ModelBody = Body<typeof model>;
 /** The experiment group of a decision. */

@@ -31,7 +31,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["src/model", "src/model/delay", "src/model/linear", "src/model/goals", "src/model/gaussian-process", "src/model/pending"],
     ...["src/model/batch", "src/model/lipschitz"],
   ],
-  "src/evaluation": ["#core-module", "src", "src/core", "src/model/linear", "type src/policy"],
+  "src/evaluation": ["#core-module", "src", "src/core", "src/model/goals", "src/model/linear", "type src/policy"],
   "src/encoding": ["src/argument.ts"],
   "src/entry": ["src/errors.ts"],
   src: [
@@ -51,7 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   local: ["afterclick", "publication"],
   beacon: [],
   "worker/protocol": [],
-  "worker/domain": ["afterclick", "publication", "worker/protocol"],
+  "worker/domain": ["afterclick", "comparison", "publication", "worker/protocol"],
   "worker/openapi": ["worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain", "worker/protocol"],
   "worker/kv": ["worker/domain"],
