@@ -59,6 +59,17 @@ it.each([...ofResearch, ...ofGuide])("each row of the table %s has its number of
   }
 });
 
+it("each claim of the README has its command, and says how much that tries", async () => {
+  const [, table] = (await readFile("README.md", "utf8")).match(/^(\| claim \| command \| it tries \|\n(?:\|.*\n)+)/m) as RegExpMatchArray;
+  const [, , ...rows] = cellsOf(table.trim());
+  expect(rows.length).toBeGreaterThan(5);
+  for (const [claim, command, tries] of rows) {
+    expect(claim).not.toBe("");
+    expect(command, claim).toMatch(/^`(npm run|npx vitest run) .+`$/);
+    expect(tries, claim).not.toBe("");
+  }
+});
+
 it("the guide's tables are those of experiments/results.json", () => {
   expect(withNumbers(guide, results)).toBe(guide);
 });
