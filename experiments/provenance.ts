@@ -1,8 +1,11 @@
 // Where the figures of a table's row come from: how many runs, and the command that plays them again.
 import { all } from "./papers.ts";
-import type { Result } from "./results.ts";
+import { type Result, ratioName } from "./results.ts";
 
 const distinct = <T>(values: readonly T[]): T[] => [...new Set(values)];
+
+/** The algorithm of a row; of a ratio, the one that it is over. */
+const nameOf = ({ metric, algorithm }: Result): string => metric.split(ratioName("", ""))[1] ?? algorithm;
 
 /** The number of runs behind rows of results.json. Algorithms with another number than most are named. */
 export function runsOf(rows: readonly Result[]): string {
@@ -10,7 +13,7 @@ export function runsOf(rows: readonly Result[]): string {
   const share = (count: number): number => rows.filter(({ runs }) => runs === count).length;
   const [most, ...others] = counts.toSorted((a, b) => share(b) - share(a) || b - a);
   const named = others.map((count) => {
-    const names = distinct(rows.filter(({ runs }) => runs === count).map(({ algorithm }) => algorithm));
+    const names = distinct(rows.filter(({ runs }) => runs === count).map(nameOf));
     return `${count} of "${names.join('" and "')}"`;
   });
   return [most, ...named].join("; ");

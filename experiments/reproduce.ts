@@ -74,8 +74,11 @@ function namesOf(option: "setting" | "algorithm", known: readonly string[]): rea
   if (wrong !== undefined) refuse(`--${option}: expected one of the experiment's, "${known.join('", "')}"; got ${wrong}`);
   return asked ? known.filter((name) => asked.includes(name)) : known;
 }
+const [only] = chosen.flatMap((paper) => paper.experiments.filter(({ id }) => id === values.experiment));
 for (const option of ["setting", "algorithm"] as const) {
-  if (values[option] && values.experiment === undefined) refuse(`--${option}: name its experiment with --experiment`);
+  if (values[option] === undefined) continue;
+  if (!only) refuse(`--${option}: name its experiment with --experiment`);
+  namesOf(option, only[`${option}s`]);
 }
 const runs = values.runs === undefined ? undefined : Number(values.runs);
 if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) refuse(`--runs: expected a positive whole number, got ${values.runs}`);
