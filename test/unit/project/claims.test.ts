@@ -81,7 +81,7 @@ it.each(Object.entries({ ...comparisons, ...shopComparisons(results), ...signals
   },
 );
 
-it("what the guide says in words is what its numbers say", () => {
+it("what the documents say in words is what their numbers say", async () => {
   /** The algorithm's means, over the settings of a comparison. */
   const means = (name: string, algorithm: string): number[] => {
     const comparison = comparisons[name];
@@ -113,6 +113,19 @@ it("what the guide says in words is what its numbers say", () => {
   for (const { mean, runs, at } of stuck) {
     expect(guide.replaceAll("\n", " ")).toContain(`${Math.round(mean * runs)} of ${runs} runs after ${at.toLocaleString("en")} visitors`);
   }
+  const over = (experiment: string, setting: string): number =>
+    results.find(
+      (each) =>
+        each.paper === "shop" &&
+        each.experiment === experiment &&
+        each.setting === setting &&
+        each.metric === "cumulative regret over that of default, pending as zero, forgetting null",
+    )?.mean as number;
+  const research = (await readFile("docs/research.md", "utf8")).replaceAll("\n", " ");
+  const loss = Math.round(100 * (over("classification", "encoder, mean 5 % of the horizon") - 1));
+  expect(research).toContain(`loses ${loss} % with 20 features by the encoder and a mean delay of 5 % of the horizon`);
+  expect(research).toContain("knowing delays gains a quarter with ten products");
+  expect(Math.abs(over("products", "one-hot, 2 days, window 6 days") - 0.75)).toBeLessThan(0.05);
   const [five, ten, twenty, forty] = means("window", "GP-UCB-SDF");
   expect(Math.max(twenty, forty)).toBeLessThan(Math.min(five, ten));
 });
