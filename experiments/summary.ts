@@ -3,7 +3,7 @@ import { command } from "../scripts/command.ts";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
 import { goalsTable, rhythmTable, zeroTable } from "./goals.ts";
-import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "./shop/tables.ts";
+import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 
 const USAGE = `Updates the tables and figures of docs/research.md and docs/choosing.md from experiments/results.json.
@@ -21,6 +21,7 @@ async function main(): Promise<void> {
     rhythm: rhythmTable(results),
     "shop-regret": shopTable(results),
     "shop-ratios": shopRatios(results),
+    "shop-verdicts": shopVerdicts(results),
     "shop-traffic": shopTraffic(results),
     "shop-intervals": shopIntervals(results),
     signals: signalsTable(results),

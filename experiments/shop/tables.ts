@@ -113,6 +113,21 @@ export function shopRatios(results: readonly Result[]): string {
   return table(["world", ...head, ...PROVENANCE], rows);
 }
 
+/** In how many worlds with late conversions the default wins, ties and loses, beside the better rival of each kind. */
+export function shopVerdicts(results: readonly Result[]): string {
+  const late = worldsOf(results).filter((world) => !atOnce(world));
+  const counted = (names: readonly string[], least: number): string => {
+    const rivals = late.map((world) => rivalsIn(results, world, names)).filter((each) => each.length >= least);
+    const verdicts = rivals.map((each) => verdictOf(best(each).ratio));
+    const [wins, ties, loses] = ["wins", "ties", "loses"].map((verdict) => verdicts.filter((each) => each === verdict).length);
+    return `in ${verdicts.length} worlds: it wins in ${wins}, ties in ${ties} and loses in ${loses}`;
+  };
+  return [
+    `Where conversions are late, the default beside the better of the two that take pending for zero, ${counted(AS_ZERO, AS_ZERO.length)}.`,
+    `Beside the best that waits, ${counted(WAITING, 1)}.`,
+  ].join("\n");
+}
+
 /** Where regret does not tell all: the traffic of slow products, runs that stay with another product, and a long horizon. */
 export function shopTraffic(results: readonly Result[]): string {
   const names = Object.keys(algorithms);

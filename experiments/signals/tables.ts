@@ -29,15 +29,18 @@ export function signalsTable(results: readonly Result[]): string {
   return table(["setting", "regret, or error of the estimate", "ratios", ...PROVENANCE], rows, 3);
 }
 
-/** Figures by name: the regret of each algorithm in the settings of an experiment. */
+/** Figures by name: the regret of each algorithm that has played all settings of an experiment. */
 export function signalsComparisons(results: readonly Result[]): Readonly<Record<string, Comparison>> {
   const same = (names: readonly string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, name]));
   return Object.fromEntries(
     DRAWN.map((experiment): [string, Comparison] => {
       const own = ofPaper(results).filter((row) => row.experiment === experiment && !isRatio(row));
-      const names = (field: "setting" | "algorithm") => same([...new Set(own.map((row) => row[field]))]);
+      const settings = [...new Set(own.map(({ setting }) => setting))];
+      const algorithms = [...new Set(own.map(({ algorithm }) => algorithm))].filter(
+        (name) => own.filter(({ algorithm }) => algorithm === name).length === settings.length,
+      );
       const metric = "cumulative regret";
-      return [`signals-${experiment}`, { experiments: [experiment], metric, settings: names("setting"), algorithms: names("algorithm") }];
+      return [`signals-${experiment}`, { experiments: [experiment], metric, settings: same(settings), algorithms: same(algorithms) }];
     }),
   );
 }

@@ -5,7 +5,7 @@ import { claimsTable } from "../../../experiments/claims.ts";
 import { goalsTable, rhythmTable, zeroTable } from "../../../experiments/goals.ts";
 import { all } from "../../../experiments/papers.ts";
 import type { Result } from "../../../experiments/results.ts";
-import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "../../../experiments/shop/tables.ts";
+import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
 import { signalsComparisons, signalsTable } from "../../../experiments/signals/tables.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
@@ -13,7 +13,7 @@ const results: Result[] = JSON.parse(await readFile("experiments/results.json", 
 const tables = { claimsTable, goalsTable, zeroTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals, signalsTable };
 const guide = await readFile("docs/choosing.md", "utf8");
 
-it.each(Object.values(tables))("the table %o of docs/research.md is that of experiments/results.json", async (table) => {
+it.each([...Object.values(tables), shopVerdicts])("the table %o of docs/research.md is that of experiments/results.json", async (table) => {
   expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
 });
 
