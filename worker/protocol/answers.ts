@@ -131,6 +131,7 @@ export const model = v.strictObject({
       collisions: count,
       ofPages: count,
       otherCurrency: count,
+      skipped: v.pipe(count, v.description("Stored conversions that the policies did not take.")),
       unanswered: v.pipe(count, v.description("Calls of the coordinator that a shard did not answer.")),
     }),
     v.description(
@@ -285,7 +286,7 @@ export const impression = v.strictObject({
       goal: v.string(),
       reward: v.pipe(v.nullable(number), v.description("Null for a retraction.")),
       at: time,
-      status: v.picklist(["applied", "conflict", "late", "orphan", "void"]),
+      status: v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]),
     }),
   ),
   reward: v.pipe(v.nullable(number), v.description("Reward of all counted conversions. Null before the first.")),
