@@ -11,7 +11,7 @@ export function runsOf(rows: readonly Result[]): string {
   const [most, ...others] = counts.toSorted((a, b) => share(b) - share(a) || b - a);
   const named = others.map((count) => {
     const names = distinct(rows.filter(({ runs }) => runs === count).map(({ algorithm }) => algorithm));
-    return `${count} of ${names.join(" and ")}`;
+    return `${count} of "${names.join('" and "')}"`;
   });
   return [most, ...named].join("; ");
 }

@@ -59,6 +59,17 @@ it.each([...ofResearch, ...ofGuide])("each row of the table %s has its number of
   }
 });
 
+it("each claim of the README has its command, and says how much that tries", async () => {
+  const [, table] = (await readFile("README.md", "utf8")).match(/^(\| claim \| command \| it tries \|\n(?:\|.*\n)+)/m) as RegExpMatchArray;
+  const [, , ...rows] = cellsOf(table.trim());
+  expect(rows.length).toBeGreaterThan(5);
+  for (const [claim, command, tries] of rows) {
+    expect(claim).not.toBe("");
+    expect(command, claim).toMatch(/^`(npm run|npx vitest run) .+`$/);
+    expect(tries, claim).not.toBe("");
+  }
+});
+
 it("the guide's tables are those of experiments/results.json", () => {
   expect(withNumbers(guide, results)).toBe(guide);
 });
@@ -89,6 +100,19 @@ it("what the guide says in words is what its numbers say", () => {
   least("kernel", ["delay-aware GP-UCB"], [0, 1, 2]);
   least("best", ["GP-UCB-SDF"], [0, 1]);
   for (const i of [0, 1, 2]) expect(means("linear", "OTFLinUCB printed")[i]).toBeGreaterThan(means("linear", "uniform")[i]);
+  const blind = Object.keys(comparisons.linear.settings).map((setting) =>
+    results.find(
+      (each) => each.paper === "beyond" && each.setting === setting && each.algorithm === "delay-lin-ts, pending as zero, forgetting null",
+    ),
+  );
+  expect(guide).toContain(`has a regret of ${blind.map((each) => each?.mean.toFixed(0)).join(" / ")}.`);
+  const stuck = results.filter(({ paper, experiment, metric, algorithm }) =>
+    [paper, experiment, metric, algorithm].every((each, i) => each === ["shop", "long", "stuck", "default"][i]),
+  );
+  expect(stuck.length).toBeGreaterThan(0);
+  for (const { mean, runs, at } of stuck) {
+    expect(guide.replaceAll("\n", " ")).toContain(`${Math.round(mean * runs)} of ${runs} runs after ${at.toLocaleString("en")} visitors`);
+  }
   const [five, ten, twenty, forty] = means("window", "GP-UCB-SDF");
   expect(Math.max(twenty, forty)).toBeLessThan(Math.min(five, ten));
 });
