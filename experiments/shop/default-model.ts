@@ -1,6 +1,6 @@
 import type { Recommender } from "afterclick";
 import { withVocabulary } from "../../worker/domain/encoding.ts";
-import { configureModel, featurizer, startModel } from "../../worker/domain/model.ts";
+import { configureModel, featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
 import type { Learner } from "./learner.ts";
 import type { Featurize } from "./play.ts";
 import type { Shop } from "./shop.ts";
@@ -11,20 +11,29 @@ export interface DefaultModel {
   readonly featurize: Featurize;
 }
 
-/** Configures the worker's default model for a shop. The ranges of numeric features are the only thing that is declared. */
-export async function defaultModel(shop: Shop, seed: number): Promise<DefaultModel> {
+/** Options of a model, beside those that a shop sets. */
+export type ModelOptions = Omit<Parameters<typeof configureModel>[0], "window" | "seed" | "encoder">;
+
+/**
+ * Configures the worker's model for a shop, the default one without `rest`. The ranges of numeric features are the only thing that is
+ * declared.
+ */
+export async function defaultModel(shop: Shop, seed: number, rest: ModelOptions = {}): Promise<DefaultModel> {
   const { products, numeric, dimension, windowMs } = shop;
-  const window = { ms: windowMs };
+  const body = { ...rest, window: { ms: windowMs }, seed };
   if (dimension !== undefined) {
-    const config = await configureModel({ window, seed, options: { dimension } });
-    const [recommender] = await startModel(config);
-    return { recommender, featurize: ({ points }) => points as Float64Array };
+    const config = await configureModel({ ...body, options: { ...rest.options, dimension } });
+    return started(config, ({ points }) => points as Float64Array);
   }
-  const { encoder } = await configureModel({ window, seed });
-  const config = withVocabulary(await configureModel({ window, seed, encoder: { ...encoder, numeric } }), products);
-  const [recommender] = await startModel(config);
+  const { encoder } = await configureModel(body);
+  const config = withVocabulary(await configureModel({ ...body, encoder: { ...encoder, numeric } }), products);
   const { matrix } = featurizer(config);
-  return { recommender, featurize: ({ context }) => matrix(context, products) };
+  return started(config, ({ context }) => matrix(context, products));
+}
+
+async function started(config: ModelConfig, featurize: Featurize): Promise<DefaultModel> {
+  const [recommender] = await startModel(config);
+  return { recommender, featurize };
 }
 
 /** A recommender of the SDK as a learner. */

@@ -96,7 +96,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop"],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
-    ...["afterclick", "simulation", "comparison", "experiments", "scripts/evaluate", "scripts/compare"],
+    ...["afterclick", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],
     ...["worker/domain", "worker/learner", "worker/protocol", "worker/rpc"],
   ],
   "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
