@@ -38,7 +38,7 @@ function shops(
 /** Conversions at once, which the algorithms do not know. */
 const prompt: Delays = { laws: [atOnce], windowMs: DAY_MS };
 
-const CATALOGUE: CatalogueSpec = {
+export const CATALOGUE: CatalogueSpec = {
   horizon: 20_000,
   stepMs: (60 * DAY_MS) / 20_000,
   products: 50,
@@ -67,7 +67,7 @@ const catalogue = shops("catalogue", "50 products with attributes, 6 attributes 
   }),
 });
 
-const TEN: ProductSpec = { horizon: 10_000, stepMs: (30 * DAY_MS) / 10_000, rates: tenRates };
+export const TEN: ProductSpec = { horizon: 10_000, stepMs: (30 * DAY_MS) / 10_000, rates: tenRates };
 
 const ofProducts = (delays: Delays, spec: Partial<ProductSpec> = {}) => {
   return (names: readonly (string | number)[]): Shop => productShop({ ...TEN, ...spec }, delays, names);
@@ -153,7 +153,9 @@ const intervals: Experiment = {
   settings: Object.keys(believing).flatMap((shop) => Object.keys(believed).map((delay) => `${shop}, ${delay}`)),
   algorithms: ["uniform", "own"],
   figures: [],
-  reported: ["held, %", "width over exact binomial", "means outside, %"].flatMap((metric) => ATTENTION.map((at) => ({ metric, at }))),
+  reported: ["held, %", "width over exact binomial", "means outside, %", "posterior means outside, %"].flatMap((metric) =>
+    ATTENTION.map((at) => ({ metric, at })),
+  ),
   async run({ setting, algorithm, run }) {
     const [shop, delay] = Object.keys(believing).flatMap((name) =>
       Object.keys(believed).flatMap((each) => (`${name}, ${each}` === setting ? [[name, each] as const] : [])),

@@ -57,7 +57,7 @@ const featureless: Featurize = () => new Float64Array(0);
 /** Plays an algorithm in a shop. `run` seeds its own random draws. */
 export async function playIn(shop: Shop, name: string, run: number): Promise<Played> {
   const { feedback, options, learner } = algorithms[name];
-  const model = await defaultModel(shop, run, options);
+  const model = await defaultModel(shop, run, { options });
   const playing = await learner(model, shop, stream("shop", name, run));
   const blind = name === "uniform" || name === "Beta, waiting";
   return play(playing, shop, blind ? featureless : model.featurize, feedback);

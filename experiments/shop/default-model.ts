@@ -1,6 +1,6 @@
 import type { Recommender } from "afterclick";
 import { withVocabulary } from "../../worker/domain/encoding.ts";
-import { configureModel, featurizer, startModel } from "../../worker/domain/model.ts";
+import { configureModel, featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
 import type { Learner } from "./learner.ts";
 import type { Featurize } from "./play.ts";
 import type { Shop } from "./shop.ts";
@@ -27,16 +27,23 @@ export async function bodyFor({ windowMs, dimension, numeric }: Shop): Promise<M
   return { window, encoder: { dimension: components, interactions, numeric } };
 }
 
-/** @param options of the policy, beside its defaults. */
-export async function defaultModel(shop: Shop, seed: number, options: object = {}): Promise<DefaultModel> {
+/** Options of a model, beside those that a shop sets. */
+export type ModelOptions = Omit<ModelBody, "window" | "seed" | "encoder">;
+
+/** Starts the model of a shop: the default one without `rest`. */
+export async function defaultModel(shop: Shop, seed: number, rest: ModelOptions = {}): Promise<DefaultModel> {
   const { products } = shop;
   const body = await bodyFor(shop);
-  const configured = await configureModel({ ...body, seed, options: { ...body.options, ...options } });
+  const configured = await configureModel({ ...rest, ...body, seed, options: { ...body.options, ...rest.options } });
   const config = configured.encoder ? withVocabulary(configured, products) : configured;
-  const [recommender] = await startModel(config);
-  if (!config.encoder) return { recommender, featurize: ({ points }) => points as Float64Array };
+  if (!config.encoder) return started(config, ({ points }) => points as Float64Array);
   const { matrix } = featurizer(config);
-  return { recommender, featurize: ({ context }) => matrix(context, products) };
+  return started(config, ({ context }) => matrix(context, products));
+}
+
+async function started(config: ModelConfig, featurize: Featurize): Promise<DefaultModel> {
+  const [recommender] = await startModel(config);
+  return { recommender, featurize };
 }
 
 /** A recommender of the SDK as a learner. */

@@ -131,6 +131,7 @@ export const model = v.strictObject({
       collisions: count,
       ofPages: count,
       otherCurrency: count,
+      skipped: v.pipe(count, v.description("Stored conversions that the policies did not take.")),
       unanswered: v.pipe(count, v.description("Calls of the coordinator that a shard did not answer.")),
     }),
     v.description(
@@ -179,7 +180,11 @@ export const imported = v.strictObject({
   conversions: v.pipe(v.record(v.string(), count), v.description("Number of conversions by status.")),
 });
 
-const estimate = { mean: number, width: number };
+const estimate = {
+  score: v.pipe(number, v.description("The number that sets the rank. It is no reward, and may be outside their range.")),
+  mean: v.pipe(number, v.description("The expected reward, inside the range of rewards.")),
+  width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation.")),
+};
 const factor = v.strictObject({
   goal: v.string(),
   after: v.optional(v.pipe(v.string(), v.description("The goal before it: the share is of those that reached that one."))),
@@ -199,7 +204,7 @@ const belief = v.pipe(
     }),
   ),
   v.description(
-    "The expected reward now, and the interval that holds it with a probability of 95 %. Null for a policy without a posterior, or with its own domain.",
+    "The expected reward now, and the interval that holds it with a probability of 95 %. All three are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
   ),
 );
 const probability = v.optional(
@@ -223,7 +228,6 @@ export const recommendations = v.strictObject({
         impressionId,
         id: v.string(),
         probability,
-        score: number,
         ...estimate,
         features: v.optional(v.pipe(v.array(number), v.description("The chosen point of a policy with its own domain."))),
       }),
@@ -264,7 +268,6 @@ export const impression = v.strictObject({
   decision: v.pipe(
     v.nullable(
       v.strictObject({
-        score: number,
         ...estimate,
         probability,
         place: count,
@@ -285,7 +288,7 @@ export const impression = v.strictObject({
       goal: v.string(),
       reward: v.pipe(v.nullable(number), v.description("Null for a retraction.")),
       at: time,
-      status: v.picklist(["applied", "conflict", "late", "orphan", "void"]),
+      status: v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]),
     }),
   ),
   reward: v.pipe(v.nullable(number), v.description("Reward of all counted conversions. Null before the first.")),
