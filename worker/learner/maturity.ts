@@ -1,8 +1,7 @@
 import { type DelayDistribution, DelayEstimate, type DelayedConversion, tooFew } from "afterclick";
 import { type Windows, windowOf } from "../domain/goals.ts";
 import type { Bar, Delay, Metrics, TooFewFigure } from "../protocol/answers.ts";
-import { type GoalCounts, type ModelCounts, meanTime, type StepCounts } from "../rpc/model-counts.ts";
-import { SETTLED } from "./counts.ts";
+import { type GoalCounts, type ModelCounts, meanTime, SETTLED, type StepCounts } from "../rpc/model-counts.ts";
 
 /** Bars of the histogram of pending impressions by age. */
 const AGES = 24;
