@@ -339,27 +339,42 @@ export const ignored = v.strictObject({ ignored: v.pipe(v.string(), v.descriptio
 
 const bars = v.array(v.strictObject({ fromMs: number, toMs: v.nullable(number), count }));
 const armMean = v.strictObject({ impressions: count, mean: number });
+/** A number, or that there is too little data for it. */
+const orTooFew = <Schema extends v.GenericSchema>(schema: Schema) => v.union([schema, tooFewFigure]);
 const delay = v.strictObject({
   impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
   conversions: count,
   rateSoFar: v.pipe(share, v.description("Share of these impressions that has converted.")),
-  rate: v.pipe(share, v.description("Share that will have converted when all windows have closed.")),
-  toCome: v.pipe(number, v.description("Expected number of conversions still to come.")),
-  window95Ms: v.pipe(number, v.description("Window that would catch 95 % of the conversions that this one catches.")),
+  followedMs: v.pipe(
+    number,
+    v.description(
+      "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed.",
+    ),
+  ),
+  rate: v.pipe(
+    orTooFew(share),
+    v.description("Share that will have converted when all windows have closed. Needs 5 conversions whose window has closed."),
+  ),
+  rateInterval: v.pipe(v.nullable(v.pipe(v.array(share), v.length(2))), v.description("Its 95 % interval. Null if there is no rate.")),
+  toCome: v.pipe(orTooFew(number), v.description("Expected number of conversions still to come.")),
+  window95Ms: v.pipe(
+    orTooFew(number),
+    v.description("Window that would catch 95 % of the conversions that this one catches. Needs 50 conversions whose window has closed."),
+  ),
   quantiles: v.pipe(
-    v.array(v.strictObject({ share, delayMs: number })),
+    v.array(v.strictObject({ share, delayMs: orTooFew(number) })),
     v.description("Delay that this share of the conversions does not exceed."),
   ),
   windows: v.pipe(
-    v.array(v.strictObject({ windowMs: count, caught: share, low: share, high: share, rate: share })),
+    v.array(v.strictObject({ windowMs: count, caught: orTooFew(share), low: share, high: share, rate: orTooFew(share) })),
     v.description(
-      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it.",
+      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it. Needs 15 conversions whose window has closed.",
     ),
   ),
   distribution: v.pipe(
-    v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: share })),
+    v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: orTooFew(share) })),
     v.description(
-      "Share of conversions that come sooner, with a 95 % band, and the chance that a pending impression of this age still converts.",
+      "Share that comes sooner of the conversions that come within followedMs, with a 95 % band, and the chance that a pending impression of this age still converts.",
     ),
   ),
   silence: v.pipe(
