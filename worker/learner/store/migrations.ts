@@ -1,4 +1,5 @@
 import { Problem } from "../../protocol/problem.ts";
+import { countArms } from "./arms-migration.ts";
 import { intoBlocks } from "./blocks-migration.ts";
 import { countDelays } from "./delays-migration.ts";
 
@@ -85,6 +86,7 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
     digest TEXT PRIMARY KEY, impression TEXT NOT NULL, shard INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX forwarded_impression ON forwarded (impression);`,
   countDelays,
+  countArms,
 ];
 
 /** All tables that hold data of a model. */
@@ -103,6 +105,9 @@ export const TABLES = [
   "tallies",
   "delays",
   "delay_times",
+  "arms",
+  "reached",
+  "holdouts",
   "snapshots",
   "marks",
   "relearning",
