@@ -44,7 +44,7 @@ export function countsOf(store: LearnerStore, config: Windows, relearning: Relea
     goals: Object.fromEntries(goals),
     bars: Object.fromEntries(store.bars()),
     buckets: tallies.buckets(MOST_BUCKETS),
-    closed: tallies.sumsBefore(watermark),
+    ...store.arms.counts(config, now),
     recent: recent(store, windowMs, now),
   };
 }

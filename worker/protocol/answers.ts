@@ -338,9 +338,37 @@ export const conversions = v.strictObject({
 export const ignored = v.strictObject({ ignored: v.pipe(v.string(), v.description("Type of the message, as its sender names it.")) });
 
 const bars = v.array(v.strictObject({ fromMs: number, toMs: v.nullable(number), count }));
-const armMean = v.strictObject({ impressions: count, mean: number });
 /** A number, or that there is too little data for it. */
 const orTooFew = <Schema extends v.GenericSchema>(schema: Schema) => v.union([schema, tooFewFigure]);
+const liftedArm = v.strictObject({
+  lists: count,
+  impressions: count,
+  conversions: v.pipe(count, v.description("Impressions that have reached the goal.")),
+  rate: v.pipe(v.nullable(share), v.description("Conversion rate, corrected for conversions still to come. Null before any has matured.")),
+});
+const goalLift = v.strictObject({
+  goal: v.string(),
+  windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
+  currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Conversions are compared, not amounts. Null without a value.")),
+  policy: liftedArm,
+  holdout: liftedArm,
+  difference: v.pipe(
+    v.union([v.strictObject({ value: number, low: number, high: number }), tooFewFigure]),
+    v.description("Policy minus holdout. The 95 % interval holds at all looks together, so you may stop at any."),
+  ),
+  relative: v.pipe(v.nullable(number), v.description("The difference as a share of the holdout's rate. Null without a difference.")),
+  decided: v.pipe(v.boolean(), v.description("Whether the interval excludes 0.")),
+  shares: v.pipe(
+    v.array(
+      v.strictObject({
+        holdout: v.pipe(v.nullable(share), v.description("Null: isolates decided by an older share than the learner's.")),
+        lists: v.strictObject({ policy: count, holdout: count }),
+        compared: v.pipe(v.boolean(), v.description("Whether both arms have two matured lists. If not, the share tells nothing.")),
+      }),
+    ),
+    v.description("The shares that the holdout has had. Rates are compared within each."),
+  ),
+});
 const delay = v.strictObject({
   impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
   conversions: count,
@@ -424,14 +452,15 @@ export const metrics = v.strictObject({
   lift: v.pipe(
     v.nullable(
       v.strictObject({
-        policy: armMean,
-        holdout: armMean,
-        difference: number,
-        interval: v.pipe(v.array(number), v.length(2)),
-        relative: v.nullable(number),
+        effect: v.pipe(share, v.description("Difference of rates for which the interval is narrowest.")),
+        unassigned: v.pipe(
+          count,
+          v.description("Registered and imported impressions. The model did not assign them, so they are not compared."),
+        ),
+        goals: v.pipe(v.array(goalLift), v.description("Each declared goal by itself. Without goals: `conversion`, which is any.")),
       }),
     ),
-    v.description("Mean reward of the policy minus that of the holdout, with a 95 % interval. Null without a holdout."),
+    v.description("The policy's conversion rate minus that of the holdout. Null if there never was a holdout."),
   ),
   recent: v.array(
     v.strictObject({
@@ -526,4 +555,5 @@ export type Bucket = Metrics["buckets"][number];
 export type Bar = Metrics["delays"][number];
 export type Delay = NonNullable<Metrics["delay"]>;
 export type Lift = NonNullable<Metrics["lift"]>;
+export type GoalLift = Lift["goals"][number];
 export type RecentImpression = Metrics["recent"][number];
