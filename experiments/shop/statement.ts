@@ -34,6 +34,8 @@ export function isWrong(
   { belief: { mean, low, high }, recommended }: Omit<Statement, "posterior">,
   { min, max }: { min: number; max: number },
 ): boolean {
-  const ordered = min <= low && low <= mean && mean <= high && high <= max && low < high;
+  // An end that too few amounts leave open is null.
+  const [least, most] = [low ?? Number.NEGATIVE_INFINITY, high ?? Number.POSITIVE_INFINITY];
+  const ordered = min <= (low ?? min) && least <= mean && mean <= most && (high ?? max) <= max && least < most;
   return !ordered || !(min <= recommended && recommended <= max);
 }
