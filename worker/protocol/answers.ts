@@ -185,6 +185,8 @@ const estimate = {
   mean: v.pipe(number, v.description("The expected reward, inside the range of rewards.")),
   width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation.")),
 };
+const openEnd = v.pipe(v.nullable(number), v.description("Null while too few amounts have come to bound it."));
+const interval = { mean: number, low: openEnd, high: openEnd };
 const factor = v.strictObject({
   goal: v.string(),
   after: v.optional(v.pipe(v.string(), v.description("The goal before it: the share is of those that reached that one."))),
@@ -192,12 +194,18 @@ const factor = v.strictObject({
     v.pipe(v.literal(true), v.description("The mean amount of those that reached the goal, not the share that reaches it.")),
   ),
   clipped: v.optional(v.pipe(count, v.description("Amounts so far that were above the greatest one that counts wholly."))),
-  ...{ mean: number, low: number, high: number },
+  ...interval,
 });
 const belief = v.pipe(
   v.nullable(
     v.strictObject({
-      ...{ mean: number, low: number, high: number },
+      ...interval,
+      tooFew: v.optional(
+        v.pipe(
+          v.strictObject({ more: count, of: v.string() }),
+          v.description("How many more amounts an interval needs. Absent if there are enough."),
+        ),
+      ),
       factors: v.optional(
         v.pipe(v.array(factor), v.description("What is expected of each goal. Absent unless goals are learnt one by one.")),
       ),
