@@ -1,10 +1,9 @@
 // Checks this project's goals on the papers' problems against results.json, and writes the table of goals in docs/research.md.
-import { AS_ZERO } from "./beyond.ts";
 import { settings as bootstrapSettings } from "./beyond-bootstrap.ts";
 import { forgetting } from "./beyond-linear.ts";
 import { type Look, list, type Weighed, watched } from "./claims.ts";
 import { PROVENANCE, provenance, table } from "./provenance.ts";
-import { type Result, ratioName, ratioText, verdictOf } from "./results.ts";
+import type { Result } from "./results.ts";
 import { rhythmSettings } from "./rhythms.ts";
 
 interface Goal {
@@ -259,23 +258,4 @@ export function rhythmTable(results: readonly Result[]): string {
   });
   const head = ["false (%)", "without the rhythm", "late (%)", "not in the first weekend", "hours until the alarm", "a test that knows"];
   return table(["conversions", ...head, ...PROVENANCE], rows);
-}
-
-/** The table of `delay-lin-ts` beside policies that take a pending impression for a zero, on the papers' problems. */
-export function zeroTable(results: readonly Result[]): string {
-  const rows = ["vernade", "heavy-tail", "digits"].flatMap((experiment) => {
-    const own = results.filter((row) => row.paper === "beyond" && row.experiment === experiment);
-    const regret = "cumulative regret";
-    return [...new Set(own.map(({ setting }) => setting))].flatMap((setting) => {
-      const here = own.filter((row) => row.setting === setting && row.algorithm === "delay-lin-ts");
-      const ratios = AS_ZERO.flatMap((rival) => here.filter(({ metric }) => metric === ratioName(regret, rival)));
-      if (ratios.length === 0) return [];
-      const least = ratios.reduce((best, each) => (each.mean > best.mean ? each : best));
-      const cells = AS_ZERO.map((rival) => ratios.find(({ metric }) => metric === ratioName(regret, rival))).map((each) =>
-        each === undefined ? "" : ratioText(each),
-      );
-      return [[`${experiment}: ${setting}`, ...cells, verdictOf(least), ...provenance(ratios)]];
-    });
-  });
-  return table(["problem", ...AS_ZERO.map((name) => `over ${name}`), "beside the best of them", ...PROVENANCE], rows);
 }

@@ -1,8 +1,9 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { command } from "../scripts/command.ts";
+import { zeroTable } from "./beyond-zero.ts";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
-import { goalsTable, rhythmTable, zeroTable } from "./goals.ts";
+import { goalsTable, rhythmTable } from "./goals.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
+import { zeroTable } from "../../../experiments/beyond-zero.ts";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/choosing.ts";
 import { claimsTable } from "../../../experiments/claims.ts";
-import { goalsTable, rhythmTable, zeroTable } from "../../../experiments/goals.ts";
+import { goalsTable, rhythmTable } from "../../../experiments/goals.ts";
 import { all } from "../../../experiments/papers.ts";
 import type { Result } from "../../../experiments/results.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
