@@ -10,6 +10,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** `npm run test:random` sets another. */
+const propertySeed = Number(process.env.PROPERTY_SEED ?? 1);
+
 const inNode = {
   // Files share a process: no test leaves anything behind for another file.
   isolate: false,
@@ -18,6 +21,8 @@ const inNode = {
   // A test that hangs ends; a busy machine is no reason to fail.
   testTimeout: 300_000,
   hookTimeout: 300_000,
+  setupFiles: ["test/support/chosen-seed.ts"],
+  provide: { propertySeed },
 };
 
 export default defineConfig({
@@ -30,6 +35,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: { ...inNode, name: "node", include: ["test/{unit,property,conformance,golden,regret}/**/*.test.ts"] } },
+      // Limits of processor time. They hold on a quiet machine, so no other run includes them: `npm run test:speed`.
+      { test: { ...inNode, name: "speed", include: ["test/speed/**/*.test.ts"], maxWorkers: 1 } },
       "./test/worker/vitest.config.ts",
       {
         test: {

@@ -1,16 +1,15 @@
 import { outOfRange, positiveNumber, positiveShare } from "../src/argument.ts";
-import { type DelayCurve, Delays } from "../src/model/delay/delays.ts";
+import type { DelayCurve } from "../src/model/delay/delays.ts";
+import { type TooFew, tooFew } from "../src/too-few.ts";
+import type { ArmStep } from "./arm-step.ts";
 import { intervalHalfWidth } from "./confidence-sequence.ts";
+import { delayLaw, type Observed, STEPS } from "./delay-law.ts";
 
-/** An impression of an experiment. Times have any one unit. */
-export interface Exposure {
-  readonly shownAt: number;
-  /** When it first converted. Absent if it has not. */
-  readonly convertedAt?: number;
+/** Lists that were assigned to the arms with one probability. */
+export interface Stratum {
+  readonly control: readonly ArmStep[];
+  readonly treatment: readonly ArmStep[];
 }
-
-/** All impressions of one visitor. Impressions of one visitor may depend on each other. */
-export type Visitor = readonly Exposure[];
 
 export interface ComparisonOptions {
   /** How long after its impression a conversion counts, in the unit of times. */
@@ -19,115 +18,123 @@ export interface ComparisonOptions {
   readonly effect: number;
   /** Probability that any of all intervals misses the difference, default 0.05. */
   readonly alpha?: number;
-  /** Time of the look. Later impressions and conversions are ignored. */
+  /** Time of the look. Impressions shown later are ignored. */
   readonly now: number;
 }
 
-export interface ArmComparison {
-  /** Conversion rates, corrected for conversions still to come. NaN before any impression has matured. */
-  readonly control: number;
-  readonly treatment: number;
-  /** Treatment minus control. */
-  readonly difference: number;
-  /** Ends of the interval. Infinite while an arm has fewer than 30 converted visitors. */
+/** Treatment minus control, with an interval that holds at all looks together. */
+export interface Difference {
+  readonly value: number;
   readonly low: number;
   readonly high: number;
-  /** Whether the interval excludes 0. */
-  readonly decided: boolean;
 }
 
-/** Converted visitors that each arm needs. The normal approximation is poor below. */
-const FEW = 30;
-/** Resolutions and cohorts per window, as in `DelayEstimate`. */
-const STEPS = 16384;
-const COHORTS = 256;
+export interface ArmComparison {
+  /** Conversion rates, corrected for conversions still to come. Null before any impression has matured in both arms. */
+  readonly control: number | null;
+  readonly treatment: number | null;
+  readonly difference: Difference | TooFew;
+  /** Whether the interval excludes 0. */
+  readonly decided: boolean;
+  /** Whether each stratum was compared. One in which an arm has fewer than two matured lists carries no information. */
+  readonly compared: readonly boolean[];
+}
 
-/** Sums of one arm. */
+/** Converted lists that each arm needs. The normal approximation is poor below. */
+export const FEW = 30;
+
+/** Sums of one arm in one stratum. */
 interface Arm {
-  readonly rate: number;
   /** Impressions, each weighted by the share of its conversions that should have come. */
   readonly matured: number;
+  readonly rate: number;
+  readonly lists: number;
   readonly converted: number;
   /** Cluster-robust variance of the rate, given the delay law. */
   readonly variance: number;
   /** Matured impressions by the bin of their age. */
-  readonly byAge: Float64Array;
+  readonly byAge: ReadonlyMap<number, number>;
 }
 
 /**
  * Compares the conversion rates of two arms before windows close. You may look at any time and stop at any look.
  *
- * An arm's rate is its conversions over the sum of F(age) of its impressions. F is the delay law of both arms together. The variance
- * sums squared scores by visitor, and adds the error of F by the delta method. The interval is an asymptotic confidence sequence.
+ * An arm's rate is its conversions over the sum of F(age) of its impressions. F is the delay law of both arms together. Rates are
+ * compared within each stratum, so a rate that changes together with the shares of the arms makes no difference. The differences are
+ * averaged with the weights of Mantel and Haenszel, which depend on impressions alone. The variance sums squared scores by list, and adds
+ * the error of F by the delta method. The interval is an asymptotic confidence sequence.
  *
  * The arms must share one delay law. If conversions of one arm come sooner, that arm looks better until windows close. Before the
  * oldest impression is as old as the window, rates count only conversions with delays seen so far.
  *
- * **Cost:** O(impressions).
+ * **Cost:** O(steps + conversions of `observed`).
  * **Throws:** TypeError or RangeError that names the argument.
- * **Source:** Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2021, Theorem 2.2; Lagakos, Barraj, De Gruttola 1988, for F.
+ * **Source:** Mantel, Haenszel 1959; Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2021, Theorem 2.2; Lagakos, Barraj, De Gruttola 1988,
+ * for F.
  */
-export function compareArms(control: readonly Visitor[], treatment: readonly Visitor[], options: ComparisonOptions): ArmComparison {
+export function compareArms(strata: readonly Stratum[], observed: Observed, options: ComparisonOptions): ArmComparison {
   const window = positiveNumber("window", options.window);
   const effect = positiveShare("effect", options.effect);
   const alpha = positiveShare("alpha", options.alpha ?? 0.05);
   if (alpha === 1) throw outOfRange("alpha", "less than 1", alpha);
-  const curve = delayLaw([control, treatment], window, options.now);
-  const [a, b] = [control, treatment].map((visitors) => armOf(visitors, curve, window, options.now));
-  const difference = b.rate - a.rate;
-  const enough = Math.min(a.converted, b.converted) >= FEW;
-  const half = enough ? intervalHalfWidth(a.variance + b.variance + lawVariance(a, b, curve), effect, alpha) : Number.POSITIVE_INFINITY;
-  const [low, high] = enough ? [difference - half, difference + half] : [-half, half];
-  return { control: a.rate, treatment: b.rate, difference, low, high, decided: low > 0 || high < 0 };
+  const { now } = options;
+  const law = delayLaw(observed, window, now);
+  const all = strata.map(({ control, treatment }): Pair => {
+    const [a, b] = [control, treatment].map((steps) => armOf(steps, law, window, now));
+    return { control: a, treatment: b, weight: (a.matured * b.matured) / (a.matured + b.matured) };
+  });
+  const compared = all.map(({ control, treatment, weight }) => weight > 0 && Math.min(control.lists, treatment.lists) > 1);
+  const pairs = all.filter((_, i) => compared[i]);
+  if (pairs.length === 0) return { control: null, treatment: null, difference: tooFew(FEW, LISTS), decided: false, compared };
+  const total = pairs.reduce((sum, { weight }) => sum + weight, 0);
+  const mean = (of: (pair: Pair) => number): number => pairs.reduce((sum, pair) => sum + (pair.weight / total) * of(pair), 0);
+  const [control, treatment] = [mean((pair) => pair.control.rate), mean((pair) => pair.treatment.rate)];
+  const [few] = (["control", "treatment"] as const)
+    .map((arm) => pairs.reduce((sum, pair) => sum + pair[arm].converted, 0))
+    .sort((a, b) => a - b);
+  if (few < FEW) return { control, treatment, difference: tooFew(FEW - few, LISTS), decided: false, compared };
+  const sampling = pairs.reduce((sum, pair) => sum + (pair.weight / total) ** 2 * (pair.control.variance + pair.treatment.variance), 0);
+  const half = intervalHalfWidth(sampling + lawVariance(pairs, total, law), effect, alpha);
+  const value = treatment - control;
+  const difference = { value, low: value - half, high: value + half };
+  return { control, treatment, difference, decided: difference.low > 0 || difference.high < 0, compared };
 }
 
-/** Whether a conversion counts at `now`. */
-function counts({ shownAt, convertedAt }: Exposure, window: number, now: number): boolean {
-  if (convertedAt === undefined) return false;
-  if (!(convertedAt >= shownAt)) throw outOfRange("convertedAt", `a time not before the impression's, ${shownAt}`, convertedAt);
-  return convertedAt <= now && convertedAt - shownAt <= window;
+const LISTS = "converted lists of the arm that has fewer";
+
+/** The arms of a stratum, and its weight. */
+interface Pair {
+  readonly control: Arm;
+  readonly treatment: Arm;
+  readonly weight: number;
 }
 
-function delayLaw(arms: readonly (readonly Visitor[])[], window: number, now: number): DelayCurve {
-  const delays = new Delays({ resolution: window / STEPS, cohort: window / COHORTS, span: 2 * window });
-  delays.advance(now);
-  for (const visitors of arms) {
-    for (const visitor of visitors) {
-      for (const exposure of visitor) {
-        if (!counts(exposure, window, now)) continue;
-        // The curve needs only the cohorts that converted.
-        delays.add(exposure.shownAt);
-        delays.convert(exposure.shownAt, (exposure.convertedAt as number) - exposure.shownAt);
-      }
-    }
-  }
-  return delays.curve(now);
-}
-
-function armOf(visitors: readonly Visitor[], curve: DelayCurve, window: number, now: number): Arm {
-  const byAge = new Float64Array(curve.ends.length);
-  const scores: [conversions: number, matured: number][] = [];
-  let [conversions, matured, converted] = [0, 0, 0];
-  for (const visitor of visitors) {
-    let [came, due] = [0, 0];
-    for (const exposure of visitor) {
-      if (!Number.isFinite(exposure.shownAt)) throw outOfRange("shownAt", "a finite number", exposure.shownAt);
-      if (exposure.shownAt > now) continue;
-      const age = Math.min(now - exposure.shownAt, window) + window / STEPS;
-      const share = curve.below(age);
-      byAge[binAt(curve.ends, age)] += share;
-      due += share;
-      if (counts(exposure, window, now)) came++;
-    }
-    scores.push([came, due]);
-    conversions += came;
-    matured += due;
-    if (came > 0) converted++;
+function armOf(steps: readonly ArmStep[], law: DelayCurve, window: number, now: number): Arm {
+  const byAge = new Map<number, number>();
+  const scores: [step: ArmStep, share: number][] = [];
+  let [conversions, matured, lists, converted] = [0, 0, 0, 0];
+  for (const step of steps) {
+    if (!Number.isFinite(step.shownAt)) throw outOfRange("shownAt", "a finite number", step.shownAt);
+    if (step.shownAt > now) continue;
+    const age = Math.min(now - step.shownAt, window) + window / STEPS;
+    const share = law.below(age);
+    const bin = binAt(law.ends, age);
+    byAge.set(bin, (byAge.get(bin) ?? 0) + share * step.impressions);
+    scores.push([step, share]);
+    matured += share * step.impressions;
+    conversions += step.conversions;
+    lists += step.lists;
+    converted += step.converted;
   }
   const rate = matured > 0 ? conversions / matured : Number.NaN;
   let squares = 0;
-  for (const [came, due] of scores) squares += (came - rate * due) ** 2;
-  return { rate, matured, converted, variance: squares / matured ** 2, byAge };
+  for (const [{ conversionSquares, products, squares: sizes }, share] of scores) {
+    // The sum of (came - rate * share * size)^2 over the lists of the step.
+    squares += conversionSquares - 2 * rate * share * products + (rate * share) ** 2 * sizes;
+  }
+  // Many strata may have few lists each, and each loses one to its rate.
+  const variance = ((lists / (lists - 1)) * Math.max(squares, 0)) / matured ** 2;
+  return { rate, matured, lists, converted, variance, byAge };
 }
 
 /** The first bin that ends after `age`. */
@@ -145,11 +152,17 @@ function binAt(ends: Float64Array, age: number): number {
  * Variance of the difference due to the estimated law. By Greenwood's formula, log F of a bin is a sum of independent errors over
  * the later bins. Arms whose rates and ages agree cancel it.
  */
-function lawVariance(a: Arm, b: Arm, { probability, error }: DelayCurve): number {
+function lawVariance(pairs: readonly Pair[], total: number, { probability, error }: DelayCurve): number {
+  const weights = new Float64Array(probability.length);
+  for (const { control, treatment, weight } of pairs) {
+    for (const [{ rate, matured, byAge }, sign] of [[control, 1] as const, [treatment, -1] as const]) {
+      for (const [bin, count] of byAge) weights[bin] += (sign * weight * rate * count) / (total * matured);
+    }
+  }
   const logVariance = (bin: number): number => (probability[bin] > 0 ? (error[bin] / probability[bin]) ** 2 : 0);
   let [sum, weight] = [0, 0];
   for (let bin = 0; bin + 1 < probability.length; bin++) {
-    weight += (a.rate / a.matured) * a.byAge[bin] - (b.rate / b.matured) * b.byAge[bin];
+    weight += weights[bin];
     sum += Math.max(logVariance(bin) - logVariance(bin + 1), 0) * weight ** 2;
   }
   return sum;

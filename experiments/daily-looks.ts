@@ -1,76 +1,128 @@
 import { compareArms } from "../comparison/arm-comparison.ts";
+import { type ArmStep, armSteps } from "../comparison/arm-step.ts";
 import { stream } from "../simulation/stream.ts";
 
 /** Days of an experiment. A run that never decides counts as so many. */
 export const HORIZON = 28;
-/** Visitors per arm and day with which the test without delay decides in a median of five days. */
-export const DEFAULT_TRAFFIC = 1900;
+/** Lists per day with which the test without delay decides in a median of five days. */
+export const DEFAULT_TRAFFIC = 3800;
 const WINDOW = 14;
 const MEAN_DELAY = 3;
-const RATE = 0.05;
+/** Steps of time per day in which lists are counted together. */
+const STEPS = 24;
 
 export type LookTest = "immediate" | "corrected" | "waiting";
+
+/** A share of the lists that are assigned to the control, and the first day with it. */
+export interface SharePhase {
+  readonly from: number;
+  readonly share: number;
+}
 
 export interface LookWorld {
   readonly seed: string;
   /** Relative lift of the treatment. */
   readonly lift: number;
-  /** New visitors per arm and day. */
+  /** New lists per day. */
   readonly perDay: number;
-  /** Probability that a visitor has a second impression, up to five days later. */
-  readonly repeat: number;
+  /** Probability that a list has more than one impression. The visitor of a list has a rate of their own, so these depend. */
+  readonly longer: number;
+  /** Default: half of the lists. */
+  readonly shares?: readonly SharePhase[];
+  /** Rate of the control on a day, default 5 %. */
+  readonly rate?: (day: number) => number;
   readonly tests?: readonly LookTest[];
 }
 
 interface Shown {
   readonly shownAt: number;
-  readonly convertedAt?: number;
+  readonly size: number;
+  readonly delays: readonly number[];
+  readonly arm: "control" | "treatment";
+  /** Place of its share among those of the world. */
+  readonly stratum: number;
 }
 
-/** One arm's visitors, in the order of their first impression. Visitors differ in their rate, so impressions of one depend. */
-function visitorsOf(random: () => number, rate: number, { perDay, repeat }: LookWorld): Shown[][] {
+const HALVES: readonly SharePhase[] = [{ from: 0, share: 0.5 }];
+
+/** All lists of an experiment, in order of time. */
+function shownLists({ seed, lift, perDay, longer, shares = HALVES, rate = () => 0.05 }: LookWorld): Shown[] {
+  const random = stream("looks", seed);
   return Array.from({ length: perDay * HORIZON }, (_, i) => {
-    const first = i / perDay;
-    const own = repeat > 0 ? rate * 2 * random() : rate;
-    const times = random() < repeat ? [first, first + 5 * random()] : [first];
-    return times.map((shownAt) => {
-      if (random() >= own) return { shownAt };
-      // Exponential delays, cut at the window: the base rate is that of conversions that count.
-      const delay = -MEAN_DELAY * Math.log(1 - random() * (1 - Math.exp(-WINDOW / MEAN_DELAY)));
-      return { shownAt, convertedAt: shownAt + delay };
-    });
+    const shownAt = i / perDay;
+    const stratum = shares.findLastIndex(({ from }) => from <= shownAt);
+    const arm = random() < shares[stratum].share ? "control" : "treatment";
+    const size = random() < longer ? 2 + Math.floor(2 * random()) : 1;
+    const mean = rate(shownAt) * (arm === "treatment" ? 1 + lift : 1);
+    const own = longer > 0 ? mean * 2 * random() : mean;
+    const converting = Array.from({ length: size }, () => random() < own).filter((each) => each);
+    // Exponential delays, cut at the window: the base rate is that of conversions that count.
+    const delays = converting.map(() => -MEAN_DELAY * Math.log(1 - random() * (1 - Math.exp(-WINDOW / MEAN_DELAY))));
+    return { shownAt, size, delays, arm, stratum };
   });
 }
 
 /** What a test knows on a day: conversions at once, conversions so far, or closed windows only. */
-const VIEWS: Readonly<Record<LookTest, (visitors: readonly Shown[][], day: number) => Shown[][]>> = {
-  immediate: (visitors, day) =>
-    seen(visitors, day).map((each) => each.map((one) => (one.convertedAt === undefined ? one : { ...one, convertedAt: one.shownAt }))),
-  corrected: seen,
-  waiting: (visitors, day) => seen(visitors, day - WINDOW),
+const VIEWS: Readonly<Record<LookTest, { readonly delayed: number; readonly until: (day: number) => number }>> = {
+  immediate: { delayed: 0, until: (day) => day },
+  corrected: { delayed: 1, until: (day) => day },
+  waiting: { delayed: 1, until: (day) => day - WINDOW },
 };
 
-function seen(visitors: readonly Shown[][], day: number): Shown[][] {
-  return visitors.map((each) => each.filter(({ shownAt }) => shownAt <= day)).filter((each) => each.length > 0);
+function isDecided(all: readonly Shown[], day: number, test: LookTest): boolean {
+  const { delayed, until } = VIEWS[test];
+  const stepOf = (time: number): number => Math.floor(time * STEPS) / STEPS;
+  const seen = all.filter(({ shownAt }) => shownAt <= until(day));
+  const strata = Array.from({ length: 1 + Math.max(0, ...seen.map(({ stratum }) => stratum)) }, (_, stratum) => {
+    const of = (arm: Shown["arm"]): ArmStep[] => {
+      const own = seen.filter((each) => each.arm === arm && each.stratum === stratum);
+      return armSteps(
+        own.map(({ shownAt, size, delays }) => ({
+          ...{ shownAt, size },
+          came: delays.filter((delay) => shownAt + delayed * delay <= day).length,
+        })),
+        stepOf,
+      );
+    };
+    return { control: of("control"), treatment: of("treatment") };
+  });
+  const conversions = seen.flatMap(({ shownAt, delays }) =>
+    delays
+      .filter((delay) => shownAt + delayed * delay <= day)
+      .map((delay) => ({ shownAt: stepOf(shownAt), delay: delayed * delay, count: 1 })),
+  );
+  const steps = strata.flatMap(({ control, treatment }) => [...control, ...treatment]);
+  return compareArms(strata, { steps, conversions }, { window: WINDOW, effect: 0.01, now: day }).decided;
 }
 
 /** Days until each test decides. Looks are daily. `HORIZON` if it never does, with `<test>Decided` 0. */
 export function decisionDays(world: LookWorld): Record<string, number> {
-  const random = stream("looks", world.seed);
-  const [control, treatment] = [visitorsOf(random, RATE, world), visitorsOf(random, RATE * (1 + world.lift), world)];
+  const all = shownLists(world);
   const days: Record<string, number> = {};
   for (const test of world.tests ?? (["immediate", "corrected", "waiting"] as const)) {
-    days[test] = HORIZON;
-    days[`${test}Decided`] = 0;
-    for (let day = 1; day <= HORIZON; day++) {
-      const [a, b] = [control, treatment].map((visitors) => VIEWS[test](visitors, day));
-      // With closed windows all impressions have matured. Without delay the law is all 1.
-      const { decided } = compareArms(a, b, { window: WINDOW, effect: 0.01, now: day });
-      if (!decided) continue;
-      days[test] = day;
-      days[`${test}Decided`] = 1;
-      break;
-    }
+    const first = Array.from({ length: HORIZON }, (_, i) => i + 1).find((day) => isDecided(all, day, test));
+    days[test] = first ?? HORIZON;
+    days[`${test}Decided`] = first === undefined ? 0 : 1;
   }
   return days;
+}
+
+/** Shares of the control before and after a change. */
+const CHANGES = [
+  [0.5, 0.1],
+  [0.1, 0.3],
+  [0, 0.2],
+  [0.05, 0.5],
+  [0.3, 0, 0.3],
+] as const;
+
+/** A world without a lift, whose share changes while the rate of both arms goes from 10 to 40 %, steadily or at the change. */
+export function changingWorld(run: number, perDay: number): LookWorld {
+  const random = stream("changing", String(run));
+  const at = 3 + 15 * random();
+  const shares = CHANGES[run % CHANGES.length].map((share, i) => ({ from: i * at, share }));
+  const steadily = (day: number): number => 0.1 + (0.3 * day) / HORIZON;
+  const atOnce = (day: number): number => (day < at ? 0.1 : 0.4);
+  const rate = run % 2 === 0 ? steadily : atOnce;
+  return { seed: `c-${run}`, lift: 0, perDay, longer: 0.3, shares, rate, tests: ["corrected"] };
 }

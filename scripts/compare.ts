@@ -1,23 +1,25 @@
 // npm run compare, npx afterclick compare: compares a policy with its holdout, from a log whose windows need not have closed.
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { type ArmComparison, compareArms, type Visitor } from "../comparison/arm-comparison.ts";
+import { isTooFew, tooFewText } from "afterclick";
 import { sampleRatioEvidence } from "../comparison/sample-ratio.ts";
+import { ANY_GOAL, type GoalLift, type LiftedArm, liftOf } from "../worker/domain/lift.ts";
 import { numberIn, prepared, unreadable, type Values } from "./command.ts";
 import { ComparisonError, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
 import { countingBar } from "./progress.ts";
 import { LogMismatch } from "./verify/event-log.ts";
 
 const usage = (called: string): string => `Compares the conversion rates of a policy and of its random holdout, before windows close.
-You may look every day and stop at any look: the interval holds for all looks together.
+You may look every day and stop at any look: the interval holds for all looks together. If the share of the holdout changed, the arms are
+compared within each share.
 
 Usage: ${called} EVENTS [--goal NAME] [--effect DIFFERENCE] [--alpha P] [--json]
 
   EVENTS               a log from GET /v1/models/:model/events of a model with a holdout
-  --goal NAME          the goal to compare; needed if the model declares several
+  --goal NAME          one goal only. Default: each goal of the model by itself
   --effect DIFFERENCE  absolute difference of rates for which the interval is narrowest, default 0.01. Keep it from the first look on
-  --alpha P            probability that any of all intervals misses the difference, default 0.05
-  --json               print the result as JSON
+  --alpha P            probability that any of all intervals of a goal misses the difference, default 0.05
+  --json               print the results as JSON, an array with one result for each goal
 
 Example: ${called} events.jsonl --effect 0.02`;
 
@@ -28,16 +30,8 @@ const options = {
   json: { type: "boolean", default: false },
 } as const;
 
-/** Bayes factor from which the numbers of lists contradict the declared share. */
+/** Bayes factor from which the numbers of lists contradict the declared shares. */
 const MISMATCH = 1000;
-
-interface Result extends ArmComparison {
-  readonly model: string;
-  readonly goal: string;
-  readonly lists: { readonly policy: number; readonly holdout: number };
-  /** Bayes factor against the declared share of the holdout. Null if the share changed. */
-  readonly mismatch: number | null;
-}
 
 async function main({ goal, json, ...values }: Values<typeof options>, file: string): Promise<void> {
   const effect = numberIn("--effect", values.effect, 1e-6, 1);
@@ -46,41 +40,68 @@ async function main({ goal, json, ...values }: Values<typeof options>, file: str
   // Lines that come while nobody reads them are lost.
   const texts = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   const arms = await loggedArms(texts, goal, bar.update).finally(bar.stop);
-  const { window, end: now, policy, random, model, holdout } = arms;
-  const compared = compareArms(random, policy, { window, effect, alpha, now });
-  const lists = { policy: policy.length, holdout: random.length };
-  const mismatch = holdout ? sampleRatioEvidence([lists.policy, lists.holdout], [1 - holdout, holdout]) : null;
-  const result = { model, goal: arms.goal, lists, ...compared, mismatch };
-  console.log(json ? JSON.stringify(result) : report(result, arms));
+  const { counts, windows, end: now, model, unassigned, repeated } = arms;
+  const results = arms.goals.map((each) => {
+    const lift = liftOf(counts, each, windows, { effect, alpha, now });
+    return { model, ...lift, goal: nameOf(each), mismatch: mismatchOf(lift), unassigned, repeated };
+  });
+  console.log(json ? JSON.stringify(results) : results.map((result) => report(result, arms)).join("\n\n"));
 }
 
-const percent = (share: number): string => (Number.isFinite(share) ? `${(100 * share).toFixed(2)} %` : "unknown");
-const conversionsOf = (visitors: readonly Visitor[]): number =>
-  visitors.flat().filter(({ convertedAt }) => convertedAt !== undefined).length;
+const nameOf = (goal: string): string => (goal === ANY_GOAL ? "conversion" : goal);
+const percent = (share: number | null): string => (share === null ? "unknown" : `${(100 * share).toFixed(2)} %`);
 
-function report({ model, goal, low, high, difference, control, treatment, decided, lists, mismatch }: Result, arms: LoggedArms): string {
-  const row = (name: string, visitors: readonly Visitor[], rate: number): string =>
+/** Bayes factor against the declared shares of the holdout. The product of independent ones is one. Null if no share has both arms. */
+export function mismatchOf({ shares }: Pick<GoalLift, "shares">): number | null {
+  const known = shares.filter(({ holdout }) => holdout !== null && holdout > 0 && holdout < 1);
+  if (known.length === 0) return null;
+  return known.reduce((factor, { holdout, lists }) => {
+    const share = holdout as number;
+    return factor * sampleRatioEvidence([lists.policy, lists.holdout], [1 - share, share]);
+  }, 1);
+}
+
+type Result = GoalLift & { readonly model: string; readonly mismatch: number | null };
+
+function report(
+  { model, goal, windowMs, currency, difference, relative, decided, policy, holdout, shares, mismatch }: Result,
+  { end, unassigned, repeated }: LoggedArms,
+): string {
+  const row = (name: string, { lists, impressions, conversions, rate }: LiftedArm): string =>
     [
       name.padEnd(10),
-      String(visitors.length).padStart(9),
-      String(visitors.flat().length).padStart(13),
-      String(conversionsOf(visitors)).padStart(13),
-      percent(rate).padStart(16),
+      ...[String(lists).padStart(9), String(impressions).padStart(13), String(conversions).padStart(13), percent(rate).padStart(16)],
     ].join("");
+  const amounts = currency === null ? "" : `; conversions are compared, not amounts in ${currency}`;
+  const interval = isTooFew(difference)
+    ? tooFewText(difference)
+    : `${percent(difference.value)}${relative === null ? "" : ` (${percent(relative)} of the holdout's rate)`}, interval at all looks ${percent(difference.low)} to ${percent(difference.high)}`;
+  const better = !isTooFew(difference) && difference.low > 0 ? "policy" : "holdout";
   return [
-    `model ${model}, goal ${goal}, as of ${new Date(arms.end).toISOString()}`,
+    `model ${model}, goal ${goal} within ${(windowMs / 3_600_000).toFixed(1)} h, as of ${new Date(end).toISOString()}${amounts}`,
     `${"".padEnd(10)}${"lists".padStart(9)}${"impressions".padStart(13)}${"conversions".padStart(13)}${"corrected rate".padStart(16)}`,
-    row("policy", arms.policy, treatment),
-    row("holdout", arms.random, control),
+    row("policy", policy),
+    row("holdout", holdout),
     "",
-    `difference ${percent(difference)}, interval at all looks ${Number.isFinite(low) ? `${percent(low)} to ${percent(high)}` : "unknown: each arm needs 30 converted lists"}`,
-    decided ? `decided: the ${low > 0 ? "policy" : "holdout"} converts more` : "not decided yet: the interval contains 0",
+    `difference ${interval}`,
+    ...(isTooFew(difference) ? [] : [decided ? `decided: the ${better} converts more` : "not decided yet: the interval contains 0"]),
+    ...(shares.length > 1 || shares.some(({ compared }) => !compared) ? shares.map(shareText) : []),
+    ...(unassigned > 0
+      ? [`${unassigned} impressions were registered or imported: this model did not assign them, so they are not compared`]
+      : []),
+    ...(repeated > 0 ? [`${repeated} lines stood in the log twice, and count once`] : []),
     ...(mismatch !== null && mismatch >= MISMATCH
       ? [
-          `warning: ${lists.holdout} lists of the holdout do not fit its share. Impressions of one arm are lost: do not trust the difference`,
+          `warning: ${holdout.lists} lists of the holdout do not fit its share. Impressions of one arm are lost: do not trust the difference`,
         ]
       : []),
   ].join("\n");
+}
+
+function shareText({ holdout, lists, compared }: GoalLift["shares"][number]): string {
+  const name = holdout === null ? "between two shares" : `holdout ${holdout}`;
+  const counts = `${lists.policy} lists of the policy, ${lists.holdout} of the holdout`;
+  return `${name}: ${counts}${compared ? ", compared by themselves" : ". Both arms need two lists that have matured, so these tell nothing"}`;
 }
 
 export const run = prepared({

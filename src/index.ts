@@ -44,6 +44,7 @@ export {
 } from "./model/gaussian-process/kernel.ts";
 export type { GoalChange, GoalOutcome, GoalOutcomes } from "./model/goals/goal.ts";
 export type { Factor } from "./model/goals/goal-ridges.ts";
+export type { RewardRange } from "./model/goals/stated.ts";
 export type { BoxSettings, RegionSettings } from "./model/lipschitz/box.ts";
 export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 export type { FamilyBounds } from "./model/random-chances.ts";

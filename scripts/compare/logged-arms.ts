@@ -1,32 +1,36 @@
-import type { Visitor } from "../../comparison/arm-comparison.ts";
-import { windowOf } from "../../worker/domain/goals.ts";
+import { gridOf } from "../../worker/domain/delay-grid.ts";
+import { shareName, UNASSIGNED } from "../../worker/domain/holdout-share.ts";
+import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/lift.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import { counting, resolved } from "../../worker/domain/reward.ts";
-import { type ConversionLine, type ImpressionLine, LogMismatch, linesOf, type Texts } from "../verify/event-log.ts";
-
-/** The two arms of a model's log. Times are in ms since 1970. */
-export interface LoggedArms {
-  readonly model: string;
-  readonly goal: string;
-  readonly window: number;
-  /** When the log was exported. */
-  readonly end: number;
-  /** Share of lists that the holdout should have. Undefined if it changed. */
-  readonly holdout: number | undefined;
-  /** One entry for each list, whose impressions have one visitor. */
-  readonly policy: readonly Visitor[];
-  readonly random: readonly Visitor[];
-}
+import { counting, delaysOf, resolved } from "../../worker/domain/reward.ts";
+import { comparedSteps } from "../../worker/domain/shown-step.ts";
+import type { ImpressionLine, Texts } from "../verify/event-log.ts";
+import { type LoggedLines, loggedLines } from "./logged-lines.ts";
 
 /** A log that has no such comparison. The message says what to do. */
 export class ComparisonError extends Error {
   override readonly name = "ComparisonError";
 }
 
+/** The counts of a model's log, by which the policy and its holdout are compared. Times are in ms since 1970. */
+export interface LoggedArms {
+  readonly model: string;
+  /** When the log was exported. */
+  readonly end: number;
+  readonly windows: Pick<ModelConfig, "window" | "goals">;
+  /** The goals to compare. The empty goal is any. */
+  readonly goals: readonly string[];
+  readonly counts: LiftCounts;
+  /** Number of impressions that this model did not assign to an arm. */
+  readonly unassigned: number;
+  /** Number of lines that stood in the log before. */
+  readonly repeated: number;
+}
+
 /**
- * Reads the lists that the policy ranked, and those of the holdout.
+ * Counts the lists that the policy ranked, and those of the holdout, as the worker does.
  *
- * @param goal the goal to compare. It may be left out if the model declares no goals or one.
+ * @param goal the goal to compare. All that the model declares, if it is left out.
  * @throws {ComparisonError} if the log has no holdout, or not this goal. @throws {LogMismatch} at a malformed line.
  */
 export async function loggedArms(
@@ -34,47 +38,135 @@ export async function loggedArms(
   goal: string | undefined,
   progress: (done: number, all: number) => void,
 ): Promise<LoggedArms> {
-  const impressions: ImpressionLine[] = [];
-  const conversions = new Map<string, ConversionLine[]>();
-  const configs: ModelConfig[] = [];
-  let [model, end, all, done] = ["", 0, 0, 0];
-  for await (const line of linesOf(texts, { receipts: false })) {
-    progress(done++, all);
-    if (line.type === "model") [model, end, all] = [line.model, line.exportedAt ?? 0, line.lines ?? 0];
-    else if (line.type === "mark" && line.mark === "configuration") configs.push(line.content);
-    else if (line.type === "mark" && line.mark === "relearnt") configs.push(line.content.config);
-    else if (line.type === "impression" && line.state === "live" && line.decision) impressions.push(line);
-    else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
+  const log = await loggedLines(texts, progress);
+  const { model, end, config, repeated } = log;
+  const goals = goalsOf(log, goal);
+  const arms = new CountedArms(config, goals, end);
+  let unassigned = 0;
+  for (const impression of log.impressions) {
+    const share = shareName(impression, log.decided, log.storedBy(impression.shard));
+    if (share === UNASSIGNED) unassigned++;
+    arms.show(impression, share);
+    const reached = delaysReached(log, impression, goals);
+    for (const [each, delay] of reached) arms.reach(impression, share, each, delay);
   }
-  const config = configs.at(-1);
-  if (!config) throw new LogMismatch("expected a log with the model's configuration, got none");
-  const chosen = goalOf(config, goal);
-  const arms = { policy: new Map<string, Visitor[number][]>(), holdout: new Map<string, Visitor[number][]>() };
-  for (const { id, arm, decision, shownAt } of impressions) {
-    if (arm !== "policy" && arm !== "holdout") continue;
-    const list = decision?.first ?? id;
-    const convertedAt = conversionAt(conversions.get(id) ?? [], shownAt, config, chosen);
-    arms[arm].set(list, [...(arms[arm].get(list) ?? []), { shownAt, ...(convertedAt !== undefined && { convertedAt }) }]);
-  }
-  if (arms.holdout.size === 0)
-    throw new ComparisonError(`expected lists of a holdout, got none of model ${model}: put the model with "holdout": 0.1, and wait`);
-  const holdout = configs.every((each) => each.holdout === config.holdout) ? config.holdout : undefined;
-  const window = windowOf(config, chosen);
-  return { model, goal: chosen, window, end, holdout, policy: [...arms.policy.values()], random: [...arms.holdout.values()] };
+  const counts = arms.counts();
+  checkArms(counts, model, unassigned);
+  const { window, goals: declared } = config;
+  return { model, end, windows: { window, goals: declared }, goals, counts, unassigned, repeated };
 }
 
-function goalOf({ goals }: ModelConfig, asked: string | undefined): string {
-  const names = Object.keys(goals ?? {});
-  if (asked === undefined && names.length > 1) throw new ComparisonError(`--goal: expected one of ${names.join(", ")}, got none`);
-  if (asked !== undefined && names.length > 0 && !names.includes(asked))
-    throw new ComparisonError(`--goal: expected one of ${names.join(", ")}, got ${asked}`);
-  return asked ?? names[0] ?? "conversion";
+function goalsOf({ model, config, configs }: LoggedLines, asked: string | undefined): string[] {
+  const names = Object.keys(config.goals ?? {});
+  if (asked === undefined) return names.length > 0 ? names : [ANY_GOAL];
+  if (names.includes(asked)) return [asked];
+  const removed = configs.some(({ goals }) => goals && Object.hasOwn(goals, asked));
+  if (removed) {
+    const now = names.length > 0 ? `it declares ${names.join(", ")}` : "it declares none";
+    throw new ComparisonError(
+      `--goal: expected a goal that model ${model} still declares, got ${asked}, which was removed. Its later conversions are not in the log; ` +
+        `${now}. Compare the log that you exported before the removal, or declare the goal again`,
+    );
+  }
+  if (names.length > 0) throw new ComparisonError(`--goal: expected one of ${names.join(", ")}, got ${asked}`);
+  return [asked];
 }
 
-/** When a goal was reached first. Undefined if it was not, or if all of it was taken back. */
-function conversionAt(all: readonly ConversionLine[], shownAt: number, { goals }: ModelConfig, goal: string): number | undefined {
-  const events = counting(all).filter((event) => event.goal === goal);
-  // The weight of the goal has no part in whether it was reached.
-  const outcome = resolved(events, goals && { [goal]: { ...goals[goal], weight: 1 } }, shownAt);
-  return outcome && outcome.reward > 0 && outcome.delay !== undefined ? shownAt + outcome.delay : undefined;
+/** Time to the first conversion of each goal that an impression has reached. */
+function delaysReached({ conversionsOf, config }: LoggedLines, impression: ImpressionLine, goals: readonly string[]): [string, number][] {
+  const all = counting(conversionsOf(impression.id));
+  if (all.length === 0) return [];
+  if (config.goals || goals[0] === ANY_GOAL) {
+    const outcome = resolved(all, config.goals, impression.shownAt);
+    const delays = new Map(Object.entries((outcome && delaysOf(outcome)) ?? {}));
+    return goals.flatMap((goal) => (delays.has(goal) ? [[goal, delays.get(goal) as number] as [string, number]] : []));
+  }
+  const [goal] = goals;
+  const outcome = resolved(
+    all.filter((event) => event.goal === goal),
+    null,
+    impression.shownAt,
+  );
+  return outcome?.delay === undefined ? [] : [[goal, outcome.delay]];
+}
+
+function checkArms({ arms }: LiftCounts, model: string, unassigned: number): void {
+  const assigned = arms.filter(({ share }) => share !== UNASSIGNED);
+  const missing = (["holdout", "policy"] as const).find((arm) => !assigned.some((each) => each.arm === arm));
+  if (missing === undefined) return;
+  const elsewhere = unassigned > 0 ? `; its ${unassigned} registered or imported impressions were not assigned by it` : "";
+  throw new ComparisonError(
+    missing === "holdout"
+      ? `expected lists of a holdout, got none of model ${model}${elsewhere}: put the model with "holdout": 0.1, and wait`
+      : `expected lists of the policy beside those of the holdout, got none of model ${model}${elsewhere}: put the model with a holdout of at most 0.5`,
+  );
+}
+
+type Reached = { -readonly [Name in keyof ReachedCounts]: ReachedCounts[Name] };
+type Counted = { -readonly [Name in keyof ArmCounts]: ArmCounts[Name] };
+type Cell = { cohort: number; length: number; bin: number; count: number; delay: number };
+
+/** A list, or the part of it with one share. */
+interface List extends Pick<ArmCounts, "arm" | "share" | "step"> {
+  size: number;
+  /** Impressions that have reached each goal. */
+  readonly came: Map<string, number>;
+}
+
+/** Counts the impressions of a log, in the steps of a comparison at its end. */
+class CountedArms {
+  readonly #stepOf: (shownAt: number) => number;
+  readonly #grids: ReadonlyMap<string, ReturnType<typeof gridOf>>;
+  readonly #arms = new Map<string, Counted>();
+  readonly #lists = new Map<string, List>();
+  readonly #cells: ReadonlyMap<string, Map<string, Cell>>;
+
+  constructor(windows: ModelConfig, goals: readonly string[], now: number) {
+    this.#stepOf = comparedSteps(windows, now);
+    this.#grids = new Map(goals.map((goal) => [goal, gridOf(windows, goal)]));
+    this.#cells = new Map(goals.map((goal) => [goal, new Map()]));
+  }
+
+  show({ id, arm, decision, shownAt }: ImpressionLine, share: string): void {
+    const step = this.#stepOf(shownAt);
+    const key = `${step} ${arm} ${share}`;
+    const counted = this.#arms.get(key) ?? { arm, share, step, impressions: 0, elapsed: 0, lists: 0, squares: 0 };
+    this.#arms.set(key, counted);
+    counted.impressions++;
+    if (step > 0) counted.elapsed += shownAt - step;
+    if (share === UNASSIGNED) return;
+    const name = `${decision?.first ?? id} ${share}`;
+    const list = this.#lists.get(name) ?? { arm, share, step, size: 0, came: new Map() };
+    this.#lists.set(name, list);
+    if (list.size === 0) counted.lists++;
+    counted.squares += 2 * list.size + 1;
+    list.size++;
+  }
+
+  reach({ id, decision, shownAt }: ImpressionLine, share: string, goal: string, delay: number): void {
+    const list = this.#lists.get(`${decision?.first ?? id} ${share}`);
+    list?.came.set(goal, (list.came.get(goal) ?? 0) + 1);
+    const [grid, cells] = [this.#grids.get(goal), this.#cells.get(goal)];
+    if (!grid || !cells) return;
+    const [cohort, bin] = [Math.floor(shownAt / grid.cohort), grid.bin(delay)];
+    const cell = cells.get(`${cohort} ${bin}`) ?? { cohort, length: 1, bin, count: 0, delay: 0 };
+    cells.set(`${cohort} ${bin}`, { ...cell, count: cell.count + 1, delay: cell.delay + delay });
+  }
+
+  counts(): LiftCounts {
+    const reached = new Map<string, Reached>();
+    for (const { arm, share, step, size, came } of this.#lists.values()) {
+      for (const [goal, count] of came) {
+        const key = `${step} ${arm} ${share} ${goal}`;
+        const sums = reached.get(key) ?? { arm, share, step, goal, conversions: 0, converted: 0, conversionSquares: 0, products: 0 };
+        reached.set(key, sums);
+        sums.conversions += count;
+        sums.converted++;
+        sums.conversionSquares += count ** 2;
+        sums.products += count * size;
+      }
+    }
+    const delays = new Map(Array.from(this.#cells, ([goal, cells]) => [goal, Array.from(cells.values())]));
+    return { arms: Array.from(this.#arms.values()), reached: Array.from(reached.values()), delays };
+  }
 }

@@ -100,8 +100,3 @@ export function nameOf(line: HeadLine | EventLine): string {
   if (line.type === "mark") return `${event}, ${line.mark}`;
   return `${event}, ${line.type} ${line.type === "conversion" ? `of ${line.impression}` : line.id}`;
 }
-
-/** Whether the impression was registered. A registered impression has no numbers except a probability and a place below the first. */
-export function isElsewhere({ candidates, score, mean, width, probability, place }: NonNullable<ImpressionLine["decision"]>): boolean {
-  return candidates === null && (probability !== undefined || place > 0) && score === 0 && mean === 0 && width === 0;
-}

@@ -1,5 +1,6 @@
+import { isElsewhere } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import { type EventLine, type HeadLine, type ImpressionLine, isElsewhere } from "./event-log.ts";
+import type { EventLine, HeadLine, ImpressionLine } from "./event-log.ts";
 
 /** Facts about the lines of a shard that a replay needs in advance. */
 export interface ShardNeeds {

@@ -1,5 +1,6 @@
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { type Decided, decideAs } from "../../worker/domain/decision.ts";
+import { isElsewhere } from "../../worker/domain/impression.ts";
 import { NO_KEYS } from "../../worker/domain/join-key.ts";
 import { featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/policies.ts";
@@ -8,7 +9,7 @@ import { counting } from "../../worker/domain/reward.ts";
 import type { Served } from "../../worker/domain/served.ts";
 import type { MergedMark } from "../../worker/domain/shard.ts";
 import { shownAtOf } from "../../worker/domain/uuid.ts";
-import { type EventLine, type HeadLine, type ImpressionLine, isElsewhere, LogMismatch, type MarkLine, nameOf } from "./event-log.ts";
+import { type EventLine, type HeadLine, type ImpressionLine, LogMismatch, type MarkLine, nameOf } from "./event-log.ts";
 import { KeptStates } from "./kept-states.ts";
 import { type Needs, NO_NEEDS } from "./needs.ts";
 import { partsOf, ReplayedShard } from "./replayed-shard.ts";

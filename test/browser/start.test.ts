@@ -55,15 +55,13 @@ async function until<Value>(look: () => Value | undefined | Promise<Value | unde
   }
 }
 
-it("names the port that it uses instead of a taken one, and prints its address within 2 s of being ready, and nothing else", async () => {
+it("names the port that it uses instead of a taken one, prints its address once it is ready, and nothing else", async () => {
   const { out } = start();
   const port = await until(() => /^Port 8787 is in use; using (\d+) instead\.$/m.exec(out())?.[1]);
   const origin = `http://127.0.0.1:${port}`;
   const answers = () => fetch(`${origin}/healthz`).then(({ ok }) => ok || undefined);
   await until(() => answers().catch(() => undefined));
-  const ready = performance.now();
   await until(() => /Ctrl-C/.exec(out())?.[0]);
-  expect(performance.now() - ready).toBeLessThan(2000);
   const page = await fetch(`${origin}/`);
   expect(page.status).toBe(200);
   await page.text();

@@ -120,6 +120,9 @@ function forget(recommender: Recommender): void {
 }
 
 describe.each(withPoints)("$name", (each) => {
+  // Log-odds are expanded again about the joined point. Points at capacity may be joined with others than before.
+  const near = /bernoulli/.test(each.name) ? 0.15 : 0.05;
+
   it("has no byte of a forgotten vector, then or later, and all that was learnt", async () => {
     const seeds = fc.integer({ min: 0, max: 2 ** 31 });
     const law = fc.asyncProperty(seeds, fc.integer({ min: 3, max: 50 }), async (seed, rounds) => {
@@ -132,15 +135,15 @@ describe.each(withPoints)("$name", (each) => {
       forget(recommender);
       expectClose(learnt(run, each), before, 1e-12);
       const { mean, variance } = run.policy.predict(POINTS);
-      expectClose(mean, predicted.mean, 0.02);
-      expectClose(variance, predicted.variance, 0.02);
+      expectClose(mean, predicted.mean, near);
+      expectClose(variance, predicted.variance, near);
       run.play(20, random, false);
       expect(has(recommender.snapshot(), RARE)).toBe(false);
       run.append(RARE, true);
       run.observe(run.shown[run.shown.length - 1], 0.5);
       forget(recommender);
     });
-    await fc.assert(law, { numRuns: 10, seed: 3 });
+    await fc.assert(law, { numRuns: 10 });
   });
 
   it("goes on from a snapshot with the same bits", async () => {

@@ -59,7 +59,7 @@ describe("a checksum", () => {
         const parts = ends.map((end, i) => whole.subarray(ends[i - 1] ?? 0, end));
         expect(core.checksum(...parts)).toBe(core.checksum(whole));
       }),
-      { numRuns: 50, seed: 1 },
+      { numRuns: 50 },
     );
   });
 

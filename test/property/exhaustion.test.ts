@@ -3,7 +3,7 @@ import { LINEAR, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import type { Core } from "../../src/core/core.ts";
 import { CoreProcess } from "../../src/core/core-process.ts";
 import type { CoreExports } from "../../src/core/exports.ts";
-import { freshCore } from "./core.ts";
+import { freshCore, smallCore } from "./core.ts";
 
 // If memory cannot grow, a call reports this. It succeeds as soon as there is room.
 
@@ -107,7 +107,7 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
 
 it.each(calls)("refuses %s until there is room, and then gives it", (_, needed, call) => {
   const expected = call(freshCore().core)();
-  const { core, exports } = freshCore();
+  const { core, exports } = freshCore(smallCore);
   core.kernelMatrix({ kernel: LINEAR, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, values(PLACE / 4), Float64Array.of(1));
   const act = call(core);
   const refill = exhaust(exports, 60);

@@ -133,19 +133,19 @@ function expectSame(own: Learnt, other: Learnt, name: string): void {
   expect(got, name).toEqual({ digest: true, snapshot: true, publication: true });
 }
 
-async function expectMerged(kind: Kind, events: Course): Promise<Recommender> {
+/** Merges 1, 4 and 16 parts, each number in an order of its own. `turn` says which number meets which order. */
+async function expectMerged(kind: Kind, events: Course, turn = 0): Promise<Recommender> {
   const reference = await learnt(kind, events, orders["in order of time"]);
   // Alone and in order of time, impressions are numbered by their time anyway.
   reference.policy.refactor();
   const expected = stateOf(reference);
-  for (const [name, order] of Object.entries(orders)) {
+  for (const [i, [name, order]] of Object.entries(orders).entries()) {
     const alone = await learnt(kind, events, order);
     alone.refactor();
     expectSame(stateOf(alone), expected, `one recommender ${name}`);
-    for (const count of [1, 4, 16]) {
-      const merged = await merge(await parts(kind, events, order, count), { policies });
-      expectSame(stateOf(merged), expected, `${count} parts ${name}`);
-    }
+    const count = [1, 4, 16][(i + turn) % 3];
+    const merged = await merge(await parts(kind, events, order, count), { policies });
+    expectSame(stateOf(merged), expected, `${count} parts ${name}`);
   }
   return reference;
 }
@@ -153,10 +153,10 @@ async function expectMerged(kind: Kind, events: Course): Promise<Recommender> {
 describe("merged snapshots are one recommender that has learnt everything, byte for byte", () => {
   it.each(Object.entries(kinds))("%s", async (_, kind) => {
     await fc.assert(
-      fc.asyncProperty(fc.integer(), fc.integer({ min: 0, max: 120 }), async (seed, count) => {
-        await expectMerged(kind, course(seed, count, kind.goals));
+      fc.asyncProperty(fc.integer(), fc.integer({ min: 0, max: 120 }), fc.nat(2), async (seed, count, turn) => {
+        await expectMerged(kind, course(seed, count, kind.goals), turn);
       }),
-      { numRuns: 5, seed: 1 },
+      { numRuns: 5 },
     );
   });
 });

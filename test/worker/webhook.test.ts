@@ -124,7 +124,7 @@ describe("signed by hand", () => {
     const verified = fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (body) => {
       expect(await verifyByHand("1614265330", body)).toBe(id);
     });
-    await fc.assert(verified, { seed: 1, numRuns: 200 });
+    await fc.assert(verified, { numRuns: 200 });
   });
 
   it.each(["01614265330", "1614265330.0", "+1614265330", "1614265330e0"])("a time spelt otherwise is refused: %s", async (timestamp) => {
@@ -315,7 +315,7 @@ describe("beside the standardwebhooks package", () => {
         expect(accepted).toBe(packageAccepts(given.secret, headers, body));
       }
     });
-    await fc.assert(agrees, { seed: 1, numRuns: 2500 });
+    await fc.assert(agrees, { numRuns: 2500 });
     expect(Math.min(tally.accepted, tally.refused)).toBeGreaterThan(500);
     expect(tally.stricter).toBeGreaterThan(100);
   });
@@ -339,7 +339,7 @@ describe("beside the standardwebhooks package", () => {
       if (verdict === "misconfigured") expect(isSecret(other)).toBe(false);
       else expect([isSecret(other), verdict === "accepted"]).toEqual([true, packageAccepts(other, headers, payload)]);
     });
-    await fc.assert(agrees, { seed: 1, numRuns: 500 });
+    await fc.assert(agrees, { numRuns: 500 });
     expect(tally.misconfigured).toBeGreaterThan(50);
     expect(tally.refused).toBeGreaterThan(50);
   });

@@ -7,6 +7,7 @@ import { shownAtOf } from "./uuid.ts";
 /** How an impression was decided. */
 export interface Decision {
   readonly score: number;
+  /** The posterior mean, which may be outside the range of rewards. Answers state the nearest value inside it. */
   readonly mean: number;
   readonly width: number;
   readonly probability?: number;
@@ -39,6 +40,11 @@ export interface Asked {
 /** Whether the request gave this action its place. Its probability is 1, whatever the policy. */
 export function isPinned({ action, decision }: Pick<ImpressionRow, "action" | "decision">): boolean {
   return decision?.asked?.pin?.some((pin) => pin.action === action) ?? false;
+}
+
+/** Whether the impression was registered. A registered impression has no numbers except a probability and a place below the first. */
+export function isElsewhere({ candidates, score, mean, width, probability, place }: Decision): boolean {
+  return candidates === null && (probability !== undefined || place > 0) && score === 0 && mean === 0 && width === 0;
 }
 
 export interface ImpressionRow {

@@ -11,6 +11,17 @@ const duration = v.strictObject({ ms: count });
 const settings = v.record(v.string(), v.unknown());
 const share = v.pipe(number, v.minValue(0), v.maxValue(1));
 
+/** A figure that needs more data: it stands in place of the number. The same as `TooFew` of the SDK. */
+export const tooFewFigure = v.pipe(
+  v.strictObject({
+    tooFew: v.strictObject({
+      more: v.pipe(whole, v.minValue(1), v.description("About how many more are needed.")),
+      of: v.pipe(v.string(), v.description("What is counted, in the plural, such as conversions.")),
+    }),
+  }),
+  v.description("Too little data for this figure."),
+);
+
 const impressionId = v.pipe(v.string(), v.description("Signed, opaque name of the impression."));
 const modelVersion = v.pipe(count, v.description("Version of the model that decided. Every learnt event raises it."));
 const serving = v.picklist(["edge", "learner"]);
@@ -120,6 +131,7 @@ export const model = v.strictObject({
       collisions: count,
       ofPages: count,
       otherCurrency: count,
+      skipped: v.pipe(count, v.description("Stored conversions that the policies did not take.")),
       unanswered: v.pipe(count, v.description("Calls of the coordinator that a shard did not answer.")),
     }),
     v.description(
@@ -168,7 +180,11 @@ export const imported = v.strictObject({
   conversions: v.pipe(v.record(v.string(), count), v.description("Number of conversions by status.")),
 });
 
-const estimate = { mean: number, width: number };
+const estimate = {
+  score: v.pipe(number, v.description("The number that sets the rank. It is no reward, and may be outside their range.")),
+  mean: v.pipe(number, v.description("The expected reward, inside the range of rewards.")),
+  width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation.")),
+};
 const factor = v.strictObject({
   goal: v.string(),
   after: v.optional(v.pipe(v.string(), v.description("The goal before it: the share is of those that reached that one."))),
@@ -188,7 +204,7 @@ const belief = v.pipe(
     }),
   ),
   v.description(
-    "The expected reward now, and the interval that holds it with a probability of 95 %. Null for a policy without a posterior, or with its own domain.",
+    "The expected reward now, and the interval that holds it with a probability of 95 %. All three are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
   ),
 );
 const probability = v.optional(
@@ -212,7 +228,6 @@ export const recommendations = v.strictObject({
         impressionId,
         id: v.string(),
         probability,
-        score: number,
         ...estimate,
         features: v.optional(v.pipe(v.array(number), v.description("The chosen point of a policy with its own domain."))),
       }),
@@ -253,7 +268,6 @@ export const impression = v.strictObject({
   decision: v.pipe(
     v.nullable(
       v.strictObject({
-        score: number,
         ...estimate,
         probability,
         place: count,
@@ -274,7 +288,7 @@ export const impression = v.strictObject({
       goal: v.string(),
       reward: v.pipe(v.nullable(number), v.description("Null for a retraction.")),
       at: time,
-      status: v.picklist(["applied", "conflict", "late", "orphan", "void"]),
+      status: v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]),
     }),
   ),
   reward: v.pipe(v.nullable(number), v.description("Reward of all counted conversions. Null before the first.")),
@@ -475,6 +489,8 @@ type Frozen<T> = unknown extends T ? T : { readonly [Key in keyof T]: Frozen<T[K
 type Body<Schema extends v.GenericSchema> = Frozen<v.InferOutput<Schema>>;
 
 export type ProblemBody = Body<typeof problem>;
+/** A figure that needs more data. */
+export type TooFewFigure = Body<typeof tooFewFigure>;
 export type ModelSummary = Body<typeof models>["models"][number];
 export type ModelBody = Body<typeof model>;
 /** The experiment group of a decision. */

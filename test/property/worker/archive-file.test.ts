@@ -9,7 +9,11 @@ const HEAD = { model: "shop", generation: 1, from: 0, until: 2 ** 42, whole: 1, 
 
 const id = (n: number): string => `01ec4aea-caaf-7519-b02b-${n.toString(16).padStart(12, "0")}`;
 const number = fc.double({ noNaN: true });
-const json = fc.jsonValue({ maxDepth: 2 }).filter((value) => value !== null && !Object.is(value, -0));
+/** JSON has no -0, at any depth. */
+const json = fc
+  .jsonValue({ maxDepth: 2 })
+  .filter((value) => value !== null)
+  .map((value) => JSON.parse(JSON.stringify(value)));
 const text = fc.string({ unit: "grapheme" });
 const shownAt = 0x01ec4aeacaaf;
 
@@ -96,8 +100,13 @@ it("gives every line back, bit for bit, and writes the same bytes again", async 
   );
 });
 
+it("gives a -0 within a mark back as 0, as JSON does", async () => {
+  const { bytes } = await encoded(numbered([{ type: "mark", mark: "actions", content: { size: [-0, { deep: -0 }] } }]));
+  expect(await linesIn(await opened(bytes))).toEqual(numbered([{ type: "mark", mark: "actions", content: { size: [0, { deep: 0 }] } }]));
+});
+
 it("names a file that was cut at any place, or whose description was altered", async () => {
-  const lines = numbered(fc.sample(impression, { numRuns: 20, seed: 1 }));
+  const lines = numbered(fc.sample(impression, { numRuns: 20 }));
   const { bytes } = await encoded(lines);
   for (let length = 0; length < bytes.length; length += 7) {
     const error = await opened(bytes.slice(0, length))
@@ -125,7 +134,7 @@ it("is described column by column in the documents", async () => {
 it("has as many rows in a file and in a row group as their limits say, and as many characters", async () => {
   const whole = { ...LIMITS };
   try {
-    const all = numbered(fc.sample(impression, { numRuns: 50, seed: 2 })).map((line) => ({ ...line, context: { text: "a".repeat(1000) } }));
+    const all = numbered(fc.sample(impression, { numRuns: 50 })).map((line) => ({ ...line, context: { text: "a".repeat(1000) } }));
     const sizesUnder = async (limits: Partial<typeof LIMITS>) => {
       Object.assign(LIMITS, whole, limits);
       let pauses = 0;

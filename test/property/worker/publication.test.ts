@@ -18,7 +18,7 @@ const publication = fc.record({
   actions: fc.array(fc.record({ id: fc.string({ unit: "grapheme", minLength: 1 }), features: fc.array(fc.integer()) }), { maxLength: 3 }),
   parts: fc.array(fc.uint8Array({ maxLength: 40 }), { minLength: 1, maxLength: 3 }),
 });
-const settings = { numRuns: 100, seed: 1 };
+const settings = { numRuns: 100 };
 
 /** The bytes of a header and its parts. */
 function written(header: object, parts: readonly Uint8Array[]): Bytes {

@@ -1,45 +1,127 @@
 import { expect, it } from "vitest";
-import { compareArms, type Visitor } from "../../../comparison/arm-comparison.ts";
+import { compareArms, type Stratum } from "../../../comparison/arm-comparison.ts";
+import { armSteps, type ShownList } from "../../../comparison/arm-step.ts";
 import { intervalHalfWidth } from "../../../comparison/confidence-sequence.ts";
 import { sampleRatioEvidence } from "../../../comparison/sample-ratio.ts";
-import { decisionDays } from "../../../experiments/daily-looks.ts";
+import { changingWorld, decisionDays } from "../../../experiments/daily-looks.ts";
+import { isTooFew } from "../../../src/too-few.ts";
 
 const options = { window: 14, effect: 0.01, now: 30 };
 
-/** Visitors of one impression, of which the first `converted` convert after a day. */
-function visitors(count: number, converted: number): Visitor[] {
-  return Array.from({ length: count }, (_, i) => [{ shownAt: 0, ...(i < converted && { convertedAt: 1 }) }]);
+/** Lists of one impression shown at one time, of which the first `converted` convert. */
+function lists(count: number, converted: number, shownAt = 0): ShownList[] {
+  return Array.from({ length: count }, (_, i) => ({ shownAt, size: 1, came: Number(i < converted) }));
+}
+
+const arm = (all: readonly ShownList[]) => armSteps(all, (time) => time);
+
+/** Compares strata of which each conversion came after a day. */
+function compared(strata: readonly { readonly control: readonly ShownList[]; readonly treatment: readonly ShownList[] }[], more = {}) {
+  const all: Stratum[] = strata.map(({ control, treatment }) => ({ control: arm(control), treatment: arm(treatment) }));
+  const steps = all.flatMap(({ control, treatment }) => [...control, ...treatment]);
+  const conversions = steps
+    .filter(({ conversions: count }) => count > 0)
+    .map(({ shownAt, conversions: count }) => ({ shownAt, delay: 1, count }));
+  return compareArms(all, { steps, conversions }, { ...options, ...more });
+}
+
+/** The stated difference. */
+function stated(comparison: ReturnType<typeof compareArms>) {
+  if (isTooFew(comparison.difference)) throw new Error("too few");
+  return comparison.difference;
 }
 
 it("equals the plain rates once all windows have closed", () => {
-  const { control, treatment, difference, low, high } = compareArms(visitors(1000, 50), visitors(1000, 60), options);
-  expect([control, treatment]).toEqual([0.05, 0.06]);
-  expect(difference).toBeCloseTo(0.01, 12);
-  const half = intervalHalfWidth((0.05 * 0.95 + 0.06 * 0.94) / 1000, 0.01, 0.05);
+  const comparison = compared([{ control: lists(1000, 50), treatment: lists(1000, 60) }]);
+  expect([comparison.control, comparison.treatment]).toEqual([0.05, 0.06]);
+  const { value, low, high } = stated(comparison);
+  expect(value).toBeCloseTo(0.01, 12);
+  const half = intervalHalfWidth((0.05 * 0.95 + 0.06 * 0.94) / 999, 0.01, 0.05);
   expect((high - low) / 2).toBeCloseTo(half, 12);
 });
 
-it("widens the interval when each visitor's impressions agree", () => {
-  const doubled = (all: Visitor[]): Visitor[] => all.map((each) => [...each, ...each]);
-  const once = compareArms(visitors(1000, 50), visitors(1000, 60), options);
-  const twice = compareArms(doubled(visitors(1000, 50)), doubled(visitors(1000, 60)), options);
+it("widens the interval when the impressions of each list agree", () => {
+  const doubled = (all: ShownList[]): ShownList[] => all.map(({ shownAt, size, came }) => ({ shownAt, size: 2 * size, came: 2 * came }));
+  const [control, treatment] = [lists(1000, 50), lists(1000, 60)];
+  const once = stated(compared([{ control, treatment }]));
+  const twice = stated(compared([{ control: doubled(control), treatment: doubled(treatment) }]));
   expect(twice.high).toBeCloseTo(once.high, 12);
 });
 
-it("gives no interval for a few converted visitors", () => {
-  expect(compareArms(visitors(1000, 29), visitors(1000, 90), options)).toMatchObject({ low: -Infinity, high: Infinity, decided: false });
+it("sums by step what single lists give", () => {
+  const sizes = Array.from({ length: 900 }, (_, i) => ({
+    shownAt: i % 7,
+    size: 1 + (i % 3),
+    came: (i * 7) % 5 === 0 ? 1 + (i % 2 && 1) : 0,
+  }));
+  const [control, treatment] = [sizes.filter((_, i) => i % 2 === 0), sizes.filter((_, i) => i % 2 === 1)];
+  const naive = (all: ShownList[]) => {
+    const impressions = all.reduce((sum, { size }) => sum + size, 0);
+    const rate = all.reduce((sum, { came }) => sum + came, 0) / impressions;
+    const squares = all.reduce((sum, { came, size }) => sum + (came - rate * size) ** 2, 0);
+    return { rate, variance: (squares / impressions ** 2) * (all.length / (all.length - 1)) };
+  };
+  const { value, low, high } = stated(compared([{ control, treatment }]));
+  const [a, b] = [naive(control), naive(treatment)];
+  expect(value).toBeCloseTo(b.rate - a.rate, 12);
+  expect((high - low) / 2).toBeCloseTo(intervalHalfWidth(a.variance + b.variance, 0.01, 0.05), 12);
+});
+
+it("compares within each share, so rates that change with the share are no difference", () => {
+  const before = { control: lists(500, 50), treatment: lists(500, 50) };
+  const after = { control: lists(100, 40, 10), treatment: lists(900, 360, 10) };
+  const { control, treatment, decided, difference } = compared([before, after]);
+  expect(difference).toMatchObject({ value: expect.closeTo(0, 12) });
+  expect([control, treatment, decided]).toEqual([expect.closeTo(treatment as number, 12), expect.closeTo(0.1794, 4), false]);
+});
+
+it("weights the shares by their impressions, as Mantel and Haenszel do", () => {
+  const before = { control: lists(500, 100), treatment: lists(500, 150) };
+  const after = { control: lists(100, 40, 10), treatment: lists(900, 450, 10) };
+  expect(stated(compared([before, after])).value).toBeCloseTo((250 * 0.1 + 90 * 0.1) / 340, 12);
+});
+
+it("takes nothing from a share of 0 or 1, or from a single list", () => {
+  const informative = { control: lists(1000, 100), treatment: lists(1000, 150) };
+  const alone = [
+    { control: [], treatment: lists(5000, 2500, 10) },
+    { control: lists(5000, 10, 10), treatment: [] },
+    { control: lists(1, 1, 10), treatment: lists(5000, 2500, 10) },
+  ];
+  const all = compared([informative, ...alone]);
+  expect(all.compared).toEqual([true, false, false, false]);
+  expect(stated(all).value).toBeCloseTo(0.05, 12);
+  const { control, treatment, difference, decided } = compared(alone);
+  expect([control, treatment, isTooFew(difference), decided]).toEqual([null, null, true, false]);
+});
+
+it("states how many converted lists are missing", () => {
+  expect(compared([{ control: lists(1000, 29), treatment: lists(1000, 90) }])).toMatchObject({
+    difference: { tooFew: { more: 1, of: "converted lists of the arm that has fewer" } },
+    decided: false,
+  });
+  // Two shares together have enough.
+  const half = { control: lists(500, 15), treatment: lists(500, 45) };
+  expect(isTooFew(compared([half, half]).difference)).toBe(false);
+});
+
+it("corrects the rates of open windows, and ignores what is shown later", () => {
+  const before = { control: lists(1000, 50), treatment: lists(1000, 60) };
+  const later = { control: lists(1000, 0, 31), treatment: lists(1000, 0, 31) };
+  const [once, more] = [before, { control: [...before.control, ...later.control], treatment: [...before.treatment, ...later.treatment] }];
+  expect(compared([more])).toEqual(compared([once]));
 });
 
 it.each([
-  ["window", { ...options, window: 0 }],
-  ["effect", { ...options, effect: 2 }],
-  ["alpha", { ...options, alpha: 1 }],
+  ["window", { window: 0 }],
+  ["effect", { effect: 2 }],
+  ["alpha", { alpha: 1 }],
 ])("refuses a wrong %s", (name, wrong) => {
-  expect(() => compareArms([], [], wrong)).toThrow(`${name}: expected`);
+  expect(() => compared([], wrong)).toThrow(`${name}: expected`);
 });
 
-it("refuses a conversion before its impression", () => {
-  expect(() => compareArms([[{ shownAt: 2, convertedAt: 1 }]], [], options)).toThrow("convertedAt: expected");
+it("refuses times that are no numbers", () => {
+  expect(() => compared([{ control: lists(2, 0, Number.NaN), treatment: lists(2, 0) }])).toThrow("shownAt: expected");
 });
 
 it("finds a mismatch of shares, and none in matching counts", () => {
@@ -51,13 +133,18 @@ it("finds a mismatch of shares, and none in matching counts", () => {
 });
 
 it("decides sooner than a test that waits for windows, and seldom without a difference", { timeout: 60_000 }, () => {
-  const runs = Array.from({ length: 3 }, (_, i) =>
-    decisionDays({ seed: `t-${i}`, lift: 0.5, perDay: 600, repeat: 0, tests: ["corrected", "waiting"] }),
+  const runs = Array.from({ length: 2 }, (_, i) =>
+    decisionDays({ seed: `t-${i}`, lift: 0.5, perDay: 800, longer: 0, tests: ["corrected", "waiting"] }),
   );
   const sum = (test: string): number => runs.reduce((total, run) => total + run[test], 0);
   expect(sum("corrected")).toBeLessThan(0.6 * sum("waiting"));
-  const nulls = Array.from({ length: 20 }, (_, i) =>
-    decisionDays({ seed: `n-${i}`, lift: 0, perDay: 150, repeat: 0.3, tests: ["corrected"] }),
+  const nulls = Array.from({ length: 6 }, (_, i) =>
+    decisionDays({ seed: `n-${i}`, lift: 0, perDay: 150, longer: 0.3, tests: ["corrected"] }),
   );
-  expect(nulls.filter((run) => run.correctedDecided === 1).length).toBeLessThanOrEqual(3);
+  expect(nulls.filter((run) => run.correctedDecided === 1).length).toBeLessThanOrEqual(1);
+});
+
+it("seldom decides without a difference while shares change and rates rise", { timeout: 60_000 }, () => {
+  const nulls = Array.from({ length: 6 }, (_, run) => decisionDays(changingWorld(run, 150)));
+  expect(nulls.filter((run) => run.correctedDecided === 1).length).toBeLessThanOrEqual(1);
 });

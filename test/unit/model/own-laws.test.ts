@@ -187,7 +187,7 @@ describe("delays that differ by product", () => {
     );
     const random = stream(2);
     let most = 0;
-    for (let round = 1; round <= 60_000; round++) {
+    for (let round = 1; round <= 40_000; round++) {
       const features = new Float64Array(dimension);
       features[Math.floor(200 * random())] = 1;
       laws.append(features, { round });

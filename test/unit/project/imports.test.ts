@@ -51,7 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   local: ["afterclick", "publication"],
   beacon: [],
   "worker/protocol": [],
-  "worker/domain": ["afterclick", "publication", "worker/protocol"],
+  "worker/domain": ["afterclick", "comparison", "publication", "worker/protocol"],
   "worker/openapi": ["worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain", "worker/protocol"],
   "worker/kv": ["worker/domain"],
@@ -96,10 +96,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop"],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
-    ...["afterclick", "simulation", "comparison", "experiments", "scripts/evaluate", "scripts/compare"],
+    ...["afterclick", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],
     ...["worker/domain", "worker/learner", "worker/protocol", "worker/rpc"],
   ],
-  "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
+  "experiments/shop": ["afterclick", "simulation", "worker/domain", "type worker/protocol", "experiments"],
   bench: [
     ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],
     ...["api", "command", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),

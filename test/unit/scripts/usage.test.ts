@@ -7,7 +7,19 @@ import { progressBar } from "../../../scripts/progress.ts";
 const execute = promisify(execFile);
 
 /** Scripts that take no options of their own, because they only run others. */
-const WITHOUT_OPTIONS = ["prepare", "prebuild", "build", "test", "test:all", "test:quick", "test:core", "check", "types", "docs"];
+const WITHOUT_OPTIONS = [
+  "prepare",
+  "prebuild",
+  "build",
+  "test",
+  "test:all",
+  "test:quick",
+  "test:core",
+  "test:speed",
+  "check",
+  "types",
+  "docs",
+];
 
 const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
 const commands = Object.entries(scripts)

@@ -3,9 +3,9 @@ import { bucketAt, bucketMs } from "../../domain/bucket.ts";
 import { fromBlob } from "../../domain/feature-blob.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { Marks } from "../../domain/impression.ts";
+import { stepAt, widthsOf } from "../../domain/shown-step.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
 import { slotsOf, spanOf } from "./block-store.ts";
-import { stepAt, widthsOf } from "./tally-store.ts";
 
 // Databases of schema 8 and earlier have a row per impression. This migration puts them into blocks, with the same numbers.
 

@@ -1,8 +1,8 @@
 import type { StoredConversion } from "../../domain/conversion.ts";
 import type { Windows } from "../../domain/goals.ts";
-import { counting, resolved } from "../../domain/reward.ts";
+import { counting, delaysOf, resolved } from "../../domain/reward.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
-import { DelayStore, delaysOf } from "./delay-store.ts";
+import { DelayStore } from "./delay-store.ts";
 
 // Databases of schema 12 and earlier do not count delays. This migration counts those of all conversions. A running relearning starts
 // again, because it has not noted them.

@@ -1,15 +1,15 @@
 import type { Block, BlockRow } from "../../domain/block.ts";
-import { earliest } from "../../domain/bucket.ts";
+import { bucketAt, bucketEnd, earliest } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { LogRow } from "../../domain/log-line.ts";
-import type { ResolvedReward } from "../../domain/reward.ts";
+import { type Delays, delaysOf, type ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
-import { type DelayStore, type Delays, delaysOf } from "./delay-store.ts";
+import type { DelayStore } from "./delay-store.ts";
 import { inOrder } from "./in-order.ts";
 import type { LinkStore } from "./link-store.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
@@ -188,6 +188,10 @@ export class ImpressionStore {
   /** Stores what a live impression has brought. A rollback restores the counters itself. */
   setReward({ id, arm, ...before }: StoredImpression, after: Outcome | null, windows: Windows): void {
     this.#tallies.change(id, arm, windows, broughtOf(before), after);
+    this.#store(id, after, windows);
+  }
+
+  #store(id: string, after: Outcome | null, windows: Windows): void {
     this.#delays.change([{ id, before: this.#delaysOf(id), after: after?.delays ?? null }], windows);
     if (!after) {
       this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
@@ -205,9 +209,36 @@ export class ImpressionStore {
 
   /** Stores what a live impression has brought, and counts the change. */
   changeReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    const [was, is] = [impression, { ...NOTHING_BROUGHT, ...after }];
-    const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
     this.setReward(impression, after, windows);
+    this.#countChange(impression, after);
+  }
+
+  /** Stores what live impressions have brought without conversions that were refused, and counts their buckets anew. */
+  correctRewards(
+    corrections: readonly { readonly impression: StoredImpression; readonly after: Outcome | null }[],
+    windows: Windows,
+  ): void {
+    for (const { impression, after } of corrections) {
+      this.#store(impression.id, after, windows);
+      this.#countChange(impression, after);
+    }
+    const { ms } = windows.window;
+    const buckets = new Set(corrections.map(({ impression }) => bucketAt(shownAtOf(impression.id), ms)));
+    for (const bucket of buckets) this.#tallies.recount(bucket, windows, this.#broughtBetween(bucket, bucketEnd(bucket, ms)));
+  }
+
+  *#broughtBetween(from: number, before: number): Generator<{ readonly id: string; readonly arm: string; readonly brought: Brought }> {
+    const query = "SELECT id, reward, converted FROM outcomes WHERE id >= ? AND id < ?";
+    const rows = this.#database.query<OutcomeRow & { id: string }>(query, firstIdAt(from), firstIdAt(before));
+    for (const { id, reward, converted } of rows) {
+      const found = this.blocks.find(id);
+      if (found && reward !== null) yield { id, arm: found.row.arm, brought: { reward, converted: converted === 1 } };
+    }
+  }
+
+  #countChange(before: StoredImpression, after: Outcome | null): void {
+    const [was, is] = [before, { ...NOTHING_BROUGHT, ...after }];
+    const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
     this.#database.count("converted", Number(is.converted) - Number(was.converted));
     this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
   }

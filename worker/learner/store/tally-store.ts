@@ -1,11 +1,10 @@
 import { bucketAt, bucketMs } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
+import { STEPS, stepAt, widthsOf } from "../../domain/shown-step.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
 import type { ArmSums, BucketSums, StepCounts } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
 
-/** Steps of a window in which impressions are counted together. A multiple of the cohorts of a `DelayEstimate`. */
-const STEPS = 1024;
 /** Cohorts are counted as finely as the shortest window asks for, until so many of these windows have passed. */
 const FINE_WINDOWS = 3;
 /** So many of the model's windows later only buckets are left. */
@@ -92,6 +91,12 @@ export class TallyStore {
       reward: is.reward - was.reward,
       square: is.reward ** 2 - was.reward ** 2,
     });
+  }
+
+  /** Counts anew what the impressions of a bucket have brought: sums that are not finite cannot be changed. */
+  recount(bucket: number, windows: Windows, all: Iterable<{ readonly id: string; readonly arm: string; readonly brought: Brought }>): void {
+    this.#database.query("UPDATE tallies SET observed = 0, converted = 0, reward = 0, square = 0 WHERE bucket = ?", bucket);
+    for (const { id, arm, brought } of all) this.change(id, arm, windows, null, brought);
   }
 
   /** Takes an impression away. @param brought what it has brought. */
@@ -185,15 +190,3 @@ export class TallyStore {
 }
 
 const NOTHING = { impressions: 0, elapsed: 0, observed: 0, converted: 0, reward: 0, square: 0 };
-
-/** Lengths of steps, in ms: for the shortest window of a goal, and for the model's. A coarse step has a whole number of fine ones. */
-export function widthsOf({ window, goals }: Windows): { readonly fine: number; readonly coarse: number } {
-  const shortest = Math.min(window.ms, ...Object.values(goals ?? {}).map((goal) => goal.window?.ms ?? window.ms));
-  const fine = Math.max(1, Math.floor(shortest / STEPS));
-  return { fine, coarse: fine * 2 ** Math.max(0, Math.floor(Math.log2(window.ms / STEPS / fine))) };
-}
-
-/** Start of the step of a bucket that holds a time. */
-export function stepAt(time: number, bucket: number, width: number): number {
-  return time - ((time - bucket) % width);
-}
