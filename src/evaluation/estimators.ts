@@ -34,9 +34,13 @@ export function estimatorsOf(core: Core, rows: readonly Row[], log: MaturedLog):
   const lacked = Math.min(known + missing, 1);
   const limits: Limits = { range, unseen: log.unseen, lacked };
   const estimate = (part: Part<Row>): Estimate => estimateOf(core, rows, part, log);
-  /** The estimate if every action that a row lacks brings the same reward. */
-  const assuming = (part: Part<Row>, reward: number, of: (row: Row) => number): Estimate =>
-    estimate({ ...part, base: (row) => (part.base?.(row) ?? 0) + of(row) + row.unsupported * reward });
+  /** Ends of the interval if all actions that the rows lack bring the least or the greatest reward. `fixed`: a part of each row's base. */
+  const ends = (part: Part<Row>, own: Estimate, fixed: (row: Row) => number): { least: number; most: number } => {
+    if (known === 0) return { least: own.low, most: own.high };
+    const assuming = (reward: number): Estimate =>
+      estimate({ ...part, base: (row) => (part.base?.(row) ?? 0) + fixed(row) + row.unsupported * reward });
+    return { least: assuming(range.min).low, most: assuming(range.max).high };
+  };
   const { logged, ips, snips, doublyRobust } = PARTS;
   return {
     support: 1 - lacked,
@@ -46,10 +50,9 @@ export function estimatorsOf(core: Core, rows: readonly Row[], log: MaturedLog):
         return bounded(own, { least: own.low, most: own.high }, { ...limits, lacked: 0 });
       },
       ips: () => {
-        const none = (): number => 0;
-        const least = assuming(ips, range.min, none).low + missing * range.min;
-        const most = assuming(ips, range.max, none).high + missing * range.max;
-        return bounded(estimate(ips), { least, most }, limits);
+        const own = estimate(ips);
+        const { least, most } = ends(ips, own, () => 0);
+        return bounded(own, { least: least + missing * range.min, most: most + missing * range.max }, limits);
       },
       snips: () => {
         const own = estimate(snips);
@@ -58,10 +61,10 @@ export function estimatorsOf(core: Core, rows: readonly Row[], log: MaturedLog):
         return bounded(own, { least, most }, limits);
       },
       doublyRobust: () => {
-        const without = ({ expectedOfUnsupported }: Row): number => -expectedOfUnsupported;
-        const least = assuming(doublyRobust, range.min, without).low - missing * (range.max - range.min);
-        const most = assuming(doublyRobust, range.max, without).high + missing * (range.max - range.min);
-        return bounded(estimate(doublyRobust), { least, most }, limits);
+        const own = estimate(doublyRobust);
+        const { least, most } = ends(doublyRobust, own, ({ expectedOfUnsupported }) => -expectedOfUnsupported);
+        const reach = missing * (range.max - range.min);
+        return bounded(own, { least: least - reach, most: most + reach }, limits);
       },
     },
   };

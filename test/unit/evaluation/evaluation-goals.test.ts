@@ -126,7 +126,7 @@ describe("goals of an evaluation", () => {
     await expect(evaluate({ ...request, window: "none", goals: rounds })).rejects.toThrow(
       "goals: expected no windows or delays of their own",
     );
-    const huge = log.slice(0, 1).map((each) => ({ ...each, conversions: [{ at: 1, reward: 1e10, goal: "order" }] }));
+    const huge = log.slice(0, 1).map((each) => ({ ...each, conversions: [{ at: 1, reward: 1e13, goal: "order" }] }));
     const orders = { order: { weight: 1, value: { currency: "EUR" } } };
     await expect(evaluate({ ...request, log: huge, goals: orders })).rejects.toThrow(
       "log[0].conversions[0].reward: expected a number between",
