@@ -1,5 +1,5 @@
 // Coverage of the off-policy estimators' intervals in a world whose truth is known. This experiment reproduces no paper.
-import { evaluate, type LoggedDecision, otfLinTs, Recommender } from "afterclick";
+import { evaluate, isTooFew, type LoggedDecision, otfLinTs, Recommender } from "afterclick";
 import { geometric } from "../simulation/delay-law.ts";
 import { type Stream, stream } from "../simulation/stream.ts";
 import type { Curve, Experiment, Task } from "./experiment.ts";
@@ -121,7 +121,9 @@ async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly 
   const truth = expectedReward(chances);
   const metric = (name: string, value: number): Curve => ({ metric: name, at: [DECISIONS], values: [value] });
   return (["logged", "ips", "snips", "doublyRobust"] as const).flatMap((name) => {
-    const { value, low, high } = evaluation[name];
+    const figure = evaluation[name];
+    if (isTooFew(figure)) return [];
+    const { value, low, high } = figure;
     const known = name === "logged" ? expectedReward(made.logged) : truth;
     return [
       metric(`${name} covers (%)`, 100 * Number(low <= known && known <= high)),

@@ -1,7 +1,7 @@
 // npm run evaluate, npx afterclick evaluate: estimates a policy's reward from a log of another policy's decisions.
 import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { type Estimate, type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
+import { type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
 import { COLUMNS } from "../worker/domain/archive-columns.ts";
 import { ArchiveError } from "../worker/domain/archive-file.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
@@ -9,6 +9,7 @@ import { type ArchivedLog, wholeLog } from "./archive/whole-log.ts";
 import { numberIn, prepared, UsageError, unreadable, type Values } from "./command.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
 import { lineSource } from "./evaluate/event-source.ts";
+import { figureRow, shown } from "./evaluate/figure-row.ts";
 import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
 import { countingBar } from "./progress.ts";
@@ -160,26 +161,28 @@ function always(action: string, { decisions }: Source) {
 const whole = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 const iso = (time: number): string => new Date(time).toISOString();
-const shown = (value: number): string => (Number.isFinite(value) ? value.toPrecision(3) : "none");
+/** A mean weight above this is no chance with fifty effective decisions. */
+const MOST_WEIGHT = 1.5;
 
 function report(name: string, { leftOut }: Source, evaluation: Evaluation): string {
-  const { decisions, immature, weights, asOf, since, logged, ips, snips, doublyRobust } = evaluation;
-  const row = (estimator: string, { value, low, high }: Estimate): string =>
-    `${estimator.padEnd(22)}${shown(value).padStart(10)}    ${shown(low)} to ${shown(high)}`;
-  const poor = weights.mean < 0.9 && weights.mean + 2 / Math.sqrt(Math.max(weights.effective, 1)) < 1;
+  const { decisions, immature, weights, support, asOf, since, logged, ips, snips, doublyRobust } = evaluation;
   return [
     `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
     `  ${whole.format(decisions.learnt)} decisions for learning, ${whole.format(decisions.evaluated)} evaluated, ${whole.format(decisions.tooYoung)} too young`,
     ...Array.from(leftOut, ([why, count]) => `  ${whole.format(count)} left out: ${why}`),
     `  ${percent.format(immature.decisions)} of the evaluated decisions may still convert; ${percent.format(immature.conversions)} of all conversions are still expected`,
     `  weights: mean ${shown(weights.mean)}, maximum ${shown(weights.greatest)}, effective sample size ${whole.format(Math.round(weights.effective))}`,
-    ...(poor ? ["  warning: the log rarely took this policy's actions. IPS misses them, and the other estimators extrapolate"] : []),
+    `  support: the log could have taken ${percent.format(support)} of this policy's choices`,
+    ...(support < 1 ? ["  warning: the intervals reach as far as the rewards of the other choices can be"] : []),
+    ...(weights.mean > MOST_WEIGHT && weights.effective > 50
+      ? ["  warning: the mean weight should be 1; the logged probabilities are not those with which the actions were chosen"]
+      : []),
     "",
     `${"reward per decision".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,
-    row("the log's own policy", logged),
-    row("IPS", ips),
-    row("self-normalised IPS", snips),
-    row("doubly robust", doublyRobust),
+    figureRow("the log's own policy", logged),
+    figureRow("IPS", ips),
+    figureRow("self-normalised IPS", snips),
+    figureRow("doubly robust", doublyRobust),
   ].join("\n");
 }
 

@@ -17,12 +17,14 @@ export { type Encoder, type EncoderOptions, encoder } from "./encoding/encoder.t
 export type { NamedFeatures } from "./encoding/terms.ts";
 export { vocabularyOf } from "./encoding/vocabulary.ts";
 export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
+export type { Figure } from "./evaluation/enough.ts";
 export type { Estimate } from "./evaluation/estimate.ts";
-export { type Evaluation, type EvaluationRequest, evaluate } from "./evaluation/evaluation.ts";
+export { type Evaluation, evaluate } from "./evaluation/evaluation.ts";
 export { type ExaminationEstimate, type ExaminationRequest, estimateExamination } from "./evaluation/examination-estimate.ts";
 export { evaluateLists, type ListEvaluation, type ListEvaluationRequest } from "./evaluation/list-evaluation.ts";
 export type { LoggedItem, LoggedList } from "./evaluation/list-log.ts";
 export type { LoggedConversion, LoggedDecision } from "./evaluation/log.ts";
+export type { EvaluationRequest } from "./evaluation/weighed-log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
 export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./goals.ts";

@@ -1,6 +1,7 @@
 import { delayLaw } from "./delay-law.ts";
+import { evaluation } from "./evaluation.ts";
 import { means } from "./means.ts";
 import type { StatedFigure } from "./stated-figure.ts";
 
 /** All figures that the product states with an interval. */
-export const figures: readonly StatedFigure[] = [delayLaw, means];
+export const figures: readonly StatedFigure[] = [delayLaw, evaluation, means];

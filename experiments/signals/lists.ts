@@ -1,5 +1,5 @@
 // Lists whose lower places are examined less: what weights of places are worth, and whether logs give them.
-import { delayLinTs, estimateExamination, evaluateLists, type LoggedItem, type LoggedList, Recommender } from "afterclick";
+import { delayLinTs, estimateExamination, evaluateLists, isTooFew, type LoggedItem, type LoggedList, Recommender } from "afterclick";
 import { type DelayLaw, geometric } from "../../simulation/delay-law.ts";
 import { drawRates, EXAMINATION, expectedClicks, type KindList, ListPolicy, listLog, PLACES, ranked } from "../../simulation/list-world.ts";
 import { cumulative, type Stream, shuffled, stream } from "../../simulation/stream.ts";
@@ -257,7 +257,9 @@ const listEvaluation: Experiment = {
     const asOf = count * MINUTE;
     const evaluation = await evaluateLists({ log, policy, examination: weights, asOf, window: "none", split: 0, maturity: () => 1 });
     return (["itemPosition", "positionBased"] as const).flatMap((name) => {
-      const { value, low, high } = evaluation[name];
+      const figure = evaluation[name];
+      if (isTooFew(figure)) return [];
+      const { value, low, high } = figure;
       return [
         curve(count, `${name} covers (%)`, 100 * Number(low <= truth && truth <= high)),
         curve(count, `${name} over truth`, value / truth),

@@ -5,6 +5,7 @@ import {
   evaluateLists,
   type Families,
   families,
+  isTooFew,
   type LoggedDecision,
   type LoggedItem,
   type LoggedList,
@@ -163,10 +164,11 @@ async function run({ setting, run: repeat }: Task): Promise<readonly Curve[]> {
     ["first place, IPS", decisions.ips, value(wanted, 1, choosing)],
   ] as const;
   const metric = (name: string, value: number): Curve => ({ metric: name, at: [LISTS], values: [value] });
-  return truths.flatMap(([name, { value, low, high }, truth]) => [
-    metric(`${name} covers (%)`, 100 * Number(low <= truth && truth <= high)),
-    metric(`${name} over truth`, value / truth),
-  ]);
+  return truths.flatMap(([name, figure, truth]) => {
+    if (isTooFew(figure)) return [];
+    const { value, low, high } = figure;
+    return [metric(`${name} covers (%)`, 100 * Number(low <= truth && truth <= high)), metric(`${name} over truth`, value / truth)];
+  });
 }
 
 /** Expected conversions at the first places of a list. */

@@ -7,7 +7,17 @@ import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model
 import { freeCandidates } from "../../worker/domain/offer.ts";
 import { isRandomList } from "../../worker/domain/random-list.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
-import { type ConversionLine, type EventLine, type HeadLine, type ImpressionLine, linesOf, type Texts } from "../verify/event-log.ts";
+import {
+  type ConversionLine,
+  type EventLine,
+  type HeadLine,
+  type ImpressionLine,
+  LogMismatch,
+  linesOf,
+  nameOf,
+  type Texts,
+} from "../verify/event-log.ts";
+import { checkedLines } from "./checked-lines.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
 
@@ -34,12 +44,17 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   const impressions: ImpressionLine[] = [];
   const conversions = new Map<string, ConversionLine[]>();
   let [end, lines, all, features] = [0, 0, 0, 0];
-  for await (const line of log) {
+  for await (const line of checkedLines(log)) {
     progress(lines++, all);
     if (line.type === "model") [all, end] = [line.lines ?? 0, line.exportedAt ?? 0];
     else if (line.type === "mark") {
       // The model's configuration and catalogue are those of shard 0.
-      if (!line.shard) addSetting(settings, line);
+      if (line.shard) continue;
+      try {
+        addSetting(settings, line);
+      } catch (error) {
+        throw new LogMismatch(`${nameOf(line)}: expected what the worker exported, got a changed line: ${(error as Error).message}`);
+      }
     } else if (line.type === "impression") {
       features ||= line.features.length;
       // Candidates are encoded again, so the longest part of a line is not kept.
@@ -55,7 +70,12 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   const placed = impressions.flatMap((line): Placed[] => {
     const why = unusable(line);
     if (why) leaveOut(why);
-    return why ? [] : [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], { goals, asOf: asOf ?? end }) }];
+    if (why) return [];
+    try {
+      return [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], { goals, asOf: asOf ?? end }) }];
+    } catch (error) {
+      throw new LogMismatch(`${nameOf(line)}: expected a decision that can be repeated, got another: ${(error as Error).message}`);
+    }
   });
   const first = placed.filter(({ line, decision }) => {
     const why = line.decision?.place !== 0 ? "below the first place of a list" : decision.pinned && "pinned, without a choice";

@@ -1,4 +1,5 @@
-import { type Estimate, estimateExamination, evaluateLists, type ListEvaluationRequest, type PolicyDescriptor } from "afterclick";
+import { estimateExamination, evaluateLists, type ListEvaluationRequest, type PolicyDescriptor } from "afterclick";
+import { figureRow, shown } from "./figure-row.ts";
 import { type Source, SourceError } from "./source.ts";
 
 /** The examination weights of a log's lists, and the reward per list that a policy would have earned. */
@@ -15,25 +16,24 @@ export async function evaluatedLists(
 type Evaluated = Awaited<ReturnType<typeof evaluatedLists>>;
 
 const whole = new Intl.NumberFormat("en");
-const shown = (value: number): string => (Number.isFinite(value) ? value.toPrecision(3) : "none");
+const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 
 /** The result as text. */
 export function listReport(name: string, evaluated: Evaluated): string {
-  const { lists, incomplete, examination, examinationWeights, weights, logged, itemPosition, positionBased } = evaluated;
-  const row = (label: string, { value, low, high }: Estimate): string =>
-    `${label.padEnd(22)}${shown(value).padStart(10)}    ${shown(low)} to ${shown(high)}`;
+  const { lists, incomplete, examination, examinationWeights, weights, support, logged, itemPosition, positionBased } = evaluated;
   return [
     `${name}, lists since ${new Date(evaluated.since).toISOString()}, as of ${new Date(evaluated.asOf).toISOString()}`,
     `  ${whole.format(lists.learnt)} lists for learning, ${whole.format(lists.evaluated)} evaluated, ${whole.format(lists.tooYoung)} too young, ${whole.format(incomplete)} incomplete`,
-    `  mean weights: item-position ${shown(weights.itemPosition)}, position-based ${shown(weights.positionBased)}; below 1 the log lacks some of this policy's lists`,
+    `  mean weights: item-position ${shown(weights.itemPosition)}, position-based ${shown(weights.positionBased)}`,
+    `  support: the log could have had ${percent.format(support.itemPosition)} of this policy's items at their places`,
     "",
     `${"examination of place".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,
-    ...examination.map((estimate, place) => row(String(place + 1), estimate)),
+    ...examination.map((estimate, place) => figureRow(String(place + 1), estimate)),
     `  used: ${examinationWeights.map(shown).join(", ")}`,
     "",
     `${"reward per list".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,
-    row("the log's own policy", logged),
-    row("item-position", itemPosition),
-    row("position-based", positionBased),
+    figureRow("the log's own policy", logged),
+    figureRow("item-position", itemPosition),
+    figureRow("position-based", positionBased),
   ].join("\n");
 }

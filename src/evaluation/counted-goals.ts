@@ -55,14 +55,14 @@ function anyGoals({ asOf, windowMs }: Request, reward: Range, log: readonly Show
   const names = new Set(log.flatMap(({ conversions = [] }) => conversions.map(({ goal = DEFAULT_GOAL }) => goal)));
   const goals = Array.from(names.size > 0 ? names : [DEFAULT_GOAL], (name) => ({ name, windowMs }));
   const places = new Map(goals.map(({ name }, place) => [name, place]));
-  return {
-    goals,
-    reward,
-    arrived: ({ shownAt, conversions = [] }) =>
-      conversions
-        .filter(({ at }) => at - shownAt <= Math.min(asOf - shownAt, windowMs))
-        .map(({ at, reward, goal = DEFAULT_GOAL }) => ({ goal: places.get(goal) as number, reward, delay: Math.max(at - shownAt, 0) })),
-  };
+  const arrived = ({ shownAt, conversions = [] }: Shown): Arrived[] =>
+    conversions
+      .filter(({ at }) => at - shownAt <= Math.min(asOf - shownAt, windowMs))
+      .map(({ at, reward, goal = DEFAULT_GOAL }) => ({ goal: places.get(goal) as number, reward, delay: Math.max(at - shownAt, 0) }));
+  // Rewards of several conversions may exceed the range together.
+  const sums = log.map((shown) => arrived(shown).reduce((sum, each) => sum + each.reward, 0));
+  const [least, most] = [sums.reduce((a, b) => Math.min(a, b), reward.min), sums.reduce((a, b) => Math.max(a, b), reward.max)];
+  return { goals, reward: { min: least, max: most }, arrived };
 }
 
 /** Goals as policies learn them, see `goalOutcomes` and `progressOf`. Goals without a value of their own do not count. */

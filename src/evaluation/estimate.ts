@@ -2,6 +2,7 @@ import type { Core } from "../core/core.ts";
 
 /** A value with its 95 % interval. */
 export interface Estimate {
+  /** NaN where the log does not tell. The interval is then that of all possible values. */
   readonly value: number;
   readonly low: number;
   readonly high: number;
@@ -15,8 +16,8 @@ export interface Terms {
   readonly share: Float64Array;
 }
 
-/** Square root of the 95 % quantile of the deviance at the true ratio: chi-square with one degree of freedom. */
-const ROOT_AT_95 = 1.959963984540054;
+/** 97.5 % quantile of the normal distribution. */
+const NORMAL_AT_975 = 1.959963984540054;
 const MOST_STEPS = 60;
 
 /**
@@ -34,13 +35,38 @@ export function ratioEstimate(core: Core, terms: Terms): Estimate {
   const total = sumOf(share);
   if (!(total > 0)) return { value: Number.NaN, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
   const ratio = sumOf(value) / total;
-  return { value: ratio, low: endOf(core, terms, ratio, -1), high: endOf(core, terms, ratio, 1) };
+  // A few great terms make the deviance larger than chi-square says. With twice as many degrees of freedom as effective terms, simulated
+  // intervals hold the truth as often as they say, both where great weights are rare and where conversions are.
+  const root = rootAt95(2 * effectiveNumber(value.map((each, i) => each - share[i] * ratio)));
+  return { value: ratio, low: endOf(core, terms, { ratio, side: -1, root }), high: endOf(core, terms, { ratio, side: 1, root }) };
+}
+
+/**
+ * Square root of the 95 % quantile of the deviance at the true ratio: that of Student's t with `freedom` degrees of freedom.
+ * **Source:** Owen 2001, section 3.3, calibration by F; the expansion of the quantile: Cornish and Fisher 1937.
+ */
+function rootAt95(freedom: number): number {
+  const z = NORMAL_AT_975;
+  const square = z * z;
+  const [first, second] = [((square + 1) * z) / 4, ((5 * square * square + 16 * square + 3) * z) / 96];
+  return z + first / freedom + second / (freedom * freedom);
+}
+
+/** Number of equal terms with the same kurtosis as these. */
+function effectiveNumber(moments: Float64Array): number {
+  let [squares, fourths] = [0, 0];
+  for (const moment of moments) {
+    const square = moment * moment;
+    squares += square;
+    fourths += square * square;
+  }
+  return fourths > 0 ? (squares * squares) / fourths : moments.length;
 }
 
 /** The farthest ratio on one side that is likely enough: regula falsi, Illinois variant, on the root of the deviance. */
-function endOf(core: Core, terms: Terms, ratio: number, side: 1 | -1): number {
-  const excess = (distance: number): number => Math.sqrt(deviance(core, terms, ratio + side * distance)) - ROOT_AT_95;
-  let inside = { at: 0, excess: -ROOT_AT_95 };
+function endOf(core: Core, terms: Terms, { ratio, side, root }: { ratio: number; side: 1 | -1; root: number }): number {
+  const excess = (distance: number): number => Math.sqrt(deviance(core, terms, ratio + side * distance)) - root;
+  let inside = { at: 0, excess: -root };
   let outside = { at: reachOf(terms, ratio, side), excess: 0 };
   if (outside.at === 0) return ratio;
   for (outside.excess = excess(outside.at); outside.excess < 0; outside = { at: 2 * inside.at, excess: excess(2 * inside.at) })

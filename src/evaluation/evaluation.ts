@@ -1,23 +1,11 @@
-import { compileCore } from "#core-module";
-import { wholeNumber, wrongType } from "../argument.ts";
-import { instantiate } from "../core/core.ts";
-import { countedGoals } from "./counted-goals.ts";
+import { effectiveRewards, type Figure, stated } from "./enough.ts";
 import type { Estimate } from "./estimate.ts";
-import { decisionsUntil, type LoggedDecision } from "./log.ts";
-import { MaturedLog, maturedReward } from "./matured-log.ts";
-import { checked, type PolicyRequest } from "./request.ts";
-import { estimates, type Row, rewardModel, weightsOf } from "./row.ts";
-import { fitted, fittedTarget, givenTarget, type Target } from "./target.ts";
+import { estimatorsOf } from "./estimators.ts";
+import { maturedReward } from "./matured-log.ts";
+import { type Row, weightsOf } from "./row.ts";
+import { type EvaluationRequest, weighedLog } from "./weighed-log.ts";
 
-/** Request of `evaluate`. */
-export interface EvaluationRequest extends PolicyRequest<Target> {
-  /** Decisions of one or several policies, each with its probability. */
-  readonly log: readonly LoggedDecision[];
-  /** Called now and then with the number of decisions done. */
-  readonly progress?: (done: number, all: number) => void;
-}
-
-/** Expected reward per decision, by several estimators, each with a 95 % interval. */
+/** Expected reward per decision, by several estimators, each with a 95 % interval, or with the number of decisions that it needs. */
 export interface Evaluation {
   readonly asOf: number;
   /** When the evaluated part begins, in ms since 1970. */
@@ -26,16 +14,19 @@ export interface Evaluation {
   readonly decisions: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
   /** Share of the evaluated decisions that may still convert, and the expected share of conversions that are still to come. */
   readonly immature: { readonly decisions: number; readonly conversions: number };
-  /** Ratios of the policy's probability and the logged one. A mean far below 1: the log seldom has the policy's choices. */
+  /** Ratios of the policy's probability and the logged one. */
   readonly weights: { readonly mean: number; readonly greatest: number; readonly effective: number };
+  /**
+   * Share of the policy's probability on actions that the log could have taken. Intervals reach as far as the rewards of all others can be.
+   * At 0 they are the whole range of rewards, without a value.
+   */
+  readonly support: number;
   /** The policy that made the log. */
-  readonly logged: Estimate;
-  readonly ips: Estimate;
-  readonly snips: Estimate;
-  readonly doublyRobust: Estimate;
+  readonly logged: Figure;
+  readonly ips: Figure;
+  readonly snips: Figure;
+  readonly doublyRobust: Figure;
 }
-
-const PROGRESS_EVERY = 64;
 
 /**
  * Estimates what a policy would have earned, from a log of the decisions of other policies. Some conversions may still be to come.
@@ -55,41 +46,25 @@ const PROGRESS_EVERY = 64;
  * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluate(request: EvaluationRequest): Promise<Evaluation> {
-  const { asOf, windowMs, split } = checked(request, ["progress"]);
-  const log = decisionsUntil(asOf, request.log, request.goals);
-  const cut = Math.floor(split * log.length);
-  const since = log[cut]?.shownAt ?? asOf;
-  const core = await instantiate(request.module ?? (await compileCore()));
-  const goals = countedGoals({ ...request, windowMs }, log);
-  const shown = log.map(({ shownAt, kept, conversions }) => ({ shownAt, kept, items: [{ conversions }] }));
-  const matured = new MaturedLog(shown, { asOf, goals, maturity: request.maturity });
-  const old = shown.flatMap((each, place) => (matured.rewardsOf(each, place) ?? []).map((seen) => ({ ...seen, decision: log[place] })));
-  const learnt = old.filter(({ place }) => place < cut).map((seen) => ({ decision: seen.decision, reward: maturedReward(seen) }));
-  const expected = rewardModel(core, learnt, goals.reward);
-  const target = await targetOf(request, log.slice(0, cut), since);
-  const evaluated = old.filter(({ place }) => place >= cut);
-  const rows = evaluated.map(({ decision, ...seen }, i): Row => {
-    if (i % PROGRESS_EVERY === 0) request.progress?.(i, evaluated.length);
-    const [chances, means] = [target(decision, seen.place), expected(decision)];
-    const { index, probability } = decision;
-    const expectedOfPolicy = means.reduce((sum, mean, candidate) => sum + mean * chances[candidate], 0);
-    return { ...seen, weight: chances[index] / probability, expected: means[index], expectedOfPolicy };
-  });
-  request.progress?.(rows.length, rows.length);
+  const { log, since, matured, learnt, core, decisions, rows } = await weighedLog(request);
+  const { support, estimators } = estimatorsOf(core, rows, matured);
+  const { min, max } = matured.goals.reward;
+  const rewards = { learnt: learnt.length > 0 ? learnt : rows.map(maturedReward), greatest: Math.max(-min, max) };
+  const figure = (estimate: () => Estimate, weight: (row: Row) => number): Figure =>
+    stated(estimate, { effective: effectiveRewards(rows, weight, rewards), size: log.length, of: "decisions" });
+  const whole = support < 1e-9 && rows.length > 0;
+  const ofPolicy = (estimate: () => Estimate): Figure =>
+    matured.tooFew() ?? (whole ? estimate() : figure(estimate, ({ weight }) => weight));
   return {
-    asOf,
+    asOf: request.asOf,
     since,
-    decisions: { learnt: cut, evaluated: rows.length, tooYoung: log.length - cut - rows.length },
+    decisions,
     immature: matured.immatureShares(rows),
     weights: weightsOf(rows),
-    ...estimates(core, rows, matured),
+    support,
+    logged: matured.tooFew() ?? figure(estimators.logged, () => 1),
+    ips: ofPolicy(estimators.ips),
+    snips: ofPolicy(estimators.snips),
+    doublyRobust: ofPolicy(estimators.doublyRobust),
   };
-}
-
-async function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at: number): Promise<Target> {
-  const { policy, window, goals, reward, seed, module } = request;
-  if (typeof policy === "function") return givenTarget(policy);
-  if (typeof policy?.start !== "function") throw wrongType("policy", "a descriptor or a function of a decision", policy);
-  const draws = wholeNumber("draws", request.draws ?? 100, 1);
-  return fittedTarget(await fitted({ policy, window, goals, reward, seed, module }, log, { at, draws }));
 }

@@ -2,13 +2,15 @@ import { compileCore } from "#core-module";
 import { wholeNumber, wrongType } from "../argument.ts";
 import { instantiate } from "../core/core.ts";
 import { examinationAt, parseExamination } from "../examination.ts";
+import { bounded, missingShare, type Weighed } from "./bounded.ts";
 import { countedGoals } from "./counted-goals.ts";
-import { type Estimate, ratioEstimate } from "./estimate.ts";
+import { effectiveRewards, type Figure, stated } from "./enough.ts";
 import { chancesOf, type LoggedItem, type LoggedList, listsUntil } from "./list-log.ts";
 import { fittedListTarget, givenListTarget, type ListTarget, type ShownChances } from "./list-target.ts";
-import { MaturedLog, type SeenRewards } from "./matured-log.ts";
+import { MaturedLog, maturedReward, type SeenRewards } from "./matured-log.ts";
 import { checked, type PolicyRequest } from "./request.ts";
-import { termsOf } from "./row.ts";
+import { estimateOf, meanOf } from "./row.ts";
+import { isCertain, otherRatio } from "./support.ts";
 
 /** Request of `evaluateLists`. */
 export interface ListEvaluationRequest extends PolicyRequest<ListTarget> {
@@ -18,24 +20,26 @@ export interface ListEvaluationRequest extends PolicyRequest<ListTarget> {
   readonly examination: readonly number[];
 }
 
-/** Expected reward per list, by several estimators, each with a 95 % interval. */
+/** Expected reward per list, by several estimators, each with a 95 % interval, or with the number of lists that it needs. */
 export interface ListEvaluation {
   readonly asOf: number;
   /** When the evaluated part begins, in ms since 1970. */
   readonly since: number;
   /** Lists learnt from, lists evaluated, and lists too young to be evaluated. */
   readonly lists: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
-  /**
-   * Mean ratio of the policy's probability and the logged one, for each estimator. Below 1: the log seldom or never has the policy's
-   * choices, and the estimate is too low by about that share.
-   */
+  /** Mean ratio of the policy's probability and the logged one, for each estimator. */
   readonly weights: { readonly itemPosition: number; readonly positionBased: number };
+  /**
+   * Share of the policy's probability on items that the log could have had at their places, for each estimator. Intervals reach as far as the
+   * rewards of all others can be. At 0 they are the whole range of rewards, without a value.
+   */
+  readonly support: { readonly itemPosition: number; readonly positionBased: number };
   /** The policies that made the log. */
-  readonly logged: Estimate;
+  readonly logged: Figure;
   /** Assumes that the reward of an item depends on the item and its place alone. Does not use `examination`. */
-  readonly itemPosition: Estimate;
+  readonly itemPosition: Figure;
   /** Assumes the position-based model. A reward at one place informs about all places, so its interval is narrower. */
-  readonly positionBased: Estimate;
+  readonly positionBased: Figure;
 }
 
 interface Row extends SeenRewards {
@@ -43,6 +47,10 @@ interface Row extends SeenRewards {
   readonly examination: number;
   readonly itemPosition: number;
   readonly positionBased: number;
+  /** The policy's probability of items that the log could not have had at this place. */
+  readonly unsupported: number;
+  /** Mean ratio of the other items. */
+  readonly otherwise: number;
 }
 
 /**
@@ -78,64 +86,103 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
   const since = log[cut]?.shownAt ?? asOf;
   const target = await targetOf(request, log.slice(0, cut), since);
   let tooYoung = 0;
-  const rows = log.slice(cut).flatMap((list, i): Row[] => {
-    const place = cut + i;
+  const rewards: number[] = [];
+  const rows = log.flatMap((list, place): Row[] => {
     const seen = matured.rewardsOf(list, place);
-    if (!seen) {
-      tooYoung++;
-      return [];
-    }
+    if (!seen && place >= cut) tooYoung++;
+    if (seen && place < cut) rewards.push(...seen.map(maturedReward));
+    if (!seen || place < cut) return [];
     const chances = target(list, place);
     return list.items.map((item, own): Row => {
       const weights = item.pinned ? SAME : weightsOf(list, item, { place: own, chances: chances(own), examination });
       return { ...seen[own], ...weights, examination: examinationAt(examination, own) };
     });
   });
-  const estimate = (weight: (row: Row) => number): Estimate =>
-    ratioEstimate(core, termsOf(rows, { weight, base: () => 0, share: () => 1 }, matured));
+  const learnt = rewards.length > 0 ? rewards : rows.map(maturedReward);
+  const evaluated = log.length - cut - tooYoung;
+  const places = evaluated > 0 ? rows.length / evaluated : 0;
+  const { min, max } = goals.reward;
+  const range = { min: places * min, max: places * max };
+  const figures = ({ weight, examined }: Ratio) => {
+    const lacked = meanOf(rows, (row) => (weight === ONE ? 0 : row.unsupported));
+    const missing = missingShare(core, ofLists(rows, { weight, examined }));
+    const limits = { range, unseen: matured.unseen, lacked: Math.min(lacked + missing, 1) };
+    const assuming = (reward: number) =>
+      estimateOf(core, rows, { weight, base: ({ unsupported }) => (weight === ONE ? 0 : unsupported * reward) }, matured);
+    const estimate = () => {
+      const [least, most] = [assuming(min).low + missing * range.min, assuming(max).high + missing * range.max];
+      return bounded(estimateOf(core, rows, { weight }, matured), { least, most }, limits);
+    };
+    const effective = effectiveRewards(rows, weight, { learnt, greatest: Math.max(-min, max) });
+    const whole = limits.lacked > 1 - 1e-9 && rows.length > 0;
+    const figure = matured.tooFew() ?? (whole ? estimate() : stated(estimate, { effective, size: log.length, of: "lists" }));
+    return { support: 1 - limits.lacked, figure };
+  };
+  const itemPosition = figures({ weight: (row) => row.itemPosition, examined: ONE });
+  const positionBased = figures({ weight: (row) => row.positionBased, examined: (row) => row.examination });
   return {
     asOf,
     since,
-    lists: { learnt: cut, evaluated: log.length - cut - tooYoung, tooYoung },
+    lists: { learnt: cut, evaluated, tooYoung },
     weights: {
-      itemPosition: meanOf(rows, ({ itemPosition, count }) => [count * itemPosition, count]),
-      positionBased: meanOf(rows, ({ positionBased, count, examination: e }) => [count * e * positionBased, count * e]),
+      itemPosition: meanOf(rows, (row) => row.itemPosition),
+      positionBased: meanOf(
+        rows.map((row) => ({ ...row, count: row.count * row.examination })),
+        (row) => row.positionBased,
+      ),
     },
-    logged: estimate(() => 1),
-    itemPosition: estimate(({ itemPosition }) => itemPosition),
-    positionBased: estimate(({ positionBased }) => positionBased),
+    support: { itemPosition: itemPosition.support, positionBased: positionBased.support },
+    logged: figures({ weight: ONE, examined: ONE }).figure,
+    itemPosition: itemPosition.figure,
+    positionBased: positionBased.figure,
   };
 }
 
-/** Every policy has a pinned item. */
-const SAME = { itemPosition: 1, positionBased: 1 };
+const ONE = (): number => 1;
 
-/** Sum of the first terms over that of the second. */
-function meanOf(rows: readonly Row[], terms: (row: Row) => readonly [number, number]): number {
-  let [above, below] = [0, 0];
-  for (const row of rows) {
-    const [value, share] = terms(row);
-    above += value;
-    below += share;
-  }
-  return below > 0 ? above / below : 0;
+/** The ratio of an estimator, and the weight of a place in its mean. */
+interface Ratio {
+  readonly weight: (row: Row) => number;
+  readonly examined: (row: Row) => number;
 }
+
+/** One entry for each list: the mean ratio of its items, whose rows follow each other. */
+function ofLists(rows: readonly Row[], { weight, examined }: Ratio): Weighed[] {
+  const lists: Weighed[] = [];
+  for (let from = 0, to = 0; from < rows.length; from = to) {
+    let [all, weights, unsupported, otherwise] = [0, 0, 0, 0];
+    for (; to < rows.length && rows[to].place === rows[from].place; to++) {
+      const share = examined(rows[to]);
+      all += share;
+      weights += share * weight(rows[to]);
+      unsupported += share * rows[to].unsupported;
+      otherwise += share * rows[to].otherwise;
+    }
+    lists.push({ count: rows[from].count * all, weight: weights / all, unsupported: unsupported / all, otherwise: otherwise / all });
+  }
+  return lists;
+}
+
+/** Every policy has a pinned item. */
+const SAME = { itemPosition: 1, positionBased: 1, unsupported: 0, otherwise: 1 };
 
 /** The ratios of an item at `place`. `chances`: the policy's probability of the item at each place of the list. */
 function weightsOf(
   list: LoggedList,
   item: LoggedItem,
   { place, chances, examination }: { place: number; chances: ArrayLike<number>; examination: readonly number[] },
-): { readonly itemPosition: number; readonly positionBased: number } {
+): Pick<Row, "itemPosition" | "positionBased" | "unsupported" | "otherwise"> {
   const itemPosition = chances[place] / item.probability;
+  const unsupported = isCertain(item.probability) ? Math.max(0, 1 - chances[place]) : 0;
+  const otherwise = otherRatio(item.probability, chances[place] + unsupported);
   const logged = chancesOf(list, item);
-  if (!logged) return { itemPosition, positionBased: itemPosition };
+  if (!logged) return { itemPosition, positionBased: itemPosition, unsupported, otherwise };
   let [above, below] = [0, 0];
   for (let k = 0; k < list.items.length; k++) {
     above += examinationAt(examination, k) * chances[k];
     below += examinationAt(examination, k) * logged[k];
   }
-  return { itemPosition, positionBased: above / below };
+  return { itemPosition, positionBased: above / below, unsupported, otherwise };
 }
 
 async function targetOf(request: ListEvaluationRequest, log: readonly LoggedList[], at: number): Promise<ShownChances> {

@@ -1,7 +1,7 @@
-import { finiteNumber, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
+import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../argument.ts";
 import type { Goals } from "../goals.ts";
 import type { ChooseRequest } from "../policy/chooser.ts";
-import { checkConversions, type LoggedConversion } from "./log.ts";
+import { checkConversions, type LoggedConversion, loggedShare } from "./log.ts";
 
 /** An item of a logged list. */
 export interface LoggedItem {
@@ -52,7 +52,7 @@ function check(list: LoggedList, number: number, goals: Goals | undefined): void
   const name = `log[${number}]`;
   record(name, list);
   finiteNumber(`${name}.shownAt`, list.shownAt, 0);
-  positiveShare(`${name}.kept`, list.kept ?? 1);
+  loggedShare(`${name}.kept`, list.kept ?? 1);
   if (!Array.isArray(list.items)) throw wrongType(`${name}.items`, "an array of items", list.items);
   const free = list.items.filter(({ pinned }) => !pinned).length;
   const count = wholeNumber(`${name}.count`, list.count, Math.min(free, 1));
@@ -60,7 +60,7 @@ function check(list: LoggedList, number: number, goals: Goals | undefined): void
   list.items.forEach((item: LoggedItem, place) => {
     const own = `${name}.items[${place}]`;
     if (!item.pinned) wholeNumber(`${own}.index`, item.index, 0, count - 1);
-    positiveShare(`${own}.probability`, item.probability);
+    loggedShare(`${own}.probability`, item.probability);
     checkChances(`${own}.chances`, item.chances, list.items.length);
     checkConversions(own, item.conversions, goals);
   });

@@ -22,6 +22,11 @@ export interface LoggedDecision {
   readonly count: number;
   /** Features of the candidates: k x d, row-major. Absent if they have none. May be a getter: it is read only when needed. */
   readonly points?: Float64Array;
+  /**
+   * Ids of the candidates, which tell the actions apart that the log never took. Without ids, candidates with the same index are one
+   * action.
+   */
+  readonly ids?: readonly string[];
   /** Index of the chosen candidate. */
   readonly index: number;
   /** Probability with which it was chosen, greater than 0. */
@@ -48,9 +53,20 @@ function check(decision: LoggedDecision, place: number, goals: Goals | undefined
   finiteNumber(`${name}.shownAt`, decision.shownAt, 0);
   const count = wholeNumber(`${name}.count`, decision.count, 1);
   wholeNumber(`${name}.index`, decision.index, 0, count - 1);
-  positiveShare(`${name}.probability`, decision.probability);
-  positiveShare(`${name}.kept`, decision.kept ?? 1);
+  loggedShare(`${name}.probability`, decision.probability);
+  loggedShare(`${name}.kept`, decision.kept ?? 1);
+  const { ids } = decision;
+  if (ids !== undefined && ids?.length !== count) throw outOfRange(`${name}.ids`, `${count} ids, one per candidate`, ids);
   checkConversions(name, decision.conversions, goals);
+}
+
+/** Least probability of a logged choice. One decision of it would stand for a trillion. */
+const LEAST_SHARE = 1e-12;
+
+/** A probability by which a log is weighed. @throws {TypeError | RangeError} */
+export function loggedShare(name: string, value: unknown): number {
+  if (positiveShare(name, value) < LEAST_SHARE) throw outOfRange(name, `at least ${LEAST_SHARE}`, value);
+  return value as number;
 }
 
 /** @throws {TypeError | RangeError} naming the conversion of the decision or item `name`. `goals`: those that are declared, if any. */

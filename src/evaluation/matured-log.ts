@@ -1,6 +1,11 @@
+import { type TooFew, tooFew } from "../too-few.ts";
 import type { CountedGoals } from "./counted-goals.ts";
 import type { LoggedConversion } from "./log.ts";
 import { LEAST_MATURITY, type Maturity, maturityOf, type PlacedConversion } from "./maturity.ts";
+
+const DAY_MS = 86_400_000;
+/** With a greater share of conversions that the log could not show, nothing is stated. */
+const MOST_UNSEEN = 0.25;
 
 /** Rewards of an impression that have come, by goal. */
 export interface SeenRewards {
@@ -28,7 +33,13 @@ export class MaturedLog {
   readonly size: number;
   /** Conversions that have come, by goal. */
   readonly conversions: readonly number[];
+  /** Greatest share of all conversions within their windows that may come later than the oldest impression of the log could show. */
+  readonly unseen: number;
+  /** Greatest age of an impression, in ms. */
+  readonly oldest: number;
   readonly #asOf: number;
+  /** The goal with the greatest share of unseen conversions. */
+  readonly #latest: number;
 
   constructor(
     log: readonly Shown[],
@@ -45,6 +56,12 @@ export class MaturedLog {
       }
     });
     this.conversions = seen.map(({ length }) => length);
+    this.oldest = log.reduce((oldest, { shownAt }) => Math.max(oldest, asOf - shownAt), 0);
+    const unseen = goals.goals.map((goal, i) =>
+      maturity || goal.knownDelay !== undefined ? 0 : unseenShare(seen[i], { oldest: this.oldest, windowMs: goal.windowMs }),
+    );
+    this.unseen = Math.max(...unseen);
+    this.#latest = unseen.indexOf(this.unseen);
     this.laws = goals.goals.map((goal, i) => maturityOf(maturity, goal, { seen: seen[i], decisions: log.length }));
   }
 
@@ -58,6 +75,14 @@ export class MaturedLog {
       for (const { goal, reward } of this.goals.arrived({ shownAt, conversions })) rewards[goal] += reward;
       return { place, count: 1 / kept, ages, maturities, rewards };
     });
+  }
+
+  /** What the log needs before its delays are known well enough. Undefined if it has that. */
+  tooFew(): TooFew | undefined {
+    if (this.unseen <= MOST_UNSEEN) return undefined;
+    const { windowMs } = this.goals.goals[this.#latest];
+    // A log of twice the time shows whether conversions still come, in a window without an end too.
+    return tooFew(Math.min(windowMs - this.oldest, this.oldest) / DAY_MS, "days");
   }
 
   /** Share of the rows that may still convert, and the expected share of conversions still to come. */
@@ -75,4 +100,22 @@ export class MaturedLog {
 /** Sum of the rewards, each divided by the probability that it has come. */
 export function maturedReward({ rewards, maturities }: SeenRewards): number {
   return rewards.reduce((sum, reward, goal) => sum + reward / maturities[goal], 0);
+}
+
+/** Doublings of time over which an endless window is followed. */
+const ENDLESS = 10;
+
+/**
+ * Greatest share of conversions that come after the oldest age and within the window. It takes for granted that no doubling of time brings
+ * more conversions than the last one that was seen: the share is then the number of doublings times that of the last one.
+ */
+function unseenShare(seen: readonly PlacedConversion[], { oldest, windowMs }: { oldest: number; windowMs: number }): number {
+  if (!(oldest > 0) || oldest >= windowMs) return 0;
+  // Conversions that could have been seen in most of the last doubling.
+  const late = seen.filter(({ bound }) => bound >= 0.75 * oldest);
+  const share = late.filter(({ delay }) => delay > oldest / 2).length / Math.max(late.length, 1);
+  const error = Math.sqrt((share * (1 - share)) / Math.max(late.length, 1));
+  let doublings = 0;
+  for (let age = oldest; age < windowMs && doublings < ENDLESS; age *= 2) doublings += Math.min(1, windowMs / age - 1);
+  return doublings * (share + 2 * error + 3 / Math.max(late.length, 1));
 }

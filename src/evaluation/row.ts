@@ -1,8 +1,5 @@
-import type { Range } from "../argument.ts";
 import type { Core } from "../core/core.ts";
-import { Ridge } from "../model/linear/ridge.ts";
 import { type Estimate, ratioEstimate, sumOf, type Terms } from "./estimate.ts";
-import { type LoggedDecision, pointsOf } from "./log.ts";
 import { type MaturedLog, maturedReward, type SeenRewards } from "./matured-log.ts";
 
 /** One evaluated decision. */
@@ -12,34 +9,27 @@ export interface Row extends SeenRewards {
   /** Expected reward of the action, and of the policy, by the reward model. */
   readonly expected: number;
   readonly expectedOfPolicy: number;
-}
-
-/** Estimates of the rows' policy by each estimator, and of the policy that made the log. */
-export function estimates(core: Core, rows: readonly Row[], log: MaturedLog) {
-  const estimate = (part: Part<Row>): Estimate => ratioEstimate(core, termsOf(rows, part, log));
-  return {
-    logged: estimate({ weight: () => 1, base: () => 0, share: () => 1 }),
-    ips: estimate({ weight: ({ weight }) => weight, base: () => 0, share: () => 1 }),
-    snips: estimate({ weight: ({ weight }) => weight, base: () => 0, share: ({ weight }) => weight }),
-    doublyRobust: estimate({
-      weight: ({ weight }) => weight,
-      base: ({ weight, expected, expectedOfPolicy }) => expectedOfPolicy - weight * expected,
-      share: () => 1,
-    }),
-  };
+  /** The policy's probability of candidates that the log could not have taken, and the part of `expectedOfPolicy` that is theirs. */
+  readonly unsupported: number;
+  readonly expectedOfUnsupported: number;
+  /** Mean ratio of the other candidates that the log could have taken. */
+  readonly otherwise: number;
 }
 
 /** An estimator: sum(count x (base + weight x reward / maturity)) / sum(count x share). Impressions of a list have the share of the list. */
-interface Part<R extends SeenRewards> {
+export interface Part<R extends SeenRewards> {
   weight(row: R): number;
-  base(row: R): number;
-  share(row: R): number;
+  base?(row: R): number;
+  share?(row: R): number;
 }
 
+const NONE = (): number => 0;
+const ONE = (): number => 1;
+
 /** The terms of an estimator, by place in the log. Decisions that are not evaluated have terms too: they inform about delays. */
-export function termsOf<R extends SeenRewards>(
+function termsOf<R extends SeenRewards>(
   rows: readonly R[],
-  { weight, base, share }: Part<R>,
+  { weight, base = NONE, share = ONE }: Part<R>,
   { size, laws, goals: { reward: range } }: MaturedLog,
 ): Terms {
   const value = new Float64Array(size);
@@ -65,41 +55,24 @@ export function termsOf<R extends SeenRewards>(
   return { value, least, most, share: shares };
 }
 
+/** The estimate of a log's rows, without regard to what the log does not have. */
+export function estimateOf<R extends SeenRewards>(core: Core, rows: readonly R[], part: Part<R>, log: MaturedLog): Estimate {
+  return ratioEstimate(core, termsOf(rows, part, log));
+}
+
+/** Mean of a number over all rows, each counted by the decisions for which it stands. */
+export function meanOf<R extends SeenRewards>(rows: readonly R[], numberOf: (row: R) => number): number {
+  const all = rows.reduce((sum, { count }) => sum + count, 0);
+  return all > 0 ? rows.reduce((sum, row) => sum + row.count * numberOf(row), 0) / all : 0;
+}
+
 /** Mean and greatest weight, and the effective number of rows: (sum c w)^2 / sum (c w)^2, where a row stands for c (Kish 1965). */
 export function weightsOf(rows: readonly Row[]): { readonly mean: number; readonly greatest: number; readonly effective: number } {
   const counted = Float64Array.from(rows, ({ count, weight }) => count * weight);
   const [sum, squares] = [sumOf(counted), sumOf(counted.map((each) => each * each))];
   return {
-    mean: rows.length > 0 ? sum / sumOf(Float64Array.from(rows, ({ count }) => count)) : 0,
+    mean: meanOf(rows, ({ weight }) => weight),
     greatest: rows.reduce((greatest, { weight }) => Math.max(greatest, weight), 0),
     effective: squares > 0 ? (sum * sum) / squares : 0,
   };
-}
-
-/** An observed reward, divided by the probability that it is observed. */
-export interface SeenReward {
-  readonly decision: LoggedDecision;
-  readonly reward: number;
-}
-
-/**
- * Expected reward of each candidate: a ridge regression on the features, clamped to the range of rewards, or, without features, the
- * mean. Doubly robust estimates correct its errors. The better the model, the narrower their intervals.
- */
-export function rewardModel(core: Core, seen: readonly SeenReward[], { min, max }: Range): (decision: LoggedDecision) => Float64Array {
-  const within = (value: number): number => Math.min(Math.max(value, min), max);
-  const [first] = seen;
-  const d = first ? (pointsOf(first.decision)?.length ?? 0) / first.decision.count : 0;
-  if (d === 0) {
-    const mean = seen.reduce((sum, { reward }) => sum + reward, 0) / Math.max(seen.length, 1);
-    return ({ count }) => new Float64Array(count).fill(within(mean));
-  }
-  const ridge = new Ridge(core, { dimension: d, ridge: 1 });
-  for (const { decision, reward } of seen) {
-    const { index } = decision;
-    const features = (pointsOf(decision) as Float64Array).slice(index * d, (index + 1) * d);
-    ridge.append(features);
-    if (reward !== 0) ridge.reward({ features }, reward, 0);
-  }
-  return (decision) => ridge.moments(pointsOf(decision) as Float64Array).mean.map(within);
 }

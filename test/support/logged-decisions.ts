@@ -1,4 +1,4 @@
-import { type Evaluation, type EvaluationRequest, evaluate, type LoggedDecision } from "afterclick";
+import { type Estimate, type Evaluation, type EvaluationRequest, evaluate, type Figure, isTooFew, type LoggedDecision } from "afterclick";
 import type { Stream } from "../../simulation/stream.ts";
 
 // A world of three actions with known conversion rates. A policy with fixed probabilities wrote the log.
@@ -22,4 +22,10 @@ export function drawn(n: number, random: Stream, delay: () => number = () => 0):
 /** Evaluates the policy that always takes the best action, with a window of one second. */
 export function evaluated(log: readonly LoggedDecision[], more: Partial<EvaluationRequest> = {}): Promise<Evaluation> {
   return evaluate({ log, policy: () => oneHot(2), asOf: log.length, window: { ms: 1000 }, ...more });
+}
+
+/** An estimate that was stated. @throws if it needs more data. */
+export function estimateIn(figure: Figure): Estimate {
+  if (isTooFew(figure)) throw new Error(`expected an estimate, got too few: ${figure.tooFew.more} more ${figure.tooFew.of}`);
+  return figure;
 }

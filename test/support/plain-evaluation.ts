@@ -43,7 +43,16 @@ function deviance(moments: readonly number[], extremes: readonly number[]): numb
   return 2 * sum(moments.map((m) => Math.log(1 + ((from + to) / 2) * m)));
 }
 
-/** The ratio of two sums with its interval: the extreme ratios whose deviance is at most the 95 % quantile of chi-square. */
+/** 97.5 % quantile of Student's t, by its expansion in 1 / freedom. */
+export function studentAt975(freedom: number): number {
+  const z = 1.959963984540054;
+  return z + (z ** 3 + z) / (4 * freedom) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * freedom ** 2);
+}
+
+/**
+ * The ratio of two sums with its interval: the extreme ratios whose root of the deviance is at most the quantile of Student's t, with twice
+ * as many degrees of freedom as there are effective terms.
+ */
 function interval(terms: readonly { value: number; least: number; most: number; share: number }[]) {
   const value = sum(terms.map((each) => each.value)) / sum(terms.map(({ share }) => share));
   const of = (ratio: number): number => {
@@ -51,12 +60,15 @@ function interval(terms: readonly { value: number; least: number; most: number; 
     const extremes = terms.flatMap(({ least, most, share }) => [least - share * ratio, most - share * ratio]);
     return deviance(moments, extremes);
   };
+  const own = terms.map((each) => each.value - each.share * value);
+  const effective = sum(own.map((m) => m * m)) ** 2 / sum(own.map((m) => m ** 4)) || terms.length;
+  const limit = studentAt975(2 * effective) ** 2;
   const end = (side: number): number => {
     let [inside, outside] = [0, 1];
-    while (of(value + side * outside) < 3.841458820694124) outside *= 2;
+    while (of(value + side * outside) < limit) outside *= 2;
     for (let step = 0; step < 32; step++) {
       const middle = (inside + outside) / 2;
-      if (of(value + side * middle) < 3.841458820694124) inside = middle;
+      if (of(value + side * middle) < limit) inside = middle;
       else outside = middle;
     }
     return value + side * inside;
@@ -90,7 +102,7 @@ function rewardModel(seen: readonly { decision: LoggedDecision; reward: number }
 }
 
 /** The four estimates with their intervals, by their definitions. */
-export function plainEvaluation({ log, policy, asOf, windowMs, split, reward: range, maturity }: PlainRequest) {
+export function plainEvaluation({ log, policy, asOf, windowMs, split, reward, maturity }: PlainRequest) {
   const seen = log.flatMap(({ shownAt, conversions = [] }, place): SeenConversion[] => {
     const bound = Math.min(asOf - shownAt, windowMs);
     return conversions.map(({ at }) => ({ place, delay: at - shownAt, bound })).filter(({ delay }) => delay <= bound);
@@ -101,6 +113,9 @@ export function plainEvaluation({ log, policy, asOf, windowMs, split, reward: ra
     const inTime = (decision.conversions ?? []).filter(({ at }) => at - decision.shownAt <= age);
     return { decision, place, age, maturity: matured(age), reward: sum(inTime.map(({ reward }) => reward)) };
   });
+  // Rewards of several conversions may exceed the range together.
+  const rewards = all.map((each) => each.reward);
+  const range = { min: Math.min(reward.min, ...rewards), max: Math.max(reward.max, ...rewards) };
   const cut = Math.floor(split * log.length);
   const old = all.filter((each) => each.maturity >= 0.2);
   const learnt = old.filter(({ place }) => place < cut).map((each) => ({ ...each, reward: each.reward / each.maturity }));

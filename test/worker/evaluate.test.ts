@@ -1,4 +1,4 @@
-import { evaluate, type LoggedDecision, otfLinTs, uniform } from "afterclick";
+import { evaluate, isTooFew, type LoggedDecision, otfLinTs, type PolicyDescriptor, uniform } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { eventSource } from "../../scripts/evaluate/event-source.ts";
 import { evaluatedLists, listReport } from "../../scripts/evaluate/list-report.ts";
@@ -160,18 +160,29 @@ it("estimates from a model's log that always showing what converts earns more th
   const [tents, mugs, chance] = await Promise.all(
     [always("tent"), always("mug"), uniform()].map((policy) => evaluate({ ...request, policy })),
   );
-  expect(tents.snips.value).toBeGreaterThan(0.25);
-  expect(mugs.snips.value).toBe(0);
-  expect(tents.snips.low).toBeGreaterThan(chance.snips.value / 2);
+  // Sixty decisions with a few conversions are too few for a policy that most of them do not tell of.
+  for (const { ips, snips, doublyRobust } of [tents, mugs, chance]) expect([ips, snips, doublyRobust].every(isTooFew)).toBe(true);
+  expect(chance.support).toBe(1);
   expect(chance.weights.mean).toBeGreaterThan(0.7);
   expect(chance.decisions).toEqual({ learnt: 12, evaluated: 48, tooYoung: 0 });
   const learnt = await evaluate({ ...request, split: 0.5, policy: otfLinTs({ dimension: source.dimension }) });
   expect(learnt.decisions).toEqual({ learnt: 30, evaluated: 30, tooYoung: 0 });
   const share = log.slice(30).filter(({ conversions = [] }) => conversions.length > 0).length / 30;
-  expect(learnt.logged.value).toBeCloseTo(share, 12);
-  // The policy has learnt from thirty decisions. It is worse than always showing tents, and better than never showing them.
-  expect(learnt.doublyRobust.value).toBeGreaterThan(mugs.doublyRobust.value);
-  expect(learnt.doublyRobust.value).toBeLessThan(tents.doublyRobust.value);
+  const often = Array.from({ length: 40 }, () => log).flat();
+  const repeated = async (policy: PolicyDescriptor | ReturnType<typeof always>) => {
+    const { logged, snips, doublyRobust } = await evaluate({ ...request, log: often, split: 0.5, policy });
+    return [logged, snips, doublyRobust].map((figure) => (isTooFew(figure) ? Number.NaN : figure.value));
+  };
+  const [ofLearnt, ofTents, ofMugs] = [
+    await repeated(otfLinTs({ dimension: source.dimension })),
+    await repeated(always("tent")),
+    await repeated(always("mug")),
+  ];
+  expect(ofLearnt[0]).toBeCloseTo(share, 12);
+  expect(ofTents[1]).toBeGreaterThan(0.25);
+  expect(ofMugs[1]).toBe(0);
+  expect(ofLearnt[2]).toBeGreaterThan(ofMugs[2]);
+  expect(ofLearnt[2]).toBeLessThan(ofTents[2] + 0.05);
 });
 
 it("reads each goal with its reward and its first report, and leaves out a goal that is no longer declared", async () => {

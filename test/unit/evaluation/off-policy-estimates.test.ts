@@ -1,7 +1,8 @@
-import { evaluate, type LoggedDecision } from "afterclick";
+import type { LoggedDecision } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { type PlainRequest, plainEvaluation } from "../../support/plain-evaluation.ts";
 import { stream } from "../../support/scenario.ts";
+import { unboundedEvaluation } from "../../support/unbounded-evaluation.ts";
 
 // Compares estimates and intervals with a plain evaluation: products, differences and bisections by definition.
 
@@ -41,7 +42,7 @@ describe("estimates and their intervals are those of their definitions", () => {
     const asked = { asOf: n + 1, windowMs: 30, split: 0.3, reward: unit, ...request };
     const log = drawn(n, seed, asked.reward, features);
     const { windowMs, ...others } = asked;
-    const got = await evaluate({ log, policy: () => POLICY, window: { ms: windowMs }, ...others });
+    const got = await unboundedEvaluation({ log, policy: () => POLICY, window: { ms: windowMs }, ...others });
     const plain = plainEvaluation({ log, policy: () => POLICY, ...asked });
     expect(got.decisions).toEqual(plain.decisions);
     for (const name of ["logged", "ips", "snips", "doublyRobust"] as const) {
@@ -55,7 +56,7 @@ describe("estimates and their intervals are those of their definitions", () => {
   ])("of a log that kept a sample, with a maturity that is %s", async (_, request) => {
     const log = drawn(45, 8, unit, 2).map((decision, i) => ({ ...decision, kept: 2 ** -(i % 4) }));
     const asked = { asOf: 46, split: 0.3, reward: unit, ...request };
-    const got = await evaluate({ log, policy: () => POLICY, window: { ms: 30 }, ...asked });
+    const got = await unboundedEvaluation({ log, policy: () => POLICY, window: { ms: 30 }, ...asked });
     const plain = plainEvaluation({ log, policy: () => POLICY, windowMs: 30, ...asked });
     for (const name of ["logged", "ips", "snips", "doublyRobust"] as const) {
       for (const end of ["value", "low", "high"] as const) expect(got[name][end], `${name} ${end}`).toBeCloseTo(plain[name][end], 5);
@@ -66,7 +67,7 @@ describe("estimates and their intervals are those of their definitions", () => {
     const log = drawn(45, 9, unit, 0).map((decision, i) => ({ ...decision, kept: 2 ** -(i % 3) }));
     const repeated = log.flatMap(({ kept, ...decision }) => new Array<LoggedDecision>(1 / kept).fill(decision));
     const asked = { policy: () => POLICY, asOf: 46, window: { ms: 30 }, split: 0, maturity: () => 1 };
-    const [sampled, whole] = [await evaluate({ log, ...asked }), await evaluate({ log: repeated, ...asked })];
+    const [sampled, whole] = [await unboundedEvaluation({ log, ...asked }), await unboundedEvaluation({ log: repeated, ...asked })];
     for (const name of ["logged", "ips", "snips", "doublyRobust"] as const) {
       expect(sampled[name].value, name).toBeCloseTo(whole[name].value, 12);
     }
@@ -86,7 +87,7 @@ describe("estimates and their intervals are those of their definitions", () => {
         const policy = (): number[] => [0.75, 0.25];
         const asked = { log, policy, asOf: n, windowMs: 9, split: 0, reward: unit, maturity: () => 1 };
         const { windowMs, ...others } = asked;
-        const got = await evaluate({ window: { ms: windowMs }, ...others });
+        const got = await unboundedEvaluation({ window: { ms: windowMs }, ...others });
         const plain = plainEvaluation(asked);
         for (const name of ["logged", "ips", "snips"] as const) {
           for (const end of ["value", "low", "high"] as const) {

@@ -1,0 +1,56 @@
+import type { Range } from "../argument.ts";
+import type { Core } from "../core/core.ts";
+import { type Estimate, ratioEstimate } from "./estimate.ts";
+
+/** A decision or a list as far as its weight matters. */
+export interface Weighed {
+  /** Number of decisions for which it stands. For a list, times its examined places. */
+  readonly count: number;
+  readonly weight: number;
+  /** The policy's probability of candidates that the log is known to lack. */
+  readonly unsupported: number;
+  /** Mean ratio of the other candidates, which the log could have taken instead. */
+  readonly otherwise: number;
+}
+
+/** Share of a policy's probability that counts as all of it. */
+const ALL = 1 - 1e-9;
+
+/**
+ * Share of the policy's probability that the log lacks beyond what it is known to lack. The mean weight is 1 where a log has all of it. This
+ * is how far it is below 1, if chance does not explain that.
+ */
+export function missingShare(core: Core, rows: readonly Weighed[]): number {
+  if (rows.length === 0) return 0;
+  const value = Float64Array.from(rows, ({ count, weight, unsupported }) => count * (weight + unsupported));
+  const share = Float64Array.from(rows, ({ count }) => count);
+  const other = Float64Array.from(rows, ({ count, unsupported, otherwise }) => count * (otherwise + unsupported));
+  const [least, most] = [other.map((each, i) => Math.min(each, value[i])), other.map((each, i) => Math.max(each, value[i]))];
+  const { value: mean, high } = ratioEstimate(core, { value, least, most, share });
+  return high < 1 ? 1 - mean : 0;
+}
+
+/** What limits an estimate. */
+export interface Limits {
+  /** Range of the reward. */
+  readonly range: Range;
+  /** Greatest share of conversions that come later than the log could show. */
+  readonly unseen: number;
+  /** Share of the policy's probability that the log lacks. */
+  readonly lacked: number;
+}
+
+/**
+ * An estimate within the range of rewards. Where the log lacks the policy's choices their rewards can be anything: `least` is the estimate
+ * with the least possible ones, and `most` with the greatest. A log that lacks all of them gives the whole range and no value.
+ */
+export function bounded(
+  { value }: Estimate,
+  { least, most }: { least: number; most: number },
+  { range, unseen, lacked }: Limits,
+): Estimate {
+  if (!(lacked < ALL)) return { value: Number.NaN, low: range.min, high: range.max };
+  const within = (each: number): number => Math.min(Math.max(each, range.min), range.max);
+  const later = (each: number, side: 1 | -1): number => within(each * side > 0 ? each * (1 + unseen) : each);
+  return { value: within(value), low: later(least, -1), high: later(most, 1) };
+}

@@ -1,0 +1,32 @@
+import type { Range } from "../argument.ts";
+import type { Core } from "../core/core.ts";
+import { Ridge } from "../model/linear/ridge.ts";
+import { type LoggedDecision, pointsOf } from "./log.ts";
+
+/** An observed reward, divided by the probability that it is observed. */
+export interface SeenReward {
+  readonly decision: LoggedDecision;
+  readonly reward: number;
+}
+
+/**
+ * Expected reward of each candidate: a ridge regression on the features, clamped to the range of rewards, or, without features, the
+ * mean. Doubly robust estimates correct its errors. The better the model, the narrower their intervals.
+ */
+export function rewardModel(core: Core, seen: readonly SeenReward[], { min, max }: Range): (decision: LoggedDecision) => Float64Array {
+  const within = (value: number): number => Math.min(Math.max(value, min), max);
+  const [first] = seen;
+  const d = first ? (pointsOf(first.decision)?.length ?? 0) / first.decision.count : 0;
+  if (d === 0) {
+    const mean = seen.reduce((sum, { reward }) => sum + reward, 0) / Math.max(seen.length, 1);
+    return ({ count }) => new Float64Array(count).fill(within(mean));
+  }
+  const ridge = new Ridge(core, { dimension: d, ridge: 1 });
+  for (const { decision, reward } of seen) {
+    const { index } = decision;
+    const features = (pointsOf(decision) as Float64Array).slice(index * d, (index + 1) * d);
+    ridge.append(features);
+    if (reward !== 0) ridge.reward({ features }, reward, 0);
+  }
+  return (decision) => ridge.moments(pointsOf(decision) as Float64Array).mean.map(within);
+}

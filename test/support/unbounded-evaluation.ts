@@ -1,0 +1,22 @@
+import { readFileSync } from "node:fs";
+import { PARTS } from "../../src/evaluation/estimators.ts";
+import { estimateOf, weightsOf } from "../../src/evaluation/row.ts";
+import { type EvaluationRequest, weighedLog } from "../../src/evaluation/weighed-log.ts";
+
+const module = new WebAssembly.Module(readFileSync(new URL("../../dist/core.wasm", import.meta.url)));
+
+/** The estimates of an evaluation before it asks whether they have enough data and support, however few the decisions. */
+export async function unboundedEvaluation(request: EvaluationRequest) {
+  const { core, rows, matured, decisions, since } = await weighedLog({ module, ...request });
+  const estimate = (name: keyof typeof PARTS) => estimateOf(core, rows, PARTS[name], matured);
+  return {
+    since,
+    decisions,
+    immature: matured.immatureShares(rows),
+    weights: weightsOf(rows),
+    logged: estimate("logged"),
+    ips: estimate("ips"),
+    snips: estimate("snips"),
+    doublyRobust: estimate("doublyRobust"),
+  };
+}
