@@ -1,4 +1,5 @@
+import { lift } from "./lift.ts";
 import type { StatedFigure } from "./stated-figure.ts";
 
 /** All figures that the product states with an interval. */
-export const figures: readonly StatedFigure[] = [];
+export const figures: readonly StatedFigure[] = [lift];
