@@ -152,10 +152,12 @@ function armOf(steps: readonly ArmStep[], law: DelayCurve, window: number, now: 
     // The sum of (came - rate * share * size)^2 over the lists of the step.
     squares += conversionSquares - 2 * rate * share * products + (rate * share) ** 2 * sizes;
   }
-  // Many strata may have few lists each, and each loses one to its rate. The floor is that of independent impressions: without it, an arm
-  // in which none or all have converted would be known for certain.
+  // Many strata may have few lists each, and each loses one to its rate.
+  const sampled = ((lists / (lists - 1)) * squares) / matured ** 2;
+  // An arm whose lists are all alike, such as one in which none or all have converted, is not known for certain.
   const shrunk = Math.min((conversions + 1) / (matured + 2), 1 - 1 / (matured + 2));
-  const variance = Math.max(((lists / (lists - 1)) * squares) / matured ** 2, (shrunk * (1 - shrunk)) / matured);
+  const independent = (shrunk * (1 - shrunk)) / matured;
+  const variance = sampled > 1e-9 * independent ? sampled : independent;
   return { rate, matured, lists, converted, variance, byAge };
 }
 

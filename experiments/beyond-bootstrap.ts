@@ -65,7 +65,7 @@ export const bootstrap: Experiment = {
   settings: Object.keys(settings),
   algorithms: [...Object.keys(policies), "BootstrapLinTS"],
   figures,
-  ratios: { metric: "cumulative regret", of: "delay-lin-ts", to: ["BootstrapLinTS"] },
+  ratios: [{ metric: "cumulative regret", of: "delay-lin-ts", to: ["BootstrapLinTS"] }],
   async run({ setting, algorithm, run }): Promise<readonly Curve[]> {
     const { law, window, drawn } = settings[setting];
     const names = ["bootstrap", setting, run];

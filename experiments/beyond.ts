@@ -1,17 +1,17 @@
 // This project's own policies and estimates, on the papers' problems and beside the papers' algorithms.
 
-import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, uniform } from "afterclick";
+import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
 import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
 import { type Stream, stream } from "../simulation/stream.ts";
-import { converting } from "../simulation/world.ts";
+import { concealed, converting, type World } from "../simulation/world.ts";
 import { bootstrap } from "./beyond-bootstrap.ts";
 import { experiments as gaussianProcesses } from "./beyond-gp.ts";
 import { experiments as linearOptions } from "./beyond-linear.ts";
 import { coverage } from "./coverage.ts";
 import { DIMENSION, digitsWorld } from "./digits.ts";
-import type { Curve, Experiment, Paper } from "./experiment.ts";
+import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 import { rhythm } from "./rhythms.ts";
-import { figures, heavyTail, regretOf, settings, world } from "./vernade.ts";
+import { figures, heavyTail, regretCurve, regretOf, settings, world } from "./vernade.ts";
 
 /** The default configuration of this project's policies, beside the paper's algorithms and the worker's former default. */
 const linear = (dimension: number): Record<string, PolicyDescriptor> => ({
@@ -24,17 +24,40 @@ const linear = (dimension: number): Record<string, PolicyDescriptor> => ({
   uniform: uniform(),
 });
 
+/** The default that knows no delays. With its search for changes of rates it takes late conversions for one. */
+const blind = (dimension: number): Record<string, PolicyDescriptor> => ({
+  "delay-lin-ts, pending as zero, forgetting changes": delayLinTs({ dimension, forgetting: "changes" }),
+  "delay-lin-ts, pending as zero, forgetting null": delayLinTs({ dimension, forgetting: null }),
+});
+const BLIND = Object.keys(blind(1));
+/** Policies that take a pending impression for a zero. */
+export const AS_ZERO = [...BLIND, "LinTS, pending as zero"];
+
+const algorithms = [...Object.keys(linear(1)), ...BLIND];
+const ratios = [{ metric: "cumulative regret", of: "delay-lin-ts", to: AS_ZERO }];
+
+async function regretIn(
+  played: World,
+  { dimension, window }: { readonly dimension: number; readonly window: number },
+  { algorithm, run }: Task,
+): Promise<readonly Curve[]> {
+  const descriptor = blind(dimension)[algorithm];
+  if (!descriptor) return regretOf(linear(dimension)[algorithm], window, played, run);
+  const { policy } = await Recommender.create({ policy: descriptor, window: { rounds: window }, seed: run });
+  return regretCurve(concealed(policy), window, played);
+}
+
 const vernade: Experiment = {
   id: "vernade",
   title: "Vernade's setting, geometric delays",
   runs: 50,
   settings: Object.keys(settings),
-  algorithms: Object.keys(linear(1)),
+  algorithms,
   figures,
-  run({ setting, algorithm, run }) {
-    const { window, mean } = settings[setting];
-    const played = converting(world(3000, geometric(mean), ["vernade", setting, run]));
-    return regretOf(linear(5)[algorithm], window, played, run);
+  ratios,
+  run(task) {
+    const { window, mean } = settings[task.setting];
+    return regretIn(converting(world(3000, geometric(mean), ["vernade", task.setting, task.run])), { dimension: 5, window }, task);
   },
 };
 
@@ -43,10 +66,10 @@ const heavyTailed: Experiment = {
   title: "Vernade's setting, delays by a mixture of log-normals, m = 2000",
   runs: 10,
   settings: ["log-normal mixture"],
-  algorithms: Object.keys(linear(1)),
+  algorithms,
   figures,
-  run: ({ setting, algorithm, run }) =>
-    regretOf(linear(5)[algorithm], 2000, converting(world(10_000, heavyTail, ["vernade", setting, run])), run),
+  ratios,
+  run: (task) => regretIn(converting(world(10_000, heavyTail, ["vernade", task.setting, task.run])), { dimension: 5, window: 2000 }, task),
 };
 
 const digitDelays: Record<string, DelayLaw> = { "geometric 200": geometric(200), "no delay": fixed(0) };
@@ -56,12 +79,14 @@ const digits: Experiment = {
   title: "Digits as a bandit, window 1,000: mistakes in one pass",
   runs: 10,
   settings: Object.keys(digitDelays),
-  algorithms: Object.keys(linear(1)),
+  // With as many features as here, the default does not search for changes.
+  algorithms: algorithms.filter((name) => name !== BLIND[0]),
   figures,
+  ratios,
   dataFile: "digits.csv",
-  run({ setting, algorithm, run, data }) {
-    const played = converting(digitsWorld(data as string, digitDelays[setting], ["beyond", "digits", run]));
-    return regretOf(linear(DIMENSION)[algorithm], 1000, played, run);
+  run(task) {
+    const played = converting(digitsWorld(task.data as string, digitDelays[task.setting], ["beyond", "digits", task.run]));
+    return regretIn(played, { dimension: DIMENSION, window: 1000 }, task);
   },
 };
 

@@ -2,6 +2,7 @@
 import { parse, resetSVGDefIds, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
+import { PROVENANCE, provenance, table } from "./provenance.ts";
 import type { Result } from "./results.ts";
 
 /** A comparison. Each setting is a column of the table or a panel of the figure; each algorithm is a row or a bar. */
@@ -97,15 +98,10 @@ const shown = (value: number): string =>
 function tableOf(comparison: Comparison, results: readonly Result[]): string {
   const settings = Object.entries(comparison.settings);
   const rows = Object.entries(comparison.algorithms).map(([algorithm, name]) => {
-    const cells = settings.map(([setting]) => {
-      const { mean, standardError } = find(comparison, setting, algorithm, results);
-      return `${shown(mean)} ± ${shown(standardError)}`;
-    });
-    return `| ${[name, ...cells].join(" | ")} |`;
+    const found = settings.map(([setting]) => find(comparison, setting, algorithm, results));
+    return [name, ...found.map(({ mean, standardError }) => `${shown(mean)} ± ${shown(standardError)}`), ...provenance(found)];
   });
-  return [`| policy | ${settings.map(([, label]) => label).join(" | ")} |`, `| --- |${" --: |".repeat(settings.length)}`, ...rows].join(
-    "\n",
-  );
+  return table(["policy", ...settings.map(([, label]) => label), ...PROVENANCE], rows);
 }
 
 /** A Markdown table: the share of conversions inside a window, by its length in multiples of the delay's mean or median. */
@@ -118,14 +114,11 @@ function sharesTable(): string {
     "log-normal (sigma 2), over its median": logNormalMixture([{ weight: 1, mu: Math.log(typical), sigma: 2 }]),
   };
   const lengths = [0.5, 1, 2, 5, 10, 20];
-  const rows = Object.entries(laws).map(
-    ([name, law]) => `| ${name} | ${lengths.map((length) => `${(100 * law.cdf(length * typical)).toFixed(0)} %`).join(" | ")} |`,
-  );
-  return [
-    `| delays | ${lengths.map((length) => `${length} times`).join(" | ")} |`,
-    `| --- |${" --: |".repeat(lengths.length)}`,
-    ...rows,
-  ].join("\n");
+  const rows = Object.entries(laws).map(([name, law]) => [
+    name,
+    ...lengths.map((length) => `${(100 * law.cdf(length * typical)).toFixed(0)} %`),
+  ]);
+  return table(["delays", ...lengths.map((length) => `${length} times`)], rows);
 }
 
 /** Replaces each table of a page, between the marks `<!-- NAME -->` and `<!-- /NAME -->`. @throws {Error} if the marks are missing. */

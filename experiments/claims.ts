@@ -1,4 +1,5 @@
 // Checks the papers' claims against results.json, and writes the table of claims in docs/research.md.
+import { PROVENANCE, provenance, table } from "./provenance.ts";
 import type { Result } from "./results.ts";
 
 /** The figures that decide a claim, and whether it holds. */
@@ -198,6 +199,19 @@ export const means =
   (...names) =>
     found(results, names).mean;
 
+/** Looks up means, and keeps the results that were looked up. */
+export function watched(results: readonly Result[]): { readonly mean: Look; readonly used: readonly Result[] } {
+  const used: Result[] = [];
+  return {
+    used,
+    mean(...names) {
+      const result = found(results, names);
+      if (!used.includes(result)) used.push(result);
+      return result.mean;
+    },
+  };
+}
+
 /** The table of claims: the paper's statement, the figures here, and whether they reproduce it. */
 export function claimsTable(results: readonly Result[]): string {
   const printed = (experiment: string, setting: string, algorithm: string): number => {
@@ -206,8 +220,9 @@ export function claimsTable(results: readonly Result[]): string {
     return paperValue;
   };
   const rows = claims(printed).map(({ paper, says, weigh }) => {
-    const { figures, holds } = weigh(means(results));
-    return `| ${paper} | ${says} | ${figures} | ${holds ? "yes" : "**no**"} |`;
+    const { mean, used } = watched(results);
+    const { figures, holds } = weigh(mean);
+    return [paper, says, figures, holds ? "yes" : "**no**", ...provenance(used)];
   });
-  return ["| paper | it says | here | reproduced |", "| --- | --- | --- | --- |", ...rows].join("\n");
+  return table(["paper", "it says", "here", "reproduced", ...PROVENANCE], rows, 4);
 }

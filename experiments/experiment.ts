@@ -20,6 +20,13 @@ export interface Figure {
   readonly y: string;
 }
 
+/** Ratios of a metric at its last round, in each setting: `of` one algorithm `to` each of the others, paired by run. */
+export interface Ratios {
+  readonly metric: string;
+  readonly of: string;
+  readonly to: readonly string[];
+}
+
 /** An experiment of a paper: every algorithm in every setting, `runs` times. */
 export interface Experiment {
   readonly id: string;
@@ -33,8 +40,7 @@ export interface Experiment {
   readonly dataFile?: string;
   /** Metrics and rounds of the rows in the tables and in results.json. Default: every metric at its last round. */
   readonly reported?: readonly { readonly metric: string; readonly at: number }[];
-  /** Ratios of a metric at its last round, in each setting: `of` one algorithm `to` each of the others, paired by run. */
-  readonly ratios?: { readonly metric: string; readonly of: string; readonly to: readonly string[] };
+  readonly ratios?: readonly Ratios[];
   run(task: Task): Promise<readonly Curve[]>;
   /** The number that the paper prints. Null if it prints none. */
   paperValue?(setting: string, algorithm: string, metric: string, at: number): number | null;

@@ -1,8 +1,10 @@
 // Checks this project's goals on the papers' problems against results.json, and writes the table of goals in docs/research.md.
+import { AS_ZERO } from "./beyond.ts";
 import { settings as bootstrapSettings } from "./beyond-bootstrap.ts";
 import { forgetting } from "./beyond-linear.ts";
-import { type Look, list, means, type Weighed } from "./claims.ts";
-import type { Result } from "./results.ts";
+import { type Look, list, type Weighed, watched } from "./claims.ts";
+import { PROVENANCE, provenance, table } from "./provenance.ts";
+import { type Result, ratioName, ratioText, verdictOf } from "./results.ts";
 import { rhythmSettings } from "./rhythms.ts";
 
 interface Goal {
@@ -52,7 +54,11 @@ const goals: readonly Goal[] = [
     goal: "a regret of at most 50 / 85 / 220",
     weigh(mean) {
       const own = each(mean, "vernade", settings, "delay-lin-ts");
-      const others = { "`delay-lin-ucb`": "delay-lin-ucb", OTFLinUCB: "OTFLinUCB released", "pending as zero": "LinTS, pending as zero" };
+      const others = {
+        "`delay-lin-ucb`": "delay-lin-ucb",
+        OTFLinUCB: "OTFLinUCB released",
+        "LinTS with pending as zero": "LinTS, pending as zero",
+      };
       const beside = Object.entries(others).map(([name, algorithm]) => `${name} ${list(each(mean, "vernade", settings, algorithm))}`);
       return { figures: [list(own), ...beside].join("; "), holds: atMost(own, 50, 85, 220) };
     },
@@ -64,7 +70,10 @@ const goals: readonly Goal[] = [
       const [own, greedy, paper] = ["delay-lin-ts", "LinTS, pending as zero", "OTFLinUCB released"].map((algorithm) =>
         mean("heavy-tail", "log-normal mixture", algorithm),
       );
-      return { figures: `${list([own])}; OTFLinUCB ${list([paper])}, pending as zero ${list([greedy])}`, holds: own <= paper / 2 };
+      return {
+        figures: `${list([own])}; OTFLinUCB ${list([paper])}, LinTS with pending as zero ${list([greedy])}`,
+        holds: own <= paper / 2,
+      };
     },
   },
   {
@@ -110,7 +119,7 @@ const goals: readonly Goal[] = [
         mean("digits", "geometric 200", algorithm),
       );
       return {
-        figures: `${list([own])}; pending as zero ${list([greedy])}, OTFLinUCB ${list([paper])}, uniform ${list([uniform])}`,
+        figures: `${list([own])}; LinTS with pending as zero ${list([greedy])}, OTFLinUCB ${list([paper])}, uniform ${list([uniform])}`,
         holds: own <= 560,
       };
     },
@@ -226,22 +235,47 @@ const goals: readonly Goal[] = [
 /** The table of goals: the goal, the figures here, and whether they reach it. */
 export function goalsTable(results: readonly Result[]): string {
   const rows = goals.map(({ problem, goal, weigh }) => {
-    const { figures, holds } = weigh(means(results));
-    return `| ${problem} | ${goal} | ${figures} | ${holds ? "yes" : "**no**"} |`;
+    const { mean, used } = watched(results);
+    const { figures, holds } = weigh(mean);
+    return [problem, goal, figures, holds ? "yes" : "**no**", ...provenance(used)];
   });
-  return ["| problem | goal | here | reached |", "| --- | --- | --- | --- |", ...rows].join("\n");
+  return table(["problem", "goal", "here", "reached", ...PROVENANCE], rows, 4);
 }
 
 /** The table of the alarm in shops with a rhythm. */
 export function rhythmTable(results: readonly Result[]): string {
-  const mean = means(results);
   const rows = rhythmSettings.map((setting) => {
+    const { mean, used } = watched(results);
     const of = (metric: string, algorithm = "silence"): string => mean("rhythm", setting, algorithm, metric).toFixed(1);
-    const falseAlarms = `${of("runs with a false alarm (%)")} | ${of("runs with a false alarm (%)", "chance alone")}`;
-    const late = `${of("breaks found too late (%)")} | ${of("breaks found too late, not in the first weekend (%)")}`;
-    const hours = `${of("hours of silence until the alarm")} | ${of("hours that a test with the rhythm needs")}`;
-    return `| ${setting} | ${falseAlarms} | ${late} | ${hours} |`;
+    const cells = [
+      of("runs with a false alarm (%)"),
+      of("runs with a false alarm (%)", "chance alone"),
+      of("breaks found too late (%)"),
+      of("breaks found too late, not in the first weekend (%)"),
+      of("hours of silence until the alarm"),
+      of("hours that a test with the rhythm needs"),
+    ];
+    return [setting, ...cells, ...provenance(used)];
   });
   const head = ["false (%)", "without the rhythm", "late (%)", "not in the first weekend", "hours until the alarm", "a test that knows"];
-  return [`| conversions | ${head.join(" | ")} |`, `| --- |${" --: |".repeat(head.length)}`, ...rows].join("\n");
+  return table(["conversions", ...head, ...PROVENANCE], rows);
+}
+
+/** The table of `delay-lin-ts` beside policies that take a pending impression for a zero, on the papers' problems. */
+export function zeroTable(results: readonly Result[]): string {
+  const rows = ["vernade", "heavy-tail", "digits"].flatMap((experiment) => {
+    const own = results.filter((row) => row.paper === "beyond" && row.experiment === experiment);
+    const regret = "cumulative regret";
+    return [...new Set(own.map(({ setting }) => setting))].flatMap((setting) => {
+      const here = own.filter((row) => row.setting === setting && row.algorithm === "delay-lin-ts");
+      const ratios = AS_ZERO.flatMap((rival) => here.filter(({ metric }) => metric === ratioName(regret, rival)));
+      if (ratios.length === 0) return [];
+      const least = ratios.reduce((best, each) => (each.mean > best.mean ? each : best));
+      const cells = AS_ZERO.map((rival) => ratios.find(({ metric }) => metric === ratioName(regret, rival))).map((each) =>
+        each === undefined ? "" : ratioText(each),
+      );
+      return [[`${experiment}: ${setting}`, ...cells, verdictOf(least), ...provenance(ratios)]];
+    });
+  });
+  return table(["problem", ...AS_ZERO.map((name) => `over ${name}`), "beside the best of them", ...PROVENANCE], rows);
 }

@@ -5,27 +5,20 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Tinypool } from "tinypool";
 import { progressBar } from "../scripts/progress.ts";
-import { paper as beyond } from "./beyond.ts";
-import { paper as calandriello } from "./calandriello.ts";
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 import { figureOf } from "./figure.ts";
-import { paper as liu } from "./liu.ts";
+import { all, papers } from "./papers.ts";
 import { type Result, resultsOf, type Series, tableOf } from "./results.ts";
-import { paper as shop } from "./shop.ts";
-import { paper as signals } from "./signals.ts";
-import { paper as vakili } from "./vakili.ts";
-import { paper as verma } from "./verma.ts";
-import { paper as vernade } from "./vernade.ts";
 
-const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
-const all: readonly Paper[] = [...papers, beyond, shop, signals];
 const names = all.map(({ id }) => id).join("|");
 const HELP = `Reruns the papers' experiments on all cores. Writes results.json, and a figure and a table per experiment.
 
-Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--runs N] [--from N] [--data DIR] [--out DIR]
+Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME]... [--algorithm NAME]... [--runs N] [--from N] [--data DIR] [--out DIR]
 
 --paper ID       run one paper only; "beyond", "shop" and "signals", this project's own experiments, run only with this option
 --experiment ID  run one experiment only
+--setting NAME   run this setting only; may be repeated. Needs --experiment
+--algorithm NAME run this algorithm only; may be repeated. Needs --experiment. A ratio needs both of its algorithms
 --runs N         repeats per experiment (default: the experiment's own number)
 --from N         number of the first run, which seeds it (default: 0; choose options on runs that you do not report)
 --data DIR       folder of the real data; experiments that need it are skipped without
@@ -47,6 +40,8 @@ function parsed() {
       options: {
         paper: { type: "string" },
         experiment: { type: "string" },
+        setting: { type: "string", multiple: true },
+        algorithm: { type: "string", multiple: true },
         runs: { type: "string" },
         from: { type: "string", default: "0" },
         data: { type: "string" },
@@ -71,6 +66,19 @@ const experiments = chosen.flatMap((paper) => paper.experiments.map(({ id }) => 
 if (values.experiment !== undefined && !experiments.includes(values.experiment)) {
   const where = values.paper === undefined ? "" : ` of ${values.paper}`;
   refuse(`--experiment: expected one${where}: ${experiments.join(", ")}; got ${values.experiment}`);
+}
+/** The names to run: those asked for, or all. */
+function namesOf(option: "setting" | "algorithm", known: readonly string[]): readonly string[] {
+  const asked = values[option];
+  const wrong = asked?.find((name) => !known.includes(name));
+  if (wrong !== undefined) refuse(`--${option}: expected one of the experiment's, "${known.join('", "')}"; got ${wrong}`);
+  return asked ? known.filter((name) => asked.includes(name)) : known;
+}
+const [only] = chosen.flatMap((paper) => paper.experiments.filter(({ id }) => id === values.experiment));
+for (const option of ["setting", "algorithm"] as const) {
+  if (values[option] === undefined) continue;
+  if (!only) refuse(`--${option}: name its experiment with --experiment`);
+  namesOf(option, only[`${option}s`]);
 }
 const runs = values.runs === undefined ? undefined : Number(values.runs);
 if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) refuse(`--runs: expected a positive whole number, got ${values.runs}`);
@@ -101,7 +109,10 @@ interface Played {
 /** Queues all tasks of an experiment in the pool. All experiments share the queue, so no core idles at the end of one. */
 function enqueue(paper: Paper, experiment: Experiment, data: string | undefined): Played {
   const repeats = Array.from({ length: runs ?? experiment.runs }, (_, i) => from + i);
-  const combinations = experiment.settings.flatMap((setting) => experiment.algorithms.map((algorithm) => ({ setting, algorithm })));
+  const algorithms = namesOf("algorithm", experiment.algorithms);
+  const combinations = namesOf("setting", experiment.settings).flatMap((setting) =>
+    algorithms.map((algorithm) => ({ setting, algorithm })),
+  );
   const module = new URL(`./${paper.id}.ts`, import.meta.url).href;
   const play = async (task: Omit<Task, "data">): Promise<readonly Curve[]> => {
     const curves = await pool.run({ module, experiment: experiment.id, ...task, data });

@@ -1,4 +1,4 @@
-import type { Curve, Experiment, Paper } from "./experiment.ts";
+import type { Curve, Experiment, Paper, Ratios } from "./experiment.ts";
 
 /** A row of results.json. */
 export interface Result {
@@ -47,12 +47,40 @@ export function ratioOf(pairs: readonly (readonly [number, number])[]): { readon
   return { mean, standardError: Math.sqrt((squares * pairs.length) / Math.max(pairs.length - 1, 1)) / Math.abs(below) };
 }
 
+/** The 97.5 % quantile of Student's t, by degrees of freedom from 1 on. */
+const STUDENT = [
+  ...[12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131],
+  ...[2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042],
+];
+/** Beyond the table, to within 0.001. */
+const studentQuantile = (freedom: number): number => STUDENT[freedom - 1] ?? 1.96 + 2.42 / freedom;
+
+/** The interval of 95 % of a mean or a ratio over runs. */
+export function intervalOf({ mean, standardError, runs }: Pick<Result, "mean" | "standardError" | "runs">): {
+  readonly low: number;
+  readonly high: number;
+} {
+  const width = runs < 2 ? Number.POSITIVE_INFINITY : studentQuantile(runs - 1) * standardError;
+  return { low: mean - width, high: mean + width };
+}
+
+/** What a ratio of losses says of the first of two algorithms. */
+export function verdictOf(ratio: Pick<Result, "mean" | "standardError" | "runs">): "wins" | "loses" | "ties" {
+  const { low, high } = intervalOf(ratio);
+  if (high < 1) return "wins";
+  return low > 1 ? "loses" : "ties";
+}
+
+/** A ratio with its interval of 95 %. */
+export function ratioText(ratio: Pick<Result, "mean" | "standardError" | "runs">): string {
+  const { low, high } = intervalOf(ratio);
+  return `${ratio.mean.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
+}
+
 /** The name of the metric in rows of ratios. */
 export const ratioName = (metric: string, to: string): string => `${metric} over that of ${to}`;
 
-function ratiosOf(paper: Paper, { id, ratios }: Experiment, series: readonly Series[]): Result[] {
-  if (!ratios) return [];
-  const { metric, of, to } = ratios;
+function ratiosOf(paper: Paper, { id }: Experiment, { metric, of, to }: Ratios, series: readonly Series[]): Result[] {
   const find = (setting: string, algorithm: string) => series.find((each) => each.setting === setting && each.algorithm === algorithm);
   const last = (run: readonly Curve[]): number => {
     const { values } = run.find((curve) => curve.metric === metric) as Curve;
@@ -87,7 +115,7 @@ export function resultsOf(paper: Paper, experiment: Experiment, series: readonly
       ];
     });
   });
-  return [...rows, ...ratiosOf(paper, experiment, series)];
+  return [...rows, ...(experiment.ratios ?? []).flatMap((ratios) => ratiosOf(paper, experiment, ratios, series))];
 }
 
 const shown = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));

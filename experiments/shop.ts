@@ -26,7 +26,7 @@ function shops(
     settings: Object.keys(settings),
     algorithms: Object.keys(algorithms),
     figures,
-    ratios: { metric: "cumulative regret", of: DEFAULT, to: [AS_ZERO, ...WAITING] },
+    ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING] }],
     async run({ setting, algorithm, run }: Task): Promise<readonly Curve[]> {
       const shop = settings[setting](["shop", id, run]);
       return curvesOf(await playIn(shop, algorithm, run), shop);
@@ -38,7 +38,7 @@ function shops(
 /** Conversions at once, which the algorithms do not know. */
 const prompt: Delays = { laws: [atOnce], windowMs: DAY_MS };
 
-const CATALOGUE: CatalogueSpec = {
+export const CATALOGUE: CatalogueSpec = {
   horizon: 20_000,
   stepMs: (60 * DAY_MS) / 20_000,
   products: 50,
@@ -67,7 +67,7 @@ const catalogue = shops("catalogue", "50 products with attributes, 6 attributes 
   }),
 });
 
-const TEN: ProductSpec = { horizon: 10_000, stepMs: (30 * DAY_MS) / 10_000, rates: tenRates };
+export const TEN: ProductSpec = { horizon: 10_000, stepMs: (30 * DAY_MS) / 10_000, rates: tenRates };
 
 const ofProducts = (delays: Delays, spec: Partial<ProductSpec> = {}) => {
   return (names: readonly (string | number)[]): Shop => productShop({ ...TEN, ...spec }, delays, names);
@@ -92,9 +92,12 @@ const products = shops(
 
 const long = shops(
   "long",
-  "ten products at 1 to 10 %, 100,000 visitors",
-  { "one-hot, at once": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true, horizon: 100_000 }) },
-  { algorithms: [DEFAULT, "Beta, waiting", "uniform"], ratios: { metric: metrics[0], of: DEFAULT, to: ["Beta, waiting"] } },
+  "ten products at 1 to 10 %, 10,000 and 100,000 visitors",
+  {
+    "one-hot, at once, 10,000 visitors": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true }),
+    "one-hot, at once, 100,000 visitors": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true, horizon: 100_000 }),
+  },
+  { algorithms: [DEFAULT, "Beta, waiting", "uniform"], ratios: [{ metric: metrics[0], of: DEFAULT, to: ["Beta, waiting"] }] },
 );
 
 const VISITORS = 5000;
@@ -150,7 +153,9 @@ const intervals: Experiment = {
   settings: Object.keys(believing).flatMap((shop) => Object.keys(believed).map((delay) => `${shop}, ${delay}`)),
   algorithms: ["uniform", "own"],
   figures: [],
-  reported: ["held, %", "width over exact binomial", "means outside, %"].flatMap((metric) => ATTENTION.map((at) => ({ metric, at }))),
+  reported: ["held, %", "width over exact binomial", "means outside, %", "posterior means outside, %"].flatMap((metric) =>
+    ATTENTION.map((at) => ({ metric, at })),
+  ),
   async run({ setting, algorithm, run }) {
     const [shop, delay] = Object.keys(believing).flatMap((name) =>
       Object.keys(believed).flatMap((each) => (`${name}, ${each}` === setting ? [[name, each] as const] : [])),

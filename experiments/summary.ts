@@ -2,8 +2,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { command } from "../scripts/command.ts";
 import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
-import { goalsTable, rhythmTable } from "./goals.ts";
-import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "./shop/tables.ts";
+import { goalsTable, rhythmTable, zeroTable } from "./goals.ts";
+import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 
 const USAGE = `Updates the tables and figures of docs/research.md and docs/choosing.md from experiments/results.json.
@@ -17,9 +17,11 @@ async function main(): Promise<void> {
   const tables = {
     claims: claimsTable(results),
     goals: goalsTable(results),
+    zero: zeroTable(results),
     rhythm: rhythmTable(results),
     "shop-regret": shopTable(results),
     "shop-ratios": shopRatios(results),
+    "shop-verdicts": shopVerdicts(results),
     "shop-traffic": shopTraffic(results),
     "shop-intervals": shopIntervals(results),
     signals: signalsTable(results),

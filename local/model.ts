@@ -15,7 +15,9 @@ export interface LocalRequest {
 export interface LocalAction {
   readonly impressionId: string;
   readonly id: string;
+  /** The number by which it was ranked. It is no reward, and may be outside their range. */
   readonly score: number;
+  /** The expected reward, inside the range of rewards. */
   readonly mean: number;
   readonly width: number;
   readonly probability?: number;
@@ -52,5 +54,5 @@ export interface LocalModel {
 
 export function shownAction(choice: Choice, policy: Policy, impressionId: string, id: string): LocalAction {
   const { score, mean, width, probability = policy.deterministic ? 1 : undefined } = choice;
-  return { impressionId, id, score, mean, width, ...(probability !== undefined && { probability }) };
+  return { impressionId, id, score, mean: policy.stated(mean), width, ...(probability !== undefined && { probability }) };
 }

@@ -62,16 +62,16 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const seed = numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER);
   const source = await sourceOf(file, asOf, values.archive);
   if (lists) {
-    const { window, reward, end } = source;
-    const request = { policy: descriptorOf(id, own, source), asOf: asOf ?? end, window, reward, split, draws, seed };
+    const { window, goals, reward, end } = source;
+    const request = { policy: descriptorOf(id, own, source), asOf: asOf ?? end, window, goals, reward, split, draws, seed };
     const evaluated = await evaluatedLists(source, request);
     console.log(json ? JSON.stringify({ policy: id, ...evaluated }) : listReport(id, evaluated));
     return;
   }
   const policy = action === undefined ? descriptorOf(id, own, source) : always(action, source);
-  const { window, reward, decisions: log } = source;
+  const { window, goals, reward, decisions: log } = source;
   const bar = countingBar("evaluated");
-  const request = { log, policy, asOf: asOf ?? source.end, window, reward, split, draws, seed, progress: bar.update };
+  const request = { log, policy, asOf: asOf ?? source.end, window, goals, reward, split, draws, seed, progress: bar.update };
   const evaluation = await evaluate(request).finally(bar.stop);
   const name = action === undefined ? id : `always ${action}`;
   const whole = { policy: name, leftOut: Object.fromEntries(source.leftOut), ...evaluation };

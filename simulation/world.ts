@@ -48,6 +48,15 @@ export interface Player {
   observe(outcome: Outcome): void;
 }
 
+/** The same policy, told of each reward that it came at once, so that it doubts no silent impression. */
+export function concealed(policy: Player): Player {
+  return {
+    choose: (request) => policy.choose(request),
+    append: (impression) => policy.append(impression),
+    observe: (outcome) => policy.observe({ ...outcome, delay: { after: 0 } }),
+  };
+}
+
 /** Plays a policy in a world and returns the regret of each round. Rewards of 0 arrive like all others. */
 export function play(policy: Player, world: World, { offset, window = Number.POSITIVE_INFINITY }: Timing): Float64Array {
   const regret = new Float64Array(world.horizon);

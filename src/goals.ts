@@ -40,8 +40,11 @@ export type Goals = Readonly<Record<string, GoalOptions>>;
 
 /** Most goals of a recommender: each keeps sums of its own. */
 const MOST_GOALS = 64;
-/** Largest size of an amount. */
-const MOST_AMOUNT = 1e9;
+/**
+ * Largest size of an amount: 10^12, far beyond an order in any currency, in its minor unit too. Sums of 2^52 such amounts are exact if
+ * the amounts are multiples of 2^-12, and sums of their squares are finite.
+ */
+const MOST_AMOUNT = 1e12;
 /** Largest size of a weight. */
 const MOST_WEIGHT = 1e6;
 

@@ -27,6 +27,7 @@ export { type ExpectedImprovement, expectedImprovement } from "./expected-improv
 export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
 export { merge } from "./merge.ts";
+export type { ConversionRate } from "./model/delay/delay-law.ts";
 export type { Window } from "./model/delay/window.ts";
 export { type Families, families } from "./model/families.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
@@ -42,6 +43,7 @@ export {
 } from "./model/gaussian-process/kernel.ts";
 export type { GoalChange, GoalOutcome, GoalOutcomes } from "./model/goals/goal.ts";
 export type { Factor } from "./model/goals/goal-ridges.ts";
+export type { RewardRange } from "./model/goals/stated.ts";
 export type { BoxSettings, RegionSettings } from "./model/lipschitz/box.ts";
 export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 export type { FamilyBounds } from "./model/random-chances.ts";

@@ -1,4 +1,4 @@
-import { isTooFew } from "../../src/too-few.ts";
+import { isTooFew } from "afterclick";
 import { changingWorld, HORIZON, type LookWorld, look, shownLists, WINDOW } from "../daily-looks.ts";
 import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 

@@ -1,5 +1,7 @@
+import { delayLaw } from "./delay-law.ts";
 import { lift } from "./lift.ts";
+import { means } from "./means.ts";
 import type { StatedFigure } from "./stated-figure.ts";
 
 /** All figures that the product states with an interval. */
-export const figures: readonly StatedFigure[] = [lift];
+export const figures: readonly StatedFigure[] = [delayLaw, lift, means];

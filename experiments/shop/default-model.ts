@@ -1,30 +1,49 @@
 import type { Recommender } from "afterclick";
 import { withVocabulary } from "../../worker/domain/encoding.ts";
-import { configureModel, featurizer, startModel } from "../../worker/domain/model.ts";
+import { configureModel, featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
 import type { Learner } from "./learner.ts";
 import type { Featurize } from "./play.ts";
 import type { Shop } from "./shop.ts";
 
-/** The model that a worker makes of `PUT /v1/models/shop { "window": ... }`, and its features. */
+type ModelBody = Parameters<typeof configureModel>[0];
+
+/** A worker's model, and its features. */
 export interface DefaultModel {
   readonly recommender: Recommender;
   readonly featurize: Featurize;
 }
 
-/** Configures the worker's default model for a shop. The ranges of numeric features are the only thing that is declared. */
-export async function defaultModel(shop: Shop, seed: number): Promise<DefaultModel> {
-  const { products, numeric, dimension, windowMs } = shop;
+/**
+ * The body of the PUT that makes the default model of a shop. `{ "window": ... }` is enough where features are names. A shop whose
+ * features are numbers states their dimension. A shop with numeric features states their ranges, and with them the whole encoder: one
+ * that is given in part would have no interactions.
+ */
+export async function bodyFor({ windowMs, dimension, numeric }: Shop): Promise<ModelBody> {
   const window = { ms: windowMs };
-  if (dimension !== undefined) {
-    const config = await configureModel({ window, seed, options: { dimension } });
-    const [recommender] = await startModel(config);
-    return { recommender, featurize: ({ points }) => points as Float64Array };
-  }
-  const { encoder } = await configureModel({ window, seed });
-  const config = withVocabulary(await configureModel({ window, seed, encoder: { ...encoder, numeric } }), products);
-  const [recommender] = await startModel(config);
+  if (dimension !== undefined) return { window, options: { dimension } };
+  if (!numeric) return { window };
+  const { encoder } = await configureModel({ window });
+  const { dimension: components, interactions } = encoder as NonNullable<typeof encoder>;
+  return { window, encoder: { dimension: components, interactions, numeric } };
+}
+
+/** Options of a model, beside those that a shop sets. */
+export type ModelOptions = Omit<ModelBody, "window" | "seed" | "encoder">;
+
+/** Starts the model of a shop: the default one without `rest`. */
+export async function defaultModel(shop: Shop, seed: number, rest: ModelOptions = {}): Promise<DefaultModel> {
+  const { products } = shop;
+  const body = await bodyFor(shop);
+  const configured = await configureModel({ ...rest, ...body, seed, options: { ...body.options, ...rest.options } });
+  const config = configured.encoder ? withVocabulary(configured, products) : configured;
+  if (!config.encoder) return started(config, ({ points }) => points as Float64Array);
   const { matrix } = featurizer(config);
-  return { recommender, featurize: ({ context }) => matrix(context, products) };
+  return started(config, ({ context }) => matrix(context, products));
+}
+
+async function started(config: ModelConfig, featurize: Featurize): Promise<DefaultModel> {
+  const [recommender] = await startModel(config);
+  return { recommender, featurize };
 }
 
 /** A recommender of the SDK as a learner. */

@@ -2,6 +2,7 @@ import { stream } from "../../simulation/stream.ts";
 import type { Curve } from "../experiment.ts";
 import { defaultModel } from "./default-model.ts";
 import type { Shop } from "./shop.ts";
+import { isWrong, statementsOf } from "./statement.ts";
 
 /** Impressions at which intervals are looked at. */
 const AT = [50, 200, 1000, 5000];
@@ -17,8 +18,9 @@ interface Conversion {
 }
 
 /**
- * How the 95 % intervals of the default model do, over all products and some contexts: the share that holds the true rate, their mean width
- * over that of exact binomial intervals on each product's matured impressions, and the share of means outside 0 to 1.
+ * How the 95 % intervals that the worker states for the default model do, over all products and some contexts: the share that holds the true
+ * rate, their mean width over that of exact binomial intervals on each product's matured impressions, the share of statements that are wrong
+ * in themselves (`isWrong`), and the share of posterior means outside 0 to 1, which the statements bound.
  *
  * `traffic`: products are shown "uniform"ly at random, or as the model chooses. `matured`: the chance that a conversion has come by an age.
  */
@@ -26,14 +28,20 @@ export async function intervalCurves(
   shop: Shop,
   { traffic, run, matured }: { readonly traffic: "uniform" | "own"; readonly run: number; readonly matured: (ageMs: number) => number },
 ): Promise<readonly Curve[]> {
-  const { recommender, featurize } = await defaultModel(shop, run);
+  const model = await defaultModel(shop, run);
+  const { recommender, featurize } = model;
   const { policy } = recommender;
   const random = stream("intervals", run);
   const count = shop.products.length;
   const shown: { readonly index: number; readonly now: number }[] = [];
   const conversions = new Float64Array(count);
   let due: Conversion[] = [];
-  const values: Record<string, number[]> = { "held, %": [], "width over exact binomial": [], "means outside, %": [] };
+  const values: Record<string, number[]> = {
+    "held, %": [],
+    "width over exact binomial": [],
+    "means outside, %": [],
+    "posterior means outside, %": [],
+  };
   for (let round = 1; round <= (AT.at(-1) as number); round++) {
     const now = START_MS + round * shop.stepMs;
     for (const { impressionId, index, at } of due.filter((each) => each.at <= now)) {
@@ -53,21 +61,23 @@ export async function intervalCurves(
     const impressions = new Float64Array(count);
     for (const each of shown) impressions[each.index] += matured(now - each.now);
     const exact = Array.from(conversions, (each, i) => exactWidth(each, Math.max(Math.round(impressions[i]), each)));
-    let [held, width, outside] = [0, 0, 0];
+    let [held, width, outside, posteriorOutside] = [0, 0, 0, 0];
     for (let context = 0; context < CONTEXTS; context++) {
-      const { rates, ...other } = context === 0 ? visit : shop.visit(round);
-      const rows = featurize({ rates, ...other });
-      const intervals = policy.interval(Array.from({ length: count }, (_, i) => rows.subarray(i * d, (i + 1) * d)));
-      for (const [i, { mean, low, high }] of intervals.entries()) {
+      const other = context === 0 ? visit : shop.visit(round);
+      const { rates } = other;
+      for (const [i, statement] of statementsOf(model, shop.products, other, now).entries()) {
+        const { low, high } = statement.belief;
         held += Number(low <= rates[i] && rates[i] <= high);
         width += high - low;
-        outside += Number(mean < 0 || mean > 1);
+        outside += Number(isWrong(statement, { min: 0, max: 1 }));
+        posteriorOutside += Number(statement.posterior < 0 || statement.posterior > 1);
       }
     }
     const all = CONTEXTS * count;
     values["held, %"].push((100 * held) / all);
     values["width over exact binomial"].push(width / CONTEXTS / exact.reduce((sum, each) => sum + each, 0));
     values["means outside, %"].push((100 * outside) / all);
+    values["posterior means outside, %"].push((100 * posteriorOutside) / all);
   }
   return Object.entries(values).map(([metric, each]) => ({ metric, at: AT, values: each }));
 }

@@ -1,7 +1,7 @@
 // Writes the tables and figures of docs/research.md about the shop suite.
 import type { Comparison } from "../choosing.ts";
-import { type Look, means } from "../claims.ts";
-import { type Result, ratioName } from "../results.ts";
+import { PROVENANCE, provenance, table } from "../provenance.ts";
+import { type Result, ratioName, ratioText, verdictOf } from "../results.ts";
 import { AS_ZERO, algorithms, DEFAULT, WAITING } from "./algorithms.ts";
 
 const REGRET = "cumulative regret";
@@ -21,106 +21,160 @@ const worlds: Readonly<Record<string, readonly string[]>> = {
   random: ["window 10 to 30 % of the horizon"],
 };
 
-const shown = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
-const ratio = ({ mean, standardError }: Result): string => `${mean.toFixed(2)} ± ${standardError.toFixed(2)}`;
-
-function rowsOf(results: readonly Result[]): { readonly experiment: string; readonly setting: string; readonly label: string }[] {
-  return Object.keys(worlds).flatMap((experiment) => {
-    const settings = new Set(results.filter((each) => each.paper === "shop" && each.experiment === experiment).map((each) => each.setting));
-    return [...settings].map((setting) => ({ experiment, setting, label: `${experiment}: ${setting}` }));
-  });
+/** A world of an experiment. */
+interface World {
+  readonly experiment: string;
+  readonly setting: string;
 }
 
-export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, ["---", ...head.slice(1).map(() => "--:")], ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+/** Knowing delays cannot help where conversions come at once. */
+const atOnce = ({ setting }: World): boolean => setting.includes("at once");
+const labelOf = (world: World): string => `${world.experiment}: ${world.setting}${atOnce(world) ? " *" : ""}`;
+
+const shown = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
+
+const ofShop = (results: readonly Result[], experiment: string): Result[] =>
+  results.filter((each) => each.paper === "shop" && each.experiment === experiment);
+
+function worldsOf(results: readonly Result[]): World[] {
+  return Object.keys(worlds).flatMap((experiment) =>
+    [...new Set(ofShop(results, experiment).map(({ setting }) => setting))].map((setting) => ({ experiment, setting })),
+  );
+}
 
 /** The last row of a metric: a curve may be reported at several rounds. */
-const last = (results: readonly Result[], experiment: string, setting: string, algorithm: string, metric: string): Result | undefined =>
-  results.findLast(
-    (each) =>
-      each.paper === "shop" &&
-      each.experiment === experiment &&
-      each.setting === setting &&
-      each.algorithm === algorithm &&
-      each.metric === metric,
-  );
+const last = (results: readonly Result[], { experiment, setting }: World, algorithm: string, metric: string): Result | undefined =>
+  ofShop(results, experiment).findLast((each) => each.setting === setting && each.algorithm === algorithm && each.metric === metric);
+
+const present = (rows: readonly (Result | undefined)[]): Result[] => rows.filter((row) => row !== undefined);
 
 /** The regret of each algorithm in each world. */
 export function shopTable(results: readonly Result[]): string {
   const names = Object.keys(algorithms);
-  const rows = rowsOf(results).map(({ experiment, setting, label }) => {
-    const cells = names.map((name) => last(results, experiment, setting, name, REGRET));
-    return [label, ...cells.map((each) => (each === undefined ? "" : `${shown(each.mean)} ± ${shown(each.standardError)}`))];
+  const rows = worldsOf(results).map((world) => {
+    const found = names.map((name) => last(results, world, name, REGRET));
+    const cells = found.map((each) => (each === undefined ? "" : `${shown(each.mean)} ± ${shown(each.standardError)}`));
+    return [labelOf(world), ...cells, ...provenance(present(found))];
   });
-  return table(["world", ...names], rows);
+  return table(["world", ...names, ...PROVENANCE], rows);
 }
 
 const LEAST_WINDOW = 0.9;
 const AT_MOST = 1.02;
 
-/** The regret of the default over that of the same policy with pending as zero, and over that of the best algorithm that waits. */
-export function shopRatios(results: readonly Result[]): string {
-  const mean: Look = means(results.filter(({ paper }) => paper === "shop"));
-  const rows = rowsOf(results).flatMap(({ experiment, setting, label }) => {
-    const over = (algorithm: string) => last(results, experiment, setting, DEFAULT, ratioName(REGRET, algorithm));
-    const [zero, ...waiting] = [AS_ZERO, ...WAITING].map(over);
-    if (!zero) return [];
-    const regrets = WAITING.map((name) => mean(experiment, setting, name, REGRET));
-    const best = regrets.indexOf(Math.min(...regrets));
-    const bound = worlds[experiment].includes(setting) ? LEAST_WINDOW : AT_MOST;
-    const other = waiting[best] as Result;
-    const holds = zero.mean <= AT_MOST && other.mean <= bound;
-    return [[label, ratio(zero), WAITING[best], ratio(other), bound.toString(), holds ? "yes" : "**no**"]];
+interface Rival {
+  readonly name: string;
+  /** The regret of the default over that of the rival. */
+  readonly ratio: Result;
+}
+
+/** The rivals that have played the same runs as the default. */
+const rivalsIn = (results: readonly Result[], world: World, names: readonly string[]): Rival[] =>
+  names.flatMap((name) => {
+    const ratio = last(results, world, DEFAULT, ratioName(REGRET, name));
+    return ratio ? [{ name, ratio }] : [];
   });
-  return table(["world", "over pending as zero (at most 1.02)", "best that waits", "over it", "at most", "reached"], rows);
+
+/** The rival that is best in hindsight, which is in its favour. */
+const best = (rivals: readonly Rival[]): Rival => rivals.reduce((most, each) => (each.ratio.mean > most.ratio.mean ? each : most));
+
+/**
+ * The regret of the default over that of the same policy without knowledge of delays, with and without its search for changes, and over
+ * that of the best algorithm that waits.
+ */
+export function shopRatios(results: readonly Result[]): string {
+  const rows = worldsOf(results).flatMap((world) => {
+    const [zero, waiting] = [AS_ZERO, WAITING].map((names) => rivalsIn(results, world, names));
+    if (zero.length === 0 || waiting.length === 0) return [];
+    const over = AS_ZERO.map((name) => zero.find((each) => each.name === name)).map((each) => (each ? ratioText(each.ratio) : ""));
+    const [{ ratio: other }, { name, ratio }] = [best(zero), best(waiting)];
+    const isFair = zero.length === AS_ZERO.length;
+    const bound = worlds[world.experiment].includes(world.setting) ? LEAST_WINDOW : AT_MOST;
+    const holds = (atOnce(world) || other.mean <= AT_MOST) && ratio.mean <= bound;
+    const reached = holds ? "yes" : "**no**";
+    return [
+      [
+        labelOf(world),
+        ...over,
+        isFair ? verdictOf(other) : "",
+        name,
+        ratioText(ratio),
+        verdictOf(ratio),
+        bound.toString(),
+        isFair || atOnce(world) || !holds ? reached : "",
+        ...provenance([...zero, ...waiting].map((each) => each.ratio)),
+      ],
+    ];
+  });
+  const head = [
+    ...AS_ZERO.map((name) => `over ${name}`),
+    ...["beside the better one", "best that waits", "over it", "beside it", "at most", "reached"],
+  ];
+  return table(["world", ...head, ...PROVENANCE], rows);
+}
+
+/** In how many worlds with late conversions the default wins, ties and loses, beside the better rival of each kind. */
+export function shopVerdicts(results: readonly Result[]): string {
+  const late = worldsOf(results).filter((world) => !atOnce(world));
+  const counted = (names: readonly string[], least: number): string => {
+    const rivals = late.map((world) => rivalsIn(results, world, names)).filter((each) => each.length >= least);
+    const verdicts = rivals.map((each) => verdictOf(best(each).ratio));
+    const [wins, ties, loses] = ["wins", "ties", "loses"].map((verdict) => verdicts.filter((each) => each === verdict).length);
+    return `in ${verdicts.length} worlds: it wins in ${wins}, ties in ${ties} and loses in ${loses}`;
+  };
+  return [
+    `Where conversions are late, the default beside the better of the two that take pending for zero, ${counted(AS_ZERO, AS_ZERO.length)}.`,
+    `Beside the best that waits, ${counted(WAITING, 1)}.`,
+  ].join("\n");
 }
 
 /** Where regret does not tell all: the traffic of slow products, runs that stay with another product, and a long horizon. */
 export function shopTraffic(results: readonly Result[]): string {
   const names = Object.keys(algorithms);
-  const row = (experiment: string, setting: string, metric: string, label: string): string[] => [
-    `${experiment}: ${setting}`,
-    label,
-    ...names.map((name) => {
-      const found = last(results, experiment, setting, name, metric);
-      if (!found) return "";
-      return metric === "stuck" ? `${Math.round(found.mean * found.runs)} of ${found.runs}` : shown(found.mean);
-    }),
-  ];
-  const settings = (experiment: string) => rowsOf(results).filter((each) => each.experiment === experiment);
-  const [long] = results.filter(({ paper, experiment }) => paper === "shop" && experiment === "long");
+  const row = (world: World, metric: string, label: string): string[] => {
+    const found = names.map((name) => last(results, world, name, metric));
+    const cells = found.map((each) => {
+      if (!each) return "";
+      return metric === "stuck" ? `${Math.round(each.mean * each.runs)} of ${each.runs}` : shown(each.mean);
+    });
+    return [labelOf(world), label, ...cells, ...provenance(present(found))];
+  };
+  const of = (experiment: string): World[] => worldsOf(results).filter((each) => each.experiment === experiment);
+  const long = [...new Set(ofShop(results, "long").map(({ setting }) => setting))];
   const rows = [
-    ...settings("slow").map(({ experiment, setting }) => row(experiment, setting, SLOW, "share of slow products")),
-    ...settings("products").map(({ experiment, setting }) => row(experiment, setting, "stuck", "stuck runs")),
-    ...[REGRET, "stuck"].map((metric) => row("long", long.setting, metric, metric === "stuck" ? "stuck runs" : "regret")),
+    ...of("slow").map((world) => row(world, SLOW, "share of slow products")),
+    ...of("products").map((world) => row(world, "stuck", "stuck runs")),
+    ...long.flatMap((setting) =>
+      [REGRET, "stuck"].map((metric) => row({ experiment: "long", setting }, metric, metric === "stuck" ? "stuck runs" : "regret")),
+    ),
   ];
-  return table(["world", "", ...names], rows);
+  return table(["world", "", ...names, ...PROVENANCE], rows, 2);
 }
 
 /** How many intervals of 95 % hold, and how wide they are, after a number of impressions. */
 export function shopIntervals(results: readonly Result[]): string {
-  const own = results.filter(({ paper, experiment }) => paper === "shop" && experiment === "intervals");
+  const own = ofShop(results, "intervals");
   const each = (field: "setting" | "algorithm") => [...new Set(own.map((row) => row[field]))];
   const rows = each("setting").flatMap((setting) =>
     each("algorithm").map((algorithm) => {
-      const values = (metric: string, digits: number): string[] =>
-        own
-          .filter((row) => row.setting === setting && row.algorithm === algorithm && row.metric === metric)
-          .map(({ mean }) => mean.toFixed(digits));
-      return [setting, algorithm, values("held, %", 0).join(" / "), values("width over exact binomial", 2).join(" / ")];
+      const here = own.filter((row) => row.setting === setting && row.algorithm === algorithm);
+      const values = (metric: string, digits: number): string =>
+        here.flatMap((row) => (row.metric === metric ? [row.mean.toFixed(digits)] : [])).join(" / ");
+      return [setting, algorithm, values("held, %", 0), values("width over exact binomial", 2), ...provenance(here)];
     }),
   );
-  return table(["shop", "traffic", "held (%)", "width over that of exact binomial intervals"], rows);
+  return table(["shop", "traffic", "held (%)", "width over that of exact binomial intervals", ...PROVENANCE], rows, 2);
 }
 
-/** The figures by name: the regret of each algorithm in the worlds of an experiment. */
+/** The figures by name: the regret of each algorithm that has played all worlds of an experiment. */
 export function shopComparisons(results: readonly Result[]): Readonly<Record<string, Comparison>> {
   const same = (names: readonly string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, name]));
   const drawn = Object.keys(worlds).map((experiment): [string, Comparison] => {
-    const settings = rowsOf(results).flatMap((each) => (each.experiment === experiment ? [each.setting] : []));
+    const own = worldsOf(results).filter((world) => world.experiment === experiment);
+    const names = Object.keys(algorithms).filter((name) => own.every((world) => last(results, world, name, REGRET)));
     return [
       `shop-${experiment}`,
-      { experiments: [experiment], metric: REGRET, settings: same(settings), algorithms: same(Object.keys(algorithms)) },
+      { experiments: [experiment], metric: REGRET, settings: same(own.map(({ setting }) => setting)), algorithms: same(names) },
     ];
   });
   return Object.fromEntries(drawn);

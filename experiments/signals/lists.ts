@@ -199,7 +199,7 @@ const lists: Experiment = {
   settings: Object.keys(settings),
   algorithms,
   figures: [{ metric: "cumulative regret", x: "list", y: "cumulative regret" }],
-  ratios: { metric: "cumulative regret", of: ESTIMATED, to: ["weights given", WITHOUT] },
+  ratios: [{ metric: "cumulative regret", of: ESTIMATED, to: ["weights given", WITHOUT] }],
   async run(task) {
     const regret = cumulative(await new Game(task).play());
     const at = Array.from({ length: 50 }, (_, i) => ((i + 1) * regret.length) / 50);

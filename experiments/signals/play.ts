@@ -1,4 +1,4 @@
-import { delayLinTs, type Goals, Recommender } from "afterclick";
+import { type DelayLinTsOptions, delayLinTs, type Goals, Recommender } from "afterclick";
 import { cumulative, type Stream, stream } from "../../simulation/stream.ts";
 import type { Curve } from "../experiment.ts";
 import type { SignalShop } from "./signal-shop.ts";
@@ -22,16 +22,18 @@ export interface Told {
   readonly atOnce?: boolean;
   /** Whether each purchase is said to have come at once, so that no silent impression is doubted. */
   readonly concealed?: boolean;
+  /** Options of the policy that differ from the defaults. */
+  readonly options?: Partial<DelayLinTsOptions>;
 }
 
 /** Plays `delayLinTs` in a shop. Regret is in purchases, or in money. */
 export async function play(spec: PlaySpec, told: Told, names: readonly (string | number)[]): Promise<Curve[]> {
   const { horizon, meanDelay, window } = spec;
-  const { goals, clicks, purchases, atOnce, concealed } = told;
+  const { goals, clicks, purchases, atOnce, concealed, options } = told;
   const draws = { shop: stream(...names, "shop"), visits: stream(...names, "visits"), luck: stream(...names, "luck") };
   const shop = spec.shop(draws.shop);
   const seed = stream(...names, "seed").below(2 ** 31);
-  const policy = delayLinTs({ dimension: shop.dimension });
+  const policy = delayLinTs({ dimension: shop.dimension, ...options });
   const recommender = await Recommender.create({ policy, window: { ms: window }, goals, seed });
   const due: (() => void)[][] = [];
   const regret = new Float64Array(horizon);

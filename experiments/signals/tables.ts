@@ -1,7 +1,7 @@
 // Writes the table and the figures of docs/research.md about the signals of a shop.
 import type { Comparison } from "../choosing.ts";
-import { type Result, ratioName } from "../results.ts";
-import { table } from "../shop/tables.ts";
+import { PROVENANCE, provenance, table } from "../provenance.ts";
+import { type Result, ratioName, ratioText, verdictOf } from "../results.ts";
 
 const EXPERIMENTS = ["goals", "funnel", "contextual-funnel", "revenue", "lists"];
 const DRAWN = ["funnel", "contextual-funnel"];
@@ -12,7 +12,7 @@ const withError = ({ mean, standardError }: Result): string => `${shown(mean)} Â
 const ofPaper = (results: readonly Result[]): Result[] => results.filter(({ paper }) => paper === "signals");
 const isRatio = ({ metric }: Result): boolean => metric.includes(ratioName("", ""));
 
-/** Each setting with its algorithms: their regret or error, and the ratios of the first one to others. */
+/** Each setting with its algorithms: their regret or error, and ratios of one to another. */
 export function signalsTable(results: readonly Result[]): string {
   const rows = EXPERIMENTS.flatMap((experiment) => {
     const own = ofPaper(results).filter((row) => row.experiment === experiment);
@@ -21,23 +21,26 @@ export function signalsTable(results: readonly Result[]): string {
       const values = here.filter((row) => !isRatio(row)).map((row) => `${row.algorithm} ${withError(row)}`);
       const ratios = here.filter(isRatio).map((row) => {
         const [, to] = row.metric.split(" over that of ");
-        return `${row.mean.toFixed(2)} Â± ${row.standardError.toFixed(2)} of ${to}`;
+        return `${row.algorithm} over ${to}: ${ratioText(row)}, ${verdictOf(row)}`;
       });
-      return [`${experiment}: ${setting}`, String(here[0].runs), values.join("; "), ratios.join("; ")];
+      return [`${experiment}: ${setting}`, values.join("; "), ratios.join("; "), ...provenance(here)];
     });
   });
-  return table(["setting", "runs", "regret, or error of the estimate", "ratio of the first"], rows);
+  return table(["setting", "regret, or error of the estimate", "ratios", ...PROVENANCE], rows, 3);
 }
 
-/** Figures by name: the regret of each algorithm in the settings of an experiment. */
+/** Figures by name: the regret of each algorithm that has played all settings of an experiment. */
 export function signalsComparisons(results: readonly Result[]): Readonly<Record<string, Comparison>> {
   const same = (names: readonly string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, name]));
   return Object.fromEntries(
     DRAWN.map((experiment): [string, Comparison] => {
       const own = ofPaper(results).filter((row) => row.experiment === experiment && !isRatio(row));
-      const names = (field: "setting" | "algorithm") => same([...new Set(own.map((row) => row[field]))]);
+      const settings = [...new Set(own.map(({ setting }) => setting))];
+      const algorithms = [...new Set(own.map(({ algorithm }) => algorithm))].filter(
+        (name) => own.filter(({ algorithm }) => algorithm === name).length === settings.length,
+      );
       const metric = "cumulative regret";
-      return [`signals-${experiment}`, { experiments: [experiment], metric, settings: names("setting"), algorithms: names("algorithm") }];
+      return [`signals-${experiment}`, { experiments: [experiment], metric, settings: same(settings), algorithms: same(algorithms) }];
     }),
   );
 }

@@ -1,6 +1,7 @@
-import { Recommender, uniform } from "afterclick";
+import { type LoggedConversion, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
+import { learntGoals } from "../../worker/domain/goals.ts";
 import { isPinned } from "../../worker/domain/impression.ts";
 import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model.ts";
 import { freeCandidates } from "../../worker/domain/offer.ts";
@@ -47,19 +48,20 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   }
   const last = settings.at(-1);
   if (!last) throw new SourceError("expected a log with the model's configuration, got none: export the log again from an updated worker");
+  const { config } = last;
+  const { goals, window, reward } = config;
   const leftOut = new Map<string, number>();
   const leaveOut = (why: string): unknown => leftOut.set(why, (leftOut.get(why) ?? 0) + 1);
   const placed = impressions.flatMap((line): Placed[] => {
     const why = unusable(line);
     if (why) leaveOut(why);
-    return why ? [] : [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], asOf ?? end) }];
+    return why ? [] : [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], { goals, asOf: asOf ?? end }) }];
   });
   const first = placed.filter(({ line, decision }) => {
     const why = line.decision?.place !== 0 ? "below the first place of a list" : decision.pinned && "pinned, without a choice";
     if (why) leaveOut(why);
     return !why;
   });
-  const { config } = last;
   const given = (config.options as { readonly dimension?: number }).dimension;
   const dimension = config.encoder?.dimension ?? given ?? features;
   const decisions = first.map(({ decision }) => decision);
@@ -67,7 +69,8 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   const { policy } = await Recommender.create({ policy: uniform(), window: "none", seed: config.seed });
   const isRandom = ({ id, arm, decision, version }: ImpressionLine): boolean =>
     isRandomList(policy, settingAt(settings, version).config, { first: decision?.first ?? id, arm, candidates: decision?.candidates ?? 0 });
-  return { decisions, lists: listsOf(placed, isRandom), leftOut, dimension, window: config.window, reward: rangeOf(config), end };
+  const lists = listsOf(placed, isRandom);
+  return { decisions, lists, leftOut, dimension, window, ...(goals && { goals: learntGoals(goals) }), reward, end };
 }
 
 function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark" }>): void {
@@ -106,9 +109,14 @@ function unusable({ state, arm, decision }: ImpressionLine): string | undefined 
   return arm === "default" ? "the default action, without a choice" : undefined;
 }
 
-function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversions: ConversionLine[], asOf: number): SourceDecision {
+function decisionOf(
+  line: ImpressionLine,
+  settings: readonly Setting[],
+  conversions: ConversionLine[],
+  { goals, asOf }: { readonly goals: ModelConfig["goals"]; readonly asOf: number },
+): SourceDecision {
   const { action, context, decision, shownAt, version } = line;
-  const { featurize, config } = settingAt(settings, version);
+  const { featurize } = settingAt(settings, version);
   const { probability = 0, asked = {} } = decision ?? {};
   const { catalogue } = settingAt(settings, decision?.catalogue ?? version);
   const { candidates, bounds } = freeCandidates(catalogue, { exclude: [], limit: 1, ...asked });
@@ -125,29 +133,26 @@ function decisionOf(line: ImpressionLine, settings: readonly Setting[], conversi
     index: ids.indexOf(action),
     probability,
     kept: 2 ** -(line.sampling ?? 0),
-    conversions: outcomesOf(conversions, config, shownAt, asOf),
+    conversions: outcomesOf(conversions, goals, shownAt, asOf),
     ...(isPinned(line) && { pinned: true }),
     ...(bounds && { families: bounds }),
   };
 }
 
-/** The converted goals of an impression at a time, each with its reward and its first report. */
+/**
+ * The converted goals of an impression at a time, each with its reward and its first report. Goals that the model does not declare any more
+ * do not count.
+ */
 function outcomesOf(
   conversions: readonly ConversionLine[],
-  { goals }: ModelConfig,
+  goals: ModelConfig["goals"],
   shownAt: number,
   asOf: number,
-): { at: number; reward: number }[] {
+): LoggedConversion[] {
   const ofGoals = Map.groupBy(counting(conversions.filter(({ at }) => at <= asOf)), ({ goal }) => goal);
-  return Array.from(ofGoals.values(), (events) => {
+  return Array.from(ofGoals, ([goal, events]): LoggedConversion[] => {
     const outcome = resolved(events, goals, shownAt);
-    return outcome?.delay === undefined ? [] : [{ at: shownAt + outcome.delay, reward: outcome.reward }];
+    const reward = goals ? outcome?.goals?.[goal]?.reward : outcome?.reward;
+    return outcome?.delay === undefined || reward === undefined ? [] : [{ goal, at: shownAt + outcome.delay, reward }];
   }).flat();
-}
-
-/** Range of a single goal's weighted reward. */
-function rangeOf({ reward: { min, max }, goals }: ModelConfig): Source["reward"] {
-  const weights = goals ? Object.values(goals).map(({ weight }) => weight) : [1];
-  const ends = weights.flatMap((weight) => [weight * min, weight * max]);
-  return { min: Math.min(...ends), max: Math.max(...ends) };
 }

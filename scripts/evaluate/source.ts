@@ -1,4 +1,4 @@
-import type { Families, LoggedDecision, LoggedList } from "afterclick";
+import type { Families, Goals, LoggedDecision, LoggedList } from "afterclick";
 
 /** A decision with the ids of its candidates. */
 export type SourceDecision = LoggedDecision & {
@@ -27,6 +27,9 @@ export interface Source {
   /** Features per candidate. */
   readonly dimension: number;
   readonly window: { readonly ms: number } | "none";
+  /** Absent if the model declares none. */
+  readonly goals?: Goals;
+  /** Range of the reward of one conversion, before the weight of its goal. */
   readonly reward: { readonly min: number; readonly max: number };
   /** End of the log, in ms since 1970. */
   readonly end: number;

@@ -2,7 +2,7 @@ import { windowOf } from "../../worker/domain/goals.ts";
 import { placeOf } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Appended, Policies } from "../../worker/domain/policies.ts";
-import { counting, differs, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
+import { counting, differs, isInRange, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
 
 interface Known {
@@ -55,6 +55,7 @@ export class Ledger {
       throw new LogMismatch(`status: expected late, because the window had ended; got ${line.status}`);
     if (!goals?.[line.goal]?.value && line.reward !== null && !(line.reward >= range.min && line.reward <= range.max))
       throw new LogMismatch(`reward: expected ${range.min} to ${range.max}, got ${line.reward}`);
+    if (!isInRange(line.reward)) throw new LogMismatch(`reward: expected one in the range of amounts, got ${line.reward}`);
     const again = known.conversions.some(({ goal, event }) => goal === line.goal && event === line.event);
     if (line.status !== "void" && (line.status === "conflict") !== again) {
       throw new LogMismatch(`status: expected ${again ? "conflict" : "applied"}, got ${line.status}`);

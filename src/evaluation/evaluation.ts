@@ -1,11 +1,12 @@
 import { compileCore } from "#core-module";
 import { wholeNumber, wrongType } from "../argument.ts";
 import { instantiate } from "../core/core.ts";
+import { countedGoals } from "./counted-goals.ts";
 import type { Estimate } from "./estimate.ts";
-import { decisionsUntil, type LoggedDecision, rewardBy } from "./log.ts";
-import { LEAST_MATURITY, maturityOf } from "./maturity.ts";
+import { decisionsUntil, type LoggedDecision } from "./log.ts";
+import { MaturedLog, maturedReward } from "./matured-log.ts";
 import { checked, type PolicyRequest } from "./request.ts";
-import { estimates, immatureShares, type Row, rewardModel, weightsOf } from "./row.ts";
+import { estimates, type Row, rewardModel, weightsOf } from "./row.ts";
 import { fitted, fittedTarget, givenTarget, type Target } from "./target.ts";
 
 /** Request of `evaluate`. */
@@ -54,43 +55,41 @@ const PROGRESS_EVERY = 64;
  * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluate(request: EvaluationRequest): Promise<Evaluation> {
-  const { asOf, windowMs, split, reward } = checked(request, ["progress"]);
-  const log = decisionsUntil(asOf, request.log);
+  const { asOf, windowMs, split } = checked(request, ["progress"]);
+  const log = decisionsUntil(asOf, request.log, request.goals);
   const cut = Math.floor(split * log.length);
   const since = log[cut]?.shownAt ?? asOf;
   const core = await instantiate(request.module ?? (await compileCore()));
-  const maturity = maturityOf(request.maturity, log, { asOf, windowMs });
-  const aged = log.map((decision, place) => {
-    const age = Math.min(asOf - decision.shownAt, windowMs);
-    return { decision, place, age, maturity: maturity.at(age), reward: rewardBy(asOf, decision, windowMs) };
-  });
-  const old = aged.filter((each) => each.maturity >= LEAST_MATURITY);
-  const learnt = old.filter(({ place }) => place < cut).map(({ decision, reward, maturity }) => ({ decision, reward: reward / maturity }));
-  const expected = rewardModel(core, learnt, reward);
+  const goals = countedGoals({ ...request, windowMs }, log);
+  const shown = log.map(({ shownAt, kept, conversions }) => ({ shownAt, kept, items: [{ conversions }] }));
+  const matured = new MaturedLog(shown, { asOf, goals, maturity: request.maturity });
+  const old = shown.flatMap((each, place) => (matured.rewardsOf(each, place) ?? []).map((seen) => ({ ...seen, decision: log[place] })));
+  const learnt = old.filter(({ place }) => place < cut).map((seen) => ({ decision: seen.decision, reward: maturedReward(seen) }));
+  const expected = rewardModel(core, learnt, goals.reward);
   const target = await targetOf(request, log.slice(0, cut), since);
   const evaluated = old.filter(({ place }) => place >= cut);
-  const rows = evaluated.map(({ decision, ...row }, i): Row => {
+  const rows = evaluated.map(({ decision, ...seen }, i): Row => {
     if (i % PROGRESS_EVERY === 0) request.progress?.(i, evaluated.length);
-    const [chances, means] = [target(decision, row.place), expected(decision)];
-    const { index, probability, kept = 1 } = decision;
+    const [chances, means] = [target(decision, seen.place), expected(decision)];
+    const { index, probability } = decision;
     const expectedOfPolicy = means.reduce((sum, mean, candidate) => sum + mean * chances[candidate], 0);
-    return { ...row, count: 1 / kept, weight: chances[index] / probability, expected: means[index], expectedOfPolicy };
+    return { ...seen, weight: chances[index] / probability, expected: means[index], expectedOfPolicy };
   });
   request.progress?.(rows.length, rows.length);
   return {
     asOf,
     since,
     decisions: { learnt: cut, evaluated: rows.length, tooYoung: log.length - cut - rows.length },
-    immature: immatureShares(rows),
+    immature: matured.immatureShares(rows),
     weights: weightsOf(rows),
-    ...estimates(core, rows, { decisions: log.length, reward, maturity }),
+    ...estimates(core, rows, matured),
   };
 }
 
 async function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at: number): Promise<Target> {
-  const { policy, window, reward, seed, module } = request;
+  const { policy, window, goals, reward, seed, module } = request;
   if (typeof policy === "function") return givenTarget(policy);
   if (typeof policy?.start !== "function") throw wrongType("policy", "a descriptor or a function of a decision", policy);
   const draws = wholeNumber("draws", request.draws ?? 100, 1);
-  return fittedTarget(await fitted({ policy, window, reward, seed, module }, log, { at, draws }));
+  return fittedTarget(await fitted({ policy, window, goals, reward, seed, module }, log, { at, draws }));
 }

@@ -2,13 +2,13 @@ import { compileCore } from "#core-module";
 import { wholeNumber, wrongType } from "../argument.ts";
 import { instantiate } from "../core/core.ts";
 import { examinationAt, parseExamination } from "../examination.ts";
+import { countedGoals } from "./counted-goals.ts";
 import { type Estimate, ratioEstimate } from "./estimate.ts";
 import { chancesOf, type LoggedItem, type LoggedList, listsUntil } from "./list-log.ts";
 import { fittedListTarget, givenListTarget, type ListTarget, type ShownChances } from "./list-target.ts";
-import { rewardBy } from "./log.ts";
-import { LEAST_MATURITY, maturityOf } from "./maturity.ts";
+import { MaturedLog, type SeenRewards } from "./matured-log.ts";
 import { checked, type PolicyRequest } from "./request.ts";
-import { type SeenRow, termsOf } from "./row.ts";
+import { termsOf } from "./row.ts";
 
 /** Request of `evaluateLists`. */
 export interface ListEvaluationRequest extends PolicyRequest<ListTarget> {
@@ -38,7 +38,7 @@ export interface ListEvaluation {
   readonly positionBased: Estimate;
 }
 
-interface Row extends SeenRow {
+interface Row extends SeenRewards {
   /** Examination of the place. */
   readonly examination: number;
   readonly itemPosition: number;
@@ -67,37 +67,32 @@ interface Row extends SeenRow {
  * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluateLists(request: ListEvaluationRequest): Promise<ListEvaluation> {
-  const { asOf, windowMs, split, reward } = checked(request, ["examination"]);
+  const { asOf, windowMs, split } = checked(request, ["examination"]);
   const examination = parseExamination(request.examination);
-  const log = listsUntil(asOf, request.log);
+  const log = listsUntil(asOf, request.log, request.goals);
   const cut = Math.floor(split * log.length);
   const core = await instantiate(request.module ?? (await compileCore()));
-  const conversions = log.map(({ shownAt, items }) => ({ shownAt, conversions: items.flatMap((item) => item.conversions ?? []) }));
-  const maturity = maturityOf(request.maturity, conversions, { asOf, windowMs });
+  const conversions = log.flatMap(({ shownAt, items }) => items.map((item) => ({ shownAt, conversions: item.conversions })));
+  const goals = countedGoals({ ...request, windowMs }, conversions);
+  const matured = new MaturedLog(log, { asOf, goals, maturity: request.maturity });
   const since = log[cut]?.shownAt ?? asOf;
   const target = await targetOf(request, log.slice(0, cut), since);
   let tooYoung = 0;
   const rows = log.slice(cut).flatMap((list, i): Row[] => {
     const place = cut + i;
-    const age = Math.min(asOf - list.shownAt, windowMs);
-    const seen = { place, age, maturity: maturity.at(age), count: 1 / (list.kept ?? 1) };
-    if (seen.maturity < LEAST_MATURITY) {
+    const seen = matured.rewardsOf(list, place);
+    if (!seen) {
       tooYoung++;
       return [];
     }
     const chances = target(list, place);
     return list.items.map((item, own): Row => {
       const weights = item.pinned ? SAME : weightsOf(list, item, { place: own, chances: chances(own), examination });
-      return {
-        ...seen,
-        ...weights,
-        examination: examinationAt(examination, own),
-        reward: rewardBy(asOf, { shownAt: list.shownAt, conversions: item.conversions }, windowMs),
-      };
+      return { ...seen[own], ...weights, examination: examinationAt(examination, own) };
     });
   });
   const estimate = (weight: (row: Row) => number): Estimate =>
-    ratioEstimate(core, termsOf(rows, { weight, base: () => 0, share: () => 1 }, { decisions: log.length, reward, maturity }));
+    ratioEstimate(core, termsOf(rows, { weight, base: () => 0, share: () => 1 }, matured));
   return {
     asOf,
     since,
@@ -144,9 +139,9 @@ function weightsOf(
 }
 
 async function targetOf(request: ListEvaluationRequest, log: readonly LoggedList[], at: number): Promise<ShownChances> {
-  const { policy, examination, window, reward, seed, module } = request;
+  const { policy, examination, window, goals, reward, seed, module } = request;
   if (typeof policy === "function") return givenListTarget(policy);
   if (typeof policy?.start !== "function") throw wrongType("policy", "a descriptor or a function of a list", policy);
   const draws = wholeNumber("draws", request.draws ?? 100, 1);
-  return fittedListTarget({ policy, examination, window, reward, seed, module }, log, { at, draws });
+  return fittedListTarget({ policy, examination, window, goals, reward, seed, module }, log, { at, draws });
 }

@@ -1,4 +1,5 @@
 import { finiteNumber, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
+import type { Goals } from "../goals.ts";
 import type { ChooseRequest } from "../policy/chooser.ts";
 import { checkConversions, type LoggedConversion } from "./log.ts";
 
@@ -18,7 +19,7 @@ export interface LoggedItem {
    * wholly.
    */
   readonly pinned?: boolean;
-  /** Conversions and the times at which they happened, in ms since 1970. Their rewards add up. */
+  /** As those of a `LoggedDecision`. */
   readonly conversions?: readonly LoggedConversion[];
 }
 
@@ -41,13 +42,13 @@ export interface LoggedList {
 }
 
 /** The lists shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the list. */
-export function listsUntil(asOf: number, log: readonly LoggedList[]): LoggedList[] {
+export function listsUntil(asOf: number, log: readonly LoggedList[], goals?: Goals): LoggedList[] {
   if (!Array.isArray(log)) throw wrongType("log", "an array of lists", log);
-  log.forEach(check);
+  log.forEach((list, number) => void check(list, number, goals));
   return log.filter(({ shownAt }) => shownAt <= asOf).sort((a, b) => a.shownAt - b.shownAt);
 }
 
-function check(list: LoggedList, number: number): void {
+function check(list: LoggedList, number: number, goals: Goals | undefined): void {
   const name = `log[${number}]`;
   record(name, list);
   finiteNumber(`${name}.shownAt`, list.shownAt, 0);
@@ -61,7 +62,7 @@ function check(list: LoggedList, number: number): void {
     if (!item.pinned) wholeNumber(`${own}.index`, item.index, 0, count - 1);
     positiveShare(`${own}.probability`, item.probability);
     checkChances(`${own}.chances`, item.chances, list.items.length);
-    checkConversions(own, item.conversions);
+    checkConversions(own, item.conversions, goals);
   });
 }
 

@@ -1,10 +1,17 @@
-import { finiteNumber, matrix, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
+import { finiteNumber, matrix, nonEmptyString, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
+import { amountOf, type Goals } from "../goals.ts";
+
+/** The goal of a conversion that names none. */
+export const DEFAULT_GOAL = "conversion";
 
 /** A logged conversion. */
 export interface LoggedConversion {
   /** When it happened, in ms since 1970. */
   readonly at: number;
+  /** As reported, without the weight of its goal. */
   readonly reward: number;
+  /** The goal that the visitor reached, default "conversion". */
+  readonly goal?: string;
 }
 
 /** A logged decision and its conversions. */
@@ -21,18 +28,21 @@ export interface LoggedDecision {
   readonly probability: number;
   /** Probability with which the log kept the decision, greater than 0. Default 1. The decision counts by one over it. */
   readonly kept?: number;
-  /** Conversions and the times at which they happened, in ms since 1970. Their rewards add up. */
+  /**
+   * Conversions and the times at which they happened, in ms since 1970. Their rewards add up. With declared goals, the latest of a goal
+   * counts, and the amounts of a goal with a value add up.
+   */
   readonly conversions?: readonly LoggedConversion[];
 }
 
 /** The decisions shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the decision. */
-export function decisionsUntil(asOf: number, log: readonly LoggedDecision[]): LoggedDecision[] {
+export function decisionsUntil(asOf: number, log: readonly LoggedDecision[], goals?: Goals): LoggedDecision[] {
   if (!Array.isArray(log)) throw wrongType("log", "an array of decisions", log);
-  log.forEach(check);
+  log.forEach((decision, place) => void check(decision, place, goals));
   return log.filter(({ shownAt }) => shownAt <= asOf).sort((a, b) => a.shownAt - b.shownAt);
 }
 
-function check(decision: LoggedDecision, place: number): void {
+function check(decision: LoggedDecision, place: number, goals: Goals | undefined): void {
   const name = `log[${place}]`;
   record(name, decision);
   finiteNumber(`${name}.shownAt`, decision.shownAt, 0);
@@ -40,26 +50,21 @@ function check(decision: LoggedDecision, place: number): void {
   wholeNumber(`${name}.index`, decision.index, 0, count - 1);
   positiveShare(`${name}.probability`, decision.probability);
   positiveShare(`${name}.kept`, decision.kept ?? 1);
-  checkConversions(name, decision.conversions);
+  checkConversions(name, decision.conversions, goals);
 }
 
-/** @throws {TypeError | RangeError} naming the conversion of the decision `name`. */
-export function checkConversions(name: string, conversions: readonly LoggedConversion[] = []): void {
+/** @throws {TypeError | RangeError} naming the conversion of the decision or item `name`. `goals`: those that are declared, if any. */
+export function checkConversions(name: string, conversions: readonly LoggedConversion[] = [], goals?: Goals): void {
   if (!Array.isArray(conversions)) throw wrongType(`${name}.conversions`, "an array", conversions);
-  conversions.forEach(({ at, reward }, i) => {
-    finiteNumber(`${name}.conversions[${i}].at`, at);
-    finiteNumber(`${name}.conversions[${i}].reward`, reward);
+  conversions.forEach((conversion, i) => {
+    const own = `${name}.conversions[${i}]`;
+    const { at, reward, goal = DEFAULT_GOAL } = record(own, conversion);
+    finiteNumber(`${own}.at`, at);
+    nonEmptyString(`${own}.goal`, goal);
+    if (goals && !Object.hasOwn(goals, goal as string)) throw outOfRange(`${own}.goal`, `one of ${Object.keys(goals).join(", ")}`, goal);
+    if (goals?.[goal as string].value) amountOf(`${own}.reward`, reward);
+    else finiteNumber(`${own}.reward`, reward);
   });
-}
-
-/** Reward of a decision by time `at`, from the conversions within its window. */
-export function rewardBy(
-  at: number,
-  { shownAt, conversions = [] }: Pick<LoggedDecision, "shownAt" | "conversions">,
-  windowMs: number,
-): number {
-  const until = Math.min(at, shownAt + windowMs);
-  return conversions.reduce((sum, conversion) => sum + (conversion.at <= until ? conversion.reward : 0), 0);
 }
 
 /** Features of all candidates, if they have any. @throws {TypeError | RangeError} unless they are a matrix of `count` rows. */

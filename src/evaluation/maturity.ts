@@ -1,5 +1,5 @@
 import { finiteNumber } from "../argument.ts";
-import type { LoggedDecision } from "./log.ts";
+import type { CountedGoal } from "./counted-goals.ts";
 
 /** Younger impressions are left out: a conversion of theirs would count more than five times. */
 export const LEAST_MATURITY = 0.2;
@@ -11,22 +11,24 @@ export interface Maturity {
   influence?(ages: Float64Array, values: Float64Array): Float64Array;
 }
 
-/** The given maturity, or an estimate from all conversions that have arrived, whatever the age of their impression. */
+/** A conversion of a goal that has come, and the place of its impression in the log of `decisions`. */
+export interface PlacedConversion extends SeenConversion {
+  readonly place: number;
+}
+
+/** The given maturity of a goal, or an estimate from all its conversions that have come, whatever the age of their impression. */
 export function maturityOf(
-  given: ((ageMs: number) => number) | undefined,
-  log: readonly Pick<LoggedDecision, "shownAt" | "conversions">[],
-  { asOf, windowMs }: { readonly asOf: number; readonly windowMs: number },
+  given: ((ageMs: number, goal: string) => number) | undefined,
+  { name, windowMs, knownDelay }: CountedGoal,
+  { seen, decisions }: { readonly seen: readonly PlacedConversion[]; readonly decisions: number },
 ): Maturity {
-  if (given) return { at: (age) => (age >= windowMs ? 1 : finiteNumber("maturity(age)", given(age), 0, 1)) };
-  const seen = log.flatMap(({ shownAt, conversions = [] }, place) => {
-    const bound = Math.min(asOf - shownAt, windowMs);
-    return conversions.flatMap(({ at }) => (at - shownAt <= bound ? [{ place, delay: Math.max(at - shownAt, 0), bound }] : []));
-  });
+  if (given) return { at: (age) => (age >= windowMs ? 1 : finiteNumber("maturity(age)", given(age, name), 0, 1)) };
+  if (knownDelay !== undefined) return { at: (age) => Number(age >= knownDelay) };
   const law = new ProductLimit(seen);
   return {
     at: (age) => law.at(age),
     influence(ages, values) {
-      const ofDecisions = new Float64Array(log.length);
+      const ofDecisions = new Float64Array(decisions);
       law.influence(ages, values).forEach((each, i) => {
         ofDecisions[seen[i].place] += each;
       });

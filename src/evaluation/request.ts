@@ -1,4 +1,5 @@
-import { finiteNumber, onlyKeys, positiveNumber, range, record } from "../argument.ts";
+import { finiteNumber, onlyKeys, positiveNumber, record } from "../argument.ts";
+import { type Goals, parseGoals } from "../goals.ts";
 import type { PolicyDescriptor } from "../policy/rule.ts";
 
 /** How long after its impression a conversion still counts. */
@@ -14,28 +15,33 @@ export interface PolicyRequest<Given> {
   readonly window: LogWindow;
   /** Share of the log, oldest first, from which policy and reward model learn. The rest evaluates them. Default 0.5. */
   readonly split?: number;
-  /** Range of the reward of a decision, or of an item of a list. Default 0 to 1. */
+  /**
+   * The goals of conversions, as `RecommenderOptions.goals`: their weights, windows, order and amounts. The policy learns them too.
+   * Default: any goal is taken, and rewards add up.
+   */
+  readonly goals?: Goals;
+  /** Range of the reward of a decision, or of an item of a list. With `goals`: of one conversion, before its weight. Default 0 to 1. */
   readonly reward?: { readonly min: number; readonly max: number };
   /** Samples from which a sampling policy computes its probabilities, default 100. */
   readonly draws?: number;
   /** Seed of the policy, default 0. */
   readonly seed?: number;
-  /** Probability that a conversion has come by an age in ms, if it comes. Default: estimated from the conversions of the log. */
-  readonly maturity?: (ageMs: number) => number;
+  /** Probability that a conversion of a goal has come by an age in ms, if it comes. Default: estimated from the log, for each goal. */
+  readonly maturity?: (ageMs: number, goal: string) => number;
   /** A compiled core, for hosts that bring their own. */
   readonly module?: WebAssembly.Module;
 }
 
-const KNOWN = ["log", "policy", "asOf", "window", "split", "reward", "draws", "seed", "maturity", "module"];
+const KNOWN = ["log", "policy", "asOf", "window", "split", "goals", "reward", "draws", "seed", "maturity", "module"];
 
 /** Checks what all evaluations ask for. `others`: the request's own options. @throws {TypeError | RangeError} naming the option. */
 export function checked<Given>(request: PolicyRequest<Given>, others: readonly string[]) {
   onlyKeys("request", record("request", request), [...KNOWN, ...others]);
+  if (request.goals !== undefined) parseGoals(request.goals, request.window);
   return {
     asOf: finiteNumber("asOf", request.asOf, 0),
     windowMs: windowMsOf(request.window),
     split: finiteNumber("split", request.split ?? 0.5, 0, 1),
-    reward: range("reward", request.reward ?? { min: 0, max: 1 }),
   };
 }
 

@@ -3,23 +3,10 @@ import type { Core } from "../core/core.ts";
 import { Ridge } from "../model/linear/ridge.ts";
 import { type Estimate, ratioEstimate, sumOf, type Terms } from "./estimate.ts";
 import { type LoggedDecision, pointsOf } from "./log.ts";
-import type { Maturity } from "./maturity.ts";
-
-/** One evaluated impression. */
-export interface SeenRow {
-  /** Index in the log. */
-  readonly place: number;
-  /** Age of the impression in ms, at most the window. */
-  readonly age: number;
-  readonly maturity: number;
-  /** Number of decisions for which it stands. */
-  readonly count: number;
-  /** Reward that has arrived. */
-  readonly reward: number;
-}
+import { type MaturedLog, maturedReward, type SeenRewards } from "./matured-log.ts";
 
 /** One evaluated decision. */
-export interface Row extends SeenRow {
+export interface Row extends SeenRewards {
   /** The policy's probability of the action over the logged one. */
   readonly weight: number;
   /** Expected reward of the action, and of the policy, by the reward model. */
@@ -27,9 +14,9 @@ export interface Row extends SeenRow {
   readonly expectedOfPolicy: number;
 }
 
-/** Estimates of the rows' policy by each estimator, and of the policy that made the log of `decisions` decisions. */
-export function estimates(core: Core, rows: readonly Row[], options: { decisions: number; reward: Range; maturity: Maturity }) {
-  const estimate = (part: Part<Row>): Estimate => ratioEstimate(core, termsOf(rows, part, options));
+/** Estimates of the rows' policy by each estimator, and of the policy that made the log. */
+export function estimates(core: Core, rows: readonly Row[], log: MaturedLog) {
+  const estimate = (part: Part<Row>): Estimate => ratioEstimate(core, termsOf(rows, part, log));
   return {
     logged: estimate({ weight: () => 1, base: () => 0, share: () => 1 }),
     ips: estimate({ weight: ({ weight }) => weight, base: () => 0, share: () => 1 }),
@@ -43,40 +30,39 @@ export function estimates(core: Core, rows: readonly Row[], options: { decisions
 }
 
 /** An estimator: sum(count x (base + weight x reward / maturity)) / sum(count x share). Impressions of a list have the share of the list. */
-interface Part<R extends SeenRow> {
+interface Part<R extends SeenRewards> {
   weight(row: R): number;
   base(row: R): number;
   share(row: R): number;
 }
 
 /** The terms of an estimator, by place in the log. Decisions that are not evaluated have terms too: they inform about delays. */
-export function termsOf<R extends SeenRow>(
+export function termsOf<R extends SeenRewards>(
   rows: readonly R[],
   { weight, base, share }: Part<R>,
-  { decisions, reward: { min, max }, maturity }: { decisions: number; reward: Range; maturity: Maturity },
+  { size, laws, goals: { reward: range } }: MaturedLog,
 ): Terms {
-  const ages = Float64Array.from(rows, ({ age }) => age);
-  const values = Float64Array.from(rows, (row) => (row.count * weight(row) * row.reward) / row.maturity);
-  const value = maturity.influence?.(ages, values) ?? new Float64Array(decisions);
-  const [least, most, shares] = [value.slice(), value.slice(), new Float64Array(decisions)];
-  rows.forEach((row, i) => {
-    const { place, count } = row;
-    const own = count * base(row);
-    value[place] += own + values[i];
-    // Extremes are not divided by maturity: a young decision would count for several otherwise.
-    least[place] += own + Math.min(values[i], count * weight(row) * min);
-    most[place] += own + Math.max(values[i], count * weight(row) * max);
-    shares[place] = count * share(row);
+  const value = new Float64Array(size);
+  laws.forEach(({ influence }, goal) => {
+    if (!influence) return;
+    const ages = Float64Array.from(rows, (row) => row.ages[goal]);
+    const values = Float64Array.from(rows, (row) => (row.count * weight(row) * row.rewards[goal]) / row.maturities[goal]);
+    influence(ages, values).forEach((each, place) => {
+      value[place] += each;
+    });
   });
+  const [least, most, shares] = [value.slice(), value.slice(), new Float64Array(size)];
+  for (const row of rows) {
+    const { place, count } = row;
+    const fixed = count * base(row);
+    const own = count * weight(row) * maturedReward(row);
+    value[place] += fixed + own;
+    // Extremes are not divided by maturity: a young decision would count for several otherwise.
+    least[place] += fixed + Math.min(own, count * weight(row) * range.min);
+    most[place] += fixed + Math.max(own, count * weight(row) * range.max);
+    shares[place] = count * share(row);
+  }
   return { value, least, most, share: shares };
-}
-
-/** Share of the rows that may still convert, and the expected share of conversions still to come. */
-export function immatureShares(rows: readonly Row[]): { readonly decisions: number; readonly conversions: number } {
-  const immature = rows.filter(({ maturity }) => maturity < 1);
-  const missing = immature.reduce((sum, { maturity }) => sum + 1 - maturity, 0);
-  const count = Math.max(rows.length, 1);
-  return { decisions: immature.length / count, conversions: missing / count };
 }
 
 /** Mean and greatest weight, and the effective number of rows: (sum c w)^2 / sum (c w)^2, where a row stands for c (Kish 1965). */

@@ -3,7 +3,7 @@ import { UnsupportedError } from "../errors.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { PolicyDescriptor } from "../policy/rule.ts";
 import { Recommender, type RecommenderOptions } from "../recommender.ts";
-import { type LoggedDecision, pointsOf } from "./log.ts";
+import { type LoggedConversion, type LoggedDecision, pointsOf } from "./log.ts";
 
 /** Probability with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
 export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number>;
@@ -32,9 +32,9 @@ export async function fitted(
   const { policy } = recommender;
   if (policy.hasDomain) throw new UnsupportedError("no-probability", `${policy.id} does not choose among the log's candidates`);
   const history = log.flatMap((decision, number) => {
-    const converted = (decision.conversions ?? []).map(({ at, reward }, i) => ({
-      at,
-      learn: () => learnConversion(number, i, at, reward),
+    const converted = (decision.conversions ?? []).map((conversion, i) => ({
+      at: conversion.at,
+      learn: () => learnConversion(number, conversion, i),
     }));
     return [{ at: decision.shownAt, learn: () => learnImpression(decision, number) }, ...converted];
   });
@@ -42,8 +42,11 @@ export async function fitted(
     const { shownAt: now, place } = decision;
     recommender.register({ impressionId: `decision ${number}`, features: featuresOf(policy, decision), now, ...(place && { place }) });
   };
-  const learnConversion = (number: number, i: number, at: number, reward: number): void =>
-    void recommender.convert({ impressionId: `decision ${number}`, goal: `conversion ${i}`, reward, at });
+  const learnConversion = (number: number, { at, reward, goal = "conversion" }: LoggedConversion, i: number): void => {
+    // Rewards of one goal that nobody declared would replace each other.
+    const own = options.goals ? goal : `${goal} ${i}`;
+    recommender.convert({ impressionId: `decision ${number}`, goal: own, eventId: `${i}`, reward, at });
+  };
   // The sort is stable: a conversion comes after its impression even if both have the same time.
   for (const event of history.sort((a, b) => a.at - b.at)) if (event.at < at) event.learn();
   return { policy, request: { round: policy.impressions + 1, now: at, draws } };

@@ -57,7 +57,7 @@ export interface Choice {
   readonly index: number;
   readonly id: string;
   readonly score: number;
-  /** Posterior mean of the reward. */
+  /** Posterior mean of the reward. It may be outside the range of rewards: `Policy.stated` is the number to show to people. */
   readonly mean: number;
   /** The bonus: a multiplier times the posterior standard deviation. */
   readonly width: number;

@@ -3,6 +3,7 @@ import { NumericalError, UnsupportedError } from "../errors.ts";
 import type { Moment } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
 import type { Factor } from "../model/goals/goal-ridges.ts";
+import { type RewardRange, rangeOf, statedInterval, statedMean } from "../model/goals/stated.ts";
 import { type Interval, QUANTILE } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
@@ -69,6 +70,14 @@ export class Policy {
   /** False if the policy was restored from a publication, which only decides. */
   get learns(): boolean {
     return this.#learns;
+  }
+  /**
+   * Range of the expected reward of an impression: from no reward to all goals, each by its weight. Without declared goals that of one
+   * reward. Amounts have no greatest one, unless their goal does.
+   */
+  get range(): RewardRange {
+    const { reward, goals } = this.#context;
+    return rangeOf(reward, goals, this.hasFactors);
   }
   /** Impressions appended so far (n). */
   get impressions(): number {
@@ -166,7 +175,8 @@ export class Policy {
   }
 
   /**
-   * Posterior mean and variance of the expected reward at each point.
+   * Posterior mean and variance of the expected reward at each point. As those of `choose`, the mean may be outside `range`: `stated`
+   * is the expected reward to show to people.
    * @throws {UnsupportedError} code `no-posterior`.
    */
   predict(points: readonly ArrayLike<number>[]): { mean: Float64Array; variance: Float64Array } {
@@ -176,12 +186,23 @@ export class Policy {
     return { mean: mean.slice(), variance: deviation.map((each) => each * each) };
   }
 
+  /** The expected reward that is stated for a posterior mean: the nearest value in `range`. */
+  stated(mean: number): number {
+    return statedMean(finiteNumber("mean", mean), this.range);
+  }
+
   /**
-   * The expected reward at each point, and an interval that holds it with a probability of 95 %. Delay-aware linear policies count only
-   * what has matured, and their intervals include the error of the estimated delays. Rewards of 0 and 1 have means between 0 and 1.
+   * The stated expected reward at each point, and an interval that holds it with a probability of 95 %. Both are inside `range`. Delay-aware
+   * linear policies count only what has matured, and their intervals include the error of the estimated delays.
    * @throws {UnsupportedError} code `no-posterior`, or `only-decides` for a publication.
    */
   interval(points: readonly ArrayLike<number>[]): Interval[] {
+    const { range } = this;
+    return this.#believed(points).map((each) => statedInterval(each, range));
+  }
+
+  /** Intervals of the posterior. */
+  #believed(points: readonly ArrayLike<number>[]): Interval[] {
     const state = this.#learning();
     if (state.interval) return state.interval(this.#pointsOf(points));
     const { mean, variance } = this.predict(points);

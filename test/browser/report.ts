@@ -67,7 +67,9 @@ export const busy: Metrics = {
     impressions: 27_413,
     conversions: 1904,
     rateSoFar: 1904 / 27_413,
+    followedMs: WINDOW,
     rate: 0.0742,
+    rateInterval: [0.0709, 0.0776],
     toCome: 131.4,
     window95Ms: 11.2 * HOUR,
     distribution: Array.from({ length: 33 }, (_, i) => {

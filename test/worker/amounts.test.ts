@@ -11,7 +11,7 @@ useClock();
 const goals = { click: { weight: 0 }, purchase: { weight: 1, after: "click", value: { currency: "EUR" } } };
 
 const rewardOf = async (impressionId: string) => (await call("GET", `/v1/impressions/${impressionId}`)).body.reward;
-const digestOf = async (model: string) => (await call("POST", `/v1/models/${model}/snapshot`)).body;
+const digestOf = async (model: string) => (await describeModel(model)).digest;
 
 interface Line {
   readonly id: string;

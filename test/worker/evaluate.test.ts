@@ -173,3 +173,22 @@ it("estimates from a model's log that always showing what converts earns more th
   expect(learnt.doublyRobust.value).toBeGreaterThan(mugs.doublyRobust.value);
   expect(learnt.doublyRobust.value).toBeLessThan(tents.doublyRobust.value);
 });
+
+it("reads each goal with its reward and its first report, and leaves out a goal that is no longer declared", async () => {
+  const goals = { click: { weight: 0 }, order: { weight: 0.5, value: { currency: "EUR" } } };
+  const model = await createModel({ goals });
+  const [impressionId] = await recommend(model);
+  const shownAt = Date.now();
+  tick(MINUTE_MS);
+  await convert({ impressionId, reward: 1, goal: "click" });
+  tick(MINUTE_MS);
+  await convert({ impressionId, reward: 30, goal: "order" });
+  tick(MINUTE_MS);
+  await convert({ impressionId, reward: -10, goal: "order" });
+  const source = await eventSource(await linesOf(model), { progress });
+  expect(source.goals).toEqual(goals);
+  const order = { goal: "order", at: shownAt + 2 * MINUTE_MS, reward: 20 };
+  expect(source.decisions[0].conversions).toEqual([{ goal: "click", at: shownAt + MINUTE_MS, reward: 1 }, order]);
+  const lines = (await linesOf(model)).map((line) => line.replaceAll('"click":{"weight":0},', ""));
+  expect((await eventSource(lines, { progress })).decisions[0].conversions).toEqual([order]);
+});

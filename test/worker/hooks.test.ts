@@ -193,3 +193,19 @@ it("a configured sender reports lines, and its configuration is checked", async 
     expect(await send(order, wrong)).toMatchObject({ status: 500, body: { detail: expect.stringContaining("AFTERCLICK_SENDERS") } });
   }
 });
+
+it("an amount beyond the range, or that is no decimal number, is refused, and other lines count", async () => {
+  const { model, ids } = await shown(2);
+  const lines = (price: string) =>
+    ids.map((id, place) => {
+      return { id: 70 + place, price: place === 0 ? price : "20", quantity: 1, properties: [{ name: "_afterclick", value: id }] };
+    });
+  const order = (price: string) => ({ id: 7, currency: "EUR", created_at: new Date().toISOString(), line_items: lines(price) });
+  expect((await shopify("orders/paid", order("1e101"))).status).toBe(422);
+  expect((await shopify("orders/paid", order(""))).status).toBe(422);
+  expect(await rewardOf(ids[1])).toBeNull();
+  expect(statusesOf(await shopify("orders/paid", order("9".repeat(18))))).toEqual(["refused", "applied"]);
+  const yen = session({ payment_intent: "pi_yen", amount_total: 10 ** 15, currency: "eur", client_reference_id: ids[0] });
+  expect(await stripe(yen)).toMatchObject({ status: 422, body: { detail: expect.stringMatching(/reward: expected a number between/) } });
+  expect(await stateOf(model)).toMatchObject({ counts: { applied: 1, converted: 1 } });
+});

@@ -6,8 +6,11 @@ export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orph
 /** Result of taking a conversion. `unsampled`: its impression was left out of learning. `unknown`: there is no such model. */
 export type IntakeStatus = LedgerStatus | "unsampled" | "unknown" | "refused";
 
-/** Status of a stored conversion. A void one was undone by a rollback; it is stored so that its repetition is a duplicate. */
-export type ConversionStatus = Exclude<LedgerStatus, "duplicate"> | "void";
+/**
+ * Status of a stored conversion. A void one was undone by a rollback, and the policies did not take a refused one. Both are stored so that
+ * a repetition is a duplicate.
+ */
+export type ConversionStatus = Exclude<LedgerStatus, "duplicate"> | "void" | "refused";
 
 export interface StoredConversion extends ConversionEvent {
   readonly seq: number;

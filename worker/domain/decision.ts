@@ -1,7 +1,8 @@
-import type { Choice, ChooseRequest } from "afterclick";
+import type { Choice, ChooseRequest, Policy } from "afterclick";
 import type { Assignment } from "../protocol/answers.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../protocol/schema.ts";
+import { statedScores } from "./belief.ts";
 import type { Asked, Decision, ImpressionRow } from "./impression.ts";
 import { counted, type RequestKeys } from "./join-key.ts";
 import { acceptable, type ModelConfig } from "./model.ts";
@@ -19,6 +20,7 @@ export interface DecisionRequest extends Omit<RecommendationsBody, "defer" | "ke
 /** A shown action, as the response has it. */
 export interface Recommended extends Pick<Impression, "id" | "action" | "probability"> {
   readonly score: number;
+  /** As it is stated. The row has the mean of the posterior. */
   readonly mean: number;
   readonly width: number;
   /** The chosen point of a policy with its own domain. */
@@ -93,7 +95,7 @@ export function decideAs(
       decision: { ...(policy.deterministic && { probability: 1 }), ...scores, ...common },
     };
   });
-  return { arm, rows, actions: shown.map((each, place) => answerOf(each, rows[place])) };
+  return { arm, rows, actions: shown.map((each, place) => answerOf(policy, each, rows[place])) };
 }
 
 type Pinned = Restricted["pinned"];
@@ -141,11 +143,9 @@ function shadowsOf({ config, policies }: Served, offer: Offer, draw: ChooseReque
   return Object.fromEntries(shown);
 }
 
-function answerOf(shown: Choice | { readonly action: Action }, { id, action, decision }: ImpressionRow): Recommended {
-  const { score, mean, width, probability } = decision as Decision;
-  const scores = { score, mean, width, ...(probability !== undefined && { probability }) };
+function answerOf(policy: Policy, shown: Choice | { readonly action: Action }, { id, action, decision }: ImpressionRow): Recommended {
   const ownDomain = "index" in shown && shown.features;
-  return { id, action, ...scores, ...(ownDomain && { features: Array.from(ownDomain) }) };
+  return { id, action, ...statedScores(policy, decision as Decision), ...(ownDomain && { features: Array.from(ownDomain) }) };
 }
 
 function idsAt(shownAt: number, count: number): string[] {

@@ -7,6 +7,7 @@ import { shownAtOf } from "./uuid.ts";
 /** How an impression was decided. */
 export interface Decision {
   readonly score: number;
+  /** The posterior mean, which may be outside the range of rewards. Answers state the nearest value inside it. */
   readonly mean: number;
   readonly width: number;
   readonly probability?: number;

@@ -1,6 +1,8 @@
+import { MOST_AMOUNT } from "../protocol/most.ts";
 import { didYouMean } from "../protocol/nearest.ts";
 import type { Outcome } from "./event.ts";
 import type { ModelConfig } from "./model.ts";
+import { isInRange } from "./reward.ts";
 
 /** The part of a configuration that says which conversions count. */
 export type Rules = Pick<ModelConfig, "window" | "goals" | "reward">;
@@ -9,6 +11,12 @@ export type Rules = Pick<ModelConfig, "window" | "goals" | "reward">;
 export function isOtherCurrency({ goal, currency }: Pick<Outcome, "goal" | "currency">, { goals }: Pick<Rules, "goals">): boolean {
   if (currency === undefined || (goals && !Object.hasOwn(goals, goal))) return false;
   return currency !== goals?.[goal].value?.currency;
+}
+
+/** Why no model takes a reward; undefined if it is in the range. */
+export function rangeRefusal(reward: number | null): string | undefined {
+  if (isInRange(reward)) return undefined;
+  return `reward: expected a number between -${MOST_AMOUNT} and ${MOST_AMOUNT}, got ${reward}: state amounts in major units of the currency`;
 }
 
 /** Why the model refuses a conversion; undefined if it does not. */
@@ -21,7 +29,7 @@ export function refusal({ reward, goal, currency }: Outcome, { reward: range, go
   if (isOtherCurrency({ goal, currency }, { goals })) {
     return `currency: expected ${value?.currency ?? `none, as the goal ${goal} has no value`}, got ${currency}`;
   }
-  if (value) return undefined;
+  if (value) return rangeRefusal(reward);
   if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;
   return `reward: expected a number between ${range.min} and ${range.max}, got ${reward}; for amounts of money declare a goal with a value`;
 }

@@ -1,5 +1,6 @@
 import { type GoalOutcomes, goalOutcomes } from "afterclick";
 import { toDyadic } from "../../publication/featurizer.ts";
+import { MOST_AMOUNT } from "../protocol/most.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { Outcome } from "./event.ts";
 import type { Goals } from "./goals.ts";
@@ -27,6 +28,9 @@ export interface RewardChange {
 /** A reward as it counts: rounded towards zero to a multiple of 2^-12, so that sums are exact. */
 export const roundedReward = (reward: number): number => toDyadic(reward);
 
+/** Whether any model can learn a reward. A retraction has none. */
+export const isInRange = (reward: number | null): boolean => reward === null || Math.abs(reward) <= MOST_AMOUNT;
+
 /** The conversions whose status makes them count. */
 export function counting<Conversion extends { readonly status: ConversionStatus }>(conversions: readonly Conversion[]): Conversion[] {
   return conversions.filter(({ status }) => status === "applied" || status === "conflict");
@@ -34,10 +38,11 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
 
 /**
  * The reward of an impression by its conversions in any order; see `goalOutcomes`. Null before the first conversion: an early retraction
- * waits for the conversion that it retracts, and a refund for its order. Goals that a model does not declare any more do not count.
+ * waits for the conversion that it retracts, and a refund for its order. Goals that a model does not declare any more do not count,
+ * nor rewards beyond the range, which earlier versions stored.
  */
 export function resolved(all: readonly Outcome[], goals: Goals | null, shownAt: number): ResolvedReward | null {
-  const outcomes = goals ? all.filter(({ goal }) => Object.hasOwn(goals, goal)) : all;
+  const outcomes = all.filter(({ goal, reward }) => isInRange(reward) && (!goals || Object.hasOwn(goals, goal)));
   const paid = ({ goal, reward }: Outcome): boolean => reward !== null && (reward > 0 || goals?.[goal]?.value === undefined);
   if (!outcomes.some(paid)) return null;
   const events = outcomes.map(({ event, ...outcome }) => ({ ...outcome, eventId: event }));

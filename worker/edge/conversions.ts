@@ -1,6 +1,7 @@
 import { closesAt } from "../domain/bucket.ts";
 import type { ConversionEvent, KeyedEvent, Outcome } from "../domain/event.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
+import { rangeRefusal } from "../domain/refusal.ts";
 import { roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
 import { shardName } from "../domain/shard.ts";
@@ -83,7 +84,7 @@ export async function takeNamed(env: Environment, named: readonly NamedConversio
   await Promise.all(
     named.map(async ({ item, outcome }, place) => {
       const token = "key" in item ? null : signer.verify(item.impressionId, now);
-      const refusal = untimely(token, outcome.at, now);
+      const refusal = untimely(token, outcome.at, now) ?? rangeRefusal(outcome.reward);
       if (token === undefined) results[place] = { status: "unknown" };
       else if (token && !isKept(token.id, token.sampling)) results[place] = { status: "unsampled" };
       else if (refusal) results[place] = { status: "refused", detail: refusal };

@@ -32,7 +32,7 @@ export function explain(store: LearnerStore, served: Served, id: string, at: num
     shownAt,
     windowEndsAt,
     modelVersion: version,
-    decision,
+    decision: decision && { ...decision, mean: policy.stated(decision.mean) },
     context,
     conversions: store.conversions.of(id).map(({ goal, reward, at, status }) => ({ goal, reward, at, status })),
     reward,

@@ -61,12 +61,16 @@ export function ofErased(store: LearnerStore): Entry & { readonly status: "late"
   return { status: "late", erased: true };
 }
 
-/** Enters a conversion that was undone before an export. It does not count, and its repetition is a duplicate. */
-export function enterUndone(store: LearnerStore, event: ConversionEvent): "void" | "duplicate" | "late" {
+/** Enters a conversion that was undone or refused before an export. It does not count, and its repetition is a duplicate. */
+export function enterUncounted<Status extends "void" | "refused">(
+  store: LearnerStore,
+  event: ConversionEvent,
+  status: Status,
+): Status | "duplicate" | "late" {
   if (isKnown(store, event)) return "duplicate";
   if (store.impressions.find(event.impression)?.erased) return ofErased(store).status;
-  store.conversions.add(event, "void");
-  return "void";
+  store.conversions.add(event, status);
+  return status;
 }
 
 /** Enters the orphans of an impression: those that name its id or one of its keys. */

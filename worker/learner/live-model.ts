@@ -22,7 +22,7 @@ import { isKept } from "../domain/sampling.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Intake } from "../rpc/message.ts";
-import { type Entry, enter, enterUndone, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";
+import { type Entry, enter, enterUncounted, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** Most rows that a cold start replays after the newest snapshot. */
@@ -85,20 +85,38 @@ export class LiveModel {
   }
 
   async #rebuild(): Promise<Policies> {
-    const snapshot = this.#store.snapshots.newest();
-    const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
-    if (!this.isCurrent) throw startingAgain();
-    // A rollback was faster.
-    if (this.#policies) return this.#policies;
-    // No await from here on: the replay includes all rows so far, and later rows find running policies.
-    for (const step of this.#store.log.replay(snapshot?.seq ?? 0, this.#config.goals)) {
-      if ("appended" in step) append(policies, { ...step.appended, place: step.place });
-      else observe(policies, step.changed);
+    for (;;) {
+      this.#skip(this.#store.conversions.beyondRange());
+      const snapshot = this.#store.snapshots.newest();
+      const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
+      if (!this.isCurrent) throw startingAgain();
+      // A rollback was faster.
+      if (this.#policies) return this.#policies;
+      // No await from here on: the replay includes all rows so far, and later rows find running policies.
+      const failed = this.#replay(policies, snapshot?.seq ?? 0);
+      if (failed === undefined) {
+        this.#snapshot = { seq: snapshot?.seq ?? 0, bytes: sizeOf(snapshot?.parts ?? []) };
+        this.#policies = policies;
+        this.#saveIfDue();
+        return policies;
+      }
+      // The policies may have learnt a part of it, so they are restored again.
+      this.#skip([failed]);
     }
-    this.#snapshot = { seq: snapshot?.seq ?? 0, bytes: sizeOf(snapshot?.parts ?? []) };
-    this.#policies = policies;
-    this.#saveIfDue();
-    return policies;
+  }
+
+  /** Learns the rows after a snapshot. Returns the number of a conversion that the policies did not take. */
+  #replay(policies: Policies, from: number): number | undefined {
+    for (const step of this.#store.log.replay(from, this.#config.goals)) {
+      if ("appended" in step) append(policies, { ...step.appended, place: step.place });
+      else if (!takes(policies, step.changed)) return step.seq;
+    }
+    return undefined;
+  }
+
+  /** No stored conversion may stop the model: those that it cannot learn are refused and counted. */
+  #skip(seqs: readonly number[]): void {
+    if (seqs.length > 0) this.#store.transact(() => this.#store.skip(seqs));
   }
 
   /**
@@ -139,16 +157,18 @@ export class LiveModel {
   }
 
   /** Takes rows of a past log in their order, into open and closed buckets alike. */
-  takePast(policies: Policies, rows: readonly PastRow[]): (Addition["status"] | Entry["status"] | "void")[] {
+  takePast(policies: Policies, rows: readonly PastRow[]): (Addition["status"] | Entry["status"] | "void" | "refused")[] {
     this.#checkRunning(policies);
     return this.#change(() =>
       batchesOf(rows).flatMap((batch) => {
+        // Policies that did not take a row know no later one.
+        this.#checkRunning(policies);
         if (Array.isArray(batch)) return this.#added(policies, batch, batch[0].state, "in time").map(({ status }) => status);
         const row = batch as PastConversionRow;
         const event = storedForm(row.event, this.#config.goals);
         const { key } = row.event;
         if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
-        if (row.status === "void") return enterUndone(this.#store, event);
+        if (row.status === "void" || row.status === "refused") return enterUncounted(this.#store, event, row.status);
         return this.#entered(event, row.status === "late" ? "late" : "in time").status;
       }),
     );
@@ -233,8 +253,11 @@ export class LiveModel {
     return entry;
   }
 
+  /** If the policies do not take a change, its rows stay: the next start learns them and skips that one. */
   #observe(entries: readonly Entry[]): void {
-    for (const { change } of entries) if (change && this.#policies) observe(this.#policies, change);
+    for (const { change } of entries) {
+      if (change && this.#policies && !takes(this.#policies, change)) this.#policies = undefined;
+    }
   }
 
   /**
@@ -379,6 +402,17 @@ function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & {
     return policy.append({ ...fitting(policy, features), round, now, weight: recommender.weightAt(place) }).slot;
   });
   return { slots, round };
+}
+
+/** Observes a change. Returns false if a policy refuses it: others may have learnt it by then. */
+export function takes(policies: Policies, change: RewardChange): boolean {
+  try {
+    observe(policies, change);
+    return true;
+  } catch (error) {
+    console.error(JSON.stringify({ skipped: error instanceof Error ? error.message : String(error) }));
+    return false;
+  }
 }
 
 export function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {

@@ -92,7 +92,8 @@ function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
     return { ...rowOf(line, registering, store.retainedSince), arm, state, byPage, sampling };
   }
   const { event, status } = line;
-  const detail = refusal(event, config);
+  // An export says which rewards it did not count.
+  const detail = status === "refused" ? undefined : refusal(event, config);
   if (detail) throw new Problem(422, detail);
   return { event, status };
 }

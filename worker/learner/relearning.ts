@@ -11,7 +11,7 @@ import { refusal } from "../domain/refusal.ts";
 import { counting, differs, resolved } from "../domain/reward.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import type { Relearning as Progress } from "../protocol/answers.ts";
-import { appendTo, observe } from "./live-model.ts";
+import { appendTo, takes } from "./live-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 import type { Begun } from "./store/relearning-store.ts";
 
@@ -20,6 +20,16 @@ export const SAVING = { rows: 20_000 };
 
 /** A relearning that is behind by fewer rows takes over in one transaction. */
 const CAUGHT_UP_ROWS = 1000;
+
+/** A conversion that the policies did not take. */
+class Refused extends Error {
+  readonly seq: number;
+
+  constructor(seq: number) {
+    super();
+    this.seq = seq;
+  }
+}
 
 /** The state in memory while the log is learnt. */
 interface Learning {
@@ -104,7 +114,10 @@ export class Relearning {
     return taken ?? false;
   }
 
-  /** Changes what is learnt, in one transaction. Undefined if a rollback or another relearning has begun it anew meanwhile. */
+  /**
+   * Changes what is learnt, in one transaction. Undefined if a rollback or another relearning has begun it anew meanwhile, or if it goes
+   * back because the policies did not take a conversion, which is skipped from now on.
+   */
   async #change<T>(change: (learning: Learning) => T): Promise<T | undefined> {
     if (!this.isRunning) return undefined;
     const learning = await this.#started();
@@ -118,7 +131,9 @@ export class Relearning {
     } catch (error) {
       // The policies may be ahead of what is stored.
       this.#learning = undefined;
-      throw error;
+      if (!(error instanceof Refused)) throw error;
+      this.#store.transact(() => this.#store.skip([error.seq]));
+      return undefined;
     }
   }
 
@@ -191,7 +206,7 @@ export class Relearning {
     const earlier = counting(conversions.of(line.impression)).filter((each) => each.seq < line.seq && counts({ ...each, type: line.type }));
     const [before, after] = [earlier, [...earlier, line]].map((events) => resolved(events, config.goals, shownAtOf(line.impression)));
     if (!differs(before, after)) return;
-    observe(policies, { impression: appendedOf({ ...found.row, ...found.marks }), before, after });
+    if (!takes(policies, { impression: appendedOf({ ...found.row, ...found.marks }), before, after })) throw new Refused(line.seq);
     relearning.note(line, after);
   }
 

@@ -69,15 +69,20 @@ export class RunningModel {
    */
   async policies(): Promise<Policies> {
     try {
-      const { live, featurize } = this.known();
-      featurize();
-      return await live.start();
+      this.known().featurize();
+      return await this.#started();
     } catch (error) {
       if (!isUnreadable(error)) throw error;
       await this.recover();
       const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
       throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
     }
+  }
+
+  /** Starts the model. If it has learnt rewards beyond the range, as earlier versions did, it learns its log again meanwhile. */
+  async #started(): Promise<Policies> {
+    if (this.#store.hasLearntBeyondRange) await this.recover();
+    return this.known().live.start();
   }
 
   /** The policies that decide: those of this learner, or those with the sums of all shards. */
@@ -127,7 +132,7 @@ export class RunningModel {
       return { digest: this.#store.shards.markOf(version)?.digest ?? null, version };
     }
     try {
-      const [{ policy }] = await this.known().live.start();
+      const [{ policy }] = await this.#started();
       return { digest: policy.digest(), version: this.#store.seq };
     } catch (error) {
       if (isUnreadable(error)) return { digest: null, version: this.#store.seq };

@@ -131,6 +131,7 @@ export const model = v.strictObject({
       collisions: count,
       ofPages: count,
       otherCurrency: count,
+      skipped: v.pipe(count, v.description("Stored conversions that the policies did not take.")),
       unanswered: v.pipe(count, v.description("Calls of the coordinator that a shard did not answer.")),
     }),
     v.description(
@@ -179,7 +180,11 @@ export const imported = v.strictObject({
   conversions: v.pipe(v.record(v.string(), count), v.description("Number of conversions by status.")),
 });
 
-const estimate = { mean: number, width: number };
+const estimate = {
+  score: v.pipe(number, v.description("The number that sets the rank. It is no reward, and may be outside their range.")),
+  mean: v.pipe(number, v.description("The expected reward, inside the range of rewards.")),
+  width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation.")),
+};
 const factor = v.strictObject({
   goal: v.string(),
   after: v.optional(v.pipe(v.string(), v.description("The goal before it: the share is of those that reached that one."))),
@@ -199,7 +204,7 @@ const belief = v.pipe(
     }),
   ),
   v.description(
-    "The expected reward now, and the interval that holds it with a probability of 95 %. Null for a policy without a posterior, or with its own domain.",
+    "The expected reward now, and the interval that holds it with a probability of 95 %. All three are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
   ),
 );
 const probability = v.optional(
@@ -223,7 +228,6 @@ export const recommendations = v.strictObject({
         impressionId,
         id: v.string(),
         probability,
-        score: number,
         ...estimate,
         features: v.optional(v.pipe(v.array(number), v.description("The chosen point of a policy with its own domain."))),
       }),
@@ -264,7 +268,6 @@ export const impression = v.strictObject({
   decision: v.pipe(
     v.nullable(
       v.strictObject({
-        score: number,
         ...estimate,
         probability,
         place: count,
@@ -285,7 +288,7 @@ export const impression = v.strictObject({
       goal: v.string(),
       reward: v.pipe(v.nullable(number), v.description("Null for a retraction.")),
       at: time,
-      status: v.picklist(["applied", "conflict", "late", "orphan", "void"]),
+      status: v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]),
     }),
   ),
   reward: v.pipe(v.nullable(number), v.description("Reward of all counted conversions. Null before the first.")),
@@ -335,6 +338,8 @@ export const conversions = v.strictObject({
 export const ignored = v.strictObject({ ignored: v.pipe(v.string(), v.description("Type of the message, as its sender names it.")) });
 
 const bars = v.array(v.strictObject({ fromMs: number, toMs: v.nullable(number), count }));
+/** A number, or that there is too little data for it. */
+const orTooFew = <Schema extends v.GenericSchema>(schema: Schema) => v.union([schema, tooFewFigure]);
 const liftedArm = v.strictObject({
   lists: count,
   impressions: count,
@@ -372,23 +377,36 @@ const delay = v.strictObject({
   impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
   conversions: count,
   rateSoFar: v.pipe(share, v.description("Share of these impressions that has converted.")),
-  rate: v.pipe(share, v.description("Share that will have converted when all windows have closed.")),
-  toCome: v.pipe(number, v.description("Expected number of conversions still to come.")),
-  window95Ms: v.pipe(number, v.description("Window that would catch 95 % of the conversions that this one catches.")),
+  followedMs: v.pipe(
+    number,
+    v.description(
+      "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed.",
+    ),
+  ),
+  rate: v.pipe(
+    orTooFew(share),
+    v.description("Share that will have converted when all windows have closed. Needs 5 conversions whose window has closed."),
+  ),
+  rateInterval: v.pipe(v.nullable(v.pipe(v.array(share), v.length(2))), v.description("Its 95 % interval. Null if there is no rate.")),
+  toCome: v.pipe(orTooFew(number), v.description("Expected number of conversions still to come.")),
+  window95Ms: v.pipe(
+    orTooFew(number),
+    v.description("Window that would catch 95 % of the conversions that this one catches. Needs 50 conversions whose window has closed."),
+  ),
   quantiles: v.pipe(
-    v.array(v.strictObject({ share, delayMs: number })),
+    v.array(v.strictObject({ share, delayMs: orTooFew(number) })),
     v.description("Delay that this share of the conversions does not exceed."),
   ),
   windows: v.pipe(
-    v.array(v.strictObject({ windowMs: count, caught: share, low: share, high: share, rate: share })),
+    v.array(v.strictObject({ windowMs: count, caught: orTooFew(share), low: share, high: share, rate: orTooFew(share) })),
     v.description(
-      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it.",
+      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it. Needs 15 conversions whose window has closed.",
     ),
   ),
   distribution: v.pipe(
-    v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: share })),
+    v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: orTooFew(share) })),
     v.description(
-      "Share of conversions that come sooner, with a 95 % band, and the chance that a pending impression of this age still converts.",
+      "Share that comes sooner of the conversions that come within followedMs, with a 95 % band, and the chance that a pending impression of this age still converts.",
     ),
   ),
   silence: v.pipe(

@@ -4,3 +4,6 @@ export const MOST_SHARDS = 32;
 /** Greatest limits of one shard: impressions in open buckets, and bytes stored. A Durable Object holds 10 GB. */
 export const MOST_OPEN = 10_000_000;
 export const MOST_BYTES = 9_000_000_000;
+
+/** Largest size of a reward or an amount, as in the SDK: far beyond an order in any currency, in its minor unit too. */
+export const MOST_AMOUNT = 1e12;

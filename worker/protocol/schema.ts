@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { MOST_BYTES, MOST_OPEN, MOST_SHARDS } from "./most.ts";
+import { MOST_AMOUNT, MOST_BYTES, MOST_OPEN, MOST_SHARDS } from "./most.ts";
 import { fieldSentence, got } from "./sentence.ts";
 
 // Request bodies. Unknown keys are refused, so that a misspelt option is never ignored in silence. Numbers are finite, counts and
@@ -158,7 +158,7 @@ const goalOptions = strictObject({
   after: v.optional(goal),
   delay: v.optional(window),
   public: v.optional(v.boolean()),
-  value: v.optional(strictObject({ currency, max: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(1e9))) })),
+  value: v.optional(strictObject({ currency, max: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(MOST_AMOUNT))) })),
 });
 const modelOptions = {
   policy: v.optional(text(64)),
@@ -349,7 +349,7 @@ export const pastLine = v.variant("type", [
     reward: v.nullable(finite),
     restates: v.optional(v.boolean()),
     at: timestamp,
-    status: v.optional(v.picklist(["applied", "conflict", "late", "orphan", "void"]), "applied"),
+    status: v.optional(v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]), "applied"),
     hash: v.optional(keyHash),
     action: v.nullish(actionId, null),
   }),

@@ -5,7 +5,8 @@ const DELIVERIES = ["duplicate", "late", "orphan"] as const;
 export const EVENTS = ["fromPages", "pageGoals", "applied", "conflict", ...DELIVERIES] as const;
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
- * take, impression ids of pages that were taken, orphans whose key only pages gave, and calls that a shard did not answer.
+ * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, stored conversions that the policies did not take, and calls that a shard
+ * did not answer.
  */
 export const INCIDENTS = [
   "missed",
@@ -16,6 +17,7 @@ export const INCIDENTS = [
   "collisions",
   "ofPages",
   "otherCurrency",
+  "skipped",
   "unanswered",
 ] as const;
 

@@ -89,6 +89,8 @@ export interface ModelCounts extends Totals {
   readonly recent: readonly Recent[];
 }
 
+/** A `DelayEstimate` treats impressions older than this many windows as matured. */
+export const SETTLED = 3;
 /** Most sums of buckets and most recent impressions that the dashboard gets. */
 export const MOST_BUCKETS = 300;
 export const MOST_RECENT = 20;
@@ -179,7 +181,13 @@ function sumOf<Name extends string | number>(records: readonly Readonly<Record<N
 
 /** Adds the numbers of rows that have the same keys. */
 export function summed<Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): Row[] {
-  const groups = Map.groupBy(rows, (row) => keys.map((key) => row[key]).join(" "));
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const key = keys.map((each) => row[each]).join(" ");
+    const group = groups.get(key);
+    if (group) group.push(row);
+    else groups.set(key, [row]);
+  }
   return Array.from(groups.values(), (group) => {
     if (group.length === 1) return group[0];
     const own = Object.fromEntries(keys.map((key) => [key, group[0][key]]));

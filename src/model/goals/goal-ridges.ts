@@ -182,19 +182,24 @@ export class GoalRidges {
     return sumOf(values);
   }
 
-  /** See `Policy.interval`. Where nothing can be negative, it does not reach below the value of all lower ends. */
+  /**
+   * See `Policy.interval`. The distances come from the factors as they are stated. Where nothing can be negative, it does not reach below the
+   * value of all lower ends.
+   */
   interval(points: Float64Array): Interval[] {
+    const { mean: means } = this.predict(points);
     const factors = this.#ridges.map((ridge) => ridge?.interval(points));
     const gains = this.#stages.every(({ weight }) => weight >= 0);
     return Array.from({ length: points.length / this.#dimension }, (_, at) => {
       const ofStage = (i: number): Interval => (factors[i] as Interval[])[at];
-      const { mean, below, above } = this.#value((i) => {
+      const mean = means[at];
+      const { below, above } = this.#value((i) => {
         const { mean, low, high } = ofStage(i);
         return { mean, below: mean - low, above: high - mean };
       });
       const least = this.#value((i) => ({ mean: ofStage(i).low, below: 0, above: 0 })).mean;
       const bounded = gains && this.#used().every(([, , i]) => ofStage(i).low >= 0);
-      return { mean, low: bounded ? Math.max(mean - below, least) : mean - below, high: mean + above };
+      return { mean, low: bounded ? Math.max(mean - below, Math.min(least, mean)) : mean - below, high: mean + above };
     });
   }
 

@@ -17,7 +17,7 @@ interface Evidence {
   readonly maturityError: number;
 }
 
-/** The range of a reward, its typical size (mean square over mean), and its variance. */
+/** The range of an expected reward, the typical size of a reward (mean square over mean), and its variance. */
 interface Rewards {
   readonly min: number;
   readonly max: number;
@@ -26,33 +26,33 @@ interface Rewards {
 }
 
 /**
- * The interval of an expected reward.
+ * The interval of an expected reward, about the value in its range that is nearest to the estimate.
  *
- * Rewards of 0 or `size` with a mean m vary by m (size - m), and the interval is that of a binomial rate. It is inside their range. Other
- * rewards have the same variance as far as m is between 0 and `size`, and else `variance`.
+ * Rewards of 0 or `size` with a mean m vary by m (size - m), and the interval is that of a binomial rate. Where m is above `size`, they
+ * vary by `variance`. Rewards that may be negative vary by the greater of both.
  *
  * The distribution of delays is itself an estimate: a mean is what has come, over the share that has matured. The error of that share
  * makes the interval wider.
  * **Source:** Wilson 1927, the score interval of a binomial rate.
  */
 export function intervalOf({ mean, impressions, maturityError }: Evidence, { min, max, size, variance }: Rewards): Interval {
-  const least = min >= 0 ? 0 : mean;
-  const most = size === max ? max : mean;
-  const bounded = Math.min(Math.max(mean, least), most);
-  const rate = bounded / size;
+  const bounded = Math.min(Math.max(mean, min), max);
   const late = QUANTILE * maturityError * bounded;
   const extra = (QUANTILE * QUANTILE) / impressions;
-  if (rate < 0 || rate > 1) {
-    const half = Math.sqrt(extra * variance + late * late);
-    return { mean, low: mean - half, high: mean + half };
+  const rate = bounded / size;
+  const binomial = rate >= 0 && rate <= 1;
+  const normal = binomial && min === 0 ? 0 : extra * variance;
+  let [below, above] = [0, 0];
+  if (binomial) {
+    const centre = (rate + extra / 2) / (1 + extra);
+    const half = Math.sqrt(extra * rate * (1 - rate) + (extra * extra) / 4) / (1 + extra);
+    below = size * (rate - centre + half);
+    above = size * (centre + half - rate);
   }
-  const centre = (rate + extra / 2) / (1 + extra);
-  const half = Math.sqrt(extra * rate * (1 - rate) + (extra * extra) / 4) / (1 + extra);
-  const below = size * (rate - centre + half);
-  const above = size * (centre + half - rate);
+  const distance = (own: number): number => Math.sqrt(Math.max(own * own, normal) + late * late);
   return {
     mean: bounded,
-    low: Math.max(bounded - Math.sqrt(below * below + late * late), least),
-    high: Math.min(bounded + Math.sqrt(above * above + late * late), Math.max(most, size)),
+    low: Math.max(bounded - distance(below), min),
+    high: Math.min(bounded + distance(above), max),
   };
 }

@@ -78,8 +78,9 @@ export const untransformed: Pick<Likelihood, "offsets" | "terms" | "moments" | "
   upper: ({ mean, deviation }) => ({ mean, width: deviation }),
 };
 
-/** The expected reward is the latent value. */
+/** The expected reward is the latent value. `reward`: the range of a conversion's. Without a conversion it is 0. */
 export function gaussianLikelihood(rewardVariance: number, reward: { readonly min: number; readonly max: number }): Likelihood {
+  const range = { min: Math.min(reward.min, 0), max: Math.max(reward.max, 0) };
   return {
     ...untransformed,
     rewardVariance,
@@ -89,7 +90,7 @@ export function gaussianLikelihood(rewardVariance: number, reward: { readonly mi
       const size = sums.rewards > 0 ? sums.squares / sums.rewards : 2 * Math.sqrt(rewardVariance);
       const spread = this.spread(sums);
       const impressions = 1 / (deviation * deviation);
-      return intervalOf({ mean, impressions, maturityError }, { ...reward, size, variance: spread * spread });
+      return intervalOf({ mean, impressions, maturityError }, { ...range, size, variance: spread * spread });
     },
   };
 }

@@ -218,7 +218,8 @@ export class MaturingRidge {
 
   /**
    * Factor on deviations, beside `exploration`: the root of log(2 + n / d) after n impressions of d features, and for more than 16
-   * features the fourth root of 16 / d. It grows with the impressions per feature, so in a million no run stays with the second best.
+   * features the fourth root of 16 / d. It grows with the impressions per feature, so that fewer runs stay with the second best: the
+   * experiment `long` of the shop suite counts them after 10,000 and 100,000 visitors.
    *
    * **Source:** Abbasi-Yadkori, Pal, Szepesvari 2011, theorem 2: the radius of the confidence ellipsoid, per feature.
    * Deviation: the second factor. A draw deviates in all features at once, and few visitors cannot pay for exploring many features.

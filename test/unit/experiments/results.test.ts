@@ -21,7 +21,7 @@ it("divides means, and takes the error of the ratio from the pairs", () => {
 });
 
 it("adds ratios by setting, paired by run, except where nothing is lost", () => {
-  const experiment = { id: "e", ratios: { metric: "regret", of: "a", to: ["b"] } } as unknown as Experiment;
+  const experiment = { id: "e", ratios: [{ metric: "regret", of: "a", to: ["b"] }] } as unknown as Experiment;
   const curve = (value: number) => [{ metric: "regret", at: [1, 2], values: [0, value] }];
   const series = [
     { setting: "s", algorithm: "a", runs: [curve(1), curve(3)] },

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { algorithms, playIn } from "../../../experiments/shop/algorithms.ts";
+import { AS_ZERO, algorithms, DEFAULT, playIn } from "../../../experiments/shop/algorithms.ts";
 import { catalogueShop } from "../../../experiments/shop/catalogue-shop.ts";
 import { classificationShop } from "../../../experiments/shop/classification-shop.ts";
-import { defaultModel } from "../../../experiments/shop/default-model.ts";
+import { bodyFor, defaultModel } from "../../../experiments/shop/default-model.ts";
 import { intervalCurves } from "../../../experiments/shop/intervals.ts";
 import type { Learner } from "../../../experiments/shop/learner.ts";
 import { curvesOf, type Feedback, play } from "../../../experiments/shop/play.ts";
 import { productShop, tenRates } from "../../../experiments/shop/product-shop.ts";
 import { randomShop } from "../../../experiments/shop/random-shop.ts";
 import { DAY_MS, HOUR_MS, type Shop, type Visit } from "../../../experiments/shop/shop.ts";
+import { isWrong, statementsOf } from "../../../experiments/shop/statement.ts";
 import { atOnce, geometricMs } from "../../../experiments/shop/timing.ts";
 import { featurizer } from "../../../publication/featurizer.ts";
 import { withVocabulary } from "../../../worker/domain/encoding.ts";
@@ -151,6 +152,32 @@ it("changes the best product of ten at half time, and keeps the rates", () => {
   for (const rates of [all[0], all[99]]) expect(rates.toSorted((a, b) => a - b)).toEqual(tenRates);
 });
 
+it("states to the PUT of a default model only what the features of the shop need", async () => {
+  const window = { ms: HOUR_MS };
+  expect(await bodyFor(shops.products(0))).toEqual({ window });
+  const disjoint = shops.disjoint(0);
+  expect(await bodyFor(disjoint)).toEqual({ window, options: { dimension: disjoint.dimension } });
+  const classification = shops.classification(0);
+  const { encoder } = await configureModel({ window });
+  const { dimension, interactions } = encoder as NonNullable<typeof encoder>;
+  expect(await bodyFor(classification)).toEqual({ window, encoder: { dimension, interactions, numeric: classification.numeric } });
+  // A plain PUT would not do: it knows no ranges.
+  const plain = featurizer(withVocabulary(await configureModel({ window }), classification.products).encoder);
+  expect(() => plain.matrix(classification.visit(1).context, classification.products)).toThrow(/range/);
+});
+
+it("tells the default that takes pending for zero of no delay, with and without its search for changes", async () => {
+  const choices = async (delays: Parameters<typeof productShop>[1], name: string) => {
+    const spec = { horizon: 1500, stepMs: HOUR_MS, rates: [0.1, 0.2, 0.3], oneHot: true, drift: true };
+    return (await playIn(productShop(spec, delays, ["test"]), name, 0)).choices;
+  };
+  // Where conversions come at once, there is nothing to conceal. The search for changes is another matter.
+  expect(await choices(prompt, AS_ZERO[0])).toEqual(await choices(prompt, DEFAULT));
+  expect(await choices(prompt, AS_ZERO[1])).not.toEqual(await choices(prompt, DEFAULT));
+  const late = { laws: [geometricMs(5 * DAY_MS)], windowMs: 15 * DAY_MS };
+  for (const name of AS_ZERO) expect(await choices(late, name)).not.toEqual(await choices(late, DEFAULT));
+});
+
 it("tries what a worker makes of a PUT with a window", async () => {
   const shop = shops.catalogue(0);
   const { recommender, featurize } = await defaultModel(shop, 5);
@@ -165,8 +192,9 @@ it("tries what a worker makes of a PUT with a window", async () => {
 
 it("looks at the intervals of the default, beside exact binomial ones", async () => {
   const shop = productShop({ horizon: 5000, stepMs: HOUR_MS, rates: [0.1, 0.3], oneHot: true }, prompt, ["test"]);
-  const [held, width, outside] = await intervalCurves(shop, { traffic: "uniform", run: 0, matured: () => 1 });
-  expect([held.metric, width.metric, outside.metric]).toEqual(["held, %", "width over exact binomial", "means outside, %"]);
+  const [held, width, outside, posterior] = await intervalCurves(shop, { traffic: "uniform", run: 0, matured: () => 1 });
+  const metrics = ["held, %", "width over exact binomial", "means outside, %", "posterior means outside, %"];
+  expect([held, width, outside, posterior].map(({ metric }) => metric)).toEqual(metrics);
   expect(Array.from(held.at)).toEqual([50, 200, 1000, 5000]);
   expect(Array.from(held.values).every((each) => [0, 50, 100].includes(each))).toBe(true);
   expect(Array.from(outside.values)).toEqual([0, 0, 0, 0]);
@@ -190,3 +218,36 @@ it.each(["default", "Beta, waiting", "SquareCB, waiting", "LinTS, waiting"])(
     expect(await lost(name)).toBeLessThan((await lost("uniform")) / 2);
   },
 );
+
+it("checks what recommendations and explanations state, not the posterior", async () => {
+  const shop = shops.catalogue(0);
+  const model = await defaultModel(shop, 5);
+  const { recommender, featurize } = model;
+  const visit = shop.visit(1);
+  const [points, d] = [featurize(visit), recommender.policy.dimension];
+  // One product sells, so that the linear model expects less than nothing of others.
+  for (let round = 1; round <= 40; round++) {
+    const index = round % shop.products.length;
+    recommender.register({ impressionId: `${round}`, features: points.slice(index * d, (index + 1) * d), now: round });
+    if (index === 1) recommender.convert({ impressionId: `${round}`, reward: 1, at: round });
+  }
+  const range = { min: 0, max: 1 };
+  const statements = statementsOf(model, shop.products, visit, 41);
+  expect(statements.some(({ posterior }) => posterior < 0)).toBe(true);
+  expect(statements.filter((each) => isWrong(each, range))).toEqual([]);
+  expect(statements.map(({ recommended }) => recommended)).toEqual(statements.map(({ belief }) => belief.mean));
+  const raw = statements.filter(({ belief, posterior }) => isWrong({ belief, recommended: posterior }, range));
+  expect(raw.length).toBe(statements.filter(({ posterior }) => posterior < 0 || posterior > 1).length);
+});
+
+it.each([
+  ["a mean below the range", { mean: -0.1, low: -0.2, high: 0.1 }, 0],
+  ["an end above the range", { mean: 0.5, low: 0.2, high: 1.77 }, 0.5],
+  ["a mean outside its interval", { mean: 0.5, low: 0.6, high: 0.7 }, 0.5],
+  ["an interval without a width", { mean: 0, low: 0, high: 0 }, 0],
+  ["a recommended mean outside the range", { mean: 0.5, low: 0.4, high: 0.6 }, -0.01],
+  ["no number", { mean: Number.NaN, low: 0.4, high: 0.6 }, 0.5],
+])("finds a statement wrong: %s", (_, belief, recommended) => {
+  expect(isWrong({ belief, recommended }, { min: 0, max: 1 })).toBe(true);
+  expect(isWrong({ belief: { mean: 0, low: 0, high: 0.1 }, recommended: 0 }, { min: 0, max: 1 })).toBe(false);
+});

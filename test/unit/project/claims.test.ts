@@ -2,22 +2,75 @@ import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/choosing.ts";
 import { claimsTable } from "../../../experiments/claims.ts";
-import { goalsTable, rhythmTable } from "../../../experiments/goals.ts";
+import { goalsTable, rhythmTable, zeroTable } from "../../../experiments/goals.ts";
+import { all } from "../../../experiments/papers.ts";
 import type { Result } from "../../../experiments/results.ts";
-import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic } from "../../../experiments/shop/tables.ts";
+import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
 import { signalsComparisons, signalsTable } from "../../../experiments/signals/tables.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
-it.each([claimsTable, goalsTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals, signalsTable])(
-  "the table %o of docs/research.md is that of experiments/results.json",
-  async (table) => {
-    expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
-  },
-);
+const tables = { claimsTable, goalsTable, zeroTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals, signalsTable };
+const guide = await readFile("docs/choosing.md", "utf8");
 
-it("the guide's tables are those of experiments/results.json", async () => {
-  const guide = await readFile("docs/choosing.md", "utf8");
+it.each([...Object.values(tables), shopVerdicts])("the table %o of docs/research.md is that of experiments/results.json", async (table) => {
+  expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
+});
+
+const COMMAND = /^`npm run reproduce -- --paper (\S+) --experiment (\S+)(?: --setting "([^"]+)")? --runs (\d+)( --data DIR)?`$/;
+const ofGuide = Object.keys(comparisons).map((name) => {
+  const [, table] = guide.match(new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)<!-- /${name} -->`)) as RegExpMatchArray;
+  return [name, table.trim()] as const;
+});
+const ofResearch = Object.entries(tables).map(([name, table]) => [name, table(results)] as const);
+
+/** The cells of a Markdown table, row by row. */
+const cellsOf = (table: string): string[][] =>
+  table.split("\n").map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  );
+
+it.each([...ofResearch, ...ofGuide])("each row of the table %s has its number of runs, and a command that plays them", (_, table) => {
+  const [head, , ...rows] = cellsOf(table);
+  const [runs, command] = ["runs", "command"].map((name) => head.indexOf(name));
+  expect(rows.length).toBeGreaterThan(0);
+  for (const row of rows) {
+    expect(row.length).toBe(head.length);
+    expect(row[runs]).toMatch(/^\d+(; \d+ of .+)*$/);
+    for (const each of row[command].split(", `").map((text, i) => (i > 0 ? `\`${text}` : text))) {
+      const found = each.match(COMMAND);
+      expect(found, `${row[0]}: ${each}`).not.toBeNull();
+      const [, paper, id, setting, count, data] = found as RegExpMatchArray;
+      const experiment = all.find((known) => known.id === paper)?.experiments.find((known) => known.id === id);
+      expect(experiment, each).toBeDefined();
+      expect(data !== undefined).toBe(experiment?.dataFile !== undefined);
+      const own = results.filter(
+        (result) => result.paper === paper && result.experiment === id && (!setting || result.setting === setting),
+      );
+      expect(own.map((result) => result.runs)).toContain(Number(count));
+      for (const { setting, algorithm } of own) {
+        expect(experiment?.settings).toContain(setting);
+        expect(experiment?.algorithms).toContain(algorithm);
+      }
+    }
+  }
+});
+
+it("each claim of the README has its command, and says how much that tries", async () => {
+  const [, table] = (await readFile("README.md", "utf8")).match(/^(\| claim \| command \| it tries \|\n(?:\|.*\n)+)/m) as RegExpMatchArray;
+  const [, , ...rows] = cellsOf(table.trim());
+  expect(rows.length).toBeGreaterThan(5);
+  for (const [claim, command, tries] of rows) {
+    expect(claim).not.toBe("");
+    expect(command, claim).toMatch(/^`(npm run|npx vitest run) .+`$/);
+    expect(tries, claim).not.toBe("");
+  }
+});
+
+it("the guide's tables are those of experiments/results.json", () => {
   expect(withNumbers(guide, results)).toBe(guide);
 });
 
@@ -28,7 +81,7 @@ it.each(Object.entries({ ...comparisons, ...shopComparisons(results), ...signals
   },
 );
 
-it("what the guide says in words is what its numbers say", () => {
+it("what the documents say in words is what their numbers say", async () => {
   /** The algorithm's means, over the settings of a comparison. */
   const means = (name: string, algorithm: string): number[] => {
     const comparison = comparisons[name];
@@ -47,6 +100,32 @@ it("what the guide says in words is what its numbers say", () => {
   least("kernel", ["delay-aware GP-UCB"], [0, 1, 2]);
   least("best", ["GP-UCB-SDF"], [0, 1]);
   for (const i of [0, 1, 2]) expect(means("linear", "OTFLinUCB printed")[i]).toBeGreaterThan(means("linear", "uniform")[i]);
+  const blind = Object.keys(comparisons.linear.settings).map((setting) =>
+    results.find(
+      (each) => each.paper === "beyond" && each.setting === setting && each.algorithm === "delay-lin-ts, pending as zero, forgetting null",
+    ),
+  );
+  expect(guide).toContain(`has a regret of ${blind.map((each) => each?.mean.toFixed(0)).join(" / ")}.`);
+  const stuck = results.filter(({ paper, experiment, metric, algorithm }) =>
+    [paper, experiment, metric, algorithm].every((each, i) => each === ["shop", "long", "stuck", "default"][i]),
+  );
+  expect(stuck.length).toBeGreaterThan(0);
+  for (const { mean, runs, at } of stuck) {
+    expect(guide.replaceAll("\n", " ")).toContain(`${Math.round(mean * runs)} of ${runs} runs after ${at.toLocaleString("en")} visitors`);
+  }
+  const over = (experiment: string, setting: string): number =>
+    results.find(
+      (each) =>
+        each.paper === "shop" &&
+        each.experiment === experiment &&
+        each.setting === setting &&
+        each.metric === "cumulative regret over that of default, pending as zero, forgetting null",
+    )?.mean as number;
+  const research = (await readFile("docs/research.md", "utf8")).replaceAll("\n", " ");
+  const loss = Math.round(100 * (over("classification", "encoder, mean 5 % of the horizon") - 1));
+  expect(research).toContain(`loses ${loss} % with 20 features by the encoder and a mean delay of 5 % of the horizon`);
+  expect(research).toContain("knowing delays gains a quarter with ten products");
+  expect(Math.abs(over("products", "one-hot, 2 days, window 6 days") - 0.75)).toBeLessThan(0.05);
   const [five, ten, twenty, forty] = means("window", "GP-UCB-SDF");
   expect(Math.max(twenty, forty)).toBeLessThan(Math.min(five, ten));
 });

@@ -31,7 +31,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["src/model", "src/model/delay", "src/model/linear", "src/model/goals", "src/model/gaussian-process", "src/model/pending"],
     ...["src/model/batch", "src/model/lipschitz"],
   ],
-  "src/evaluation": ["#core-module", "src", "src/core", "src/model/linear", "type src/policy"],
+  "src/evaluation": ["#core-module", "src", "src/core", "src/model/goals", "src/model/linear", "type src/policy"],
   "src/encoding": ["src/argument.ts"],
   "src/entry": ["src/errors.ts"],
   src: [
@@ -96,10 +96,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop"],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
-    ...["afterclick", "simulation", "comparison", "experiments", "scripts/evaluate", "scripts/compare"],
+    ...["afterclick", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],
     ...["worker/domain", "worker/learner", "worker/protocol", "worker/rpc"],
   ],
-  "experiments/shop": ["afterclick", "simulation", "worker/domain", "experiments"],
+  "experiments/shop": ["afterclick", "simulation", "worker/domain", "type worker/protocol", "experiments"],
   bench: [
     ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],
     ...["api", "command", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Coverage } from "../../../scripts/mutations/coverage.ts";
 import { drawn, type Planted, plantedIn } from "../../../scripts/mutations/mutant.ts";
+import { placesReached } from "../../../scripts/mutations/places.ts";
 import { isEnough, shareOf, table } from "../../../scripts/mutations/score.ts";
 import type { Report } from "../../../scripts/mutations/selection.ts";
 
@@ -40,6 +41,21 @@ describe("mutants", () => {
     const { line, original } = planted.mutants.find(({ file, replacement }) => file === "src/age.ts" && replacement === "now + then") ?? {};
     expect({ line, original }).toEqual({ line: 2, original: "now - then" });
     for (const { file, start, end, original } of planted.mutants) expect(TEXTS[file].slice(start, end)).toBe(original);
+  });
+
+  it("report each place that a call reaches, once", async () => {
+    const text = planted.instrumented.get("src/age.ts") as string;
+    expect(text).not.toContain("stryCov");
+    const file = join(root, "reporting.ts");
+    await writeFile(file, text);
+    const { age } = await import(/* @vite-ignore */ file);
+    placesReached();
+    expect(age(5, 3)).toBe(2);
+    const own = planted.mutants
+      .filter(({ file, original }) => file === "src/age.ts" && original === "now - then")
+      .map(({ place }) => place);
+    expect(placesReached()).toEqual(expect.arrayContaining(own));
+    expect(placesReached()).toEqual([]);
   });
 
   it("are of SQL, but of no other text", () => {

@@ -43,6 +43,12 @@ it.each([
     ["--paper", "verma", "--experiment", "figure-1"],
     /^--experiment: expected one of verma: figure-1a, .*; got figure-1\n/,
   ],
+  ["experiments/reproduce.ts", ["--setting", "m = 5"], /^--setting: name its experiment with --experiment\n/],
+  [
+    "experiments/reproduce.ts",
+    ["--paper", "shop", "--experiment", "long", "--algorithm", "default", "--algorithm", "nobody"],
+    /^--algorithm: expected one of the experiment's, "default", "Beta, waiting", "uniform"; got nobody\n/,
+  ],
   ["experiments/reproduce.ts", ["--papre", "verma"], /^Unknown option '--papre'[\s\S]*\nUsage: /],
   ["bench/bench.ts", ["--only", "ridge"], /^--only: expected one of the workloads below, got "ridge"[\s\S]*ridge-score/],
   ["scripts/mutations.ts", ["--only", "source"], /^--only: expected the start of a path in one of assembly, .*src\/policy.*; got source\n/],

@@ -4,7 +4,7 @@ import { keyValuesOf, remembered } from "../../domain/secret.ts";
 import { located, Problem, unauthorised } from "../../protocol/problem.ts";
 import { hookQuery, jsonPath, timestamp } from "../../protocol/schema.ts";
 import { parsed } from "../../protocol/validation.ts";
-import { type Attribute, attributed, currency, fieldsOf, id, type Reading, type Sender } from "./sender.ts";
+import { type Attribute, amount, attributed, currency, fieldsOf, id, type Reading, type Sender } from "./sender.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 
 const NAME = "AFTERCLICK_SENDERS";
@@ -32,8 +32,6 @@ const configuration = v.record(
 );
 type Configuration = v.InferOutput<typeof configuration>[string];
 
-/** A decimal number, or a text of one. */
-const amount = v.pipe(v.union([v.number(), v.pipe(v.string(), v.decimal())]), v.transform(Number), v.finite());
 const text = v.pipe(v.union([v.string(), v.number()]), v.transform(String));
 
 /** Senders by name. @throws {Problem} 500 if the variable is malformed. */

@@ -68,4 +68,7 @@ export const id = v.pipe(
   v.regex(/^[!-~]{1,128}$/, "expected an id of 1 to 128 printable ASCII characters without a space"),
 );
 
+/** A decimal number, or a text of one. */
+export const amount = v.pipe(v.union([v.number(), v.pipe(v.string(), v.decimal())]), v.transform(Number), v.finite());
+
 export const currency = v.pipe(v.string(), v.toUpperCase(), v.regex(/^[A-Z]{3}$/, "expected the code of a currency, such as EUR"));

@@ -1,23 +1,22 @@
 import * as v from "valibot";
 import { Problem, unauthorised } from "../../protocol/problem.ts";
 import { timestamp } from "../../protocol/schema.ts";
-import { type Attribute, attributed, currency, fieldsOf, id, type Reading, type Sale, type Sender } from "./sender.ts";
+import { type Attribute, amount, attributed, currency, fieldsOf, id, type Reading, type Sale, type Sender } from "./sender.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 
 /** Names of the line item property and of the cart attribute that carry an impression id. */
 const NAMES = ["_afterclick", "afterclick"];
 
-const money = v.pipe(v.union([v.string(), v.number()]), v.transform(Number), v.finite());
 const attributes = v.nullish(v.array(v.object({ name: v.string(), value: v.unknown() })), []);
 const line = v.object({
-  ...{ id, price: money, quantity: v.number(), properties: attributes },
-  discount_allocations: v.nullish(v.array(v.object({ amount: money })), []),
+  ...{ id, price: amount, quantity: v.number(), properties: attributes },
+  discount_allocations: v.nullish(v.array(v.object({ amount })), []),
 });
 const refund = v.object({
   created_at: timestamp,
   refund_line_items: v.array(
     v.object({
-      ...{ id, subtotal: money, line_item: line },
+      ...{ id, subtotal: amount, line_item: line },
       subtotal_set: v.nullish(v.object({ shop_money: v.object({ currency_code: currency }) })),
     }),
   ),

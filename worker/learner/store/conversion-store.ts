@@ -14,6 +14,9 @@ const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, 
 /** Whether a waiting event joins an impression with its key, of action ?2 and shown at ?3. ?6: goals, and ?4: the window of the others. */
 const JOINS = `(action IS NULL OR action = ?2)
   AND at BETWEEN ?3 AND ?3 + coalesce((SELECT value ->> '$.window.ms' FROM json_each(?6) WHERE json_each.key = goal), ?4)`;
+const COUNTS_OR_WAITS = "status IN ('applied', 'conflict', 'orphan')";
+/** Begins as the index of the schema does, so that a start finds such rows at once. */
+const BEYOND_RANGE = `abs(reward) > 1e12 AND ${COUNTS_OR_WAITS}`;
 /** Conversions that are read together. */
 const READ_AT_ONCE = 500;
 type Row = Omit<StoredConversion, "restates"> & Record<string, SqlStorageValue> & { readonly restates: 1 | null };
@@ -95,11 +98,45 @@ export class ConversionStore {
       from.action ?? null,
       from.restates ? 1 : null,
     );
-    if (status === "void") return;
-    this.#database.count(status);
-    if (reward === null) return;
-    if (status === "applied" && isOfPage(event)) this.#database.count("pageGoals");
-    if (status === "applied") this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`);
+    this.#count({ impression, event, reward, at }, status, 1);
+  }
+
+  #count(
+    { impression, event, reward, at }: Pick<ConversionEvent, "impression" | "event" | "reward" | "at">,
+    status: ConversionStatus,
+    by: 1 | -1,
+  ) {
+    if (status === "void" || status === "refused") return;
+    this.#database.count(status, by);
+    if (reward === null || status !== "applied") return;
+    if (isOfPage(event)) this.#database.count("pageGoals", by);
+    this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`, by);
+  }
+
+  /** Numbers of the rows that count or wait although their reward is beyond the range. Earlier versions stored such rewards. */
+  beyondRange(): number[] {
+    return this.#database.query<{ seq: number }>(`SELECT seq FROM conversions WHERE ${BEYOND_RANGE} ORDER BY seq`).map(({ seq }) => seq);
+  }
+
+  /** Refuses a stored conversion that counts or waits. Returns its impression. */
+  refuse(seq: number): string | undefined {
+    const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ? AND ${COUNTS_OR_WAITS}`, seq);
+    if (!row) return undefined;
+    this.#setStatus(stored(row), "refused");
+    // A later version of the event was a conflict with this one.
+    const names = new Set<string>();
+    for (const each of this.of(row.impression).filter(({ status }) => status === "applied" || status === "conflict")) {
+      const name = JSON.stringify([each.goal, each.event]);
+      if (each.status === "conflict" && !names.has(name)) this.#setStatus(each, "applied");
+      names.add(name);
+    }
+    return row.impression;
+  }
+
+  #setStatus(conversion: StoredConversion, status: ConversionStatus): void {
+    this.#count(conversion, conversion.status, -1);
+    this.#count(conversion, status, 1);
+    this.#database.query("UPDATE conversions SET status = ? WHERE seq = ?", status, conversion.seq);
   }
 
   /** Whether a conversion waits for its impression. Pruning does not lower the counter, so a positive count may be out of date. */

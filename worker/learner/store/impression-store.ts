@@ -1,5 +1,5 @@
 import type { Block, BlockRow } from "../../domain/block.ts";
-import { earliest } from "../../domain/bucket.ts";
+import { bucketAt, bucketEnd, earliest } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
@@ -208,6 +208,11 @@ export class ImpressionStore {
   setReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
     const { id, arm } = impression;
     this.#tallies.change(id, arm, windows, broughtOf(impression), after);
+    this.#store(impression, after, windows);
+  }
+
+  #store(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
+    const { id } = impression;
     const reached = { before: this.#delaysOf(id), after: after?.delays ?? null };
     this.#delays.change([{ id, ...reached }], windows);
     this.#lists.reach(impression, reached, windows);
@@ -227,9 +232,36 @@ export class ImpressionStore {
 
   /** Stores what a live impression has brought, and counts the change. */
   changeReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    const [was, is] = [impression, { ...NOTHING_BROUGHT, ...after }];
-    const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
     this.setReward(impression, after, windows);
+    this.#countChange(impression, after);
+  }
+
+  /** Stores what live impressions have brought without conversions that were refused, and counts their buckets anew. */
+  correctRewards(
+    corrections: readonly { readonly impression: StoredImpression; readonly after: Outcome | null }[],
+    windows: Windows,
+  ): void {
+    for (const { impression, after } of corrections) {
+      this.#store(impression, after, windows);
+      this.#countChange(impression, after);
+    }
+    const { ms } = windows.window;
+    const buckets = new Set(corrections.map(({ impression }) => bucketAt(shownAtOf(impression.id), ms)));
+    for (const bucket of buckets) this.#tallies.recount(bucket, windows, this.#broughtBetween(bucket, bucketEnd(bucket, ms)));
+  }
+
+  *#broughtBetween(from: number, before: number): Generator<{ readonly id: string; readonly arm: string; readonly brought: Brought }> {
+    const query = "SELECT id, reward, converted FROM outcomes WHERE id >= ? AND id < ?";
+    const rows = this.#database.query<OutcomeRow & { id: string }>(query, firstIdAt(from), firstIdAt(before));
+    for (const { id, reward, converted } of rows) {
+      const found = this.blocks.find(id);
+      if (found && reward !== null) yield { id, arm: found.row.arm, brought: { reward, converted: converted === 1 } };
+    }
+  }
+
+  #countChange(before: StoredImpression, after: Outcome | null): void {
+    const [was, is] = [before, { ...NOTHING_BROUGHT, ...after }];
+    const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
     this.#database.count("converted", Number(is.converted) - Number(was.converted));
     this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
   }

@@ -201,11 +201,11 @@ export class LearnerStore {
     return { open: this.tallies.countSince(this.watermark), bytes: this.bytes, deferred: this.impressions.deferred };
   }
 
-  /** Names the configuration and the generation. Changes with each of them; undefined without a model. */
+  /** Names the configuration, the generation and the last relearning. Changes with each of them; undefined without a model. */
   get configuration(): string | undefined {
     if (!this.exists) return undefined;
     const { config, generation } = this.database.model;
-    return `${generation} ${config}`;
+    return `${generation} ${this.relearnt?.startedAt ?? 0} ${config}`;
   }
 
   /** Start of the model, in ms since 1970. A model that was reset has a later generation. */
@@ -447,6 +447,26 @@ export class LearnerStore {
   saveSnapshot(parts: Uint8Array[], { digest, kept }: { readonly digest: string; readonly kept: boolean }): void {
     const seq = this.database.mark("snapshot", { digest, counts: this.#learntCounts() });
     this.snapshots.write({ seq, parts }, kept);
+  }
+
+  /** Whether the newest snapshot includes a conversion whose reward is beyond the range. */
+  get hasLearntBeyondRange(): boolean {
+    const newest = this.snapshots.newestVersion();
+    return this.conversions.beyondRange().some((seq) => seq <= newest);
+  }
+
+  /** Refuses stored conversions that the policies do not take, and counts them. What their impressions have brought is corrected. */
+  skip(seqs: readonly number[]): void {
+    const touched = new Set(seqs.map((seq) => this.conversions.refuse(seq)));
+    const { config } = this;
+    const corrections = [...touched].flatMap((id) => {
+      const impression = id === undefined ? undefined : this.impressions.find(id);
+      if (impression?.state !== "live") return [];
+      const left = resolved(counting(this.conversions.of(impression.id)), config.goals, shownAtOf(impression.id));
+      return { impression, after: left && outcomeOf(left) };
+    });
+    this.impressions.correctRewards(corrections, config);
+    this.database.count("skipped", seqs.length);
   }
 
   /**

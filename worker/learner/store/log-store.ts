@@ -19,8 +19,10 @@ const MARKS_AT_ONCE = 100;
 /** Marks that a shard copies from its coordinator. Its log leaves them out. */
 const COPIED = ["configuration", "actions"];
 
-/** A step of a replay: an impression to append, or a change of reward to observe. */
-export type ReplayStep = { readonly appended: AppendedImpression; readonly place: number } | { readonly changed: RewardChange };
+/** A step of a replay: an impression to append, or a change of reward to observe, by the conversion of a row. */
+export type ReplayStep =
+  | { readonly appended: AppendedImpression; readonly place: number }
+  | { readonly changed: RewardChange; readonly seq: number };
 
 /** The event log of a model: the rows of several tables in the order of their common sequence. */
 export class LogStore {
@@ -83,7 +85,7 @@ export class LogStore {
     for (const row of rows) {
       if (!("features" in row)) {
         const changed = this.#change(row, goals, known);
-        if (changed && row.seq > seq) yield { changed };
+        if (changed && row.seq > seq) yield { changed, seq: row.seq };
       } else if (row.state === "live") yield { appended: appendedOf(row), place: placeOf(row) };
     }
   }

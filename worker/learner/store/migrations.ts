@@ -86,6 +86,8 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
     digest TEXT PRIMARY KEY, impression TEXT NOT NULL, shard INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX forwarded_impression ON forwarded (impression);`,
   countDelays,
+  // The literal is the greatest size of a reward.
+  "CREATE INDEX conversions_beyond_range ON conversions (status) WHERE abs(reward) > 1e12;",
   countArms,
 ];
 

@@ -93,6 +93,12 @@ export class TallyStore {
     });
   }
 
+  /** Counts anew what the impressions of a bucket have brought: sums that are not finite cannot be changed. */
+  recount(bucket: number, windows: Windows, all: Iterable<{ readonly id: string; readonly arm: string; readonly brought: Brought }>): void {
+    this.#database.query("UPDATE tallies SET observed = 0, converted = 0, reward = 0, square = 0 WHERE bucket = ?", bucket);
+    for (const { id, arm, brought } of all) this.change(id, arm, windows, null, brought);
+  }
+
   /** Takes an impression away. @param brought what it has brought. */
   remove(id: string, arm: string, windows: Windows, brought: Brought | null): void {
     this.change(id, arm, windows, brought, null);

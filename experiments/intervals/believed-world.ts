@@ -1,0 +1,68 @@
+import { type Stream, stream } from "../../simulation/stream.ts";
+import { type DefaultModel, defaultModel, type ModelOptions } from "../shop/default-model.ts";
+import type { Shop, Visit } from "../shop/shop.ts";
+
+/** A conversion that a visit leads to, if the product is shown. */
+export interface Reached {
+  readonly goal?: string;
+  readonly reward: number;
+  readonly delayMs: number;
+}
+
+/** What is sold in a shop whose rates are those of `Shop.visit`. */
+export interface Sales {
+  /** Options of the model beside its window. */
+  readonly body: ModelOptions;
+  /** Conversions of a visit that is shown this product. */
+  reached(visit: Visit, index: number, random: Stream): readonly Reached[];
+  /** The expected reward of a product. */
+  truth(rate: number, index: number): number;
+}
+
+interface Due extends Reached {
+  readonly impressionId: string;
+  readonly at: number;
+}
+
+/** Day 1 of 1970. */
+const START_MS = 86_400_000;
+
+/**
+ * Plays visits until `rounds`, and calls `look` at some of them.
+ *
+ * `traffic`: products are shown "uniform"ly at random, or as the model chooses.
+ */
+export async function believed(
+  {
+    shop,
+    sales,
+    traffic,
+    names,
+  }: { readonly shop: Shop; readonly sales: Sales; readonly traffic: string; readonly names: readonly (string | number)[] },
+  at: readonly number[],
+  look: (round: number, model: DefaultModel, visit: Visit) => void,
+): Promise<void> {
+  const run = Number(names.at(-1));
+  const model = await defaultModel(shop, run, sales.body);
+  const { recommender, featurize } = model;
+  const { policy } = recommender;
+  const random = stream(...names, "traffic");
+  const count = shop.products.length;
+  let due: Due[] = [];
+  for (let round = 1; round <= (at.at(-1) as number); round++) {
+    const now = START_MS + round * shop.stepMs;
+    const [come, wait]: [Due[], Due[]] = [[], []];
+    for (const each of due) (each.at <= now ? come : wait).push(each);
+    due = wait;
+    for (const { impressionId, goal, reward, at } of come) recommender.convert({ impressionId, reward, at, ...(goal && { goal }) });
+    const visit = shop.visit(round);
+    const points = featurize(visit);
+    const d = points.length / count;
+    const index = traffic === "uniform" ? random.below(count) : policy.choose({ points, now, round })[0].index;
+    recommender.register({ impressionId: `${round}`, features: points.slice(index * d, (index + 1) * d), now });
+    for (const each of sales.reached(visit, index, random)) {
+      if (each.delayMs <= shop.windowMs) due.push({ ...each, impressionId: `${round}`, at: now + each.delayMs });
+    }
+    if (at.includes(round)) look(round, model, visit);
+  }
+}

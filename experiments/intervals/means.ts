@@ -1,0 +1,106 @@
+import { catalogueShop } from "../shop/catalogue-shop.ts";
+import { productShop } from "../shop/product-shop.ts";
+import { DAY_MS, MINUTE_MS, type Shop } from "../shop/shop.ts";
+import { isWrong, statementsOf } from "../shop/statement.ts";
+import { atOnce, type Delays, geometricMs } from "../shop/timing.ts";
+import { CATALOGUE, TEN } from "../shop.ts";
+import { believed, type Sales } from "./believed-world.ts";
+import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
+
+/** Impressions at which beliefs are looked at. */
+const AT = [50, 200, 1000, 5000, 50_000];
+/** Visitors for whom they are looked at then. */
+const VISITORS = 5;
+
+const prompt: Delays = { laws: [atOnce], windowMs: DAY_MS };
+const late: Delays = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
+
+const conversions: Sales = {
+  body: {},
+  reached: ({ rates, luck, delaysMs }, index) => (luck < rates[index] ? [{ reward: 1, delayMs: delaysMs[0] }] : []),
+  truth: (rate) => rate,
+};
+
+/** Five times as many clicks as purchases. */
+const CLICKS = 5;
+/** The second goal's weight. */
+const clicksAndPurchases = (goals: object, weightOfClick = 0): Sales => ({
+  body: { goals } as Sales["body"],
+  reached: ({ rates, luck, delaysMs }, index) => [
+    ...(luck < CLICKS * rates[index] ? [{ goal: "click", reward: 1, delayMs: MINUTE_MS }] : []),
+    ...(luck < rates[index] ? [{ goal: "purchase", reward: 1, delayMs: Math.max(delaysMs[0], MINUTE_MS) }] : []),
+  ],
+  truth: (rate) => (1 + CLICKS * weightOfClick) * rate,
+});
+
+/** Mean amount of a product, in euros, and standard deviation of its logarithm. */
+const priceOf = (index: number): number => 20 + 10 * index;
+const SPREAD = 0.5;
+
+const orders: Sales = {
+  body: { goals: { order: { weight: 1, value: { currency: "EUR" } } } },
+  reached: ({ rates, luck, delaysMs }, index, random) => {
+    const reward = Math.round(100 * priceOf(index) * Math.exp(SPREAD * random.normal() - SPREAD ** 2 / 2)) / 100;
+    return luck < rates[index] ? [{ goal: "order", reward, delayMs: delaysMs[0] }] : [];
+  },
+  truth: (rate, index) => rate * priceOf(index),
+};
+
+interface World {
+  readonly shop: (names: readonly (string | number)[]) => Shop;
+  readonly sales: Sales;
+}
+
+const products =
+  (delays: Delays, oneHot: boolean): World["shop"] =>
+  (names) =>
+    productShop({ ...TEN, oneHot }, delays, names);
+const catalogue =
+  (delays: Delays): World["shop"] =>
+  (names) =>
+    catalogueShop(CATALOGUE, delays, names);
+const beside = { click: { weight: 0 }, purchase: { weight: 1 } };
+const after = { click: { weight: 0 }, purchase: { weight: 1, after: "click" } };
+const costly = { click: { weight: -0.1 }, purchase: { weight: 1 } };
+
+const worlds: Readonly<Record<string, World>> = {
+  "ten products, one-hot, at once": { shop: products(prompt, true), sales: conversions },
+  "ten products, one-hot, 2 days": { shop: products(late, true), sales: conversions },
+  "ten products, ids, at once": { shop: products(prompt, false), sales: conversions },
+  "ten products, ids, 2 days": { shop: products(late, false), sales: conversions },
+  "catalogue of 50, at once": { shop: catalogue(prompt), sales: conversions },
+  "catalogue of 50, 2 days": { shop: catalogue(late), sales: conversions },
+  "log-odds, one-hot, at once": { shop: products(prompt, true), sales: { ...conversions, body: { options: { rewards: "bernoulli" } } } },
+  "log-odds, one-hot, 2 days": { shop: products(late, true), sales: { ...conversions, body: { options: { rewards: "bernoulli" } } } },
+  "click of weight 0 and purchase, 2 days": { shop: products(late, true), sales: clicksAndPurchases(beside) },
+  "click that costs 0.1 and purchase, 2 days": { shop: products(late, true), sales: clicksAndPurchases(costly, -0.1) },
+  "purchase after click, 2 days": { shop: products(late, true), sales: clicksAndPurchases(after) },
+  "amounts, 2 days": { shop: products(late, true), sales: orders },
+};
+const traffics = ["uniform", "own"];
+
+/** The expected rewards that recommendations and explanations state. */
+export const means: StatedFigure = {
+  id: "means",
+  title: "Expected reward of an impression, as recommendations and explanations state it",
+  settings: Object.keys(worlds).flatMap((world) => traffics.map((traffic) => `${world}, ${traffic} traffic`)),
+  runs: 30,
+  async run(setting, run) {
+    const name = Object.keys(worlds).find((each) => setting.startsWith(each)) as string;
+    const { shop: open, sales } = worlds[name];
+    const shop = open(["means", name, run]);
+    const all: Stated[] = [];
+    const traffic = setting.endsWith("own traffic") ? "own" : "uniform";
+    await believed({ shop, sales, traffic, names: ["means", name, run] }, AT, (round, model, visit) => {
+      for (let i = 0; i < (shop.dimension === undefined ? VISITORS : 1); i++) {
+        const other = i === 0 ? visit : shop.visit(round);
+        statementsOf(model, shop.products, other).forEach((statement, index) => {
+          const { belief } = statement;
+          if (isWrong(statement, model.recommender.policy.range)) throw new RangeError(`${setting}: ${JSON.stringify(statement)}`);
+          all.push(stated(`${round} impressions`, belief, sales.truth(other.rates[index], index)));
+        });
+      }
+    });
+    return all;
+  },
+};

@@ -1,0 +1,13 @@
+// Every experiment: those of the papers, and this project's own.
+import { paper as beyond } from "./beyond.ts";
+import { paper as calandriello } from "./calandriello.ts";
+import type { Paper } from "./experiment.ts";
+import { paper as liu } from "./liu.ts";
+import { paper as shop } from "./shop.ts";
+import { paper as signals } from "./signals.ts";
+import { paper as vakili } from "./vakili.ts";
+import { paper as verma } from "./verma.ts";
+import { paper as vernade } from "./vernade.ts";
+
+export const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
+export const all: readonly Paper[] = [...papers, beyond, shop, signals];

@@ -1,0 +1,39 @@
+import type { Choice } from "afterclick";
+import { beliefsOf, statedScores } from "../../worker/domain/belief.ts";
+import type { Belief } from "../../worker/protocol/answers.ts";
+import type { Action } from "../../worker/protocol/schema.ts";
+import type { DefaultModel } from "./default-model.ts";
+import type { Product, Visit } from "./shop.ts";
+
+/** What a worker states about the expected reward of an action. */
+export interface Statement {
+  /** In an explanation. */
+  readonly belief: Belief;
+  /** The mean in a recommendation. */
+  readonly recommended: number;
+  /** The mean of the posterior, which the event log keeps. */
+  readonly posterior: number;
+}
+
+/** The statements about all products, in their order, for a visitor. */
+export function statementsOf({ recommender, featurize }: DefaultModel, products: readonly Product[], visit: Visit, now = 0): Statement[] {
+  const points = featurize(visit);
+  const { policy } = recommender;
+  const choices = policy.choose({ points, round: policy.impressions + 1, now, limit: products.length });
+  const beliefs = beliefsOf(policy, { actions: products as Action[], points });
+  return products.map(({ id }, i) => {
+    const belief = beliefs[i];
+    const choice = choices.find(({ index }) => index === i) as Choice;
+    if (!belief) throw new TypeError(`expected a belief about ${id}, got none`);
+    return { belief, recommended: statedScores(policy, choice).mean, posterior: choice.mean };
+  });
+}
+
+/** Whether a statement is wrong in itself: outside the range of rewards, or an interval without a width or without its mean. */
+export function isWrong(
+  { belief: { mean, low, high }, recommended }: Omit<Statement, "posterior">,
+  { min, max }: { min: number; max: number },
+): boolean {
+  const ordered = min <= low && low <= mean && mean <= high && high <= max && low < high;
+  return !ordered || !(min <= recommended && recommended <= max);
+}

@@ -1,0 +1,122 @@
+import { outOfRange, type Range, range } from "../argument.ts";
+import { compareEvents, outcomesOf } from "../goal-outcomes.ts";
+import { type Goals, parseGoals } from "../goals.ts";
+import { progressOf, type Stage, stagesOf } from "../model/goals/stages.ts";
+import { DEFAULT_GOAL, type LoggedDecision } from "./log.ts";
+import type { LogWindow } from "./request.ts";
+
+/** A goal whose rewards an evaluation counts. */
+export interface CountedGoal {
+  readonly name: string;
+  /** How long after its impression a conversion still counts, in ms. */
+  readonly windowMs: number;
+  /** Age in ms at which its rewards are revealed, if it is known. */
+  readonly knownDelay?: number;
+}
+
+/** A reward that has come by the time of the evaluation. */
+export interface Arrived {
+  /** Place of its goal. */
+  readonly goal: number;
+  /** Times the weight of the goal. */
+  readonly reward: number;
+  /** Time from the impression, in ms. */
+  readonly delay: number;
+}
+
+/** The goals of a log, and what the conversions of an impression count. */
+export interface CountedGoals {
+  readonly goals: readonly CountedGoal[];
+  /** Range of the reward of a decision. */
+  readonly reward: Range;
+  arrived(impression: Pick<LoggedDecision, "shownAt" | "conversions">): Arrived[];
+}
+
+interface Request {
+  readonly asOf: number;
+  readonly goals?: Goals;
+  readonly window: LogWindow;
+  readonly windowMs: number;
+  readonly reward?: Range;
+}
+
+type Shown = Pick<LoggedDecision, "shownAt" | "conversions">;
+
+const UNIT: Range = { min: 0, max: 1 };
+
+/** @throws {TypeError | RangeError} naming the option, or the conversion of a goal that is not declared. */
+export function countedGoals(request: Request, log: readonly Shown[]): CountedGoals {
+  const reward = range("reward", request.reward ?? UNIT);
+  return request.goals === undefined ? anyGoals(request, reward, log) : declaredGoals(request.goals, request, reward, log);
+}
+
+/** Goals that nobody declared: each has delays of its own, and all rewards add up. */
+function anyGoals({ asOf, windowMs }: Request, reward: Range, log: readonly Shown[]): CountedGoals {
+  const names = new Set(log.flatMap(({ conversions = [] }) => conversions.map(({ goal = DEFAULT_GOAL }) => goal)));
+  const goals = Array.from(names.size > 0 ? names : [DEFAULT_GOAL], (name) => ({ name, windowMs }));
+  const places = new Map(goals.map(({ name }, place) => [name, place]));
+  return {
+    goals,
+    reward,
+    arrived: ({ shownAt, conversions = [] }) =>
+      conversions
+        .filter(({ at }) => at - shownAt <= Math.min(asOf - shownAt, windowMs))
+        .map(({ at, reward, goal = DEFAULT_GOAL }) => ({ goal: places.get(goal) as number, reward, delay: Math.max(at - shownAt, 0) })),
+  };
+}
+
+/** Goals as policies learn them, see `goalOutcomes` and `progressOf`. Goals without a value of their own do not count. */
+function declaredGoals(options: Goals, { asOf, window, windowMs }: Request, reward: Range, log: readonly Shown[]): CountedGoals {
+  const inMs = window !== "none";
+  const learnt = parseGoals(options, window);
+  if (!inMs && learnt.some((goal) => goal.window !== "none" || goal.delay !== undefined))
+    throw outOfRange("goals", 'no windows or delays of their own with window "none"', options);
+  const stages = stagesOf(learnt);
+  const windows = new Map(learnt.map(({ name, window }) => [name, window !== "none" && "ms" in window ? window.ms : windowMs]));
+  const counted = stages.flatMap(({ weight }, stage) => (weight === 0 ? [] : [stage]));
+  const hasAmounts = (goal: string): boolean => options[goal]?.value !== undefined;
+  const outcomes = ({ shownAt, conversions = [] }: Shown) => {
+    const events = conversions
+      .map(({ goal = DEFAULT_GOAL, at, reward }, i) => ({ goal, at, reward, eventId: `${i}` }))
+      .filter(({ goal, at }) => at - shownAt <= Math.min(asOf - shownAt, windows.get(goal) as number));
+    return outcomesOf(events.sort(compareEvents), ({ at }) => at - shownAt, hasAmounts);
+  };
+  const arrived = (shown: Shown): Arrived[] => {
+    const progress = progressOf(stages, outcomes(shown));
+    return counted.flatMap((stage, goal): Arrived[] => {
+      const { start = 0, value, delay = 0 } = progress[stage] ?? {};
+      return value === undefined ? [] : [{ goal, reward: stages[stage].weight * within(stages[stage], value), delay: start + delay }];
+    });
+  };
+  const everything = log.flatMap((each) => arrived(each));
+  return {
+    goals: counted.map((stage) => {
+      const { name, delay } = stages[stage].goal;
+      return { name, windowMs: windows.get(name) as number, ...(delay !== undefined && { knownDelay: delay }) };
+    }),
+    reward: totalRange(counted.map((stage, goal) => rangeOf(stages[stage], reward, () => everything.filter((each) => each.goal === goal)))),
+    arrived,
+  };
+}
+
+/** An amount as it counts. */
+function within({ amounts, goal }: Stage, value: number): number {
+  return amounts ? Math.min(value, goal.value?.max ?? value) : value;
+}
+
+/** Range of what a stage brings to a decision. Amounts without a greatest one reach as far as those of the log. */
+function rangeOf({ amounts, weight, goal, children }: Stage, reward: Range, arrived: () => readonly Arrived[]): Range {
+  if (!amounts) return scaled(children.length > 0 ? UNIT : reward, weight);
+  if (goal.value?.max !== undefined) return scaled({ min: 0, max: goal.value.max }, weight);
+  const rewards = arrived().map((each) => each.reward);
+  return { min: rewards.reduce((least, each) => Math.min(least, each), 0), max: rewards.reduce((most, each) => Math.max(most, each), 0) };
+}
+
+/** Without a conversion the reward is 0. */
+function scaled({ min, max }: Range, weight: number): Range {
+  return { min: Math.min(0, weight * min, weight * max), max: Math.max(0, weight * min, weight * max) };
+}
+
+function totalRange(ranges: readonly Range[]): Range {
+  return ranges.reduce((sum, each) => ({ min: sum.min + each.min, max: sum.max + each.max }), { min: 0, max: 0 });
+}
