@@ -33,6 +33,8 @@ export interface ArmComparison {
   /** Conversion rates, corrected for conversions still to come. Null before any impression has matured in both arms. */
   readonly control: number | null;
   readonly treatment: number | null;
+  /** Rates count conversions within this time: the window, or the age of the oldest impression while that is younger. */
+  readonly within: number;
   readonly difference: Difference | TooFew;
   /** Whether the interval excludes 0. */
   readonly decided: boolean;
@@ -65,7 +67,7 @@ interface Arm {
  * the error of F by the delta method. The interval is an asymptotic confidence sequence.
  *
  * The arms must share one delay law. If conversions of one arm come sooner, that arm looks better until windows close. Before the
- * oldest impression is as old as the window, rates count only conversions with delays seen so far.
+ * oldest impression is as old as the window, rates count only conversions within that age (`within`).
  *
  * **Cost:** O(steps + conversions of `observed`).
  * **Throws:** TypeError or RangeError that names the argument.
@@ -85,7 +87,8 @@ export function compareArms(strata: readonly Stratum[], observed: Observed, opti
   });
   const compared = all.map(({ control, treatment, weight }) => weight > 0 && Math.min(control.lists, treatment.lists) > 1);
   const pairs = all.filter((_, i) => compared[i]);
-  if (pairs.length === 0) return { control: null, treatment: null, difference: tooFew(FEW, LISTS), decided: false, compared };
+  const within = ageOfOldest(strata, window, now);
+  if (pairs.length === 0) return { control: null, treatment: null, within, difference: tooFew(FEW, LISTS), decided: false, compared };
   const total = pairs.reduce((sum, { weight }) => sum + weight, 0);
   const mean = (of: (pair: Pair) => number): number => pairs.reduce((sum, pair) => sum + (pair.weight / total) * of(pair), 0);
   const [control, treatment] = [mean((pair) => pair.control.rate), mean((pair) => pair.treatment.rate)];
@@ -96,6 +99,7 @@ export function compareArms(strata: readonly Stratum[], observed: Observed, opti
     return {
       control: bounded(control, 0),
       treatment: bounded(treatment, 0),
+      within,
       difference: tooFew(FEW - few, LISTS),
       decided: false,
       compared,
@@ -106,11 +110,17 @@ export function compareArms(strata: readonly Stratum[], observed: Observed, opti
   const [low, high] = [value - half, value + half];
   // A corrected rate may exceed 1, while F is small.
   const difference = { value: bounded(value, -1), low: bounded(low, -1), high: bounded(high, -1) };
-  return { control: bounded(control, 0), treatment: bounded(treatment, 0), difference, decided: low > 0 || high < 0, compared };
+  return { control: bounded(control, 0), treatment: bounded(treatment, 0), within, difference, decided: low > 0 || high < 0, compared };
 }
 
 const bounded = (value: number, least: number): number => Math.min(Math.max(value, least), 1);
 const LISTS = "converted lists of the arm that has fewer";
+
+function ageOfOldest(strata: readonly Stratum[], window: number, now: number): number {
+  let oldest = now;
+  for (const { control, treatment } of strata) for (const { shownAt } of [...control, ...treatment]) oldest = Math.min(oldest, shownAt);
+  return Math.min(now - oldest, window);
+}
 
 /** The arms of a stratum, and its weight. */
 interface Pair {
@@ -142,10 +152,12 @@ function armOf(steps: readonly ArmStep[], law: DelayCurve, window: number, now: 
     // The sum of (came - rate * share * size)^2 over the lists of the step.
     squares += conversionSquares - 2 * rate * share * products + (rate * share) ** 2 * sizes;
   }
-  // Many strata may have few lists each, and each loses one to its rate. The floor is that of independent impressions: without it, an arm
-  // in which none or all have converted would be known for certain.
+  // Many strata may have few lists each, and each loses one to its rate.
+  const sampled = ((lists / (lists - 1)) * squares) / matured ** 2;
+  // An arm whose lists are all alike, such as one in which none or all have converted, is not known for certain.
   const shrunk = Math.min((conversions + 1) / (matured + 2), 1 - 1 / (matured + 2));
-  const variance = Math.max(((lists / (lists - 1)) * squares) / matured ** 2, (shrunk * (1 - shrunk)) / matured);
+  const independent = (shrunk * (1 - shrunk)) / matured;
+  const variance = sampled > 1e-9 * independent ? sampled : independent;
   return { rate, matured, lists, converted, variance, byAge };
 }
 

@@ -1,4 +1,4 @@
-import { compareArms } from "../comparison/arm-comparison.ts";
+import { type ArmComparison, compareArms } from "../comparison/arm-comparison.ts";
 import { type ArmStep, armSteps } from "../comparison/arm-step.ts";
 import { stream } from "../simulation/stream.ts";
 
@@ -6,8 +6,7 @@ import { stream } from "../simulation/stream.ts";
 export const HORIZON = 28;
 /** Lists per day with which the test without delay decides in a median of five days. */
 export const DEFAULT_TRAFFIC = 3800;
-const WINDOW = 14;
-const MEAN_DELAY = 3;
+export const WINDOW = 14;
 /** Steps of time per day in which lists are counted together. */
 const STEPS = 24;
 
@@ -25,6 +24,8 @@ export interface LookWorld {
   readonly lift: number;
   /** New lists per day. */
   readonly perDay: number;
+  /** Mean delay of conversions in days, default 3. */
+  readonly meanDelay?: number;
   /** Probability that a list has more than one impression. The visitor of a list has a rate of their own, so these depend. */
   readonly longer: number;
   /** Default: half of the lists. */
@@ -34,7 +35,7 @@ export interface LookWorld {
   readonly tests?: readonly LookTest[];
 }
 
-interface Shown {
+export interface Shown {
   readonly shownAt: number;
   readonly size: number;
   readonly delays: readonly number[];
@@ -46,7 +47,7 @@ interface Shown {
 const HALVES: readonly SharePhase[] = [{ from: 0, share: 0.5 }];
 
 /** All lists of an experiment, in order of time. */
-function shownLists({ seed, lift, perDay, longer, shares = HALVES, rate = () => 0.05 }: LookWorld): Shown[] {
+export function shownLists({ seed, lift, perDay, longer, meanDelay = 3, shares = HALVES, rate = () => 0.05 }: LookWorld): Shown[] {
   const random = stream("looks", seed);
   return Array.from({ length: perDay * HORIZON }, (_, i) => {
     const shownAt = i / perDay;
@@ -57,7 +58,7 @@ function shownLists({ seed, lift, perDay, longer, shares = HALVES, rate = () => 
     const own = longer > 0 ? mean * 2 * random() : mean;
     const converting = Array.from({ length: size }, () => random() < own).filter((each) => each);
     // Exponential delays, cut at the window: the base rate is that of conversions that count.
-    const delays = converting.map(() => -MEAN_DELAY * Math.log(1 - random() * (1 - Math.exp(-WINDOW / MEAN_DELAY))));
+    const delays = converting.map(() => -meanDelay * Math.log(1 - random() * (1 - Math.exp(-WINDOW / meanDelay))));
     return { shownAt, size, delays, arm, stratum };
   });
 }
@@ -69,7 +70,8 @@ const VIEWS: Readonly<Record<LookTest, { readonly delayed: number; readonly unti
   waiting: { delayed: 1, until: (day) => day - WINDOW },
 };
 
-function isDecided(all: readonly Shown[], day: number, test: LookTest): boolean {
+/** What a test states on a day. */
+export function look(all: readonly Shown[], day: number, test: LookTest): ArmComparison {
   const { delayed, until } = VIEWS[test];
   const stepOf = (time: number): number => Math.floor(time * STEPS) / STEPS;
   const seen = all.filter(({ shownAt }) => shownAt <= until(day));
@@ -92,7 +94,7 @@ function isDecided(all: readonly Shown[], day: number, test: LookTest): boolean 
       .map((delay) => ({ shownAt: stepOf(shownAt), delay: delayed * delay, count: 1 })),
   );
   const steps = strata.flatMap(({ control, treatment }) => [...control, ...treatment]);
-  return compareArms(strata, { steps, conversions }, { window: WINDOW, effect: 0.01, now: day }).decided;
+  return compareArms(strata, { steps, conversions }, { window: WINDOW, effect: 0.01, now: day });
 }
 
 /** Days until each test decides. Looks are daily. `HORIZON` if it never does, with `<test>Decided` 0. */
@@ -100,7 +102,7 @@ export function decisionDays(world: LookWorld): Record<string, number> {
   const all = shownLists(world);
   const days: Record<string, number> = {};
   for (const test of world.tests ?? (["immediate", "corrected", "waiting"] as const)) {
-    const first = Array.from({ length: HORIZON }, (_, i) => i + 1).find((day) => isDecided(all, day, test));
+    const first = Array.from({ length: HORIZON }, (_, i) => i + 1).find((day) => look(all, day, test).decided);
     days[test] = first ?? HORIZON;
     days[`${test}Decided`] = first === undefined ? 0 : 1;
   }

@@ -65,7 +65,7 @@ export function mismatchOf({ shares }: Pick<GoalLift, "shares">): number | null 
 type Result = GoalLift & { readonly model: string; readonly mismatch: number | null };
 
 function report(
-  { model, goal, windowMs, currency, difference, relative, decided, policy, holdout, shares, mismatch }: Result,
+  { model, goal, windowMs, withinMs, currency, difference, relative, decided, policy, holdout, shares, mismatch }: Result,
   { end, unassigned, repeated }: LoggedArms,
 ): string {
   const row = (name: string, { lists, impressions, conversions, rate }: LiftedArm): string =>
@@ -79,7 +79,7 @@ function report(
     : `${percent(difference.value)}${relative === null ? "" : ` (${percent(relative)} of the holdout's rate)`}, interval at all looks ${percent(difference.low)} to ${percent(difference.high)}`;
   const better = !isTooFew(difference) && difference.low > 0 ? "policy" : "holdout";
   return [
-    `model ${model}, goal ${goal} within ${(windowMs / 3_600_000).toFixed(1)} h, as of ${new Date(end).toISOString()}${amounts}`,
+    `model ${model}, goal ${goal} within ${(withinMs / 3_600_000).toFixed(1)} h${withinMs < windowMs ? " so far" : ""}, as of ${new Date(end).toISOString()}${amounts}`,
     `${"".padEnd(10)}${"lists".padStart(9)}${"impressions".padStart(13)}${"conversions".padStart(13)}${"corrected rate".padStart(16)}`,
     row("policy", policy),
     row("holdout", holdout),

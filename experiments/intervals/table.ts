@@ -1,7 +1,8 @@
 import { delayLaw } from "./delay-law.ts";
 import { evaluation } from "./evaluation.ts";
+import { lift } from "./lift.ts";
 import { means } from "./means.ts";
 import type { StatedFigure } from "./stated-figure.ts";
 
 /** All figures that the product states with an interval. */
-export const figures: readonly StatedFigure[] = [delayLaw, evaluation, means];
+export const figures: readonly StatedFigure[] = [delayLaw, evaluation, lift, means];

@@ -1,6 +1,6 @@
 import type { GoalLift, Metrics } from "../../worker/protocol/answers.ts";
 import { Marks } from "../ui/marks.tsx";
-import { percent, whole } from "../ui/notation.ts";
+import { duration, percent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 import { scaleOf } from "./scale.ts";
 
@@ -41,7 +41,7 @@ export function LiftOf({ metrics: { model, lift } }: { metrics: Metrics }) {
 }
 
 function OfGoal({ lift, title }: { lift: GoalLift; title: string }) {
-  const { policy, holdout, currency, shares } = lift;
+  const { policy, holdout, currency, shares, windowMs, withinMs } = lift;
   return (
     <div class="lift">
       <div class="half">
@@ -52,6 +52,9 @@ function OfGoal({ lift, title }: { lift: GoalLift; title: string }) {
           <Arm name="holdout, random" arm={holdout} />
         </dl>
         {currency !== null && <p class="quiet">Conversions are compared, not amounts in {currency}.</p>}
+        {withinMs < windowMs && (
+          <p class="quiet">No impression is as old as the window yet: rates count conversions within {duration(withinMs)}.</p>
+        )}
         {shares.length > 1 && (
           <p class="quiet">The holdout has had {whole(shares.length)} shares. Rates are compared within each, and averaged.</p>
         )}

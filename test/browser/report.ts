@@ -100,6 +100,7 @@ export const busy: Metrics = {
       {
         goal: "conversion",
         windowMs: WINDOW,
+        withinMs: WINDOW,
         currency: null,
         policy: { lists: 18_211, impressions: 18_211, conversions: 1380, rate: 0.0822 },
         holdout: { lists: 2023, impressions: 2023, conversions: 86, rate: 0.0453 },

@@ -56,6 +56,8 @@ export interface LiftedArm {
 export interface GoalLift {
   readonly goal: string;
   readonly windowMs: number;
+  /** Rates count conversions within this time: the window, or the age of the oldest impression while that is younger. */
+  readonly withinMs: number;
   /** Currency of the goal's amounts. Conversions are compared, not amounts. Null without amounts. */
   readonly currency: string | null;
   readonly policy: LiftedArm;
@@ -92,10 +94,11 @@ export function liftOf(counts: LiftCounts, goal: string, windows: Windows, optio
     return { control, treatment };
   });
   const observed = observedBy(counts, goal, windows, options.now);
-  const { control, treatment, compared, difference, decided } = compareArms(strata, observed, { window: windowMs, ...options });
+  const { control, treatment, within, compared, difference, decided } = compareArms(strata, observed, { window: windowMs, ...options });
   return {
     goal,
     windowMs,
+    withinMs: Math.round(within),
     currency: windows.goals?.[goal]?.value?.currency ?? null,
     policy: { ...summed(strata.flatMap((stratum) => stratum.treatment)), rate: treatment },
     holdout: { ...summed(strata.flatMap((stratum) => stratum.control)), rate: control },

@@ -357,6 +357,10 @@ const liftedArm = v.strictObject({
 const goalLift = v.strictObject({
   goal: v.string(),
   windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
+  withinMs: v.pipe(
+    count,
+    v.description("Rates count conversions within this time: the window, or the age of the oldest impression while that is younger."),
+  ),
   currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Conversions are compared, not amounts. Null without a value.")),
   policy: liftedArm,
   holdout: liftedArm,

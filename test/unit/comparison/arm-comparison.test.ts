@@ -112,6 +112,17 @@ it("corrects the rates of open windows, and ignores what is shown later", () => 
   expect(compared([more])).toEqual(compared([once]));
 });
 
+it("says within which time it counts conversions, while no impression is as old as the window", () => {
+  const young = { control: lists(100, 40, 22), treatment: lists(100, 40, 25) };
+  expect(compared([young]).within).toBe(8);
+  expect(compared([young, { control: lists(100, 40), treatment: lists(100, 40) }]).within).toBe(14);
+});
+
+it("is not certain of an arm in which none or all have converted", () => {
+  const { value, low, high } = stated(compared([{ control: lists(50, 50), treatment: lists(50, 50) }]));
+  expect([value, low < -0.02, high > 0.02]).toEqual([0, true, true]);
+});
+
 it.each([
   ["window", { window: 0 }],
   ["effect", { effect: 2 }],

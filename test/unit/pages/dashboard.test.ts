@@ -55,7 +55,8 @@ describe("the lift", () => {
       { holdout: 0.5, lists: { policy: 9, holdout: 9 }, compared: true },
       { holdout: 0, lists: { policy: 9, holdout: 0 }, compared: false },
     ];
-    const { text } = said({ currency: "EUR", shares: [half, none] });
+    const { text } = said({ currency: "EUR", shares: [half, none], withinMs: 3 * HOUR_MS });
+    expect(text).toContain("No impression is as old as the window yet: rates count conversions within 3 h.");
     expect(text).toContain("Conversions are compared, not amounts in EUR.");
     expect(text).toContain("The holdout has had 2 shares.");
     expect(text).toContain("A share tells nothing while an arm has fewer than two matured lists.");
