@@ -16,8 +16,9 @@ export interface Factor extends Interval {
   readonly after?: string;
   /** Set for the amount of those that reached the goal. The other factor of such a goal is the share that reaches it. */
   readonly amount?: true;
-  /** Amounts so far that were above the greatest one that counts wholly. */
+  /** Number of amounts so far that were above the greatest one that counts wholly, and the sum by which they were above it. */
   readonly clipped?: number;
+  readonly clippedSum?: number;
 }
 
 /** Rewards of a stage that another one comes after. */
@@ -202,7 +203,7 @@ export class GoalRidges {
   factors(points: Float64Array): Factor[][] {
     const parts = this.#used().map(([ridge, { goal, amounts }]) => ({
       goal: goal.name,
-      ...(amounts && { amount: true as const, clipped: ridge.clipped }),
+      ...(amounts && { amount: true as const, clipped: ridge.clipped?.count, clippedSum: ridge.clipped?.sum }),
       ...(!amounts && goal.after !== undefined && { after: goal.after }),
       intervals: ridge.interval(points),
     }));

@@ -1,12 +1,9 @@
 import { gridOf, grownAt, type Interval } from "../../domain/delay-grid.ts";
 import type { Windows } from "../../domain/goals.ts";
-import type { ResolvedReward } from "../../domain/reward.ts";
+import type { Delays } from "../../domain/reward.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
 import type { DelayCounts } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
-
-/** Time from an impression to its first conversion, in ms, by goal. The empty goal has the first of whichever goal. */
-export type Delays = Readonly<Record<string, number>>;
 
 /** First conversions of an impression that are counted, or not any more. */
 export interface DelayChange {
@@ -22,12 +19,6 @@ type CellRow = Interval & Record<string, SqlStorageValue>;
 const JOINED = 8;
 /** Outcomes that are read together. */
 const READ_AT_ONCE = 1000;
-
-/** The delays of a reward that are counted. Null if nothing converted. */
-export function delaysOf({ delay, goals }: ResolvedReward): Delays | null {
-  if (delay === undefined) return null;
-  return { "": delay, ...Object.fromEntries(Object.entries(goals ?? {}).map(([goal, own]) => [goal, own.delay])) };
-}
 
 /**
  * Counts the first conversions of live impressions by goal, in the cells of the grid of a `DelayEstimate` with the goal's window, so that
