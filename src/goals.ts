@@ -30,9 +30,19 @@ export interface GoalValue {
   readonly currency: string;
   /**
    * The greatest amount that counts wholly. What is above it counts as this. Default: ten times the amount that 99 % of the amounts so far
-   * do not exceed, rounded up to a power of two.
+   * do not exceed, rounded up to a power of two. Fewer than a hundred amounts have a lower bound: of up to ten amounts it is ten times the
+   * median.
    */
   readonly max?: number;
+}
+
+/** Version of what a state holds of amounts, in thousands: recommenders without amounts keep the version of their policy. */
+const AMOUNTS_VERSION = 1000;
+
+/** Version of a recommender's state. */
+export function stateVersionOf({ stateVersion }: { readonly stateVersion: number }, goals: Goals | undefined): number {
+  const hasAmounts = Object.values(goals ?? {}).some((goal) => goal?.value !== undefined);
+  return hasAmounts ? AMOUNTS_VERSION + stateVersion : stateVersion;
 }
 
 /** Goals by name. */

@@ -3,7 +3,7 @@ import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, range, record
 import { type Core, instantiate } from "./core/core.ts";
 import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
-import { amountOf, type Goals, parseGoals } from "./goals.ts";
+import { amountOf, type Goals, parseGoals, stateVersionOf } from "./goals.ts";
 import { isInMs, type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate, Choice } from "./policy/chooser.ts";
@@ -168,8 +168,9 @@ export class Recommender {
     try {
       const config = record("config", reader.json());
       const policy = factory(config.policy);
-      if (policy.stateVersion !== stateVersion) {
-        throw new SnapshotError("state-version", `expected state version ${policy.stateVersion} of ${policyId}, got ${stateVersion}`);
+      const expected = stateVersionOf(policy, config.goals as Goals | undefined);
+      if (expected !== stateVersion) {
+        throw new SnapshotError("state-version", `expected state version ${expected} of ${policyId}, got ${stateVersion}`);
       }
       // Checked before the policy takes its memory. A publication may leave out half: a matrix whose factor it has.
       const least = 8 * (policy.leastNumbers ?? 0);
@@ -373,7 +374,7 @@ export class Recommender {
     return writer.finish(this.#core, {
       kind,
       policyId: this.policy.id,
-      stateVersion: this.#descriptor.stateVersion,
+      stateVersion: stateVersionOf(this.#descriptor, this.#goals),
       dimension: this.policy.dimension,
       impressions: this.policy.impressions,
     });

@@ -118,7 +118,7 @@ export function DelayOf({ metrics }: { metrics: Metrics }) {
   if (!goals || !chosen) return <Distribution {...metrics} />;
   return (
     <>
-      <Goals goals={goals} chosen={chosen.goal} choose={choose} />
+      <Goals goals={goals} reached={metrics.reached ?? []} chosen={chosen.goal} choose={choose} />
       <Distribution key={chosen.goal} {...chosen} now={now} />
     </>
   );

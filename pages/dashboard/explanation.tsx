@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "hono/jsx/dom";
 import type { Candidate, Explanation } from "../../worker/protocol/answers.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
-import { column, decimal, duration, moment, percent, whole } from "../ui/notation.ts";
+import { amount, column, decimal, duration, moment, percent, whole } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
 import { Table } from "../ui/table.tsx";
 import { scaleOf } from "./scale.ts";
@@ -96,7 +96,7 @@ function Candidates({ explanation }: { explanation: Explanation }) {
               <span class="unseen">Chart</span>
             </th>
             <th scope="col" class="number">
-              Mean <small>interval of 95 %</small>
+              Mean{explanation.currency && ` in ${explanation.currency}`} <small>interval of 95 %</small>
             </th>
             <th scope="col" class="number score-number">
               Score
@@ -133,28 +133,34 @@ function Candidates({ explanation }: { explanation: Explanation }) {
 }
 
 function Conversions({ conversions, shownAt }: { conversions: readonly Explanation["conversions"][number][]; shownAt: number }) {
-  const rows = conversions.map(({ goal, reward, at, status }) => [
+  const rows = conversions.map(({ goal, reward, currency, at, status }) => [
     <>
       after {duration(at - shownAt)} <small>at {moment(at, true)}</small>
     </>,
     goal,
-    reward === null ? "retracted" : decimal(reward),
+    reward === null ? "retracted" : amount(reward, currency ?? null),
     status,
   ]);
   return <Table class="numbers" columns={["Arrived", "Goal", "Reward", "Status"]} rows={rows} />;
 }
 
+type Factor = NonNullable<NonNullable<Explanation["now"]>["factors"]>[number];
+
 /** The expected reward of each goal. Their product is the mean. */
-function Factors({ factors }: { factors: NonNullable<NonNullable<Explanation["now"]>["factors"]> }) {
-  const rows = factors.map(({ goal, after, amount, clipped = 0, mean, low, high }) => [
-    goal,
-    amount
-      ? `mean amount${clipped > 0 ? `, ${whole(clipped)} clipped` : ""}`
-      : `share of ${after === undefined ? "impressions" : `those with ${after}`}`,
-    <>
-      {(amount ? decimal : percent)(mean)} <small>{endsOf({ low, high }, amount ? decimal : percent)}</small>
-    </>,
-  ]);
+function Factors({ factors, currencies }: { factors: readonly Factor[]; currencies: Readonly<Record<string, string>> }) {
+  const rows = factors.map(({ goal, after, amount: isAmount, clipped = 0, clippedSum = 0, mean, low, high }) => {
+    const money = (value: number): string => amount(value, currencies[goal] ?? null);
+    const write = isAmount ? money : percent;
+    return [
+      goal,
+      isAmount
+        ? `mean amount${clipped > 0 ? `, ${whole(clipped)} clipped by ${money(clippedSum)}` : ""}`
+        : `share of ${after === undefined ? "impressions" : `those with ${after}`}`,
+      <>
+        {write(mean)} <small>{endsOf({ low, high }, write)}</small>
+      </>,
+    ];
+  });
   return (
     <>
       <h3>What is expected of it now, by goal</h3>
@@ -165,7 +171,7 @@ function Factors({ factors }: { factors: NonNullable<NonNullable<Explanation["no
 
 /** One impression: the shown action, its competitors, the reason for the choice, and its conversions. */
 export function ExplanationOf({ explanation, now }: { explanation: Explanation; now: number }) {
-  const { model, action, status, shownAt, windowEndsAt, conversions, candidates, reward, decision, now: belief } = explanation;
+  const { model, action, status, shownAt, windowEndsAt, conversions, candidates, reward, currency, decision, now: belief } = explanation;
   const heading = useRef<HTMLHeadingElement>(null);
   // Screen readers announce the focused heading, and the browser scrolls to it.
   useEffect(() => heading.current?.focus(), []);
@@ -182,13 +188,13 @@ export function ExplanationOf({ explanation, now }: { explanation: Explanation; 
       <p>
         <i data-status={status} /> Shown at {moment(shownAt, true)}, {status}
         {left}
-        {reward === null ? "" : `, with a reward of ${decimal(reward)}`}.
+        {reward === null ? "" : `, with a reward of ${amount(reward, currency)}`}.
       </p>
       <p>{reasonsOf(explanation)}</p>
       {shadows.length > 0 && (
         <p class="quiet">Shadow policies: {shadows.map(([name, shadowed]) => `${name} would have shown ${shadowed}`).join(", ")}.</p>
       )}
-      {belief?.factors && <Factors factors={belief.factors} />}
+      {belief?.factors && <Factors factors={belief.factors} currencies={explanation.currencies} />}
       {candidates && candidates.length > 0 && <Candidates explanation={explanation} />}
       <h3>Conversions</h3>
       {conversions.length > 0 ? (

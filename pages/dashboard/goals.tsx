@@ -1,19 +1,20 @@
-import type { Metrics } from "../../worker/protocol/answers.ts";
-import { duration, orFew, percent, whole } from "../ui/notation.ts";
+import type { Metrics, Reached } from "../../worker/protocol/answers.ts";
+import { amount, duration, orFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
 
 type Goal = NonNullable<Metrics["goals"]>[number];
 
-const COLUMNS = ["Goal", "Window", "Conversions", "Rate", "To come", "Half within", "95 % within"];
+const COLUMNS = ["Goal", "Window", "Converted so far", "Conversions", "Rate", "To come", "Half within", "95 % within"];
 
 /** The goals of a model, each with a button that chooses it. */
-export function Goals(props: { goals: readonly Goal[]; chosen: string; choose: (goal: string) => void }) {
-  const { goals, chosen, choose } = props;
+export function Goals(props: { goals: readonly Goal[]; reached: readonly Reached[]; chosen: string; choose: (goal: string) => void }) {
+  const { goals, reached, chosen, choose } = props;
   const rows = goals.map(({ goal, windowMs, delay }) => [
     <button key={goal} type="button" class="plain" aria-pressed={goal === chosen ? "true" : "false"} onClick={() => choose(goal)}>
       {goal}
     </button>,
     duration(windowMs),
+    soFar(reached.find((each) => each.goal === goal)),
     ...(delay
       ? [whole(delay.conversions), orFew(delay.rate, percent), orFew(delay.toCome, whole), half(delay), orFew(delay.window95Ms, duration)]
       : ["none yet", "–", "–", "–", "–"]),
@@ -22,8 +23,30 @@ export function Goals(props: { goals: readonly Goal[]; chosen: string; choose: (
     <>
       <h2>Goals</h2>
       <Table class="numbers unbroken" columns={COLUMNS} rows={rows} />
+      <Money reached={reached} />
     </>
   );
+}
+
+/** Impressions that have reached a goal, and their share. */
+function soFar(reached: Reached | undefined): string {
+  if (!reached) return "–";
+  const { converted, rateSoFar, weight } = reached;
+  const share = rateSoFar === null ? "" : `, ${percent(rateSoFar)}`;
+  return `${whole(converted)}${share}${weight === 0 ? ", counts for nothing itself" : ""}`;
+}
+
+/** Orders, refunds and what is left of them, of the goals with amounts. */
+function Money({ reached }: { reached: readonly Reached[] }) {
+  const rows = reached.flatMap(({ goal, amounts }) => {
+    if (!amounts) return [];
+    const { currency, orders, refunds, paid, refunded, net } = amounts;
+    return [
+      [goal, `${whole(orders)} of ${amount(paid, currency)}`, `${whole(refunds)} of ${amount(refunded, currency)}`, amount(net, currency)],
+    ];
+  });
+  if (rows.length === 0) return null;
+  return <Table class="numbers unbroken" columns={["Goal", "Orders", "Refunds", "Net"]} rows={rows} />;
 }
 
 /** The delay that half of the conversions do not exceed. */

@@ -23,6 +23,11 @@ export function decimal(value: number): string {
   return (Math.abs(value) < 100 ? number : count).format(value).replace("-", "−");
 }
 
+/** Formats an amount of money with the code of its currency, or a number without one. */
+export function amount(value: number, currency: string | null): string {
+  return currency === null ? decimal(value) : `${decimal(value)} ${currency}`;
+}
+
 /** Formats like `decimal`, with a plus sign before positive numbers. */
 export function signed(value: number): string {
   return `${value > 0 ? "+" : ""}${decimal(value)}`;

@@ -2,7 +2,7 @@ import { gridOf } from "../../worker/domain/delay-grid.ts";
 import { shareName, UNASSIGNED } from "../../worker/domain/holdout-share.ts";
 import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/lift.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import { counting, delaysOf, resolved } from "../../worker/domain/reward.ts";
+import { counting, resolved } from "../../worker/domain/reward.ts";
 import { comparedSteps } from "../../worker/domain/shown-step.ts";
 import type { ImpressionLine, Texts } from "../verify/event-log.ts";
 import { type LoggedLines, loggedLines } from "./logged-lines.ts";
@@ -77,7 +77,7 @@ function delaysReached({ conversionsOf, config }: LoggedLines, impression: Impre
   if (all.length === 0) return [];
   if (config.goals || goals[0] === ANY_GOAL) {
     const outcome = resolved(all, config.goals, impression.shownAt);
-    const delays = new Map(Object.entries((outcome && delaysOf(outcome)) ?? {}));
+    const delays = new Map(Object.entries(outcome?.delays ?? {}));
     return goals.flatMap((goal) => (delays.has(goal) ? [[goal, delays.get(goal) as number] as [string, number]] : []));
   }
   const [goal] = goals;

@@ -2,7 +2,7 @@ import { windowOf } from "../../worker/domain/goals.ts";
 import { placeOf } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Appended, Policies } from "../../worker/domain/policies.ts";
-import { counting, differs, isInRange, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
+import { counting, differs, hasConverted, isInRange, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
 import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
 
 interface Known {
@@ -89,7 +89,7 @@ export class Ledger {
   settle(before: number): void {
     for (const { line, state, resolved: after } of this.#known.values()) {
       if (line.shownAt >= before) continue;
-      const expected = { state, reward: after?.reward ?? null, converted: after?.delay !== undefined };
+      const expected = { state, reward: after?.reward ?? null, converted: after !== null && hasConverted(after.delays) };
       for (const [name, value] of Object.entries(expected)) {
         const logged = line[name as keyof typeof expected];
         if (logged !== value) throw new LogMismatch(`event ${line.seq}, impression ${line.id}: ${name}: expected ${value}, got ${logged}`);

@@ -52,6 +52,8 @@ export const busy: Metrics = {
     fromPages: 0,
     pageGoals: 0,
   },
+  reached: null,
+  currency: null,
   change: null,
   snapshot: { version: 29_100, publishedAt: NOW - 4200, ageMs: 4200 },
   lagMs: 380,
@@ -177,6 +179,8 @@ export const explained: Explanation = {
     { goal: "conversion", reward: 1, at: recent[0].shownAt + 7_300_000, status: "applied" },
   ],
   reward: 1,
+  currency: null,
+  currencies: {},
   now: { mean: 0.112, low: 0.0822, high: 0.1418 },
 };
 

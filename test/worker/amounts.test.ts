@@ -78,7 +78,7 @@ it("a refund before its order waits, and one larger than it leaves nothing", asy
   await deliver(impressionId, { id: "order", reward: 25 });
   expect(await rewardOf(impressionId)).toBe(20);
   await deliver(impressionId, { id: "too-much", reward: -30, after: 3000 });
-  expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ status: "converted", reward: 0 });
+  expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ status: "retracted", reward: 0 });
 });
 
 it("another currency is refused and counted, and metrics state the currency", async () => {

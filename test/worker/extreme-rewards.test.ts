@@ -142,7 +142,7 @@ describe("a stored event beyond the range", () => {
     expect(incidents).toMatchObject({ skipped: 1 });
     expect(await statusOf(second)).toBe("pending");
     const { body: explained } = await call("GET", `/v1/impressions/${second}`);
-    expect(explained.conversions).toEqual([{ goal: "purchase", reward, at: START + 1000, status: "refused" }]);
+    expect(explained.conversions).toEqual([{ goal: "purchase", reward, currency: "EUR", at: START + 1000, status: "refused" }]);
     await pay(third, 20);
     await pay(second, 5);
     expect((await call("GET", `/v1/impressions/${second}`)).body).toMatchObject({ status: "converted", reward: 5 });

@@ -118,7 +118,8 @@ describe.each(current)("what was stored of $generation, $kind", ({ folder, kind 
     const { body } = await new Caller(place, kind).call("GET", "/events");
     expect(body).toBe(await textOf(folder, "events.jsonl"));
     await expectDelays(kind, linesOf(body as string));
-    expect(await goOn(place, kind, kinds[kind], stored.shown)).toEqual(answers);
+    // Answers of today may state more.
+    expect(await goOn(place, kind, kinds[kind], stored.shown)).toMatchObject(answers);
   });
 });
 

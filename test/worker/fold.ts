@@ -47,7 +47,9 @@ function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, 
     return [goal, { reward, delay: Math.max(Math.min(...times) - shownAt, 0) }] as const;
   });
   const delay = reached.length > 0 ? Math.min(...reached.map(([, { delay }]) => delay)) : undefined;
-  return { total, converted: counted.length > 0, reached: Object.fromEntries(reached), delay };
+  const converted = counted.some(({ goal }) => goals?.[goal].weight !== 0);
+  // What has reached goals without a weight alone may still convert.
+  return { total, converted, retracted: counted.length === 0, reached: Object.fromEntries(reached), delay };
 }
 
 /** The counts of a description that follow from a log alone. */
@@ -58,7 +60,7 @@ export function countsOf([head, ...lines]: readonly Line[]) {
   return {
     impressions: outcomes.length,
     converted: outcomes.filter((each) => each?.converted === true).length,
-    retracted: outcomes.filter((each) => each?.converted === false).length,
+    retracted: outcomes.filter((each) => each?.retracted).length,
     applied: withStatus("applied"),
     conflict: withStatus("conflict"),
     late: withStatus("late"),

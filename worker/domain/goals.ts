@@ -37,3 +37,15 @@ export function withPublic(stored: Goals, asked: Goals): Goals {
     }),
   );
 }
+
+/** Currencies of the goals with a value, by goal. */
+export function currenciesOf(goals: Goals | null): Record<string, string> {
+  return Object.fromEntries(Object.entries(goals ?? {}).flatMap(([goal, { value }]) => (value ? [[goal, value.currency]] : [])));
+}
+
+/** The currency of rewards. Null unless all goals with a weight have amounts in one currency. */
+export function currencyOf(goals: Goals | null): string | null {
+  const currencies = new Set(Object.values(goals ?? {}).flatMap(({ weight, value }) => (weight === 0 ? [] : [value?.currency])));
+  const [currency = null] = currencies;
+  return currencies.size === 1 ? currency : null;
+}

@@ -84,6 +84,8 @@ export interface StoredImpression extends Omit<ImpressionRow, "keys">, Marks {
   /** Reward that the policies have observed; null before the first conversion. */
   readonly reward: number | null;
   readonly converted: boolean;
+  /** Whether it has reached goals without a weight alone, so that it may still convert. */
+  readonly waits: boolean;
   /** After an erasure only the id is left. */
   readonly erased: boolean;
 }

@@ -22,7 +22,7 @@ export function logLine(row: LogRow): LogLine {
     if (conversion.goal === "") return erasedLine(row.seq, row.impression);
     return hash === null ? conversion : { ...conversion, hash, action };
   }
-  const { features, keys: hashes, name: _, slots: __, erased, byPage, sampling, ...impression } = row;
+  const { features, keys: hashes, name: _, slots: __, waits: ___, erased, byPage, sampling, ...impression } = row;
   if (erased) return erasedLine(row.seq, row.id);
   return {
     ...impression,

@@ -1,6 +1,7 @@
 import { type GoalOutcomes, goalOutcomes } from "afterclick";
 import { toDyadic } from "../../publication/featurizer.ts";
 import { MOST_AMOUNT } from "../protocol/most.ts";
+import { type Amounts, amountsOf } from "./amounts.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { Outcome } from "./event.ts";
 import type { Goals } from "./goals.ts";
@@ -16,7 +17,20 @@ export interface ResolvedReward {
   readonly delay: number | undefined;
   /** By goal. Absent if the model declares no goals. */
   readonly goals?: GoalOutcomes;
+  /**
+   * Time from the impression to each goal that it has reached, in ms. A goal whose order is refunded in full is not reached. The empty goal
+   * has the first of those with a weight, without which the impression has not converted.
+   */
+  readonly delays: Delays;
+  /** By goal with a value. Absent if the model declares no goals. */
+  readonly amounts?: Readonly<Record<string, Amounts>>;
 }
+
+/** Times from an impression to what it has reached, in ms, by goal. */
+export type Delays = Readonly<Record<string, number>>;
+
+/** Whether an impression has converted. */
+export const hasConverted = (delays: Delays): boolean => Object.hasOwn(delays, "");
 
 /** A change of what an impression has brought. `before`: null before the first conversion. */
 export interface RewardChange {
@@ -47,21 +61,18 @@ export function resolved(all: readonly Outcome[], goals: Goals | null, shownAt: 
   if (!outcomes.some(paid)) return null;
   const events = outcomes.map(({ event, ...outcome }) => ({ ...outcome, eventId: event }));
   const reached = goalOutcomes(events, { shownAt, goals });
-  let [total, delay]: [number, number | undefined] = [0, undefined];
+  let [total, delay, first]: [number, number | undefined, number | undefined] = [0, undefined, undefined];
+  const delays: [string, number][] = [];
   for (const [goal, own] of Object.entries(reached)) {
     total += goals ? toDyadic(goals[goal].weight * own.reward) : own.reward;
     delay = Math.min(delay ?? own.delay, own.delay);
+    if (goals?.[goal].value && own.reward === 0) continue;
+    if (goals) delays.push([goal, own.delay]);
+    if (goals?.[goal].weight !== 0) first = Math.min(first ?? own.delay, own.delay);
   }
-  return { reward: total, delay, ...(goals && { goals: reached }) };
-}
-
-/** Time from an impression to its first conversion, in ms, by goal. The empty goal has the first of whichever goal. */
-export type Delays = Readonly<Record<string, number>>;
-
-/** The delays of a reward that are counted. Null if nothing converted. */
-export function delaysOf({ delay, goals }: ResolvedReward): Delays | null {
-  if (delay === undefined) return null;
-  return { "": delay, ...Object.fromEntries(Object.entries(goals ?? {}).map(([goal, own]) => [goal, own.delay])) };
+  if (first !== undefined) delays.unshift(["", first]);
+  const common = { reward: total, delay, delays: Object.fromEntries(delays) };
+  return goals ? { ...common, goals: reached, amounts: amountsOf(outcomes, goals) } : common;
 }
 
 /** Whether the policies have to observe a change from one outcome of an impression to another. */

@@ -12,6 +12,7 @@ import {
   type Totals,
 } from "../rpc/model-counts.ts";
 import type { Relearning } from "./relearning.ts";
+import { isRetracted } from "./store/impression-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** Collects what a description counts. */
@@ -25,7 +26,14 @@ export function totalsOf(store: LearnerStore, { window }: Windows, relearning: R
     open.observed += counts.observed;
     open.converted += counts.converted;
   }
-  return { counters: store.counters(), open, bytes: store.bytes, lagMs: store.lagMs, relearning: relearning.progress(now) };
+  return {
+    counters: store.counters(),
+    figures: store.goalFigures(),
+    open,
+    bytes: store.bytes,
+    lagMs: store.lagMs,
+    relearning: relearning.progress(now),
+  };
 }
 
 /** Collects the counts of a model from its tables. */
@@ -59,9 +67,10 @@ function goalCounts(store: LearnerStore, goal?: string): GoalCounts {
 }
 
 function recent(store: LearnerStore, windowMs: number, now: number): Recent[] {
-  return store.impressions.recent(MOST_RECENT).map(({ id, action, version, sampling, decision, reward, converted }) => {
+  return store.impressions.recent(MOST_RECENT).map((impression) => {
+    const { id, action, version, sampling, decision, converted } = impression;
     const shownAt = shownAtOf(id);
-    const unconverted = reward !== null ? "retracted" : now > shownAt + windowMs ? "expired" : "pending";
+    const unconverted = isRetracted(impression) ? "retracted" : now > shownAt + windowMs ? "expired" : "pending";
     const status = converted ? "converted" : unconverted;
     const probability = decision?.probability;
     return {

@@ -2,6 +2,7 @@ import type { EncodingReport } from "../domain/encoding.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { Description } from "../rpc/message.ts";
 import type { Totals } from "../rpc/model-counts.ts";
+import { reachedOf } from "./reached.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** The part of a description that comes from the running model. */
@@ -14,7 +15,7 @@ export interface Describing {
 /** Describes a model that has these totals: its configuration, its counts and its versions. */
 export function description(
   store: LearnerStore,
-  { counters: all, open, bytes, relearning }: Totals,
+  { counters: all, figures, open, bytes, relearning }: Totals,
   { digest, report }: Describing,
 ): Description {
   const { converted, retracted, impressions, ...counters } = all;
@@ -33,6 +34,7 @@ export function description(
       expired: impressions - pending - converted - retracted,
       ...picked(counters, EVENTS),
     },
+    reached: store.config.goals && reachedOf(store.config.goals, figures, impressions),
     incidents: picked(counters, INCIDENTS),
     actions: store.catalogue.size,
     encoding: report.of(store.catalogue.actions),

@@ -1,5 +1,6 @@
 import type { Choice } from "afterclick";
 import { beliefsOf } from "../domain/belief.ts";
+import { currenciesOf, currencyOf } from "../domain/goals.ts";
 import type { StoredImpression } from "../domain/impression.ts";
 import { among, type Offer, offerOf } from "../domain/offer.ts";
 import type { Served } from "../domain/served.ts";
@@ -8,6 +9,7 @@ import { shownAtOf } from "../domain/uuid.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Features } from "../protocol/schema.ts";
 import type { Explanation } from "../rpc/message.ts";
+import { isRetracted } from "./store/impression-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 /** An impression, its decision, and what is believed now of its action and of the catalogue; null if it is unknown. */
@@ -34,8 +36,13 @@ export function explain(store: LearnerStore, served: Served, id: string, at: num
     modelVersion: version,
     decision: decision && { ...decision, mean: policy.stated(decision.mean) },
     context,
-    conversions: store.conversions.of(id).map(({ goal, reward, at, status }) => ({ goal, reward, at, status })),
+    conversions: store.conversions.of(id).map(({ goal, reward, at, status }) => {
+      const currency = config.goals?.[goal]?.value?.currency;
+      return { goal, reward, ...(currency && { currency }), at, status };
+    }),
     reward,
+    currency: currencyOf(config.goals),
+    currencies: currenciesOf(config.goals),
     now: beliefsOf(policy, { actions: [{ id: action }], points: features })[0],
     candidates: offer && ranked(offer).map(({ index, score }) => ({ id: offer.actions[index].id, belief: beliefs[index], score })),
   };
@@ -51,10 +58,11 @@ function offerBeside(served: Served, context: Features | null): Offer | null {
   }
 }
 
-function statusOf({ state, converted, reward }: StoredImpression, over: boolean): Explanation["status"] {
+function statusOf(impression: StoredImpression, over: boolean): Explanation["status"] {
+  const { state, converted } = impression;
   if (state === "deferred") return "deferred";
   if (state === "void") return "rolled-back";
   if (converted) return "converted";
-  if (reward !== null) return "retracted";
+  if (isRetracted(impression)) return "retracted";
   return over ? "expired" : "pending";
 }

@@ -1,3 +1,4 @@
+import { isRefund } from "../domain/amounts.ts";
 import { bucketEnd } from "../domain/bucket.ts";
 import type { LedgerStatus } from "../domain/conversion.ts";
 import { type ConversionEvent, isOfPage } from "../domain/event.ts";
@@ -46,8 +47,8 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   if (closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal))) status = "late";
   else if (!live) status = "orphan";
   else if (counts.some(({ goal, event: name }) => goal === event.goal && name === event.event)) status = "conflict";
-  store.conversions.add(event, status);
-  if (event.reward !== null) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
+  store.conversions.add(event, status, rules.goals);
+  if (event.reward !== null && !isRefund(event, rules.goals)) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
   if (!live || status === "late") return { status };
   const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
   if (!differs(before, after)) return { status };
@@ -69,7 +70,7 @@ export function enterUncounted<Status extends "void" | "refused">(
 ): Status | "duplicate" | "late" {
   if (isKnown(store, event)) return "duplicate";
   if (store.impressions.find(event.impression)?.erased) return ofErased(store).status;
-  store.conversions.add(event, status);
+  store.conversions.add(event, status, store.config.goals);
   return status;
 }
 

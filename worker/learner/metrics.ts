@@ -1,4 +1,5 @@
 import { bucketMs } from "../domain/bucket.ts";
+import { currencyOf } from "../domain/goals.ts";
 import { UNASSIGNED } from "../domain/holdout-share.ts";
 import { ALPHA, ANY_GOAL, EFFECT, liftOf } from "../domain/lift.ts";
 import type { ModelConfig } from "../domain/model.ts";
@@ -9,7 +10,7 @@ import { maturity } from "./maturity.ts";
 
 /** The parts of a model that metrics take beside its counts. */
 export interface Measuring {
-  readonly description: Pick<Description, "model" | "generation" | "counts" | "encoding" | "published">;
+  readonly description: Pick<Description, "model" | "generation" | "counts" | "reached" | "encoding" | "published">;
   readonly change: Measurement["change"];
 }
 
@@ -32,6 +33,8 @@ export function measure(counts: ModelCounts, config: ModelConfig, { description,
     bucketMs: bucketMs(windowMs),
     buckets: counts.buckets.map(({ square: _, ...bucket }) => ({ ...bucket, closed: bucket.start < counts.watermark })),
     ...maturity(counts, config, now),
+    reached: description.reached,
+    currency: currencyOf(config.goals),
     delays: barsOf(counts.bars),
     lift: liftsOf(counts, config, now),
     recent: counts.recent,

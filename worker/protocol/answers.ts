@@ -50,8 +50,8 @@ const counts = v.strictObject({
   fromPages: v.pipe(count, v.description("Impressions that came with a publishable key.")),
   pageGoals: v.pipe(count, v.description("Applied conversions that pages reported.")),
   pending: count,
-  converted: count,
-  retracted: v.pipe(count, v.description("Impressions whose conversions were all retracted.")),
+  converted: v.pipe(count, v.description("Impressions that have reached a goal with a weight. `reached` counts by goal.")),
+  retracted: v.pipe(count, v.description("Impressions whose conversions were all retracted or refunded in full.")),
   expired: count,
   applied: v.pipe(count, v.description("Distinct conversions by status, here and below.")),
   conflict: count,
@@ -59,6 +59,40 @@ const counts = v.strictObject({
   orphan: v.pipe(count, v.description("Conversions of impressions that are not registered yet.")),
   duplicate: v.pipe(count, v.description("Repeated deliveries.")),
 });
+
+const currency = v.pipe(
+  v.nullable(v.string()),
+  v.description("Of rewards and what is expected of them. Null unless all goals with a weight have amounts in one currency."),
+);
+const reached = v.pipe(
+  v.nullable(
+    v.array(
+      v.strictObject({
+        goal: v.string(),
+        weight: number,
+        converted: v.pipe(
+          count,
+          v.description("Impressions that have reached the goal. An order that is refunded in full does not count."),
+        ),
+        rateSoFar: v.pipe(v.nullable(share), v.description("Share of all impressions. Null without any.")),
+        amounts: v.pipe(
+          v.nullable(
+            v.strictObject({
+              currency: v.string(),
+              orders: v.pipe(count, v.description("Amounts above 0 that count.")),
+              refunds: v.pipe(count, v.description("Amounts below 0 that count. They are no conversions.")),
+              paid: number,
+              refunded: number,
+              net: v.pipe(number, v.description("Paid minus refunded.")),
+            }),
+          ),
+          v.description("Null without a value."),
+        ),
+      }),
+    ),
+  ),
+  v.description("What impressions have brought so far, by declared goal. Null if the model declares none."),
+);
 
 export const health = v.strictObject({ status: v.literal("ok") });
 
@@ -121,6 +155,7 @@ export const model = v.strictObject({
   pageShare: share,
   featureNorm: number,
   counts,
+  reached,
   incidents: v.pipe(
     v.strictObject({
       missed: count,
@@ -194,6 +229,7 @@ const factor = v.strictObject({
     v.pipe(v.literal(true), v.description("The mean amount of those that reached the goal, not the share that reaches it.")),
   ),
   clipped: v.optional(v.pipe(count, v.description("Amounts so far that were above the greatest one that counts wholly."))),
+  clippedSum: v.optional(v.pipe(number, v.description("Sum by which they were above it, which does not count."))),
   ...interval,
 });
 const belief = v.pipe(
@@ -295,11 +331,14 @@ export const impression = v.strictObject({
     v.strictObject({
       goal: v.string(),
       reward: v.pipe(v.nullable(number), v.description("Null for a retraction.")),
+      currency: v.optional(v.pipe(v.string(), v.description("Of the amount. Absent without a value."))),
       at: time,
       status: v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]),
     }),
   ),
   reward: v.pipe(v.nullable(number), v.description("Reward of all counted conversions. Null before the first.")),
+  currency,
+  currencies: v.pipe(v.record(v.string(), v.string()), v.description("Of the goals with a value, by goal.")),
   now: belief,
   candidates: v.pipe(
     v.nullable(v.array(v.strictObject({ id: v.string(), belief, score: number }))),
@@ -431,6 +470,8 @@ export const metrics = v.strictObject({
   now: time,
   windowMs: count,
   counts,
+  reached,
+  currency,
   encoding,
   change: v.pipe(
     v.nullable(v.strictObject({ since: time, probability: share })),
@@ -445,7 +486,9 @@ export const metrics = v.strictObject({
   pendingByAge: bars,
   delay: v.pipe(
     v.nullable(delay),
-    v.description("Estimated delay distribution of the first conversions, of whichever goal. Null before the first conversion."),
+    v.description(
+      "Estimated delay distribution of the first conversions, of whichever goal with a weight. Null before the first conversion.",
+    ),
   ),
   goals: v.pipe(
     v.nullable(
@@ -552,6 +595,7 @@ export type ModelBody = Body<typeof model>;
 /** The experiment group of a decision. */
 export type Assignment = v.InferOutput<typeof arm>;
 export type Counts = ModelBody["counts"];
+export type Reached = NonNullable<ModelBody["reached"]>[number];
 export type Relearning = NonNullable<ModelBody["relearning"]>;
 export type Encoding = NonNullable<ModelBody["encoding"]>;
 export type Catalogue = Body<typeof catalogue>;

@@ -1,6 +1,6 @@
 import type { ArmCounts, ReachedCounts } from "../domain/lift.ts";
 import type { Assignment, RecentImpression, Relearning } from "../protocol/answers.ts";
-import type { CounterName } from "./counters.ts";
+import type { CounterName, GoalFigures } from "./counters.ts";
 
 // Counts of a model as plain data, from which its figures are computed. Learners that share a model count by themselves, and their counts
 // add up. All times are milliseconds since 1970.
@@ -59,6 +59,8 @@ export type Recent = RecentImpression & { readonly sampling: number; readonly sh
 /** The counts of a description. */
 export interface Totals {
   readonly counters: Readonly<Record<CounterName, number>>;
+  /** What impressions have brought so far, by declared goal. */
+  readonly figures: Readonly<Record<string, GoalFigures>>;
   /** Sums over the impressions with an open window. */
   readonly open: Pick<StepCounts, "impressions" | "observed" | "converted">;
   /** Bytes stored. */
@@ -135,11 +137,19 @@ export function added(all: readonly ModelCounts[]): ModelCounts {
 export function addedTotals(all: readonly Totals[]): Totals {
   return {
     counters: sumOf(all.map(({ counters }) => counters)),
+    figures: addedFigures(all.map(({ figures }) => figures)),
     open: sumOf(all.map(({ open }) => open)),
     bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
     lagMs: latest(all.map(({ lagMs }) => lagMs)),
     relearning: addedProgress(all.map(({ relearning }) => relearning).filter((each) => each !== null)),
   };
+}
+
+function addedFigures(all: readonly Totals["figures"][]): Totals["figures"] {
+  const names = new Set(all.flatMap((figures) => Object.keys(figures)));
+  return Object.fromEntries(
+    Array.from(names, (name) => [name, sumOf(all.flatMap((each) => (Object.hasOwn(each, name) ? each[name] : [])))]),
+  );
 }
 
 /** The progress of all learners that have begun. */

@@ -16,8 +16,9 @@ export interface Factor extends Interval {
   readonly after?: string;
   /** Set for the amount of those that reached the goal. The other factor of such a goal is the share that reaches it. */
   readonly amount?: true;
-  /** Amounts so far that were above the greatest one that counts wholly. */
+  /** Number of amounts so far that were above the greatest one that counts wholly, and the sum by which they were above it. */
   readonly clipped?: number;
+  readonly clippedSum?: number;
   /** Amounts that are missing for an interval: fewer than ten have come, so `high` is infinite. Absent if there are enough. */
   readonly missing?: number;
 }
@@ -219,7 +220,7 @@ export class GoalRidges {
   factors(points: Float64Array): Factor[][] {
     const parts = this.#used().map(([ridge, { goal, amounts }]) => ({
       goal: goal.name,
-      ...(amounts && { amount: true as const, clipped: ridge.clipped }),
+      ...(amounts && { amount: true as const, clipped: ridge.clipped?.count, clippedSum: ridge.clipped?.sum }),
       ...(ridge.missingAmounts > 0 && { missing: ridge.missingAmounts }),
       ...(!amounts && goal.after !== undefined && { after: goal.after }),
       intervals: ridge.interval(points),

@@ -13,19 +13,27 @@ interface Octave {
   readonly moment: ExactSums;
 }
 
+/** Amounts that count as less than they are, and the sum by which they are above that. */
+export interface Clipped {
+  readonly count: number;
+  readonly sum: number;
+}
+
 /** Parts of an octave, by which a quantile is found. */
 const EIGHTH = 8;
-/** Exponents of octaves: amounts below 2^-12 count among the least, and amounts are below 2^30. */
+/** Exponents of octaves: amounts below 2^-12 count among the least, and those of 2^40 and more among the greatest. */
 const LEAST = -12;
-const MOST = 30;
+const MOST = 40;
 /** The cap is this many times the quantile. */
 const TIMES = 10;
-/** Share of amounts above the quantile. */
-const ABOVE = 0.01;
+/** Share of amounts above the quantile: a half of up to `FEW` amounts, less and less of more, and 1 % of `MANY` and more. */
+const [ABOVE_FEW, ABOVE] = [0.5, 0.01];
+const [FEW, MANY] = [10, 100];
 
 /**
- * Sums over amounts of money, of which each counts as at most a cap: ten times the amount that 99 % do not exceed, rounded up to a power
- * of two.
+ * Sums over amounts of money, of which each counts as at most a cap: ten times a quantile of the amounts, rounded up to a power of two.
+ * The quantile is the amount that 99 % do not exceed. While there are fewer than a hundred amounts, so few cannot be told from mistakes:
+ * the quantile is lower then, and of up to ten amounts it is the median.
  *
  * Amounts are kept by octave. An octave is either below the cap, and counts as it is, or above it, and counts as the cap for each of its
  * amounts. So the sums do not depend on the order of amounts, although the cap moves with them.
@@ -34,8 +42,9 @@ export class CappedSums {
   readonly #dimension: number;
   readonly #max: number;
   readonly #octaves = new Map<number, Octave>();
-  /** Amounts above `max`. */
+  /** Number of amounts above `max`, and the sum by which they are above it. */
   #beyond = 0;
+  #excess = new ExactSums(new Float64Array(1));
 
   /** `max`: an amount above it counts as this. */
   constructor(dimension: number, max = Number.POSITIVE_INFINITY) {
@@ -51,7 +60,10 @@ export class CappedSums {
 
   #add(features: Float64Array, whole: number, sign: 1 | -1): void {
     const amount = Math.min(whole, this.#max);
-    if (whole > amount) this.#beyond += sign;
+    if (whole > amount) {
+      this.#beyond += sign;
+      this.#excess.add(0, sign * (whole - amount));
+    }
     const exponent = exponentOf(amount);
     const octave = this.#octaves.get(exponent) ?? this.#start(exponent);
     octave.eighths[eighthOf(amount, exponent)] += sign;
@@ -78,7 +90,8 @@ export class CappedSums {
     const parts = this.#sorted().flatMap(([exponent, { eighths }]) =>
       Array.from(eighths, (count, i) => ({ count, end: powerOfTwo(exponent) * (1 + (i + 1) / EIGHTH) })),
     );
-    let left = ABOVE * parts.reduce((sum, { count }) => sum + count, 0);
+    const amounts = parts.reduce((sum, { count }) => sum + count, 0);
+    let left = amounts * shareAbove(amounts);
     for (const { count, end } of parts.reverse()) {
       if (count > left) return powerOfTwo(exponentOf(TIMES * end) + 1);
       left -= count;
@@ -86,21 +99,22 @@ export class CappedSums {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** The sums of a regression that depend on amounts, and the number of amounts above the cap. */
-  capped(): Pick<MaturedSums, "moment" | "rewards" | "squares"> & { readonly clipped: number } {
+  /** The sums of a regression that depend on amounts, and how much of them is clipped. */
+  capped(): Pick<MaturedSums, "moment" | "rewards" | "squares"> & { readonly clipped: Clipped } {
     const cap = this.#cap();
     const moment = new Float64Array(this.#dimension);
-    let [rewards, squares, clipped] = [0, 0, this.#beyond];
+    let [rewards, squares, clipped, excess] = [0, 0, this.#beyond, this.#excess.values[0]];
     for (const [exponent, octave] of this.#sorted()) {
       const [sum, square] = octave.scalars.values;
       const above = this.#max === Number.POSITIVE_INFINITY && powerOfTwo(exponent) >= cap;
       const count = above ? octave.eighths.reduce((sum, each) => sum + each, 0) : 0;
       clipped += count;
+      if (above) excess += sum - cap * count;
       rewards += above ? cap * count : sum;
       squares += above ? cap * cap * count : square;
       for (let i = 0; i < moment.length; i++) moment[i] += above ? cap * octave.features.values[i] : octave.moment.values[i];
     }
-    return { moment, rewards, squares, clipped };
+    return { moment, rewards, squares, clipped: { count: clipped, sum: excess } };
   }
 
   /** Sum of amounts times features, whatever the cap is: d. */
@@ -113,6 +127,7 @@ export class CappedSums {
   /** Adds the sums of others with the same dimension and greatest amount. */
   merge(other: CappedSums): void {
     this.#beyond += other.#beyond;
+    this.#excess.addAll(other.#excess);
     for (const [exponent, { eighths, ...sums }] of other.#octaves) {
       const octave = this.#octaves.get(exponent) ?? this.#start(exponent);
       for (let i = 0; i < EIGHTH; i++) octave.eighths[i] += eighths[i];
@@ -123,6 +138,7 @@ export class CappedSums {
   save(writer: SnapshotWriter): void {
     const octaves = this.#sorted();
     writer.numbers([this.#beyond, ...octaves.map(([exponent]) => exponent)]);
+    this.#excess.save(writer);
     for (const [, { eighths, scalars, features, moment }] of octaves) {
       writer.numbers(eighths);
       for (const sums of [scalars, features, moment]) sums.save(writer);
@@ -134,6 +150,7 @@ export class CappedSums {
     const [beyond, ...exponents] = reader.numbers();
     if (!(beyond >= 0)) throw malformed();
     this.#beyond = beyond;
+    this.#excess = ExactSums.load(reader, 1);
     for (const exponent of exponents) {
       if (!Number.isInteger(exponent) || exponent < LEAST || exponent > MOST || this.#octaves.has(exponent)) throw malformed();
       const eighths = reader.numbers(EIGHTH);
@@ -142,6 +159,12 @@ export class CappedSums {
       this.#octaves.set(exponent, { eighths, scalars, features, moment });
     }
   }
+}
+
+/** Share of the amounts above the quantile, by their number. */
+function shareAbove(amounts: number): number {
+  const many = Math.min(Math.max((amounts - FEW) / (MANY - FEW), 0), 1);
+  return ABOVE_FEW + many * (ABOVE - ABOVE_FEW);
 }
 
 /** The exponent of the greatest power of two that an amount reaches. */

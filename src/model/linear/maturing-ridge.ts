@@ -5,7 +5,7 @@ import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { SampleRequest, Scores } from "../ranking.ts";
 import { amountLikelihood, LEAST_AMOUNTS } from "./amount-likelihood.ts";
-import { CappedSums } from "./capped-sums.ts";
+import { CappedSums, type Clipped } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
 import { changedAt, DelayCorrection, type MaturedSums, type Terms } from "./delay-correction.ts";
 import { Halving } from "./halving.ts";
@@ -288,7 +288,7 @@ export class MaturingRidge {
   }
 
   /** Amounts that counted as less than they are. Undefined unless rewards are amounts. */
-  get clipped(): number | undefined {
+  get clipped(): Clipped | undefined {
     return this.#amounts?.capped().clipped;
   }
 

@@ -57,7 +57,7 @@ it("keeps a few thousand cells, however many windows and conversions there are, 
   close();
 });
 
-const withFirst = (delays: Delays): Delays => ({ "": Math.min(...Object.values(delays)), ...delays });
+const withFirst = (delays: Delays): Delays => ({ "": delays.purchase, ...delays });
 
 it("adds the counts of learners to those of one learner with all of them", () => {
   const goal = (bin: number, latestAt: number | null) => ({
@@ -70,6 +70,7 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     ({ arm: "policy", share: "0.1", step, impressions, elapsed: impressions, lists: 1, squares: 1 }) as const;
   const counts = (n: number): ModelCounts => ({
     counters: { impressions: 5 * n, converted: n } as never,
+    figures: { click: { converted: n, orders: 2, refunds: 1, paid: 10 * n, refunded: 5 } },
     open: { impressions: n, observed: 1, converted: 1 },
     watermark: 100 * n,
     steps: [{ step: 10 * n, impressions: 1, elapsed: 3, observed: 1, converted: 0 }].concat({
@@ -94,6 +95,7 @@ it("adds the counts of learners to those of one learner with all of them", () =>
   const sum = added([counts(1), counts(2)]);
   expect(sum).toEqual({
     counters: { impressions: 15, converted: 3 },
+    figures: { click: { converted: 3, orders: 4, refunds: 2, paid: 30, refunded: 10 } },
     open: { impressions: 3, observed: 2, converted: 2 },
     bytes: 3000,
     lagMs: 40,

@@ -10,10 +10,11 @@ export interface Converted {
   readonly delays: Readonly<Record<string, number>>;
 }
 
-/** Delays of a goal of impressions, by impression. The empty goal has the first of whichever goal. */
-function firstOf(converted: readonly Converted[], goal: string): { shownAt: number; delay: number }[] {
+/** Delays of a goal of impressions, by impression. The empty goal has the first of those with a weight. */
+function firstOf(converted: readonly Converted[], goal: string, { goals }: Windows): { shownAt: number; delay: number }[] {
   return converted.flatMap(({ shownAt, delays }) => {
-    const own = goal === "" ? Object.values(delays) : Object.hasOwn(delays, goal) ? [delays[goal]] : [];
+    const weighted = Object.entries(delays).flatMap(([name, delay]) => (goals?.[name]?.weight === 0 ? [] : [delay]));
+    const own = goal === "" ? weighted : Object.hasOwn(delays, goal) ? [delays[goal]] : [];
     return own.length > 0 ? [{ shownAt, delay: Math.min(...own) }] : [];
   });
 }
@@ -22,14 +23,14 @@ function firstOf(converted: readonly Converted[], goal: string): { shownAt: numb
 export function expectCounted(store: LearnerStore, converted: readonly Converted[], windows: Windows): void {
   for (const goal of ["", ...Object.keys(windows.goals ?? {})]) {
     const counted = store.delays.of(goal);
-    const first = firstOf(converted, goal);
+    const first = firstOf(converted, goal, windows);
     const grid = DelayEstimate.grid(windowOf(windows, goal));
     checkIntervals(counted, Math.floor(Date.now() / grid.cohort));
     const cells = new Map<string, DelayCounts>();
     for (const { shownAt, delay } of first) {
       const place = Math.floor(shownAt / grid.cohort);
       const holding = counted.find(({ cohort, length }) => cohort <= place && place < cohort + length);
-      if (!holding) throw new Error(`expected a cell of ${goal || "any goal"} for an impression of ${shownAt}`);
+      if (!holding) throw new Error(`expected a cell of ${goal || "goals with a weight"} for an impression of ${shownAt}`);
       const { cohort, length } = holding;
       const [bin, before] = [grid.bin(delay), cells.get(`${cohort} ${grid.bin(delay)}`)];
       cells.set(`${cohort} ${bin}`, { cohort, length, bin, count: (before?.count ?? 0) + 1, delay: (before?.delay ?? 0) + delay });

@@ -310,10 +310,23 @@ describe("the goals", () => {
   const withGoals = (of: Metrics["goals"]): Metrics => ({ ...busy, goals: of });
   const silence = { since: busy.now - 8_640_000, expected: 14.3, chance: 6.2e-7, alarm: true };
 
+  it("state what has reached each of them, with orders, refunds and net in their currency", () => {
+    const amounts = { currency: "EUR", orders: 1234, refunds: 56, paid: 98_000, refunded: 4000, net: 94_000 };
+    const reached = [
+      { goal: "click", weight: 0, converted: 4000, rateSoFar: 0.15, amounts: null },
+      { goal: "purchase", weight: 1, converted: 1200, rateSoFar: 0.044, amounts },
+    ];
+    const { text } = drawn(DelayOf, { metrics: { ...withGoals(goals), reached } });
+    expect(text).toContain("click 1 h 4,000, 15 %, counts for nothing itself 5,000");
+    expect(text).toContain("purchase 7 d 1,200, 4.4 %");
+    expect(text).toContain("purchase 1,234 of 98,000 EUR 56 of 4,000 EUR 94,000 EUR");
+    expect(drawn(DelayOf, { metrics: withGoals(goals) }).text).not.toContain("Refunds");
+  });
+
   it("are listed with what each has brought, and the first is drawn", () => {
     const { text, elements, charts } = drawn(DelayOf, { metrics: withGoals(goals) });
-    expect(text).toContain("click 1 h 5,000 7.4 % 131 2.6 h 1.5 min");
-    expect(text).toContain("cart 1 d none yet – – – –");
+    expect(text).toContain("click 1 h – 5,000 7.4 % 131 2.6 h 1.5 min");
+    expect(text).toContain("cart 1 d – none yet – – – –");
     expect(elements.flatMap(({ tag, props }) => (tag === "button" ? [props["aria-pressed"]] : []))).toEqual(["true", "false", "false"]);
     expect(charts.map(({ title }) => title)).toEqual(["How late conversions come: click"]);
     expect(charts[0].summary).toContain("95 % of conversions come within 1.5 min; the window is 1 h.");

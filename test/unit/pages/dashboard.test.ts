@@ -178,6 +178,30 @@ describe("an explanation", () => {
     expect(said({ conversions })).toContain(`after 1 min at ${moment(at, true)} basket retracted applied`);
   });
 
+  it("names the currency of amounts, and says how much of them is clipped", () => {
+    const at = explained.shownAt + 60_000;
+    const interval = { mean: 40, low: 20, high: 60 };
+    const text = said({
+      ...{ reward: 70, currency: "EUR", currencies: { purchase: "EUR" } },
+      conversions: [
+        { goal: "purchase", reward: 100, currency: "EUR", at, status: "applied" },
+        { goal: "purchase", reward: -30, currency: "EUR", at, status: "applied" },
+      ],
+      now: {
+        ...interval,
+        factors: [
+          { goal: "purchase", mean: 0.1, low: 0.05, high: 0.2 },
+          { goal: "purchase", amount: true, clipped: 1, clippedSum: 900, ...interval },
+        ],
+      },
+    });
+    expect(text).toContain("with a reward of 70 EUR.");
+    expect(text).toContain("purchase 100 EUR applied");
+    expect(text).toContain("purchase −30 EUR applied");
+    expect(text).toContain("mean amount, 1 clipped by 900 EUR 40 EUR 20 EUR to 60 EUR");
+    expect(text).toContain("Mean in EUR");
+  });
+
   it("lists the twelve best candidates and the one that was shown, and counts the others", () => {
     const candidates = Array.from({ length: 20 }, (_, i) => ({ id: `c${i}`, belief: { mean: i / 10, low: 0, high: 2 }, score: i / 10 }));
     const { elements, text } = drawn(ExplanationOf, { explanation: { ...explained, action: "c1", candidates }, now });

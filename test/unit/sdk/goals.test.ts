@@ -397,14 +397,71 @@ describe("amounts", () => {
           recommender.register({ impressionId: `${i}`, features: [1], now });
           recommender.convert({ impressionId: `${i}`, goal: "purchase", reward: i === at ? 1e8 : 10, at: now });
         }
-        const [, { mean, clipped }] = recommender.policy.factors([[1]])[0];
+        const [, { mean, clipped, clippedSum }] = recommender.policy.factors([[1]])[0];
         expect(clipped).toBe(1);
+        expect(clippedSum).toBe(1e8 - (max ?? 128));
         return mean;
       }),
     );
     // Ten times the quantile, whose eighth ends at 11, is 110; the next power of two is 128.
     expect(means[0]).toBeCloseTo((399 * 10 + (max ?? 128)) / 400, 3);
     expect(means[1]).toBe(means[0]);
+  });
+
+  /** The greatest amount that counts wholly, by its definition. */
+  function capOf(amounts: readonly number[]): number {
+    const { length: n } = amounts;
+    const above = n * (0.5 + Math.min(Math.max((n - 10) / 90, 0), 1) * (0.01 - 0.5));
+    const quantile = amounts.toSorted((a, b) => b - a)[Math.floor(above)];
+    const octave = 2 ** Math.floor(Math.log2(quantile));
+    const end = octave * (1 + (Math.floor((quantile / octave - 1) * 8) + 1) / 8);
+    return 2 ** (Math.floor(Math.log2(10 * end)) + 1);
+  }
+
+  async function learnt(amounts: readonly number[]) {
+    const policy = delayLinTs({ dimension: 1, shrinkage: "fixed", ridge: 1e-6 });
+    const recommender = await Recommender.create({
+      policy,
+      window: { ms: HOUR },
+      goals: { purchase: { weight: 1, value: { currency: "EUR" } } },
+    });
+    amounts.forEach((reward, i) => {
+      recommender.register({ impressionId: `${i}`, features: [1], now: (1 + i) * HOUR });
+      recommender.convert({ impressionId: `${i}`, goal: "purchase", reward, at: (1 + i) * HOUR });
+    });
+    return recommender.policy.factors([[1]])[0][1];
+  }
+
+  it("one order of 10^8 among four is clipped, whenever it came", async () => {
+    const orders = [
+      [1e8, 40, 60, 50],
+      [40, 1e8, 60, 50],
+      [60, 50, 40, 1e8],
+    ];
+    const [first, ...others] = await Promise.all(orders.map(learnt));
+    // The lower median is 50, whose eighth ends at 52. Ten times that is 520, and the next power of two 1024.
+    expect(first.mean).toBeCloseTo((150 + 1024) / 4, 3);
+    expect(first).toMatchObject({ clipped: 1, clippedSum: 1e8 - 1024 });
+    for (const other of others) expect(other).toEqual(first);
+    expect(await learnt([1e8])).toMatchObject({ clipped: 0, clippedSum: 0 });
+    expect(await learnt([1e8, 50])).toMatchObject({ clipped: 1, clippedSum: 1e8 - 1024 });
+  });
+
+  it("of any number are clipped by the definition, in any order", async () => {
+    const amounts = fc.array(fc.oneof(fc.integer({ min: 10, max: 200 }), fc.integer({ min: 1000, max: 10 ** 12 })), {
+      minLength: 1,
+      maxLength: 130,
+    });
+    for (const some of fc.sample(amounts, { seed: 37, numRuns: 25 })) {
+      const cap = capOf(some);
+      const counted = some.map((each) => (each >= cap ? cap : each));
+      const { mean, clipped, clippedSum } = await learnt(some);
+      const expected = counted.reduce((sum, each) => sum + each, 0) / some.length;
+      expect(Math.abs(mean / expected - 1)).toBeLessThan(1e-5);
+      expect(clipped).toBe(some.filter((each) => each >= cap).length);
+      expect(clippedSum).toBe(some.reduce((sum, each, i) => sum + each - counted[i], 0));
+      expect(await learnt(some.toReversed())).toEqual(await learnt(some));
+    }
   });
 
   it("in another currency are refused, as are currencies where there are no amounts", async () => {
@@ -415,7 +472,7 @@ describe("amounts", () => {
     expect(convert("purchase", "EUR", recommender).status).toBe("applied");
     const plain = await shown(FUNNEL, 3);
     expect(() => convert("purchase", "EUR", plain)).toThrow("currency: expected none, as the goal has no value");
-    expect(() => told(recommender, line(0, 1e10, "e"))).toThrow("reward: expected a number between -1000000000 and 1000000000");
+    expect(() => told(recommender, line(0, 1e13, "e"))).toThrow("reward: expected a number between -1000000000000 and 1000000000000");
   });
 });
 

@@ -6,7 +6,7 @@ import { ArmStore, type ListKey, type ListState } from "./arm-store.ts";
 import { HoldoutStore } from "./holdout-store.ts";
 import { listOf } from "./list-counts.ts";
 
-// Databases of schema 15 and earlier do not count lists by the share of the holdout. This migration counts those that the log still has.
+// Databases of schema 16 and earlier do not count lists by the share of the holdout. This migration counts those that the log still has.
 
 const TABLES = `
   CREATE TABLE holdouts (seq INTEGER PRIMARY KEY, since INTEGER NOT NULL, holdout REAL NOT NULL);

@@ -1,7 +1,8 @@
+import { isRefund } from "../../domain/amounts.ts";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion.ts";
 import { type ByKey, type ConversionEvent, isOfPage, type Outcome, waitingFor } from "../../domain/event.ts";
 import { digestOf } from "../../domain/event-digest.ts";
-import type { Windows } from "../../domain/goals.ts";
+import type { Goals, Windows } from "../../domain/goals.ts";
 import type { StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ConversionRow } from "../../domain/log-line.ts";
@@ -84,7 +85,11 @@ export class ConversionStore {
     return this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), goal, event, at, reward)[0]?.impression;
   }
 
-  add({ impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<ByKey>, status: ConversionStatus): void {
+  add(
+    { impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<ByKey>,
+    status: ConversionStatus,
+    goals: Goals | null,
+  ): void {
     this.#database.query(
       `INSERT INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       this.#database.next(),
@@ -98,19 +103,21 @@ export class ConversionStore {
       from.action ?? null,
       from.restates ? 1 : null,
     );
-    this.#count({ impression, event, reward, at }, status, 1);
+    this.#count({ impression, goal, event, reward, at }, status, { by: 1, goals });
   }
 
+  /** Counts a conversion by its status. Refunds are no conversions, so they have no delay. */
   #count(
-    { impression, event, reward, at }: Pick<ConversionEvent, "impression" | "event" | "reward" | "at">,
+    conversion: Omit<ConversionEvent, "restates">,
     status: ConversionStatus,
-    by: 1 | -1,
-  ) {
+    { by, goals }: { by: 1 | -1; goals: Goals | null },
+  ): void {
     if (status === "void" || status === "refused") return;
     this.#database.count(status, by);
+    const { impression, event, reward, at } = conversion;
     if (reward === null || status !== "applied") return;
     if (isOfPage(event)) this.#database.count("pageGoals", by);
-    this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`, by);
+    if (!isRefund(conversion, goals)) this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`, by);
   }
 
   /** Numbers of the rows that count or wait although their reward is beyond the range. Earlier versions stored such rewards. */
@@ -119,23 +126,23 @@ export class ConversionStore {
   }
 
   /** Refuses a stored conversion that counts or waits. Returns its impression. */
-  refuse(seq: number): string | undefined {
+  refuse(seq: number, goals: Goals | null): string | undefined {
     const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ? AND ${COUNTS_OR_WAITS}`, seq);
     if (!row) return undefined;
-    this.#setStatus(stored(row), "refused");
+    this.#setStatus(stored(row), "refused", goals);
     // A later version of the event was a conflict with this one.
     const names = new Set<string>();
     for (const each of this.of(row.impression).filter(({ status }) => status === "applied" || status === "conflict")) {
       const name = JSON.stringify([each.goal, each.event]);
-      if (each.status === "conflict" && !names.has(name)) this.#setStatus(each, "applied");
+      if (each.status === "conflict" && !names.has(name)) this.#setStatus(each, "applied", goals);
       names.add(name);
     }
     return row.impression;
   }
 
-  #setStatus(conversion: StoredConversion, status: ConversionStatus): void {
-    this.#count(conversion, conversion.status, -1);
-    this.#count(conversion, status, 1);
+  #setStatus(conversion: StoredConversion, status: ConversionStatus, goals: Goals | null): void {
+    this.#count(conversion, conversion.status, { by: -1, goals });
+    this.#count(conversion, status, { by: 1, goals });
     this.#database.query("UPDATE conversions SET status = ? WHERE seq = ?", status, conversion.seq);
   }
 

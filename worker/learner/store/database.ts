@@ -1,4 +1,4 @@
-import type { CounterName, DelayCounter } from "../../rpc/counters.ts";
+import type { CounterName, DelayCounter, GoalCounter } from "../../rpc/counters.ts";
 
 /** Arrivals of conversions are kept by quarter of an hour, for four weeks: as long as the alarm remembers their rhythm. */
 const SLOT_MS = 900_000;
@@ -225,7 +225,7 @@ export class Database {
     return times.length > 0 ? Math.max(...times) : null;
   }
 
-  count(name: CounterName | DelayCounter, delta = 1): void {
+  count(name: CounterName | DelayCounter | GoalCounter, delta = 1): void {
     const { counts } = this.#current;
     counts.set(name, (counts.get(name) ?? 0) + delta);
   }

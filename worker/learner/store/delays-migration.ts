@@ -1,6 +1,6 @@
 import type { StoredConversion } from "../../domain/conversion.ts";
 import type { Windows } from "../../domain/goals.ts";
-import { counting, delaysOf, resolved } from "../../domain/reward.ts";
+import { counting, resolved } from "../../domain/reward.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
 import { DelayStore } from "./delay-store.ts";
 
@@ -38,8 +38,7 @@ export function countDelays(sql: SqlStorage): void {
     for (const [id, own] of Map.groupBy(rows, ({ impression }) => impression)) {
       const events = own.map(({ restates, ...event }) => ({ ...event, ...(restates && { restates: true }) }) as StoredConversion);
       const reward = resolved(counting(events), windows.goals, shownAtOf(id));
-      const delays = reward && delaysOf(reward);
-      sql.exec("UPDATE outcomes SET delays = ? WHERE id = ? AND converted = 1", delays && JSON.stringify(delays), id);
+      sql.exec("UPDATE outcomes SET delays = ? WHERE id = ? AND converted = 1", reward && JSON.stringify(reward.delays), id);
       last = id;
     }
   }

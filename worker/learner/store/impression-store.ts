@@ -1,10 +1,11 @@
+import type { Amounts } from "../../domain/amounts.ts";
 import type { Block, BlockRow } from "../../domain/block.ts";
 import { bucketAt, bucketEnd, earliest } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
 import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression.ts";
 import type { KeyHashes } from "../../domain/join-key.ts";
 import type { LogRow } from "../../domain/log-line.ts";
-import { type Delays, delaysOf, type ResolvedReward } from "../../domain/reward.ts";
+import { type Delays, hasConverted, type ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
 import type { ArmStore } from "./arm-store.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
@@ -26,12 +27,19 @@ export interface ContextCount {
   readonly converted: number;
 }
 
-/** The reward of an impression, and when each goal was first reached. */
+/** The reward of an impression, when each goal was first reached, and what its orders have brought. */
 export interface Outcome extends Brought {
   readonly delays: Delays | null;
+  readonly amounts: Readonly<Record<string, Amounts>> | null;
 }
 
+/** Figures of the amounts of a goal that are counted. */
+const AMOUNTS = ["orders", "refunds", "paid", "refunded"] as const;
+/** States of an outcome in the column `converted`. */
+const [RETRACTED, CONVERTED, WAITS] = [0, 1, 2];
+
 type OutcomeRow = { readonly reward: number | null; readonly converted: number };
+type Details = Pick<Outcome, "delays" | "amounts">;
 
 /** Stores that count impressions. */
 export interface CountingStores {
@@ -212,27 +220,27 @@ export class ImpressionStore {
 
   #store(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
     const { id } = impression;
-    const reached = { before: this.#delaysOf(id), after: after?.delays ?? null };
+    const reached = { before: this.#detailsOf(id).delays, after: after?.delays ?? null };
     this.#delays.change([{ id, ...reached }], windows);
     this.#lists.reach(impression, reached, windows);
     if (!after) {
       this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
       return;
     }
-    const { reward, converted, delays } = after;
-    const insert = "INSERT OR REPLACE INTO outcomes (id, reward, converted, delays) VALUES (?, ?, ?, ?)";
-    this.#database.query(insert, id, reward, Number(converted), delays && JSON.stringify(delays));
+    const insert = "INSERT OR REPLACE INTO outcomes (id, reward, converted, delays, amounts) VALUES (?, ?, ?, ?, ?)";
+    this.#database.query(insert, id, ...outcomeColumns(after));
   }
 
-  #delaysOf(id: string): Delays | null {
-    const [outcome] = this.#database.query<{ delays: string | null }>("SELECT delays FROM outcomes WHERE id = ?", id);
-    return JSON.parse(outcome?.delays ?? "null");
+  #detailsOf(id: string): Details {
+    const query = "SELECT delays, amounts FROM outcomes WHERE id = ?";
+    const [row] = this.#database.query<{ delays: string | null; amounts: string | null }>(query, id);
+    return { delays: JSON.parse(row?.delays ?? "null"), amounts: JSON.parse(row?.amounts ?? "null") };
   }
 
   /** Stores what a live impression has brought, and counts the change. */
   changeReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    this.setReward(impression, after, windows);
     this.#countChange(impression, after);
+    this.setReward(impression, after, windows);
   }
 
   /** Stores what live impressions have brought without conversions that were refused, and counts their buckets anew. */
@@ -241,8 +249,8 @@ export class ImpressionStore {
     windows: Windows,
   ): void {
     for (const { impression, after } of corrections) {
-      this.#store(impression, after, windows);
       this.#countChange(impression, after);
+      this.#store(impression, after, windows);
     }
     const { ms } = windows.window;
     const buckets = new Set(corrections.map(({ impression }) => bucketAt(shownAtOf(impression.id), ms)));
@@ -254,15 +262,24 @@ export class ImpressionStore {
     const rows = this.#database.query<OutcomeRow & { id: string }>(query, firstIdAt(from), firstIdAt(before));
     for (const { id, reward, converted } of rows) {
       const found = this.blocks.find(id);
-      if (found && reward !== null) yield { id, arm: found.row.arm, brought: { reward, converted: converted === 1 } };
+      if (found && reward !== null) yield { id, arm: found.row.arm, brought: { reward, ...stateOf(converted) } };
     }
   }
 
+  /** Counts the change from what is stored of an impression. */
   #countChange(before: StoredImpression, after: Outcome | null): void {
     const [was, is] = [before, { ...NOTHING_BROUGHT, ...after }];
-    const isRetracted = ({ reward, converted }: Pick<StoredImpression, "reward" | "converted">) => reward !== null && !converted;
     this.#database.count("converted", Number(is.converted) - Number(was.converted));
     this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
+    this.#countGoals(this.#detailsOf(before.id), -1);
+    this.#countGoals(after, 1);
+  }
+
+  #countGoals(details: Details | null, by: 1 | -1): void {
+    for (const goal of Object.keys(details?.delays ?? {})) if (goal !== "") this.#database.count(`goal converted ${goal}`, by);
+    for (const [goal, amounts] of Object.entries(details?.amounts ?? {})) {
+      for (const name of AMOUNTS) this.#database.count(`goal ${name} ${goal}`, by * amounts[name]);
+    }
   }
 
   /** Replaces the impressions that are not shown yet, with their ids and numbers. */
@@ -285,7 +302,7 @@ export class ImpressionStore {
     for (const impression of gone) {
       const { id, arm } = impression;
       this.#tallies.remove(id, arm, windows, broughtOf(impression));
-      this.#delays.change([{ id, before: this.#delaysOf(id), after: null }], windows);
+      this.#delays.change([{ id, before: this.#detailsOf(id).delays, after: null }], windows);
       this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
     }
   }
@@ -349,7 +366,7 @@ export class ImpressionStore {
         const key = JSON.stringify([context, action]);
         const count = counts.get(key) ?? { context, action, impressions: 0, converted: 0 };
         count.impressions++;
-        count.converted += outcomes.get(id)?.converted ?? 0;
+        count.converted += Number(outcomes.get(id)?.converted === CONVERTED);
         counts.set(key, count);
       });
     }
@@ -446,15 +463,33 @@ function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
   return { ...row, sampling: row.sampling ?? 0 };
 }
 
-const NOTHING_BROUGHT = { reward: null, converted: false };
+const NOTHING_BROUGHT = { reward: null, converted: false, waits: false };
 
 /** A reward in the form that is stored. */
 export function outcomeOf(resolved: ResolvedReward): Outcome {
-  return { reward: resolved.reward, converted: resolved.delay !== undefined, delays: delaysOf(resolved) };
+  const { reward, delays, amounts = null } = resolved;
+  const converted = hasConverted(delays);
+  const reached = Object.keys(delays).length > 0;
+  // A refunded order leaves the goals before it, and is taken back all the same.
+  const waits = reached && !converted && !Object.values(amounts ?? {}).some(({ orders }) => orders > 0);
+  return { reward, converted, waits, delays: reached ? delays : null, amounts };
 }
 
-function broughtOf({ reward, converted }: Pick<StoredImpression, "reward" | "converted">): Brought | null {
-  return reward === null ? null : { reward, converted };
+/** The columns `reward`, `converted`, `delays` and `amounts` of an outcome. */
+export function outcomeColumns({ reward, converted, waits, delays, amounts }: Outcome): readonly unknown[] {
+  const state = waits ? WAITS : converted ? CONVERTED : RETRACTED;
+  return [reward, state, delays && JSON.stringify(delays), amounts && JSON.stringify(amounts)];
+}
+
+/** The state of an outcome by its column `converted`. */
+export const stateOf = (converted: number | undefined) => ({ converted: converted === CONVERTED, waits: converted === WAITS });
+
+/** Whether all conversions of an impression were taken back. */
+export const isRetracted = ({ reward, converted, waits }: Pick<StoredImpression, "reward" | "converted" | "waits">): boolean =>
+  reward !== null && !converted && !waits;
+
+function broughtOf({ reward, converted, waits }: Pick<StoredImpression, "reward" | "converted" | "waits">): Brought | null {
+  return reward === null ? null : { reward, converted, waits };
 }
 
 /** An impression of a block. An erased one is void. */
@@ -472,6 +507,6 @@ function storedForm({ seq, row, state, marks }: Stored, outcome: OutcomeRow | un
   const { id, name, arm, action, version, sampling, features, context, decision, byPage } = row;
   return {
     ...{ seq, id, name, state, arm, action, round: marks?.round ?? null, version, reward: outcome?.reward ?? null, sampling },
-    ...{ features, context, decision, slots: marks?.slots ?? null, converted: outcome?.converted === 1, byPage, erased: action === "" },
+    ...{ features, context, decision, slots: marks?.slots ?? null, ...stateOf(outcome?.converted), byPage, erased: action === "" },
   } as StoredImpression;
 }

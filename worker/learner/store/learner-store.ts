@@ -6,18 +6,19 @@ import { counting, resolved } from "../../domain/reward.ts";
 import { shardOf } from "../../domain/shard.ts";
 import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Action } from "../../protocol/schema.ts";
-import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
+import { COUNTERS, type CounterName, GOAL_FIGURES, type GoalFigures, LEARNT } from "../../rpc/counters.ts";
 import type { Allowance } from "../../rpc/message.ts";
 import { ArchiveStore } from "./archive-store.ts";
 import { ArmStore } from "./arm-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { Database, type ModelRow } from "./database.ts";
 import { DelayStore } from "./delay-store.ts";
+import { countByGoal } from "./goal-recount.ts";
 import { HoldoutStore } from "./holdout-store.ts";
 import { ImpressionStore, outcomeOf } from "./impression-store.ts";
 import { LinkStore } from "./link-store.ts";
 import { LogStore } from "./log-store.ts";
-import { migrate, TABLES } from "./migrations.ts";
+import { BY_GOAL, migrate, TABLES } from "./migrations.ts";
 import { RelearningStore } from "./relearning-store.ts";
 import { ShardStore } from "./shard-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
@@ -63,7 +64,10 @@ export class LearnerStore {
       this.#catalogue = undefined;
       this.#relearnt = undefined;
     });
-    if (this.exists) this.database.atomically(() => migrate(storage.sql));
+    if (!this.exists) return;
+    this.database.atomically(() => {
+      if (migrate(storage.sql) < BY_GOAL) countByGoal(this);
+    });
   }
 
   /** @see Database.transact */
@@ -306,6 +310,14 @@ export class LearnerStore {
     return new Map(bars.map(([name, value]) => [Number(name.slice("delay ".length)), value]));
   }
 
+  /** What impressions have brought, by declared goal. */
+  goalFigures(): Record<string, GoalFigures> {
+    const counts = this.database.counts();
+    const of = (goal: string) =>
+      Object.fromEntries(GOAL_FIGURES.map((name) => [name, counts.get(`goal ${name} ${goal}`) ?? 0])) as GoalFigures;
+    return Object.fromEntries(Object.keys(this.config.goals ?? {}).map((goal) => [goal, of(goal)]));
+  }
+
   get catalogue(): Catalogue {
     if (!this.#catalogue) {
       const rows = this.database.query<{ content: string }>("SELECT content FROM actions ORDER BY place");
@@ -457,8 +469,8 @@ export class LearnerStore {
 
   /** Refuses stored conversions that the policies do not take, and counts them. What their impressions have brought is corrected. */
   skip(seqs: readonly number[]): void {
-    const touched = new Set(seqs.map((seq) => this.conversions.refuse(seq)));
     const { config } = this;
+    const touched = new Set(seqs.map((seq) => this.conversions.refuse(seq, config.goals)));
     const corrections = [...touched].flatMap((id) => {
       const impression = id === undefined ? undefined : this.impressions.find(id);
       if (impression?.state !== "live") return [];
@@ -496,7 +508,7 @@ export class LearnerStore {
   /** Counters that a rollback restores, without the changes of the current transaction. */
   #learntCounts(): Record<string, number> {
     const names: readonly string[] = LEARNT;
-    return Object.fromEntries(Array.from(this.database.counts()).filter(([name]) => names.includes(name) || name.startsWith("delay ")));
+    return Object.fromEntries(Array.from(this.database.counts()).filter(([name]) => names.includes(name) || /^(delay|goal) /.test(name)));
   }
 }
 

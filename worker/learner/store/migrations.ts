@@ -88,8 +88,18 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   countDelays,
   // The literal is the greatest size of a reward.
   "CREATE INDEX conversions_beyond_range ON conversions (status) WHERE abs(reward) > 1e12;",
+  // A running relearning starts again, because it has not noted amounts.
+  `ALTER TABLE outcomes ADD COLUMN amounts TEXT;
+  ALTER TABLE relearnt_outcomes ADD COLUMN amounts TEXT;
+  UPDATE relearning SET seq = 0;
+  DELETE FROM relearnt_blocks;
+  DELETE FROM relearnt_outcomes;
+  DELETE FROM relearnt_snapshots;`,
   countArms,
 ];
+
+/** The first schema whose databases count by goal. */
+export const BY_GOAL = 16;
 
 /** All tables that hold data of a model. */
 export const TABLES = [
@@ -126,11 +136,11 @@ export const TABLES = [
   "forwarded",
 ];
 
-/** Brings the database to the newest schema. @throws {Problem} 500 if a newer worker has written it. */
-export function migrate(sql: SqlStorage): void {
+/** Brings the database to the newest schema. Returns that of before. @throws {Problem} 500 if a newer worker has written it. */
+export function migrate(sql: SqlStorage): number {
   const tables = tablesOf(sql);
   const stored = tables.has("schema") ? sql.exec<{ version: number }>("SELECT version FROM schema").one().version : undefined;
-  if (stored === MIGRATIONS.length) return;
+  if (stored === MIGRATIONS.length) return stored;
   const version = stored ?? unnumbered(tables.get("model"));
   if (version > MIGRATIONS.length) {
     throw new Problem(500, `the model's database has schema ${version}, this worker knows ${MIGRATIONS.length}: deploy a newer worker`);
@@ -141,6 +151,7 @@ export function migrate(sql: SqlStorage): void {
   }
   sql.exec("CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL); DELETE FROM schema");
   sql.exec("INSERT INTO schema VALUES (?)", MIGRATIONS.length);
+  return version;
 }
 
 /** The statement that made each table, by the table's name. */

@@ -3,7 +3,7 @@ import type { ModelConfig } from "../../domain/model.ts";
 import type { ResolvedReward } from "../../domain/reward.ts";
 import { BlockStore } from "./block-store.ts";
 import type { Database } from "./database.ts";
-import { type Outcome, outcomeOf } from "./impression-store.ts";
+import { type Outcome, outcomeColumns, outcomeOf, stateOf } from "./impression-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
 /** A running relearning. */
@@ -67,22 +67,24 @@ export class RelearningStore {
 
   /** Notes what an impression has brought by a conversion. Conversions come in the order of their rows. */
   note({ impression, seq }: StoredConversion, resolved: ResolvedReward): void {
-    const { reward, converted, delays } = outcomeOf(resolved);
-    const insert = "INSERT INTO relearnt_outcomes (id, seq, reward, converted, delays) VALUES (?, ?, ?, ?, ?)";
-    this.#database.query(insert, impression, seq, reward, Number(converted), delays && JSON.stringify(delays));
+    const insert = "INSERT INTO relearnt_outcomes (id, seq, reward, converted, delays, amounts) VALUES (?, ?, ?, ?, ?, ?)";
+    this.#database.query(insert, impression, seq, ...outcomeColumns(outcomeOf(resolved)));
   }
 
   /** Outcomes that differ from the stored ones. Null: nothing was observed. */
   differing(): { readonly id: string; readonly outcome: Outcome | null }[] {
-    const newest = "(SELECT id, max(seq), reward, converted, delays FROM relearnt_outcomes GROUP BY id)";
-    const rows = this.#database.query<{ id: string; reward: number | null; converted: number | null; delays: string | null }>(
-      `SELECT n.id, n.reward, n.converted, n.delays FROM ${newest} n LEFT JOIN outcomes o ON o.id = n.id
-         WHERE o.id IS NULL OR o.reward <> n.reward OR o.converted <> n.converted OR o.delays IS NOT n.delays
+    const newest = "(SELECT id, max(seq), reward, converted, delays, amounts FROM relearnt_outcomes GROUP BY id)";
+    const rows = this.#database.query<
+      Record<"delays" | "amounts", string | null> & { id: string; reward: number | null; converted: number }
+    >(
+      `SELECT n.id, n.reward, n.converted, n.delays, n.amounts FROM ${newest} n LEFT JOIN outcomes o ON o.id = n.id
+         WHERE o.id IS NULL OR o.reward <> n.reward OR o.converted <> n.converted OR o.delays IS NOT n.delays OR o.amounts IS NOT n.amounts
        UNION ALL
-       SELECT o.id, NULL, NULL, NULL FROM outcomes o LEFT JOIN ${newest} n ON n.id = o.id WHERE n.id IS NULL`,
+       SELECT o.id, NULL, NULL, NULL, NULL FROM outcomes o LEFT JOIN ${newest} n ON n.id = o.id WHERE n.id IS NULL`,
     );
-    return rows.map(({ id, reward, converted, delays }) => {
-      return { id, outcome: reward === null ? null : { reward, converted: converted === 1, delays: JSON.parse(delays ?? "null") } };
+    const parsed = (json: string | null) => JSON.parse(json ?? "null");
+    return rows.map(({ id, reward, converted, delays, amounts }) => {
+      return { id, outcome: reward === null ? null : { reward, ...stateOf(converted), delays: parsed(delays), amounts: parsed(amounts) } };
     });
   }
 

@@ -14,6 +14,8 @@ const COARSE_WINDOWS = 4;
 export interface Brought {
   readonly reward: number;
   readonly converted: boolean;
+  /** Whether it has reached goals without a weight alone. It may still convert, so nothing was observed. */
+  readonly waits: boolean;
 }
 
 type Tally = {
@@ -84,9 +86,10 @@ export class TallyStore {
 
   /** Notes that an impression has brought something else than before. Null: nothing was observed. */
   change(id: string, arm: string, windows: Windows, before: Brought | null, after: Brought | null): void {
-    const [was, is] = [before, after].map((each) => each ?? { reward: 0, converted: false });
+    const [was, is] = [before, after].map((each) => each ?? { reward: 0, converted: false, waits: false });
+    const isObserved = (each: Brought | null): boolean => each !== null && !each.waits;
     this.#update(id, arm, windows, {
-      observed: Number(after !== null) - Number(before !== null),
+      observed: Number(isObserved(after)) - Number(isObserved(before)),
       converted: Number(is.converted) - Number(was.converted),
       reward: is.reward - was.reward,
       square: is.reward ** 2 - was.reward ** 2,
