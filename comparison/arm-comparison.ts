@@ -92,14 +92,24 @@ export function compareArms(strata: readonly Stratum[], observed: Observed, opti
   const [few] = (["control", "treatment"] as const)
     .map((arm) => pairs.reduce((sum, pair) => sum + pair[arm].converted, 0))
     .sort((a, b) => a - b);
-  if (few < FEW) return { control, treatment, difference: tooFew(FEW - few, LISTS), decided: false, compared };
+  if (few < FEW)
+    return {
+      control: bounded(control, 0),
+      treatment: bounded(treatment, 0),
+      difference: tooFew(FEW - few, LISTS),
+      decided: false,
+      compared,
+    };
   const sampling = pairs.reduce((sum, pair) => sum + (pair.weight / total) ** 2 * (pair.control.variance + pair.treatment.variance), 0);
   const half = intervalHalfWidth(sampling + lawVariance(pairs, total, law), effect, alpha);
   const value = treatment - control;
-  const difference = { value, low: value - half, high: value + half };
-  return { control, treatment, difference, decided: difference.low > 0 || difference.high < 0, compared };
+  const [low, high] = [value - half, value + half];
+  // A corrected rate may exceed 1, while F is small.
+  const difference = { value: bounded(value, -1), low: bounded(low, -1), high: bounded(high, -1) };
+  return { control: bounded(control, 0), treatment: bounded(treatment, 0), difference, decided: low > 0 || high < 0, compared };
 }
 
+const bounded = (value: number, least: number): number => Math.min(Math.max(value, least), 1);
 const LISTS = "converted lists of the arm that has fewer";
 
 /** The arms of a stratum, and its weight. */
@@ -132,8 +142,10 @@ function armOf(steps: readonly ArmStep[], law: DelayCurve, window: number, now: 
     // The sum of (came - rate * share * size)^2 over the lists of the step.
     squares += conversionSquares - 2 * rate * share * products + (rate * share) ** 2 * sizes;
   }
-  // Many strata may have few lists each, and each loses one to its rate.
-  const variance = ((lists / (lists - 1)) * Math.max(squares, 0)) / matured ** 2;
+  // Many strata may have few lists each, and each loses one to its rate. The floor is that of independent impressions: without it, an arm
+  // in which none or all have converted would be known for certain.
+  const shrunk = Math.min((conversions + 1) / (matured + 2), 1 - 1 / (matured + 2));
+  const variance = Math.max(((lists / (lists - 1)) * squares) / matured ** 2, (shrunk * (1 - shrunk)) / matured);
   return { rate, matured, lists, converted, variance, byAge };
 }
 

@@ -5,7 +5,7 @@ import { isTooFew, tooFewText } from "afterclick";
 import { sampleRatioEvidence } from "../comparison/sample-ratio.ts";
 import { ANY_GOAL, type GoalLift, type LiftedArm, liftOf } from "../worker/domain/lift.ts";
 import { numberIn, prepared, unreadable, type Values } from "./command.ts";
-import { ComparisonError, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
+import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
 import { countingBar } from "./progress.ts";
 import { LogMismatch } from "./verify/event-log.ts";
 
@@ -40,6 +40,7 @@ async function main({ goal, json, ...values }: Values<typeof options>, file: str
   // Lines that come while nobody reads them are lost.
   const texts = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   const arms = await loggedArms(texts, goal, bar.update).finally(bar.stop);
+  checkArms(arms);
   const { counts, windows, end: now, model, unassigned, repeated } = arms;
   const results = arms.goals.map((each) => {
     const lift = liftOf(counts, each, windows, { effect, alpha, now });

@@ -1,5 +1,6 @@
 import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./argument.ts";
-import { binOf, type DelayCurve, Delays } from "./model/delay/delays.ts";
+import { type ConversionRate, DelayLaw } from "./model/delay/delay-law.ts";
+import { binOf, Delays } from "./model/delay/delays.ts";
 import { Rhythm } from "./model/delay/rhythm.ts";
 import { malformed } from "./snapshot.ts";
 
@@ -40,11 +41,11 @@ export interface DelayGrid {
   bin(delay: number): number;
 }
 
-/** The distribution of delays of the conversions that come within the window. */
+/** The distribution of delays of the conversions that come within some time. */
 export interface DelayDistribution {
   /** Upper ends of the bins, ascending. An eighth apart. */
   readonly delays: Float64Array;
-  /** P(delay < end), with a pointwise 95 % band. */
+  /** P(delay < end), with a pointwise 95 % band. `low` is 0 throughout if no impression has been followed for the whole time. */
   readonly probability: Float64Array;
   readonly low: Float64Array;
   readonly high: Float64Array;
@@ -83,6 +84,10 @@ const BEYOND = 1e-3;
 /**
  * Estimates how late conversions come. The estimate allows for young impressions, which have had no time for long delays.
  *
+ * All figures are as of the clock: the latest time that the estimate was given. Nothing is known of delays that no impression has been
+ * followed for, so figures are about the conversions that come within `followed`. That is the window once five conversions belong to
+ * impressions whose window has passed.
+ *
  * Memory is bounded whatever the traffic: about 40 cohorts of some hundred numbers, and the quarter hours of four weeks. Impressions
  * and conversions may arrive in any order; `arrivedAt` must then be given. The clock only goes forward.
  *
@@ -105,6 +110,9 @@ export class DelayEstimate {
   #last = Number.MIN_SAFE_INTEGER;
   #arrived = Number.MIN_SAFE_INTEGER;
   #now = Number.MIN_SAFE_INTEGER;
+  /** Figures as of the clock. Absent after a change. */
+  #law?: DelayLaw;
+  #rate?: ConversionRate;
 
   /** @throws {TypeError | RangeError} naming the option. */
   constructor(options: DelayEstimateOptions) {
@@ -125,6 +133,7 @@ export class DelayEstimate {
     const [at, number] = [finiteNumber("time", time), wholeNumber("count", count, 1)];
     this.#advance(at);
     this.#delays.add(at, number);
+    this.#stale();
     this.#shown += number;
   }
 
@@ -150,6 +159,7 @@ export class DelayEstimate {
     if (arrivedAt !== null) this.arrive(arrival);
     this.#advance(latest);
     this.#delays.convert(shown, at - shown, number);
+    this.#stale();
     this.#last = Math.max(this.#last, latest);
     this.#conversions += number;
   }
@@ -162,52 +172,80 @@ export class DelayEstimate {
     this.#arrived = Math.max(this.#arrived, arrived);
   }
 
+  /** Moves the clock forward to `time`: all conversions until then are counted. @throws {TypeError | RangeError} naming the argument. */
+  advance(time: number): void {
+    this.#advance(finiteNumber("time", time));
+  }
+
   #advance(time: number): void {
+    if (time > this.#now) this.#stale();
     this.#now = Math.max(this.#now, time);
     this.#delays.advance(this.#now);
   }
 
-  /** The curve as of the latest conversion. As of a later time, a silence would look like short delays. */
-  #curve(): DelayCurve {
-    return this.#delays.curve(this.#last);
+  #stale(): void {
+    this.#law = undefined;
+    this.#rate = undefined;
   }
 
-  /** Impressions at `time`, each weighted by the share of its conversions that should have come. */
-  #matured(time: number): number {
-    const curve = this.#curve();
-    const { cohorts } = this.#delays;
-    let open = 0;
-    for (const cohort of cohorts.list) {
-      const matured = cohorts.age(cohort, time) < 0 ? 0 : this.#delays.matured(cohort, curve, time);
-      open += cohort.count * (1 - matured);
+  #stated(): DelayLaw {
+    if (!this.#law) {
+      // Joins the cohorts of impressions that came out of order.
+      if (this.#shown > 0) this.#delays.advance(this.#now);
+      this.#law = new DelayLaw(this.#delays, this.#window, this.#now);
     }
-    return this.#shown - open;
+    return this.#law;
+  }
+
+  /** Number of impressions that have left their cohorts. */
+  #settled(): number {
+    return this.#delays.cohorts.list.reduce((left, { count }) => left - count, this.#shown);
   }
 
   get conversions(): number {
     return this.#conversions;
   }
 
-  /** The distribution of delays so far. All 1 before the first conversion. */
-  distribution(): DelayDistribution {
-    const { ends, probability, error } = this.#curve();
+  /** All figures are about the conversions that come within this time. At most the window. */
+  get followed(): number {
+    return this.#stated().followed;
+  }
+
+  /** Conversions of impressions whose window has passed. A fraction while ages of impressions are known in groups only. */
+  get closed(): number {
+    return this.#stated().closed;
+  }
+
+  /** The distribution of delays of the conversions that come within a time, default: the window. All 1 before the first conversion. */
+  distribution(within = this.#window): DelayDistribution {
+    const time = positiveNumber("within", within);
+    const law = this.#stated();
+    const { probability, low, high } = law.within(Math.min(time, law.followed));
+    const unknown = Math.min(time, this.#window) > law.followed;
     return {
-      delays: ends,
-      probability,
-      low: probability.map((each, i) => Math.max(each - 1.96 * error[i], 0)),
-      high: probability.map((each, i) => Math.min(each + 1.96 * error[i], 1)),
+      delays: law.ends.slice(),
+      probability: probability.slice(),
+      low: unknown ? low.map(() => 0) : low.slice(),
+      high: high.slice(),
     };
   }
 
   /** Probability that a conversion comes sooner than `delay`, if it comes. */
   below(delay: number): number {
-    return this.#curve().below(finiteNumber("delay", delay, 0));
+    return this.#stated()
+      .within()
+      .below(finiteNumber("delay", delay, 0));
   }
 
-  /** Estimated share of impressions that convert once all have matured. NaN before the first conversion. */
+  /** Estimated share of impressions that convert. NaN before the first conversion. */
   rate(): number {
-    const matured = this.#matured(this.#now);
-    return this.#conversions === 0 ? Number.NaN : Math.min(this.#conversions / matured, 1);
+    return this.rateInterval().rate;
+  }
+
+  /** The same with a 95 % interval, which allows for the error of the delays. 0 to 1 before the first conversion. */
+  rateInterval(): ConversionRate {
+    this.#rate ??= this.#stated().rate(this.#settled());
+    return this.#rate;
   }
 
   /** Probability that a pending impression of this age still converts. NaN before the first conversion. */
@@ -219,16 +257,32 @@ export class DelayEstimate {
 
   /** Conversions expected after `now` from the impressions so far. NaN before the first conversion. */
   toCome(now: number): number {
-    this.#advance(finiteNumber("now", now));
-    return this.rate() * (this.#shown - this.#matured(now));
+    const time = finiteNumber("now", now);
+    this.#advance(time);
+    return this.rate() * Math.max(this.#shown - this.#stated().matured(this.#settled(), time), 0);
   }
 
   /** The window that would catch this share of conversions, default 0.95. */
   quantile(share = 0.95): number {
     const wanted = finiteNumber("share", share, 0, 1);
-    const { ends, probability } = this.#curve();
-    const bin = probability.findIndex((each) => each >= wanted);
-    return Math.min(bin < 0 ? this.#window : ends[bin], this.#window);
+    const law = this.#stated();
+    const bin = law.within().probability.findIndex((each) => each >= wanted);
+    return Math.min(law.ends[bin], law.followed);
+  }
+
+  /**
+   * Impressions at `time`, each weighted by the share of its conversions that should have come, by the law as of the latest
+   * conversion: as of a later time, a silence would look like short delays.
+   */
+  #expected(time: number): number {
+    const curve = this.#delays.curve(this.#last);
+    const { cohorts } = this.#delays;
+    let open = 0;
+    for (const cohort of cohorts.list) {
+      const matured = cohorts.age(cohort, time) < 0 ? 0 : this.#delays.matured(cohort, curve, time);
+      open += cohort.count * (1 - matured);
+    }
+    return this.#shown - open;
   }
 
   /**
@@ -244,10 +298,10 @@ export class DelayEstimate {
     const time = Math.max(finiteNumber("now", now), from);
     if (this.#conversions < FEW) return { expected: 0, chance: 1, alarm: false };
     this.#advance(time);
-    const before = this.#matured(from);
+    const before = this.#expected(from);
     // All impressions were shown after `since`, by another clock. Nothing is known of the time before.
     if (!(before > 0)) return { expected: 0, chance: 1, alarm: false };
-    const more = Math.max(this.#matured(time) - before, 0);
+    const more = Math.max(this.#expected(time) - before, 0);
     const none = (expected: number): number => power(before / (before + expected), this.#conversions);
     const chance = none(more);
     const odd = this.#rhythm

@@ -27,6 +27,7 @@ export { type ExpectedImprovement, expectedImprovement } from "./expected-improv
 export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
 export { merge } from "./merge.ts";
+export type { ConversionRate } from "./model/delay/delay-law.ts";
 export type { Window } from "./model/delay/window.ts";
 export { type Families, families } from "./model/families.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";

@@ -97,7 +97,9 @@ export const means: StatedFigure = {
         statementsOf(model, shop.products, other).forEach((statement, index) => {
           const { belief } = statement;
           if (isWrong(statement, model.recommender.policy.range)) throw new RangeError(`${setting}: ${JSON.stringify(statement)}`);
-          all.push(stated(`${round} impressions`, belief, sales.truth(other.rates[index], index)));
+          const metric = `${round} impressions`;
+          const interval = belief as { low: number; high: number };
+          all.push(belief.tooFew ? { metric, result: "too few" } : stated(metric, interval, sales.truth(other.rates[index], index)));
         });
       }
     });

@@ -1,5 +1,6 @@
+import { delayLaw } from "./delay-law.ts";
 import { means } from "./means.ts";
 import type { StatedFigure } from "./stated-figure.ts";
 
 /** All figures that the product states with an interval. */
-export const figures: readonly StatedFigure[] = [means];
+export const figures: readonly StatedFigure[] = [delayLaw, means];

@@ -66,7 +66,7 @@ export async function intervalCurves(
       const other = context === 0 ? visit : shop.visit(round);
       const { rates } = other;
       for (const [i, statement] of statementsOf(model, shop.products, other, now).entries()) {
-        const { low, high } = statement.belief;
+        const { low, high } = statement.belief as { low: number; high: number };
         held += Number(low <= rates[i] && rates[i] <= high);
         width += high - low;
         outside += Number(isWrong(statement, { min: 0, max: 1 }));

@@ -1,9 +1,9 @@
 import type { Choice } from "afterclick";
 import { beliefsOf, statedScores } from "../../worker/domain/belief.ts";
-import type { Belief } from "../../worker/protocol/answers.ts";
-import type { Action } from "../../worker/protocol/schema.ts";
 import type { DefaultModel } from "./default-model.ts";
 import type { Product, Visit } from "./shop.ts";
+
+type Belief = NonNullable<ReturnType<typeof beliefsOf>[number]>;
 
 /** What a worker states about the expected reward of an action. */
 export interface Statement {
@@ -20,7 +20,7 @@ export function statementsOf({ recommender, featurize }: DefaultModel, products:
   const points = featurize(visit);
   const { policy } = recommender;
   const choices = policy.choose({ points, round: policy.impressions + 1, now, limit: products.length });
-  const beliefs = beliefsOf(policy, { actions: products as Action[], points });
+  const beliefs = beliefsOf(policy, { actions: products.map(({ id }) => ({ id })), points });
   return products.map(({ id }, i) => {
     const belief = beliefs[i];
     const choice = choices.find(({ index }) => index === i) as Choice;
@@ -34,6 +34,8 @@ export function isWrong(
   { belief: { mean, low, high }, recommended }: Omit<Statement, "posterior">,
   { min, max }: { min: number; max: number },
 ): boolean {
-  const ordered = min <= low && low <= mean && mean <= high && high <= max && low < high;
+  // An end that too few amounts leave open is null.
+  const [least, most] = [low ?? Number.NEGATIVE_INFINITY, high ?? Number.POSITIVE_INFINITY];
+  const ordered = min <= (low ?? min) && least <= mean && mean <= most && (high ?? max) <= max && least < most;
   return !ordered || !(min <= recommended && recommended <= max);
 }

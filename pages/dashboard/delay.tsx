@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
-import { decimal, duration, percent, whole } from "../ui/notation.ts";
+import { decimal, duration, orFew, orTooFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
 import { Empty } from "./empty.tsx";
 import { Figure } from "./figures.tsx";
@@ -29,8 +29,9 @@ function labelled(chart: uPlot, from: number, to: number): number[] {
   return kept;
 }
 
-/** Draws a dashed line at the window that would catch 95 % of conversions. */
-function markWindow(chart: uPlot, windowMs: number): void {
+/** Draws a dashed line at the window that would catch 95 % of conversions, if that is known. */
+function markWindow(chart: uPlot, windowMs: number | undefined): void {
+  if (windowMs === undefined) return;
   const { ctx, bbox } = chart;
   const x = Math.round(chart.valToPos(windowMs, "x", true));
   ctx.save();
@@ -44,7 +45,7 @@ function markWindow(chart: uPlot, windowMs: number): void {
   ctx.restore();
 }
 
-function plotOf(window95Ms: () => number): ReturnType<ChartProps["plot"]> {
+function plotOf(window95Ms: () => number | undefined): ReturnType<ChartProps["plot"]> {
   const edge: uPlot.Series = { points: { show: false } };
   return {
     scales: { x: { time: false, distr: 3, range: (_, from, to) => [from, Math.max(to, 2 * from)] }, y: { range: () => [0, ROOM] } },
@@ -64,9 +65,15 @@ function plotOf(window95Ms: () => number): ReturnType<ChartProps["plot"]> {
 
 function summaryOf({ delay, windowMs, now }: { delay: Delay; windowMs: number; now: number }): string {
   const { conversions, impressions, window95Ms, silence } = delay;
-  const longer = window95Ms > 0.9 * windowMs ? " A longer window may catch more." : "";
+  const known = typeof window95Ms === "number";
+  const within = known ? `95 % of conversions come within ${duration(window95Ms)}` : `Window for 95 %: ${orTooFew(window95Ms, duration)}`;
+  const longer = known && window95Ms > 0.9 * windowMs ? " A longer window may catch more." : "";
+  const part =
+    delay.followedMs < windowMs
+      ? ` The chart shows the conversions within ${duration(delay.followedMs)}: longer delays are not known yet.`
+      : "";
   return (
-    `95 % of conversions come within ${duration(window95Ms)}; the window is ${duration(windowMs)}.${longer} ` +
+    `${within}; the window is ${duration(windowMs)}.${longer}${part} ` +
     `Estimated from ${whole(impressions)} impressions and ${whole(conversions)} conversions. ` +
     `The last one arrived ${duration(Math.max(0, now - silence.since))} ago; ${decimal(Number(silence.expected.toFixed(1)))} were expected since.`
   );
@@ -74,7 +81,12 @@ function summaryOf({ delay, windowMs, now }: { delay: Delay; windowMs: number; n
 
 function cellsOf(point: Delay["distribution"][number]): readonly [string, string, string, string] {
   const { delayMs, probability, low, high, stillConverts } = point;
-  return [duration(delayMs), percent(probability), `${percent(low)} to ${percent(high)}`, percent(stillConverts)];
+  return [duration(delayMs), percent(probability), `${percent(low)} to ${percent(high)}`, orFew(stillConverts, percent)];
+}
+
+function rateOf({ rate, rateInterval }: Delay): string {
+  const [low, high] = rateInterval ?? [];
+  return orTooFew(rate, percent) + (low === undefined ? "" : ` (${percent(low)} to ${percent(high)})`);
 }
 
 /** What shorter windows would catch. Nothing if the window is not longer than a day. */
@@ -83,17 +95,16 @@ function Windows({ delay, windowMs }: { delay: Delay; windowMs: number }) {
   if (shorter.length === 0) return null;
   const rows = shorter.map(({ windowMs: ms, caught, low, high, rate }) => [
     duration(ms),
-    percent(caught),
-    `${percent(low)} to ${percent(high)}`,
-    percent(rate),
+    orTooFew(caught, percent),
+    typeof caught === "number" ? `${percent(low)} to ${percent(high)}` : "–",
+    orFew(rate, percent),
   ]);
+  const converting =
+    typeof delay.rate === "number" ? `With the window of ${duration(windowMs)}, ${percent(delay.rate)} of impressions convert.` : "";
   return (
     <>
       <h3>Shorter windows</h3>
-      <p class="quiet">
-        A shorter window closes sooner and misses late conversions. With the window of {duration(windowMs)}, {percent(delay.rate)} of
-        impressions convert.
-      </p>
+      <p class="quiet">A shorter window closes sooner and misses late conversions. {converting}</p>
       <Table class="numbers unbroken" columns={["Window", "Catches", "95 % band", "Rate"]} rows={rows} />
     </>
   );
@@ -135,8 +146,8 @@ function Distribution({ goal, delay, windowMs, now }: Estimated) {
     [delay],
   );
   // The chart is created once and reads this reference on every draw.
-  const window95Ms = useRef(0);
-  window95Ms.current = delay?.window95Ms ?? 0;
+  const window95Ms = useRef<number | undefined>(undefined);
+  window95Ms.current = typeof delay?.window95Ms === "number" ? delay.window95Ms : undefined;
   if (!delay) {
     return (
       <Empty title={title}>
@@ -155,21 +166,26 @@ function Distribution({ goal, delay, windowMs, now }: Estimated) {
           { mark: "band", name: "95 % band" },
           { mark: "uniform", name: "window for 95 %" },
         ]}
-        plot={() => plotOf(() => window95Ms.current ?? 0)}
+        plot={() => plotOf(() => window95Ms.current ?? undefined)}
         data={data}
         describe={(index) => {
           const [within, arrived, band, still] = cellsOf(points[index]);
-          return `Within ${within}: ${arrived} arrived (${band}). Not converted by then: ${still} still will`;
+          const later = typeof points[index].stillConverts === "number" ? ` Not converted by then: ${still} still will` : "";
+          return `Within ${within}: ${arrived} arrived (${band}).${later}`;
         }}
         table={() => ({ columns: ["Within", "Arrived", "95 % band", "Still convert"], rows: points.map(cellsOf) })}
       />
       <dl>
         <Figure name="converted so far" value={percent(delay.rateSoFar)} title="Share of all impressions in the log" />
-        <Figure name="once all windows end" value={percent(delay.rate)} title="Corrected for the conversions that are still to come" />
-        <Figure name="still to come" value={whole(delay.toCome)} title="Expected conversions of pending impressions" />
+        <Figure
+          name="once all windows end"
+          value={rateOf(delay)}
+          title="Corrected for the conversions that are still to come, with a 95 % interval"
+        />
+        <Figure name="still to come" value={orTooFew(delay.toCome, whole)} title="Expected conversions of pending impressions" />
         <Figure
           name="window for 95 %"
-          value={`${duration(delay.window95Ms)} of ${duration(windowMs)}`}
+          value={orTooFew(delay.window95Ms, (ms) => `${duration(ms)} of ${duration(windowMs)}`)}
           title="Window that catches 95 % of the conversions that the present window catches"
         />
       </dl>

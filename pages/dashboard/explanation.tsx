@@ -29,6 +29,22 @@ function reasonsOf({ arm, decision, modelVersion }: Explanation): string {
   return `${why}${odds} Model version ${whole(modelVersion)}.`;
 }
 
+interface Ends {
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly tooFew?: { readonly more: number; readonly of: string };
+}
+
+function isBounded<Belief extends Ends>(belief: Belief | null): belief is Belief & { readonly low: number; readonly high: number } {
+  return belief !== null && belief.low !== null && belief.high !== null;
+}
+
+/** The interval in words. */
+function endsOf({ low, high, tooFew }: Ends, write: (value: number) => string): string {
+  if (tooFew) return `too few, about ${whole(tooFew.more)} more ${tooFew.of}`;
+  return low === null || high === null ? "too few amounts" : `${write(low)} to ${write(high)}`;
+}
+
 function listOf({ candidates, action }: Explanation): readonly Candidate[] {
   const ranked = (candidates ?? []).toSorted((a, b) => b.score - a.score);
   return ranked.filter(({ id }, i) => i < LISTED || id === action);
@@ -40,7 +56,8 @@ function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (val
   const places = {
     "--zero": place(0),
     "--score": place(score),
-    ...(belief && { "--low": place(belief.low), "--high": place(belief.high), "--mean": place(belief.mean) }),
+    ...(belief && { "--mean": place(belief.mean) }),
+    ...(isBounded(belief) && { "--low": place(belief.low), "--high": place(belief.high) }),
   };
   return (
     <tr>
@@ -48,10 +65,10 @@ function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (val
         {id} {shown && <span class="tag">shown</span>}
       </th>
       <td class="plot" aria-hidden="true">
-        <Marks places={places} marks={["zero", ...(belief ? ["band", "mean"] : []), "score"]} />
+        <Marks places={places} marks={["zero", ...(isBounded(belief) ? ["band"] : []), ...(belief ? ["mean"] : []), "score"]} />
       </td>
       <td class="number">
-        {belief && write(belief.mean)} <small>{belief && `${write(belief.low)} to ${write(belief.high)}`}</small>
+        {belief && write(belief.mean)} <small>{belief && endsOf(belief, write)}</small>
       </td>
       <td class="number">{write(score)}</td>
     </tr>
@@ -60,7 +77,11 @@ function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (val
 
 function Candidates({ explanation }: { explanation: Explanation }) {
   const listed = listOf(explanation);
-  const values = listed.flatMap(({ belief, score }) => (belief ? [belief.low, belief.mean, belief.high, score] : [score]));
+  const values = listed.flatMap(({ belief, score }) => [
+    score,
+    ...(belief ? [belief.mean] : []),
+    ...(isBounded(belief) ? [belief.low, belief.high] : []),
+  ]);
   const { most, place } = scaleOf([0, ...values]);
   const write = column(values);
   const left = (explanation.candidates?.length ?? 0) - listed.length;
@@ -131,7 +152,7 @@ function Factors({ factors }: { factors: NonNullable<NonNullable<Explanation["no
       ? `mean amount${clipped > 0 ? `, ${whole(clipped)} clipped` : ""}`
       : `share of ${after === undefined ? "impressions" : `those with ${after}`}`,
     <>
-      {(amount ? decimal : percent)(mean)} <small>{[low, high].map(amount ? decimal : percent).join(" to ")}</small>
+      {(amount ? decimal : percent)(mean)} <small>{endsOf({ low, high }, amount ? decimal : percent)}</small>
     </>,
   ]);
   return (

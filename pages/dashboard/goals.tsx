@@ -1,5 +1,5 @@
 import type { Metrics } from "../../worker/protocol/answers.ts";
-import { duration, percent, whole } from "../ui/notation.ts";
+import { duration, orFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
 
 type Goal = NonNullable<Metrics["goals"]>[number];
@@ -15,7 +15,7 @@ export function Goals(props: { goals: readonly Goal[]; chosen: string; choose: (
     </button>,
     duration(windowMs),
     ...(delay
-      ? [whole(delay.conversions), percent(delay.rate), whole(delay.toCome), half(delay), duration(delay.window95Ms)]
+      ? [whole(delay.conversions), orFew(delay.rate, percent), orFew(delay.toCome, whole), half(delay), orFew(delay.window95Ms, duration)]
       : ["none yet", "–", "–", "–", "–"]),
   ]);
   return (
@@ -29,5 +29,5 @@ export function Goals(props: { goals: readonly Goal[]; chosen: string; choose: (
 /** The delay that half of the conversions do not exceed. */
 function half({ quantiles }: NonNullable<Goal["delay"]>): string {
   const median = quantiles.find(({ share }) => share === 0.5);
-  return median ? duration(median.delayMs) : "–";
+  return median ? orFew(median.delayMs, duration) : "–";
 }

@@ -1,68 +1,109 @@
-import type { Lift, Metrics } from "../../worker/protocol/answers.ts";
+import type { GoalLift, Metrics } from "../../worker/protocol/answers.ts";
 import { Marks } from "../ui/marks.tsx";
-import { decimal, signed, whole } from "../ui/notation.ts";
+import { percent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 import { scaleOf } from "./scale.ts";
 
-function Mean({ name, arm }: { name: string; arm: Lift["policy"] }) {
+function Arm({ name, arm: { rate, lists, impressions, conversions } }: { name: string; arm: GoalLift["policy"] }) {
   return (
     <div>
       <dt>{name}</dt>
       <dd>
-        {decimal(arm.mean)} <small>over {whole(arm.impressions)}</small>
+        {rate === null ? "–" : percent(rate)}{" "}
+        <small>
+          {whole(conversions)} of {whole(impressions)} in {whole(lists)} lists
+        </small>
       </dd>
     </div>
   );
 }
 
-/** The policy's mean reward minus the holdout's, with its 95 % interval. */
-export function LiftOf({ metrics: { model, lift, buckets } }: { metrics: Metrics }) {
+/** The policy's conversion rate minus the holdout's, for each goal, with an interval that holds at all looks together. */
+export function LiftOf({ metrics: { model, lift } }: { metrics: Metrics }) {
   if (!lift) {
-    const held = buckets.some(({ arm }) => arm === "holdout");
     return (
       <Empty title="Lift over the holdout">
-        {held
-          ? "The lift needs closed buckets of both the policy and the holdout. A bucket closes when its window and the time for late deliveries have passed."
-          : `This model has no holdout. Set one with PUT /v1/models/${model} and holdout: 0.1. A tenth of impressions is then chosen at random.`}
+        This model has no holdout. Set one with PUT /v1/models/{model} and holdout: 0.1. A tenth of lists is then ranked at random.
       </Empty>
     );
   }
-  const { policy, holdout, difference, interval, relative } = lift;
-  const [low, high] = interval;
-  const verdict =
-    low > 0
-      ? "The policy is better than random choice."
-      : high < 0
-        ? "The policy is worse than random choice."
-        : "No clear difference yet: the interval contains zero.";
-  const { place } = scaleOf([0, low, high]);
-  const zero = { "--zero": place(0) };
-  const places = { ...zero, "--low": place(low), "--high": place(high), "--mean": place(difference) };
+  const { goals, unassigned } = lift;
+  return (
+    <>
+      {goals.map((goal) => (
+        <OfGoal key={goal.goal} lift={goal} title={goals.length > 1 ? `Lift over the holdout: ${goal.goal}` : "Lift over the holdout"} />
+      ))}
+      {unassigned > 0 && (
+        <p class="quiet">{whole(unassigned)} registered or imported impressions are left out, because this model did not assign them.</p>
+      )}
+    </>
+  );
+}
+
+function OfGoal({ lift, title }: { lift: GoalLift; title: string }) {
+  const { policy, holdout, currency, shares } = lift;
   return (
     <div class="lift">
       <div class="half">
-        <h2>Lift over the holdout</h2>
-        <p class="quiet">{verdict}</p>
+        <h2>{title}</h2>
+        <p class="quiet">{verdictOf(lift)}</p>
         <dl>
-          <Mean name="policy" arm={policy} />
-          <Mean name="holdout, uniform" arm={holdout} />
+          <Arm name="policy" arm={policy} />
+          <Arm name="holdout, random" arm={holdout} />
         </dl>
+        {currency !== null && <p class="quiet">Conversions are compared, not amounts in {currency}.</p>}
+        {shares.length > 1 && (
+          <p class="quiet">The holdout has had {whole(shares.length)} shares. Rates are compared within each, and averaged.</p>
+        )}
+        {shares.some(({ compared }) => !compared) && (
+          <p class="quiet">A share tells nothing while an arm has fewer than two matured lists.</p>
+        )}
       </div>
+      <Stated lift={lift} />
+    </div>
+  );
+}
+
+function verdictOf({ difference }: GoalLift): string {
+  if ("tooFew" in difference) return "Too few conversions yet.";
+  const { low, high } = difference;
+  if (low > 0) return "The policy is better than random choice.";
+  return high < 0 ? "The policy is worse than random choice." : "No clear difference yet: the interval contains zero.";
+}
+
+/** Formats a difference of rates in percentage points. */
+const points = (difference: number): string => `${difference > 0 ? "+" : ""}${percent(difference).replace(" %", "")} points`;
+
+function Stated({ lift: { difference, relative } }: { lift: GoalLift }) {
+  if ("tooFew" in difference) {
+    const { more, of } = difference.tooFew;
+    return (
       <div class="half">
-        <p>
-          <strong>{signed(difference)}</strong> reward per impression
-          {relative === null ? "" : `, ${signed(Math.round(100 * relative))} % of the holdout's`}
-        </p>
-        <div class="plot" aria-hidden="true">
-          <Marks places={places} marks={["zero", "band", "mean"]} />
-        </div>
-        <div class="line" style={zero} aria-hidden="true">
-          <span>0</span>
-        </div>
         <p class="quiet">
-          95 % interval {signed(low)} to {signed(high)}
+          Too few: about {whole(more)} more {of}
         </p>
       </div>
+    );
+  }
+  const { value, low, high } = difference;
+  const { place } = scaleOf([0, low, high]);
+  const zero = { "--zero": place(0) };
+  const places = { ...zero, "--low": place(low), "--high": place(high), "--mean": place(value) };
+  return (
+    <div class="half">
+      <p>
+        <strong>{points(value)}</strong>
+        {relative === null ? "" : `, ${relative > 0 ? "+" : ""}${percent(relative)} of the holdout's rate`}
+      </p>
+      <div class="plot" aria-hidden="true">
+        <Marks places={places} marks={["zero", "band", "mean"]} />
+      </div>
+      <div class="line" style={zero} aria-hidden="true">
+        <span>0</span>
+      </div>
+      <p class="quiet">
+        95 % interval at all looks {points(low)} to {points(high)}
+      </p>
     </div>
   );
 }

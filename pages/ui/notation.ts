@@ -41,6 +41,19 @@ export function percent(share: number): string {
   return `${(Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : value.toFixed(0)).replace("-", "−")} %`;
 }
 
+/** A figure, or how much more data it needs. */
+type Figure = number | { readonly tooFew: { readonly more: number; readonly of: string } };
+
+/** Formats a figure, or says that there is too little data for it: too few, about 12 more conversions. */
+export function orTooFew(figure: Figure, format: (value: number) => string): string {
+  return typeof figure === "number" ? format(figure) : `too few, about ${whole(figure.tooFew.more)} more ${figure.tooFew.of}`;
+}
+
+/** The same in a cell: too few. */
+export function orFew(figure: Figure, format: (value: number) => string): string {
+  return typeof figure === "number" ? format(figure) : "too few";
+}
+
 /** Formats a duration in its greatest unit: 250 ms, 1.5 min, 3 d. */
 export function duration(ms: number): string {
   if (ms === 0) return "0";

@@ -31,7 +31,7 @@ export interface LoggedArms {
  * Counts the lists that the policy ranked, and those of the holdout, as the worker does.
  *
  * @param goal the goal to compare. All that the model declares, if it is left out.
- * @throws {ComparisonError} if the log has no holdout, or not this goal. @throws {LogMismatch} at a malformed line.
+ * @throws {ComparisonError} if the log does not have this goal. @throws {LogMismatch} at a malformed line.
  */
 export async function loggedArms(
   texts: Texts,
@@ -44,14 +44,13 @@ export async function loggedArms(
   const arms = new CountedArms(config, goals, end);
   let unassigned = 0;
   for (const impression of log.impressions) {
-    const share = shareName(impression, log.decided, log.storedBy(impression.shard));
+    const share = shareName(impression, log.decided, impression.shard === undefined ? log.decided : null);
     if (share === UNASSIGNED) unassigned++;
     arms.show(impression, share);
     const reached = delaysReached(log, impression, goals);
     for (const [each, delay] of reached) arms.reach(impression, share, each, delay);
   }
   const counts = arms.counts();
-  checkArms(counts, model, unassigned);
   const { window, goals: declared } = config;
   return { model, end, windows: { window, goals: declared }, goals, counts, unassigned, repeated };
 }
@@ -90,8 +89,9 @@ function delaysReached({ conversionsOf, config }: LoggedLines, impression: Impre
   return outcome?.delay === undefined ? [] : [[goal, outcome.delay]];
 }
 
-function checkArms({ arms }: LiftCounts, model: string, unassigned: number): void {
-  const assigned = arms.filter(({ share }) => share !== UNASSIGNED);
+/** @throws {ComparisonError} if the log does not have both arms. */
+export function checkArms({ model, unassigned, counts }: LoggedArms): void {
+  const assigned = counts.arms.filter(({ share }) => share !== UNASSIGNED);
   const missing = (["holdout", "policy"] as const).find((arm) => !assigned.some((each) => each.arm === arm));
   if (missing === undefined) return;
   const elsewhere = unassigned > 0 ? `; its ${unassigned} registered or imported impressions were not assigned by it` : "";

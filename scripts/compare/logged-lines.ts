@@ -20,10 +20,8 @@ export interface LoggedLines {
   /** The model's configuration at the end of the log, and all that it had. */
   readonly config: ModelConfig;
   readonly configs: readonly ModelConfig[];
-  /** Shares of the holdout by version of the model. */
+  /** Shares of the holdout by version of the model, which is also a row of shard 0. */
   readonly decided: readonly HoldoutShare[];
-  /** Shares of the holdout by row of a shard. */
-  storedBy(shard: number | undefined): readonly HoldoutShare[];
   /** Impressions that were shown. */
   readonly impressions: readonly Assigned[];
   /** Conversions of an impression. */
@@ -36,7 +34,7 @@ export interface LoggedLines {
 export async function loggedLines(texts: Texts, progress: (done: number, all: number) => void): Promise<LoggedLines> {
   const impressions: Assigned[] = [];
   const conversions = new Map<string, ConversionLine[]>();
-  const configs = new Map<number, { seq: number; config: ModelConfig }[]>();
+  const configs: { readonly seq: number; readonly config: ModelConfig }[] = [];
   const lines = new Numbers();
   let head: HeadLine | undefined;
   let [end, all, done] = [0, 0, 0];
@@ -49,20 +47,16 @@ export async function loggedLines(texts: Texts, progress: (done: number, all: nu
     } else if (!lines.isNew(line)) continue;
     else if (line.type === "mark") {
       const config = line.mark === "configuration" ? line.content : line.mark === "relearnt" ? line.content.config : undefined;
-      const { shard = 0, seq } = line;
-      if (config) configs.set(shard, [...(configs.get(shard) ?? []), { seq, config }]);
+      if (config && line.shard === undefined) configs.push({ seq: line.seq, config });
     } else if (line.type === "impression" && line.state === "live") impressions.push(line);
     else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
   }
-  const inOrder = (shard: number) => (configs.get(shard) ?? []).toSorted((a, b) => a.seq - b.seq);
-  const own = inOrder(0);
+  const own = configs.toSorted((a, b) => a.seq - b.seq);
   const config = own.at(-1)?.config;
   if (!head || !config) throw new LogMismatch("expected a log with the model's configuration, got none");
-  const shares = new Map(Array.from(configs.keys(), (shard) => [shard, inOrder(shard).map(shareOf)]));
   const decided = own.map(shareOf);
   return {
     ...{ model: head.model, end, config, configs: own.map((each) => each.config), decided, impressions, repeated: lines.repeated },
-    storedBy: (shard = 0) => shares.get(shard) ?? decided,
     conversionsOf: (impression) => conversions.get(impression) ?? [],
   };
 }

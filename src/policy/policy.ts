@@ -193,7 +193,8 @@ export class Policy {
 
   /**
    * The stated expected reward at each point, and an interval that holds it with a probability of 95 %. Both are inside `range`. Delay-aware
-   * linear policies count only what has matured, and their intervals include the error of the estimated delays.
+   * linear policies count only what has matured, and their intervals include the error of the estimated delays. An end is infinite while
+   * fewer than ten amounts of a goal have come.
    * @throws {UnsupportedError} code `no-posterior`, or `only-decides` for a publication.
    */
   interval(points: readonly ArrayLike<number>[]): Interval[] {

@@ -163,7 +163,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
       ...["policy", `${newest.converted} of ${newest.impressions}`],
       ...[`${((100 * newest.converted) / newest.impressions).toFixed(1)} %`, "open"],
     ]);
-    expect(await page.locator(".lift").innerText()).toMatch(/\+0\.0369[\s\S]*\+82 %[\s\S]*\+0\.0262 to \+0\.0476/);
+    expect(await page.locator(".lift").innerText()).toMatch(/\+3\.7 points[\s\S]*\+81 %[\s\S]*\+2\.6 points to \+4\.8 points/);
     expect(complaints).toEqual([]);
   });
 

@@ -67,7 +67,9 @@ export const busy: Metrics = {
     impressions: 27_413,
     conversions: 1904,
     rateSoFar: 1904 / 27_413,
+    followedMs: WINDOW,
     rate: 0.0742,
+    rateInterval: [0.0709, 0.0776],
     toCome: 131.4,
     window95Ms: 11.2 * HOUR,
     distribution: Array.from({ length: 33 }, (_, i) => {
@@ -92,11 +94,21 @@ export const busy: Metrics = {
     count: Math.round(420 * Math.exp(-((i - 21) ** 2) / 6)),
   })),
   lift: {
-    policy: { impressions: 18_211, mean: 0.0822 },
-    holdout: { impressions: 2023, mean: 0.0453 },
-    difference: 0.0369,
-    interval: [0.0262, 0.0476],
-    relative: 0.815,
+    effect: 0.01,
+    unassigned: 0,
+    goals: [
+      {
+        goal: "conversion",
+        windowMs: WINDOW,
+        currency: null,
+        policy: { lists: 18_211, impressions: 18_211, conversions: 1380, rate: 0.0822 },
+        holdout: { lists: 2023, impressions: 2023, conversions: 86, rate: 0.0453 },
+        difference: { value: 0.0369, low: 0.0262, high: 0.0476 },
+        relative: 0.815,
+        decided: true,
+        shares: [{ holdout: 0.1, lists: { policy: 18_211, holdout: 2023 }, compared: true }],
+      },
+    ],
   },
   recent,
 };

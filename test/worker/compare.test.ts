@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { loggedArms } from "../../scripts/compare/logged-arms.ts";
+import { checkArms, loggedArms } from "../../scripts/compare/logged-arms.ts";
 import { mismatchOf } from "../../scripts/compare.ts";
 import { liftOf } from "../../worker/domain/lift.ts";
 import { call, convert, createModel, recommend } from "./client.ts";
@@ -44,7 +44,12 @@ function conversion(of: string, reward: number | null, { at = 2 * HOUR_MS, ...re
 
 const texts = (lines: readonly object[]): string[] =>
   [head, ...lines.map((line, i) => ({ seq: i + 1, ...line }))].map((line) => JSON.stringify(line));
-const read = (lines: readonly object[], goal?: string) => loggedArms(texts(lines), goal, progress);
+
+async function read(lines: readonly object[], goal?: string) {
+  const arms = await loggedArms(texts(lines), goal, progress);
+  checkArms(arms);
+  return arms;
+}
 
 async function lifts(lines: readonly object[], goal?: string) {
   const { counts, goals, windows, end } = await read(lines, goal);
@@ -184,10 +189,8 @@ describe("a share that changes", () => {
     ]);
   });
 
-  it("is that of the shard's own rows, and of the model's versions", async () => {
+  it("is that of the model's versions in the rows of a shard, which have numbers of their own", async () => {
     const own = [
-      { ...configuration(), shard: 1, seq: 1 },
-      { ...configuration({ holdout: 0.1 }), shard: 1, seq: 40 },
       { ...impression("early", "policy", { version: 2 }), shard: 1, seq: 2 },
       { ...impression("late", "policy", { version: 1001 }), shard: 1, seq: 41 },
     ];

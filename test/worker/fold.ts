@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { expect } from "vitest";
+import { loggedArms } from "../../scripts/compare/logged-arms.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import { type Converted, expectCounted } from "../property/worker/first-conversions.ts";
 import { call, describeModel, learnerOf } from "./client.ts";
@@ -72,6 +73,20 @@ export async function expectConsistent(model: string): Promise<void> {
   expect(counts.impressions).toBe(counts.pending + counts.converted + counts.retracted + counts.expired);
   expect(digest).toBe(await foldedDigest(lines));
   await expectDelays(model, lines);
+  await expectArms(model, lines);
+}
+
+/** Checks that the learner counts the lists of a log, and the goals that they have reached, as `compare` does. */
+export async function expectArms(model: string, lines: readonly Line[]): Promise<void> {
+  const texts = lines.map((line) => JSON.stringify(line));
+  const { counts, goals, end } = await loggedArms(texts, undefined, () => {});
+  await runInDurableObject(learnerOf(model), (_, { storage }) => {
+    const store = new LearnerStore(storage);
+    const { arms, reached } = store.arms.counts(store.config, end);
+    const sorted = (rows: readonly object[]) => rows.map((row) => JSON.stringify(Object.entries(row).toSorted())).toSorted();
+    const ofGoals = reached.filter(({ goal }) => goals.includes(goal));
+    expect([sorted(arms), sorted(ofGoals)]).toEqual([sorted(counts.arms), sorted(counts.reached)]);
+  });
 }
 
 /** Checks that the learner has counted the first conversions of a log. */

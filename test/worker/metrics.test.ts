@@ -1,7 +1,6 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { createApp } from "../../worker/edge/app.ts";
-import { liftOf } from "../../worker/learner/metrics.ts";
 import type { Assignment, Bar, Metrics } from "../../worker/protocol/answers.ts";
 import { stream } from "../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, statusesOf } from "./client.ts";
@@ -115,27 +114,18 @@ it("counts what a shop counts by itself, before and after books are closed", asy
     expect(sum(metrics.pendingByAge.map(({ count }) => count))).toBe(pending.length);
     expect(metrics.delays).toEqual(filled(metrics.delays, delays));
     expect(sum(metrics.delays.map(({ count }) => count))).toBe(delays.length);
-    expect(metrics.lift).toEqual(liftAmong(shown.filter(({ shownAt }) => shownAt < watermark)));
+    expect(metrics.lift).toMatchObject({ goals: [liftAmong(shown)] });
     expect(metrics.recent).toEqual(recentOf(shown, now));
   }
 });
 
-/** The lift by its textbook formula, over single impressions. */
+/** The counts of the arms that are compared. */
 function liftAmong(shown: readonly Known[]) {
-  const [policy, holdout] = ["policy", "holdout"].map((arm) => shown.filter((each) => each.arm === arm).map(({ reward }) => reward ?? 0));
-  if (policy.length === 0 || holdout.length === 0) return null;
-  const mean = (values: readonly number[]) => sum(values) / values.length;
-  const error = (values: readonly number[]) => sum(values.map((value) => (value - mean(values)) ** 2)) / values.length ** 2;
-  const difference = mean(policy) - mean(holdout);
-  const margin = 1.959963984540054 * Math.sqrt(error(policy) + error(holdout));
-  const close = (value: number) => expect.closeTo(value, 12);
-  return {
-    policy: { impressions: policy.length, mean: close(mean(policy)) },
-    holdout: { impressions: holdout.length, mean: close(mean(holdout)) },
-    difference: close(difference),
-    interval: [close(difference - margin), close(difference + margin)],
-    relative: mean(holdout) === 0 ? null : close(difference / mean(holdout)),
-  };
+  const [policy, holdout] = ["policy", "holdout"].map((arm) => {
+    const own = shown.filter((each) => each.arm === arm);
+    return { lists: own.length, impressions: own.length, conversions: own.filter(({ reward }) => reward !== null).length };
+  });
+  return { goal: "conversion", policy, holdout, shares: [{ holdout: 0.4, lists: { policy: policy.lists, holdout: holdout.lists } }] };
 }
 
 function recentOf(shown: readonly Known[], now: number) {
@@ -151,35 +141,6 @@ function recentOf(shown: readonly Known[], now: number) {
       status: reward !== null ? "converted" : reported ? "retracted" : now - shownAt > HOUR_MS ? "expired" : "pending",
     }));
 }
-
-describe("the lift's interval", () => {
-  it("covers the true difference about as often as it says", () => {
-    const random = stream(29);
-    const arm = (impressions: number, rate: number) => {
-      let reward = 0;
-      for (let i = 0; i < impressions; i++) reward += Number(random() < rate);
-      return { impressions, reward, square: reward };
-    };
-    const repeats = 1000;
-    let covered = 0;
-    for (let time = 0; time < repeats; time++) {
-      const { interval } = liftOf(arm(1800, 0.12), arm(200, 0.1));
-      if (interval[0] <= 0.02 && 0.02 <= interval[1]) covered++;
-    }
-    // 95 %, with four standard errors of this number of repeats.
-    expect(Math.abs(covered / repeats - 0.95)).toBeLessThan(4 * Math.sqrt((0.95 * 0.05) / repeats));
-  });
-
-  it("is there once both arms have closed impressions, and says nothing relative to nothing", async () => {
-    const model = await createModel({ holdout: 0.5 });
-    const start = Date.now();
-    for (let i = 0; i < 20; i++) await recommend(model);
-    expect((await metricsOf(model)).lift).toBeNull();
-    vi.setSystemTime(closing(start));
-    await runDurableObjectAlarm(learnerOf(model));
-    expect((await metricsOf(model)).lift).toMatchObject({ difference: 0, interval: [0, 0], relative: null });
-  });
-});
 
 it("tells the age of the published snapshot, and how far registration lags behind", async () => {
   const model = await createModel({ serving: "edge" });

@@ -179,6 +179,7 @@ it("starts a new generation in all shards, and refuses what is of an earlier one
   const order = {
     generation,
     config,
+    configuredAt: 1,
     horizon: 0,
     homes: 4,
     catalogue: { version: 0, actions: null },

@@ -203,20 +203,26 @@ export class Block {
   row(i: number): BlockRow {
     const id = this.id(i);
     if (this.isErased(i)) return { ...ERASED, id };
-    const { named, decision, ...common } = this.#sharedOf(i);
+    const { named, decision: _, ...common } = this.#sharedOf(i);
     return {
       id,
       name: named ? id.slice(NAME_AT) : null,
       action: this.#head().actions[this.#column(i, 1)],
       features: this.features(i),
       ...common,
-      decision: decision && this.#decisionOf(i, decision),
+      decision: this.decision(i),
     };
   }
 
   /** The values that an impression shares with others of its decision. Not for an erased one. */
   common(i: number): Pick<BlockRow, "arm" | "version" | "byPage" | "sampling"> {
     return this.#sharedOf(i);
+  }
+
+  /** How an impression was decided. Not for an erased one. */
+  decision(i: number): Decision | null {
+    const { decision } = this.#sharedOf(i);
+    return decision && this.#decisionOf(i, decision);
   }
 
   /** Place of an impression in its list, 0 for the first. */

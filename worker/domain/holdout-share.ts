@@ -14,21 +14,23 @@ export const UNASSIGNED = "";
  * compared. The share is that of the version that decided. An isolate may still decide by an older version than the learner's, so
  * impressions that were stored under another share have a name of their own.
  *
- * @param decided shares by version of the model. @param stored shares by row of the log that has the impression. Both in order.
+ * @param decided shares by version of the model. @param stored shares by row of the log that has the impression; null in the log of a
+ * shard, which has no configurations. Both in order.
  */
 export function shareName(
   { version, seq, decision }: Pick<ImpressionRow, "version" | "decision"> & { readonly seq: number },
   decided: readonly HoldoutShare[],
-  stored: readonly HoldoutShare[],
+  stored: readonly HoldoutShare[] | null,
 ): string {
   if (decision === null || isElsewhere(decision)) return UNASSIGNED;
-  const [own, later] = [inForce(decided, version), inForce(stored, seq)];
-  return own === later ? String(own) : `${own} ${later}`;
+  const own = inForce(decided, version);
+  const later = stored ? inForce(stored, seq) : own;
+  return own === later ? String(own) : `${own}/${later}`;
 }
 
 /** The share of the holdout in impressions of this name. Null if the isolate and the learner had different ones. */
 export function shareOf(name: string): number | null {
-  return name.includes(" ") || name === UNASSIGNED ? null : Number(name);
+  return name.includes("/") || name === UNASSIGNED ? null : Number(name);
 }
 
 /** Rows before the first share were decided by it: the log has forgotten earlier ones. */

@@ -108,12 +108,12 @@ export class Coordinator {
 
   /** Returns whether the shard has learnt its log again, but for a page at most. */
   async #order(shard: number, config: ModelConfig, allowance: Allowance, keep: boolean): Promise<boolean> {
-    const { generation, term, catalogue, retainedSince: horizon, homes, relearnt } = this.#store;
+    const { generation, term, catalogue, retainedSince: horizon, homes, relearnt, configuredAt } = this.#store;
     const { begun } = this.#store.relearning;
     const known = this.#store.shards.find(shard);
     const actions = known?.catalogue === catalogue.version ? null : catalogue.actions;
     const order: Order = {
-      ...{ generation, config, horizon, homes, allowance, term, keep },
+      ...{ generation, config, configuredAt, horizon, homes, allowance, term, keep },
       catalogue: { version: catalogue.version, actions },
       back: known?.back ?? null,
       relearning: begun ? { config: begun.config, startedAt: begun.startedAt } : null,

@@ -1,12 +1,18 @@
 import { bucketAt } from "../domain/bucket.ts";
 import type { Windows } from "../domain/goals.ts";
 import { shownAtOf } from "../domain/uuid.ts";
-import { type GoalCounts, MOST_BUCKETS, MOST_RECENT, type ModelCounts, meanTime, type Recent, type Totals } from "../rpc/model-counts.ts";
+import {
+  type GoalCounts,
+  MOST_BUCKETS,
+  MOST_RECENT,
+  type ModelCounts,
+  meanTime,
+  type Recent,
+  SETTLED,
+  type Totals,
+} from "../rpc/model-counts.ts";
 import type { Relearning } from "./relearning.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
-
-/** A `DelayEstimate` treats impressions older than this many windows as matured. */
-export const SETTLED = 3;
 
 /** Collects what a description counts. */
 export function totalsOf(store: LearnerStore, { window }: Windows, relearning: Relearning, now: number): Totals {
@@ -38,7 +44,7 @@ export function countsOf(store: LearnerStore, config: Windows, relearning: Relea
     goals: Object.fromEntries(goals),
     bars: Object.fromEntries(store.bars()),
     buckets: tallies.buckets(MOST_BUCKETS),
-    closed: tallies.sumsBefore(watermark),
+    ...store.arms.counts(config, now),
     recent: recent(store, windowMs, now),
   };
 }

@@ -34,7 +34,7 @@ export async function follow({ store, relearning, live }: Shard, name: string, o
     if (store.term < term) throw new Problem(503, "the shard has not learnt its log again");
   }
   if (store.term > term) throw new Problem(409, `the shard is of term ${store.term}, and the order of the earlier ${term}`);
-  if (!isSame(store.config, config)) store.reconfigure(config);
+  if (!isSame(store.config, config)) store.reconfigure(config, order.configuredAt);
   if (catalogue.actions && store.coordinated !== catalogue.version) store.coordinate(catalogue.actions, catalogue.version);
   const begun = order.relearning;
   if (begun) beginAs(begun, { store, relearning });

@@ -1,17 +1,24 @@
-import { DelayEstimate, type DelayedConversion } from "afterclick";
+import { type DelayDistribution, DelayEstimate, type DelayedConversion, tooFew } from "afterclick";
 import { type Windows, windowOf } from "../domain/goals.ts";
-import type { Bar, Delay, Metrics } from "../protocol/answers.ts";
-import { type GoalCounts, type ModelCounts, meanTime, type StepCounts } from "../rpc/model-counts.ts";
-import { SETTLED } from "./counts.ts";
+import type { Bar, Delay, Metrics, TooFewFigure } from "../protocol/answers.ts";
+import { type GoalCounts, type ModelCounts, meanTime, SETTLED, type StepCounts } from "../rpc/model-counts.ts";
 
 /** Bars of the histogram of pending impressions by age. */
 const AGES = 24;
 /** Most points of the delay distribution that a page draws. */
 const POINTS = 40;
-/** Shares of conversions whose delays are stated. */
-const QUANTILES = [0.25, 0.5, 0.75, 0.9, 0.95];
+/** Shares of conversions whose delays are stated, and the number of conversions with which a band can exclude the shares beyond. */
+const QUANTILES = [
+  { share: 0.25, needed: 10 },
+  { share: 0.5, needed: 5 },
+  { share: 0.75, needed: 10 },
+  { share: 0.9, needed: 25 },
+  { share: 0.95, needed: 50 },
+];
 /** Windows that are compared with the model's, in ms. */
 const ADVISED = [1, 3, 7, 14, 30].map((days) => days * 86_400_000);
+/** Conversions whose window has closed that a rate needs, and the share that a window would catch. A band is then half as wide as all. */
+const FEW = { rate: 5, window: 15 };
 /**
  * Counts pending impressions by age, and estimates the delay distribution: that of the first conversions, and that of each declared goal
  * within its own window.
@@ -68,7 +75,7 @@ function partOf(counts: GoalCounts, windowMs: number): Part {
   return { ...counts, windowMs, conversions };
 }
 
-/** Time since which an estimate tells the times of impressions apart. */
+/** Time since which an estimate tells the times of impressions apart. The silence is as of the latest conversion. */
 function needed({ windowMs, latestAt }: Part, now: number): number {
   return Math.max(latestAt ?? 0, now - (SETTLED - 1) * windowMs) - windowMs;
 }
@@ -88,22 +95,32 @@ function delayOf(history: History, part: Part, now: number): Delay | null {
   const estimate = estimateOf(history, part, now);
   // A silence may last many windows of a goal. An estimate keeps impressions for two, so it gets the model's window.
   const patient = windowMs === history.windowMs ? estimate : estimateOf(history, { ...part, windowMs: history.windowMs }, now);
-  const { conversions } = estimate;
+  const { conversions, followed } = estimate;
   const impressions = history.shown.reduce((sum, cohort) => sum + cohort.impressions, history.earlier);
-  const toCome = estimate.toCome(now);
+  const figure = figureOf(estimate);
+  const { rate, low, high } = estimate.rateInterval();
+  const stated = figure(FEW.rate, () => rate);
+  const quantiles = QUANTILES.map(({ share, needed }) => ({ share, delayMs: figure(needed, () => estimate.quantile(share)) }));
   const since = arrivedAt ?? now;
   return {
     impressions,
     conversions,
     rateSoFar: conversions / impressions,
-    rate: estimate.rate(),
-    toCome,
-    window95Ms: estimate.quantile(),
-    quantiles: QUANTILES.map((share) => ({ share, delayMs: estimate.quantile(share) })),
+    followedMs: followed,
+    rate: stated,
+    rateInterval: typeof stated === "number" ? [low, high] : null,
+    toCome: figure(FEW.rate, () => estimate.toCome(now)),
+    window95Ms: quantiles[quantiles.length - 1].delayMs,
+    quantiles,
     windows: windowsOf(estimate, windowMs),
-    distribution: pointsOf(estimate, windowMs),
+    distribution: pointsOf(estimate),
     silence: { since, ...patient.silence(now, since) },
   };
+}
+
+/** States a figure, or how many conversions it needs more. Those count whose window has closed: others tell nothing of late delays. */
+function figureOf({ closed }: DelayEstimate): (needed: number, figure: () => number) => number | TooFewFigure {
+  return (needed, figure) => (closed >= needed ? figure() : tooFew(needed - closed, "conversions whose window has closed"));
 }
 
 /** The estimate of a part, within the part's window. */
@@ -114,6 +131,7 @@ function estimateOf({ shown, earlier }: History, part: Part, now: number): Delay
   showRecent(estimate, shown, matured);
   for (const conversion of part.conversions) estimate.convert(conversion);
   for (const time of part.arrivals) estimate.arrive(time);
+  estimate.advance(now);
   return estimate;
 }
 
@@ -131,30 +149,50 @@ function showRecent(estimate: DelayEstimate, cohorts: readonly Cohort[], matured
 
 /** The conversions of this window that shorter ones would have caught, and the share of impressions that convert in them. */
 function windowsOf(estimate: DelayEstimate, windowMs: number): Delay["windows"] {
-  const { delays, probability, low, high } = estimate.distribution();
+  const figure = figureOf(estimate);
   return ADVISED.filter((ms) => ms <= windowMs).map((ms) => {
-    const bin = delays.findIndex((end) => end >= ms);
-    const caught = estimate.below(ms);
+    const own = ms === windowMs;
+    const few = own ? 0 : FEW.window;
+    const caught = own ? 1 : estimate.below(ms);
     return {
       windowMs: ms,
-      caught,
-      low: Math.max(caught - (probability[bin] - low[bin]), 0),
-      high: Math.min(caught + (high[bin] - probability[bin]), 1),
-      rate: caught * estimate.rate(),
+      caught: figure(few, () => caught),
+      ...(own ? { low: 1, high: 1 } : bandAt(estimate.distribution(), ms)),
+      rate: figure(Math.max(few, FEW.rate), () => caught * estimate.rate()),
     };
   });
 }
 
-/** At most `POINTS` points of the distribution, evenly thinned, from just below the shortest observed delay up to the window. */
-function pointsOf(estimate: DelayEstimate, windowMs: number): Delay["distribution"] {
-  const { delays, probability, low, high } = estimate.distribution();
-  const last = delays.findIndex((delay) => delay >= windowMs);
+/**
+ * The band at a delay inside a bin, between those at the bin's ends. The conversions of the bin may lie anywhere in it as far as they
+ * are more than in the bins beside it.
+ */
+function bandAt({ delays, probability, low, high }: DelayDistribution, delay: number): { readonly low: number; readonly high: number } {
+  const bin = delays.findIndex((end) => end >= delay);
+  const at = (values: ArrayLike<number>, place: number): number => (place < 0 ? 0 : values[place]);
+  const mass = (place: number): number => at(probability, place) - at(probability, place - 1);
+  const own = mass(bin);
+  const uneven = Math.min(own, Math.max(Math.abs(own - mass(bin - 1)), Math.abs(own - mass(bin + 1))));
+  const from = at(delays, bin - 1);
+  const part = (delay - from) / (delays[bin] - from);
+  const between = (values: ArrayLike<number>): number => at(values, bin - 1) + (values[bin] - at(values, bin - 1)) * part;
+  return {
+    low: Math.max(between(low) - part * uneven, at(low, bin - 1)),
+    high: Math.min(between(high) + (1 - part) * uneven, high[bin]),
+  };
+}
+
+/** At most `POINTS` points of the distribution, evenly thinned, from just below the shortest observed delay up to the longest known. */
+function pointsOf(estimate: DelayEstimate): Delay["distribution"] {
+  const { delays, probability, low, high } = estimate.distribution(estimate.followed);
+  const figure = figureOf(estimate);
+  const last = delays.findIndex((delay) => delay >= estimate.followed);
   const first = Math.max(probability.findIndex((each) => each > probability[0]) - 1, 0);
   const step = Math.ceil((last - first + 1) / POINTS);
   const points: Delay["distribution"][number][] = [];
   for (let i = last; i >= first; i -= step) {
-    const delayMs = delays[i];
-    points.unshift({ delayMs, probability: probability[i], low: low[i], high: high[i], stillConverts: estimate.stillConverts(delayMs) });
+    const stillConverts = figure(FEW.rate, () => estimate.stillConverts(delays[i]));
+    points.unshift({ delayMs: delays[i], probability: probability[i], low: low[i], high: high[i], stillConverts });
   }
   return points;
 }

@@ -1,9 +1,10 @@
 import { bucketMs } from "../domain/bucket.ts";
-import { QUANTILE } from "../domain/interval.ts";
+import { UNASSIGNED } from "../domain/holdout-share.ts";
+import { ALPHA, ANY_GOAL, EFFECT, liftOf } from "../domain/lift.ts";
 import type { ModelConfig } from "../domain/model.ts";
 import type { Bar, Lift } from "../protocol/answers.ts";
 import type { Description, Measurement } from "../rpc/message.ts";
-import type { ArmSums, ModelCounts } from "../rpc/model-counts.ts";
+import type { ModelCounts } from "../rpc/model-counts.ts";
 import { maturity } from "./maturity.ts";
 
 /** The parts of a model that metrics take beside its counts. */
@@ -32,7 +33,7 @@ export function measure(counts: ModelCounts, config: ModelConfig, { description,
     buckets: counts.buckets.map(({ square: _, ...bucket }) => ({ ...bucket, closed: bucket.start < counts.watermark })),
     ...maturity(counts, config, now),
     delays: barsOf(counts.bars),
-    lift: lift(counts.closed),
+    lift: liftsOf(counts, config, now),
     recent: counts.recent,
   };
 }
@@ -46,26 +47,19 @@ function barsOf(counts: ModelCounts["bars"]): Bar[] {
   }));
 }
 
-function lift(closed: readonly ArmSums[]): Lift | null {
-  const [policy, holdout] = ["policy", "holdout"].map((name) => closed.find(({ arm }) => arm === name));
-  return policy && holdout ? liftOf(policy, holdout) : null;
-}
-
-/** Number of impressions of an assignment, and the sums of their rewards and of the squared rewards. */
-export type Sums = { readonly impressions: number; readonly reward: number; readonly square: number };
-
-export function liftOf(policy: Sums, holdout: Sums): Lift {
-  const [a, b] = [policy, holdout].map(({ impressions, reward, square }) => {
-    const mean = reward / impressions;
-    return { impressions, mean, error: Math.max(0, square / impressions - mean * mean) / impressions };
-  });
-  const difference = a.mean - b.mean;
-  const margin = QUANTILE * Math.sqrt(a.error + b.error);
+/** Null if the model has never had a holdout. Each goal is compared by itself; without declared goals, any. */
+function liftsOf(counts: ModelCounts, config: ModelConfig, now: number): Lift | null {
+  const isHeld = config.holdout > 0 || counts.arms.some(({ arm, share }) => arm === "holdout" && share !== UNASSIGNED);
+  if (!isHeld) return null;
+  const goals = config.goals ? Object.keys(config.goals) : [ANY_GOAL];
+  const delays = new Map(goals.map((goal) => [goal, (goal === ANY_GOAL ? counts.first : counts.goals[goal]).delays]));
+  const options = { effect: EFFECT, alpha: ALPHA, now };
+  const unassigned = counts.arms.filter(({ share }) => share === UNASSIGNED);
   return {
-    policy: { impressions: a.impressions, mean: a.mean },
-    holdout: { impressions: b.impressions, mean: b.mean },
-    difference,
-    interval: [difference - margin, difference + margin],
-    relative: b.mean === 0 ? null : difference / b.mean,
+    effect: EFFECT,
+    unassigned: unassigned.reduce((sum, { impressions }) => sum + impressions, 0),
+    goals: goals.map((goal) => {
+      return { ...liftOf({ ...counts, delays }, goal, config, options), goal: goal === ANY_GOAL ? "conversion" : goal };
+    }),
   };
 }

@@ -185,6 +185,8 @@ const estimate = {
   mean: v.pipe(number, v.description("The expected reward, inside the range of rewards.")),
   width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation.")),
 };
+const openEnd = v.pipe(v.nullable(number), v.description("Null while too few amounts have come to bound it."));
+const interval = { mean: number, low: openEnd, high: openEnd };
 const factor = v.strictObject({
   goal: v.string(),
   after: v.optional(v.pipe(v.string(), v.description("The goal before it: the share is of those that reached that one."))),
@@ -192,12 +194,18 @@ const factor = v.strictObject({
     v.pipe(v.literal(true), v.description("The mean amount of those that reached the goal, not the share that reaches it.")),
   ),
   clipped: v.optional(v.pipe(count, v.description("Amounts so far that were above the greatest one that counts wholly."))),
-  ...{ mean: number, low: number, high: number },
+  ...interval,
 });
 const belief = v.pipe(
   v.nullable(
     v.strictObject({
-      ...{ mean: number, low: number, high: number },
+      ...interval,
+      tooFew: v.optional(
+        v.pipe(
+          v.strictObject({ more: count, of: v.string() }),
+          v.description("How many more amounts an interval needs. Absent if there are enough."),
+        ),
+      ),
       factors: v.optional(
         v.pipe(v.array(factor), v.description("What is expected of each goal. Absent unless goals are learnt one by one.")),
       ),
@@ -338,28 +346,71 @@ export const conversions = v.strictObject({
 export const ignored = v.strictObject({ ignored: v.pipe(v.string(), v.description("Type of the message, as its sender names it.")) });
 
 const bars = v.array(v.strictObject({ fromMs: number, toMs: v.nullable(number), count }));
-const armMean = v.strictObject({ impressions: count, mean: number });
+/** A number, or that there is too little data for it. */
+const orTooFew = <Schema extends v.GenericSchema>(schema: Schema) => v.union([schema, tooFewFigure]);
+const liftedArm = v.strictObject({
+  lists: count,
+  impressions: count,
+  conversions: v.pipe(count, v.description("Impressions that have reached the goal.")),
+  rate: v.pipe(v.nullable(share), v.description("Conversion rate, corrected for conversions still to come. Null before any has matured.")),
+});
+const goalLift = v.strictObject({
+  goal: v.string(),
+  windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
+  currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Conversions are compared, not amounts. Null without a value.")),
+  policy: liftedArm,
+  holdout: liftedArm,
+  difference: v.pipe(
+    v.union([v.strictObject({ value: number, low: number, high: number }), tooFewFigure]),
+    v.description("Policy minus holdout. The 95 % interval holds at all looks together, so you may stop at any."),
+  ),
+  relative: v.pipe(v.nullable(number), v.description("The difference as a share of the holdout's rate. Null without a difference.")),
+  decided: v.pipe(v.boolean(), v.description("Whether the interval excludes 0.")),
+  shares: v.pipe(
+    v.array(
+      v.strictObject({
+        holdout: v.pipe(v.nullable(share), v.description("Null: isolates decided by an older share than the learner's.")),
+        lists: v.strictObject({ policy: count, holdout: count }),
+        compared: v.pipe(v.boolean(), v.description("Whether both arms have two matured lists. If not, the share tells nothing.")),
+      }),
+    ),
+    v.description("The shares that the holdout has had. Rates are compared within each."),
+  ),
+});
 const delay = v.strictObject({
   impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
   conversions: count,
   rateSoFar: v.pipe(share, v.description("Share of these impressions that has converted.")),
-  rate: v.pipe(share, v.description("Share that will have converted when all windows have closed.")),
-  toCome: v.pipe(number, v.description("Expected number of conversions still to come.")),
-  window95Ms: v.pipe(number, v.description("Window that would catch 95 % of the conversions that this one catches.")),
+  followedMs: v.pipe(
+    number,
+    v.description(
+      "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed.",
+    ),
+  ),
+  rate: v.pipe(
+    orTooFew(share),
+    v.description("Share that will have converted when all windows have closed. Needs 5 conversions whose window has closed."),
+  ),
+  rateInterval: v.pipe(v.nullable(v.pipe(v.array(share), v.length(2))), v.description("Its 95 % interval. Null if there is no rate.")),
+  toCome: v.pipe(orTooFew(number), v.description("Expected number of conversions still to come.")),
+  window95Ms: v.pipe(
+    orTooFew(number),
+    v.description("Window that would catch 95 % of the conversions that this one catches. Needs 50 conversions whose window has closed."),
+  ),
   quantiles: v.pipe(
-    v.array(v.strictObject({ share, delayMs: number })),
+    v.array(v.strictObject({ share, delayMs: orTooFew(number) })),
     v.description("Delay that this share of the conversions does not exceed."),
   ),
   windows: v.pipe(
-    v.array(v.strictObject({ windowMs: count, caught: share, low: share, high: share, rate: share })),
+    v.array(v.strictObject({ windowMs: count, caught: orTooFew(share), low: share, high: share, rate: orTooFew(share) })),
     v.description(
-      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it.",
+      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it. Needs 15 conversions whose window has closed.",
     ),
   ),
   distribution: v.pipe(
-    v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: share })),
+    v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: orTooFew(share) })),
     v.description(
-      "Share of conversions that come sooner, with a 95 % band, and the chance that a pending impression of this age still converts.",
+      "Share that comes sooner of the conversions that come within followedMs, with a 95 % band, and the chance that a pending impression of this age still converts.",
     ),
   ),
   silence: v.pipe(
@@ -409,14 +460,15 @@ export const metrics = v.strictObject({
   lift: v.pipe(
     v.nullable(
       v.strictObject({
-        policy: armMean,
-        holdout: armMean,
-        difference: number,
-        interval: v.pipe(v.array(number), v.length(2)),
-        relative: v.nullable(number),
+        effect: v.pipe(share, v.description("Difference of rates for which the interval is narrowest.")),
+        unassigned: v.pipe(
+          count,
+          v.description("Registered and imported impressions. The model did not assign them, so they are not compared."),
+        ),
+        goals: v.pipe(v.array(goalLift), v.description("Each declared goal by itself. Without goals: `conversion`, which is any.")),
       }),
     ),
-    v.description("Mean reward of the policy minus that of the holdout, with a 95 % interval. Null without a holdout."),
+    v.description("The policy's conversion rate minus that of the holdout. Null if there never was a holdout."),
   ),
   recent: v.array(
     v.strictObject({
@@ -511,4 +563,5 @@ export type Bucket = Metrics["buckets"][number];
 export type Bar = Metrics["delays"][number];
 export type Delay = NonNullable<Metrics["delay"]>;
 export type Lift = NonNullable<Metrics["lift"]>;
+export type GoalLift = Lift["goals"][number];
 export type RecentImpression = Metrics["recent"][number];

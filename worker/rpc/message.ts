@@ -85,6 +85,8 @@ export type Allowance = ModelConfig["limits"];
 export interface Order {
   readonly generation: number;
   readonly config: ModelConfig;
+  /** The version of the coordinator with which the configuration came. */
+  readonly configuredAt: number;
   /** The log of the model holds impressions shown at this time or later. */
   readonly horizon: number;
   readonly homes: number;

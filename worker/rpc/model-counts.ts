@@ -1,3 +1,4 @@
+import type { ArmCounts, ReachedCounts } from "../domain/lift.ts";
 import type { Assignment, RecentImpression, Relearning } from "../protocol/answers.ts";
 import type { CounterName } from "./counters.ts";
 
@@ -42,18 +43,14 @@ export interface GoalCounts {
   readonly arrivals: readonly number[];
 }
 
-/** Sums over impressions with one assignment. */
-export interface ArmSums {
+/** Sums over the impressions of a bucket with one assignment. */
+export interface BucketSums {
+  readonly start: number;
   readonly arm: Assignment;
   readonly impressions: number;
   readonly converted: number;
   readonly reward: number;
   readonly square: number;
-}
-
-/** Sums over the impressions of a bucket with one assignment. */
-export interface BucketSums extends ArmSums {
-  readonly start: number;
 }
 
 /** An impression as the dashboard lists it. */
@@ -85,12 +82,15 @@ export interface ModelCounts extends Totals {
   readonly bars: Readonly<Record<number, number>>;
   /** The newest buckets, oldest first. */
   readonly buckets: readonly BucketSums[];
-  /** Sums over the closed buckets. */
-  readonly closed: readonly ArmSums[];
+  /** Impressions by assignment and share of the holdout, and the goals that they have reached, by step of a comparison. */
+  readonly arms: readonly ArmCounts[];
+  readonly reached: readonly ReachedCounts[];
   /** The newest impressions, newest first. */
   readonly recent: readonly Recent[];
 }
 
+/** A `DelayEstimate` treats impressions older than this many windows as matured. */
+export const SETTLED = 3;
 /** Most sums of buckets and most recent impressions that the dashboard gets. */
 export const MOST_BUCKETS = 300;
 export const MOST_RECENT = 20;
@@ -118,9 +118,13 @@ export function added(all: readonly ModelCounts[]): ModelCounts {
     )
       .sort((a, b) => a.start - b.start || (a.arm < b.arm ? -1 : 1))
       .slice(-MOST_BUCKETS),
-    closed: summed(
-      joined(({ closed }) => closed),
-      ["arm"],
+    arms: summed(
+      joined(({ arms }) => arms),
+      ["arm", "share", "step"],
+    ),
+    reached: summed(
+      joined(({ reached }) => reached),
+      ["arm", "share", "step", "goal"],
     ),
     recent: joined(({ recent }) => recent)
       .sort((a, b) => (a.impressionId < b.impressionId ? 1 : -1))
@@ -176,8 +180,14 @@ function sumOf<Name extends string | number>(records: readonly Readonly<Record<N
 }
 
 /** Adds the numbers of rows that have the same keys. */
-function summed<Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): Row[] {
-  const groups = Map.groupBy(rows, (row) => keys.map((key) => row[key]).join(" "));
+export function summed<Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): Row[] {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const key = keys.map((each) => row[each]).join(" ");
+    const group = groups.get(key);
+    if (group) group.push(row);
+    else groups.set(key, [row]);
+  }
   return Array.from(groups.values(), (group) => {
     if (group.length === 1) return group[0];
     const own = Object.fromEntries(keys.map((key) => [key, group[0][key]]));

@@ -51,13 +51,13 @@ export function binEnd(bin: number): number {
 export class Delays {
   readonly cohorts: Cohorts;
   readonly bins: number;
-  readonly #resolution: number;
+  readonly resolution: number;
   /** Conversions by delay, of impressions older than the span. */
   #settled: Float64Array;
   #curve: { readonly time: number; readonly curve: DelayCurve } | undefined;
 
   constructor({ resolution, cohort, span }: DelaySettings) {
-    this.#resolution = resolution;
+    this.resolution = resolution;
     this.bins = binOf(Math.min(span / resolution, LONGEST)) + 1;
     this.#settled = new Float64Array(this.bins);
     this.cohorts = new Cohorts(cohort, span, this.bins);
@@ -78,7 +78,7 @@ export class Delays {
   /** Counts `count` conversions `delay` after impressions shown at `time`. A negative count removes them. */
   convert(time: number, delay: number, count = 1): void {
     const histogram = this.cohorts.find(time)?.sums.values ?? this.#settled;
-    histogram[Math.min(binOf(delay / this.#resolution), this.bins - 1)] += count;
+    histogram[Math.min(binOf(delay / this.resolution), this.bins - 1)] += count;
     this.#curve = undefined;
   }
 
@@ -92,13 +92,18 @@ export class Delays {
 
   /** P(delay <= age at `time`) for a cohort's impressions, by the curve. */
   matured(cohort: Cohort, curve: DelayCurve, time: number): number {
-    return curve.below(Math.max(this.cohorts.age(cohort, time), 0) + this.#resolution);
+    return curve.below(Math.max(this.cohorts.age(cohort, time), 0) + this.resolution);
   }
 
   /** Standard error of `matured`. */
   error(cohort: Cohort, curve: DelayCurve, time: number): number {
-    const steps = Math.max(this.cohorts.age(cohort, time), 0) / this.#resolution + 1;
+    const steps = Math.max(this.cohorts.age(cohort, time), 0) / this.resolution + 1;
     return curve.error[Math.min(binOf(steps), this.bins - 1)];
+  }
+
+  /** Conversions by delay, of impressions older than the span. */
+  get settled(): Float64Array {
+    return this.#settled;
   }
 
   /** Conversions counted. */
@@ -127,14 +132,14 @@ export class Delays {
     let chance = 1;
     let variance = 0;
     for (let b = bins - 1; b >= 0; b--) {
-      const end = binEnd(b) * this.#resolution;
+      const end = binEnd(b) * this.resolution;
       ends[b] = end;
       probability[b] = chance;
       error[b] = chance * Math.sqrt(variance);
       let events = 0;
       let risk = 0;
       for (const part of parts) {
-        if (part.age + this.#resolution >= end) {
+        if (part.age + this.resolution >= end) {
           events += part.counts[b];
           risk += part.seen;
         }
@@ -145,7 +150,7 @@ export class Delays {
       chance *= 1 - events / (risk + 1);
       variance += events / ((risk + 1) * (risk + 1 - events));
     }
-    return { ends, probability, error, below: (x) => interpolated(x / this.#resolution, probability) };
+    return { ends, probability, error, below: (x) => interpolated(x / this.resolution, probability) };
   }
 
   /** Adds what others with the same settings have counted, which lose it. Call `advance` afterwards. */

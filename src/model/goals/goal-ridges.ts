@@ -18,6 +18,8 @@ export interface Factor extends Interval {
   readonly amount?: true;
   /** Amounts so far that were above the greatest one that counts wholly. */
   readonly clipped?: number;
+  /** Amounts that are missing for an interval: fewer than ten have come, so `high` is infinite. Absent if there are enough. */
+  readonly missing?: number;
 }
 
 /** Rewards of a stage that another one comes after. */
@@ -199,8 +201,18 @@ export class GoalRidges {
       });
       const least = this.#value((i) => ({ mean: ofStage(i).low, below: 0, above: 0 })).mean;
       const bounded = gains && this.#used().every(([, , i]) => ofStage(i).low >= 0);
+      // A mean amount without an upper end may be times a share of 0.
+      if (Number.isNaN(below + above) || below + above === Number.POSITIVE_INFINITY) return this.#unbounded(mean);
       return { mean, low: bounded ? Math.max(mean - below, Math.min(least, mean)) : mean - below, high: mean + above };
     });
+  }
+
+  /** The interval of a value that contains amounts of which too few are known. */
+  #unbounded(mean: number): Interval {
+    const weights = this.#stages.map(({ weight }) => weight);
+    const { POSITIVE_INFINITY, NEGATIVE_INFINITY } = Number;
+    const low = weights.every((weight) => weight >= 0) ? Math.min(mean, 0) : NEGATIVE_INFINITY;
+    return { mean, low, high: weights.every((weight) => weight <= 0) ? Math.max(mean, 0) : POSITIVE_INFINITY };
   }
 
   /** See `Policy.factors`. */
@@ -208,6 +220,7 @@ export class GoalRidges {
     const parts = this.#used().map(([ridge, { goal, amounts }]) => ({
       goal: goal.name,
       ...(amounts && { amount: true as const, clipped: ridge.clipped }),
+      ...(ridge.missingAmounts > 0 && { missing: ridge.missingAmounts }),
       ...(!amounts && goal.after !== undefined && { after: goal.after }),
       intervals: ridge.interval(points),
     }));

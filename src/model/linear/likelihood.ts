@@ -3,7 +3,7 @@ import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
 import { placesOf } from "../exact-sums.ts";
 import type { Moments } from "../posterior.ts";
 import type { MaturedSums, Terms } from "./delay-correction.ts";
-import { type Interval, intervalOf, QUANTILE } from "./interval.ts";
+import { type Interval, intervalOf } from "./interval.ts";
 import { logistic } from "./logistic.ts";
 import { product } from "./vector.ts";
 
@@ -104,6 +104,8 @@ const GUESSED_IMPRESSIONS = 10;
 const OPTIMISM = 0.5;
 /** Log-odds as close as this to the level have its slope. */
 const CLOSE = 1e-6;
+/** Rewards of 0 and 1. */
+const RATES = { min: 0, max: 1, size: 1, variance: 0 };
 /** Growth of impressions from one anchor to the next. */
 const ANCHORED = 1.05;
 
@@ -193,11 +195,15 @@ export class BernoulliLikelihood implements Likelihood {
     return { mean, width: highest.map((each, i) => each - mean[i]) };
   }
 
-  /** A share of the rewards that is missing shifts the log-odds of small rates by as much. */
-  interval({ mean, deviation, maturityError }: LatentEvidence): Interval {
-    const half = QUANTILE * Math.sqrt(deviation * deviation + maturityError * maturityError);
-    const [low, at, high] = this.toRewards(Float64Array.of(mean - half, mean, mean + half));
-    return { mean: at, low, high };
+  /**
+   * That of a rate. The deviation says how much information there is, and the information of an impression about this rate how many
+   * impressions that is. A normal interval of log-odds would be too narrow: far from the level, impressions count as more than p (1 - p).
+   */
+  interval({ mean, deviation, maturityError }: LatentEvidence, sums: MaturedSums): Interval {
+    const rate = logistic(this.#core, mean);
+    const information = Math.max(rate * (1 - rate), this.#slope(mean, rate, this.level(sums)));
+    const impressions = 1 / (deviation * deviation * information);
+    return intervalOf({ mean: rate, impressions, maturityError }, RATES);
   }
 
   toRewards(logOdds: Float64Array): Float64Array {

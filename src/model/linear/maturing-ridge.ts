@@ -4,7 +4,7 @@ import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { SampleRequest, Scores } from "../ranking.ts";
-import { amountLikelihood } from "./amount-likelihood.ts";
+import { amountLikelihood, LEAST_AMOUNTS } from "./amount-likelihood.ts";
 import { CappedSums } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
 import { changedAt, DelayCorrection, type MaturedSums, type Terms } from "./delay-correction.ts";
@@ -290,6 +290,11 @@ export class MaturingRidge {
   /** Amounts that counted as less than they are. Undefined unless rewards are amounts. */
   get clipped(): number | undefined {
     return this.#amounts?.capped().clipped;
+  }
+
+  /** Amounts that are missing for an interval with two ends. 0 unless rewards are amounts. */
+  get missingAmounts(): number {
+    return this.#amounts ? Math.max(LEAST_AMOUNTS - this.#matured().count, 0) : 0;
   }
 
   /** V without its ridge and B, over all impressions, whatever is forgotten of them, then the sum of their offsets. */

@@ -66,6 +66,8 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     arrivedAt: latestAt,
     arrivals: latestAt === null ? [] : [0, 900_000 * bin],
   });
+  const arm = (step: number, impressions: number) =>
+    ({ arm: "policy", share: "0.1", step, impressions, elapsed: impressions, lists: 1, squares: 1 }) as const;
   const counts = (n: number): ModelCounts => ({
     counters: { impressions: 5 * n, converted: n } as never,
     open: { impressions: n, observed: 1, converted: 1 },
@@ -85,7 +87,8 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     goals: { click: goal(n, n === 1 ? 5 : null) },
     bars: { 0: n, [n]: 1 },
     buckets: [{ start: 0, arm: "policy", impressions: n, converted: 1, reward: 0.5, square: 0.25 }],
-    closed: [{ arm: "holdout", impressions: n, converted: 0, reward: 0, square: 0 }],
+    arms: [{ arm: "holdout", share: n === 1 ? "0.1" : "0.1/0.2", step: 0, impressions: n, elapsed: 0, lists: 1, squares: 1 }, arm(50, n)],
+    reached: [{ arm: "policy", share: "0.1", step: 50, goal: "click", conversions: n, converted: 1, conversionSquares: n, products: n }],
     recent: [{ impressionId: `id ${n}`, action: "mug", shownAt: n, modelVersion: 0, sampling: 0, shard: n, status: "pending" }],
   });
   const sum = added([counts(1), counts(2)]);
@@ -113,7 +116,12 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     },
     bars: { 0: 3, 1: 1, 2: 1 },
     buckets: [{ start: 0, arm: "policy", impressions: 3, converted: 2, reward: 1, square: 0.5 }],
-    closed: [{ arm: "holdout", impressions: 3, converted: 0, reward: 0, square: 0 }],
+    arms: [
+      { arm: "holdout", share: "0.1", step: 0, impressions: 1, elapsed: 0, lists: 1, squares: 1 },
+      { ...arm(50, 3), lists: 2, squares: 2 },
+      { arm: "holdout", share: "0.1/0.2", step: 0, impressions: 2, elapsed: 0, lists: 1, squares: 1 },
+    ],
+    reached: [{ arm: "policy", share: "0.1", step: 50, goal: "click", conversions: 3, converted: 2, conversionSquares: 3, products: 3 }],
     recent: [
       { impressionId: "id 2", action: "mug", shownAt: 2, modelVersion: 0, sampling: 0, shard: 2, status: "pending" },
       { impressionId: "id 1", action: "mug", shownAt: 1, modelVersion: 0, sampling: 0, shard: 1, status: "pending" },

@@ -241,7 +241,28 @@ describe("the delays", () => {
     ]);
     expect(charts[0].describe(0)).toBe("Within 1 s: 25 % arrived (13 % to 50 %). Not converted by then: 6.3 % still will");
     expect(charts[0].table().rows[1]).toEqual(["1 h", "100 %", "75 % to 100 %", "0 %"]);
-    expect(text).toBe("converted so far 6.9 % once all windows end 7.4 % still to come 131 window for 95 % 11 h of 1 d");
+    expect(text).toBe("converted so far 6.9 % once all windows end 7.4 % (7.1 % to 7.8 %) still to come 131 window for 95 % 11 h of 1 d");
+  });
+
+  it("say what is too few to state, and for how many more conversions it waits", () => {
+    const few = { tooFew: { more: 12, of: "conversions whose window has closed" } };
+    const distribution = [
+      { delayMs: 1000, probability: 0.25, low: 0.125, high: 0.5, stillConverts: few },
+      { delayMs: HOUR_MS, probability: 1, low: 1, high: 1, stillConverts: few },
+    ];
+    const young = { distribution, followedMs: HOUR_MS, rate: few, rateInterval: null, toCome: few, window95Ms: few };
+    const quantiles = [{ share: 0.5, delayMs: few }];
+    const windows = [{ windowMs: HOUR_MS, caught: few, low: 0, high: 1, rate: few }];
+    const { charts, text } = drawn(DelayOf, { metrics: withDelay({ ...young, quantiles, windows }) });
+    expect(charts[0].summary).toMatch(
+      /^Window for 95 %: too few, about 12 more conversions whose window has closed; the window is 1 d. The chart shows the conversions within 1 h: longer delays are not known yet. Estimated/,
+    );
+    expect(charts[0].describe(0)).toBe("Within 1 s: 25 % arrived (13 % to 50 %).");
+    expect(charts[0].table().rows[0]).toEqual(["1 s", "25 %", "13 % to 50 %", "too few"]);
+    expect(text).toContain("once all windows end too few, about 12 more conversions whose window has closed still to come too few");
+    expect(text).toContain("1 h too few, about 12 more conversions whose window has closed – too few");
+    const goals = [{ goal: "click", windowMs: busy.windowMs, currency: null, delay: { ...delay, ...young, quantiles } }];
+    expect(drawn(DelayOf, { metrics: { ...busy, goals } }).text).toContain("click 1 d 1,904 too few too few too few too few");
   });
 
   it("have an axis of powers, with labels that do not meet", () => {

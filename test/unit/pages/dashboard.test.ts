@@ -5,44 +5,62 @@ import { Figures } from "../../../pages/dashboard/figures.tsx";
 import { LiftOf } from "../../../pages/dashboard/lift.tsx";
 import { Recents } from "../../../pages/dashboard/recents.tsx";
 import { moment } from "../../../pages/ui/notation.ts";
-import type { Examination, Explanation, Lift } from "../../../worker/protocol/answers.ts";
+import type { Examination, Explanation, GoalLift, Lift } from "../../../worker/protocol/answers.ts";
 import { busy, examined, explained, idle } from "../../browser/report.ts";
 import { drawn } from "../../support/markup.ts";
 
 const HOUR_MS = 3_600_000;
 const lift = busy.lift as Lift;
+const [goal] = lift.goals;
 const shares = (style: unknown) =>
   Object.fromEntries(Object.entries(style as Record<string, string>).map(([name, value]) => [name, Number.parseFloat(value)]));
 
 describe("the lift", () => {
+  const said = (more: Partial<GoalLift>) => drawn(LiftOf, { metrics: { ...busy, lift: { ...lift, goals: [{ ...goal, ...more }] } } });
+
   it.each([
-    [[0.01, 0.05], "The policy is better than random choice."],
-    [[-0.05, -0.01], "The policy is worse than random choice."],
-    [[0, 0.05], "No clear difference yet: the interval contains zero."],
-    [[-0.05, 0], "No clear difference yet: the interval contains zero."],
-  ] as const)("with an interval of %j says: %s", (interval, verdict) => {
-    expect(drawn(LiftOf, { metrics: { ...busy, lift: { ...lift, interval } } }).text).toContain(verdict);
+    [0.01, 0.05, "The policy is better than random choice."],
+    [-0.05, -0.01, "The policy is worse than random choice."],
+    [0, 0.05, "No clear difference yet: the interval contains zero."],
+    [-0.05, 0, "No clear difference yet: the interval contains zero."],
+  ])("with an interval of %d to %d says: %s", (low, high, verdict) => {
+    expect(said({ difference: { value: 0, low, high } }).text).toContain(verdict);
   });
 
-  it("is written with its means, its interval and its share of the holdout's", () => {
-    const { text } = drawn(LiftOf, { metrics: busy });
-    expect(text).toContain("policy 0.0822 over 18,211 holdout, uniform 0.0453 over 2,023");
-    expect(text).toContain("+0.0369 reward per impression, +82 % of the holdout's");
-    expect(text).toContain("95 % interval +0.0262 to +0.0476");
-    expect(drawn(LiftOf, { metrics: { ...busy, lift: { ...lift, relative: null } } }).text).not.toContain("of the holdout's");
+  it("is written with its rates, its interval and its share of the holdout's rate", () => {
+    const { text } = said({});
+    expect(text).toContain("policy 8.2 % 1,380 of 18,211 in 18,211 lists holdout, random 4.5 % 86 of 2,023 in 2,023 lists");
+    expect(text).toContain("+3.7 points, +82 % of the holdout's rate");
+    expect(text).toContain("95 % interval at all looks +2.6 points to +4.8 points");
+    expect(said({ relative: null }).text).not.toContain("of the holdout's");
+    expect(said({ policy: { ...goal.policy, rate: null } }).text).toContain("policy – 1,380");
   });
 
   it("is drawn on a scale that holds zero and the interval", () => {
-    const { elements } = drawn(LiftOf, { metrics: { ...busy, lift: { ...lift, difference: 0.5, interval: [0.25, 1] } } });
+    const { elements } = said({ difference: { value: 0.5, low: 0.25, high: 1 } });
     const styles = elements.flatMap(({ props }) => (props.style ? [shares(props.style)] : []));
     const at = (value: number) => expect.closeTo((100 * (value + 0.04)) / 1.08, 9);
     expect(styles).toEqual([{ "--zero": at(0), "--low": at(0.25), "--high": at(1), "--mean": at(0.5) }, { "--zero": at(0) }]);
   });
 
-  it("says what is missing: closed buckets of both assignments, or a holdout", () => {
-    expect(drawn(LiftOf, { metrics: { ...busy, lift: null } }).text).toContain("closed buckets of both");
-    const policyOnly = { ...busy, lift: null, buckets: busy.buckets.filter(({ arm }) => arm === "policy") };
-    expect(drawn(LiftOf, { metrics: policyOnly }).text).toContain("PUT /v1/models/shop and holdout: 0.1");
+  it("says what is missing: conversions, or a holdout", () => {
+    const { text, elements } = said({ difference: { tooFew: { more: 12, of: "converted lists of the arm that has fewer" } } });
+    expect(text).toContain("Too few: about 12 more converted lists of the arm that has fewer");
+    expect(elements.some(({ props }) => props.style)).toBe(false);
+    expect(drawn(LiftOf, { metrics: { ...busy, lift: null } }).text).toContain("PUT /v1/models/shop and holdout: 0.1");
+  });
+
+  it("says what is compared: each goal, within each share, conversions and not amounts", () => {
+    const [half, none] = [
+      { holdout: 0.5, lists: { policy: 9, holdout: 9 }, compared: true },
+      { holdout: 0, lists: { policy: 9, holdout: 0 }, compared: false },
+    ];
+    const { text } = said({ currency: "EUR", shares: [half, none] });
+    expect(text).toContain("Conversions are compared, not amounts in EUR.");
+    expect(text).toContain("The holdout has had 2 shares.");
+    expect(text).toContain("A share tells nothing while an arm has fewer than two matured lists.");
+    const two = { ...busy, lift: { ...lift, unassigned: 7, goals: [goal, { ...goal, goal: "click" }] } };
+    expect(drawn(LiftOf, { metrics: two }).text).toMatch(/over the holdout: conversion.*over the holdout: click.*7 registered or imported/);
   });
 });
 

@@ -114,6 +114,14 @@ describe("the delays", () => {
     expect(called(axesOf(plot)[0].splits, chart, 0, 10, 1000)).toEqual([10, 100, 1000]);
   });
 
+  it("have no line if the window for 95 % is not known", () => {
+    const window95Ms = { tooFew: { more: 40, of: "conversions whose window has closed" } };
+    const { hooks } = drawn(DelayOf, { metrics: withDelay({ window95Ms }) }).charts[0].plot();
+    const { painted, chart } = canvas();
+    for (const draw of hooks?.draw ?? []) called(draw, chart);
+    expect(painted).toEqual([]);
+  });
+
   it("have a dashed line, from top to bottom, at the window for 95 %", () => {
     const { hooks } = drawn(DelayOf, { metrics: withDelay({ window95Ms: 3.12 }) }).charts[0].plot();
     const { painted, chart } = canvas();

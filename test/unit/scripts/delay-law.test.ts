@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { binEnds, PlainDelays } from "../../support/plain-delays.ts";
 import { stream } from "../../support/scenario.ts";
 
-// Compares a delay estimate with its definitions, from lists of all impressions and conversions.
+// Compares the silence and the bins of a delay estimate with their definitions, from lists of all impressions and conversions.
 
 const WINDOW = 2 ** 20;
 
@@ -54,35 +54,6 @@ describe.each([
   ["two windows", 2, 2],
   ["four windows", 4, 3],
 ])("after %s", (_, windows, seed) => {
-  it("the law is the reverse product limit, with Greenwood's band", () => {
-    const { estimate, plain, last } = both(windows * WINDOW, seed);
-    const { delays, probability, low, high } = estimate.distribution();
-    const law = plain.law(last);
-    expect(delays.length).toBe(plain.ends.length);
-    for (const [bin, each] of law.probability.entries()) {
-      expect(delays[bin]).toBe(plain.ends[bin] * plain.resolution);
-      expect(probability[bin]).toBeCloseTo(each, 10);
-      expect(low[bin]).toBeCloseTo(Math.max(each - 1.96 * law.error[bin], 0), 10);
-      expect(high[bin]).toBeCloseTo(Math.min(each + 1.96 * law.error[bin], 1), 10);
-    }
-    expect(probability.at(-1)).toBe(1);
-    for (const share of [0.01, 0.03, 0.3, 0.5, 0.9, 1.3]) {
-      expect(estimate.below(share * WINDOW)).toBeCloseTo(plain.below(share * WINDOW, last), 10);
-    }
-  });
-
-  it("the rate is of what has matured, and what is to come of what has not", () => {
-    const played = both(windows * WINDOW, seed);
-    const { estimate, plain, last, now } = played;
-    const conversions = conversionsOf(played);
-    expect(estimate.conversions).toBe(conversions);
-    const rate = conversions / matured(played, now);
-    expect(estimate.rate()).toBeCloseTo(rate, 10);
-    const seen = plain.below(0.1 * WINDOW, last);
-    expect(estimate.stillConverts(0.1 * WINDOW)).toBeCloseTo((rate * (1 - seen)) / (1 - rate * seen), 10);
-    expect(estimate.toCome(now)).toBeCloseTo(rate * (plain.shown.length - matured(played, now)), 7);
-  });
-
   it("a silence is as likely as that none of those that should have come did", () => {
     const played = both(windows * WINDOW, seed);
     const { estimate, plain, last, now } = played;

@@ -141,6 +141,34 @@ describe("a delay estimate", () => {
     expect(() => DelayEstimate.grid(0)).toThrow(/window/);
   });
 
+  it("has Jeffreys' interval for a rate if all windows have passed, and a wider one while they have not", () => {
+    const estimate = new DelayEstimate({ window: WINDOW });
+    estimate.show(0, 100);
+    for (let i = 0; i < 10; i++) estimate.convert({ shownAt: 0, at: 10 * i });
+    estimate.advance(5 * WINDOW);
+    const { rate, low, high } = estimate.rateInterval();
+    expect(rate).toBe(estimate.rate());
+    // scipy.stats.beta.ppf([0.025, 0.975], 10.5, 90.5)
+    expect([rate, low, high].map((each) => Number(each.toFixed(3)))).toEqual([0.1, 0.053, 0.17]);
+    const relative = (end: number): number => {
+      const young = observed(end, 5);
+      const own = young.rateInterval();
+      return ((own.high - own.low) / own.rate) * Math.sqrt(young.conversions);
+    };
+    expect(relative(120)).toBeGreaterThan(1.05 * relative(6000));
+  });
+
+  it("holds the true rate in nine of ten young shops", () => {
+    let held = 0;
+    for (let seed = 1; seed <= 60; seed++) {
+      const estimate = observed(700, seed);
+      const { low, high } = estimate.rateInterval();
+      const due = RATE * truth(estimate.followed);
+      if (low <= due && due <= high) held++;
+    }
+    expect(held).toBeGreaterThan(54);
+  });
+
   it("says that an impression converts less and less the longer it has not", () => {
     const estimate = observed(3000, 2);
     const chances = [0, 50, 100, 300, 900].map((age) => estimate.stillConverts(age));
@@ -152,8 +180,11 @@ describe("a delay estimate", () => {
 
   it("knows nothing before the first conversion", () => {
     const estimate = new DelayEstimate({ window: WINDOW });
+    expect(estimate.below(1)).toBe(1);
     estimate.show(0);
     expect(estimate.rate()).toBeNaN();
+    expect(estimate.rateInterval()).toEqual({ rate: Number.NaN, low: 0, high: 1 });
+    expect(estimate.closed).toBe(0);
     expect(estimate.toCome(0)).toBeNaN();
     expect(estimate.stillConverts(0)).toBeNaN();
     expect(estimate.silence(500)).toEqual({ expected: 0, chance: 1, alarm: false });
@@ -293,6 +324,8 @@ describe("a delay estimate", () => {
     expect(() => estimate.show(Number.NaN)).toThrow(/time/);
     for (const count of [0, 1.5, -1, "2" as never]) expect(() => estimate.show(300, count)).toThrow(/count/);
     expect(() => estimate.toCome(Number.NaN)).toThrow(/now/);
+    expect(() => estimate.advance(Number.NaN)).toThrow(/time/);
+    expect(() => estimate.distribution(0)).toThrow(/within/);
     expect(() => estimate.silence(300, Number.NaN)).toThrow(/since/);
     expect(() => estimate.convert({ shownAt: 100, at: 99 })).toThrow(/at:/);
     expect(() => estimate.convert({ shownAt: Number.NaN, at: 99 })).toThrow(/shownAt/);

@@ -7,7 +7,8 @@ import type { KeyHashes } from "../../domain/join-key.ts";
 import type { ConversionRow } from "../../domain/log-line.ts";
 import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
 import type { Database } from "./database.ts";
-import { type ImpressionStore, listOf } from "./impression-store.ts";
+import type { ImpressionStore } from "./impression-store.ts";
+import { listOf } from "./list-counts.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
 /** Whether a waiting event joins an impression with its key, of action ?2 and shown at ?3. ?6: goals, and ?4: the window of the others. */

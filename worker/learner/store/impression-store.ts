@@ -6,12 +6,15 @@ import type { KeyHashes } from "../../domain/join-key.ts";
 import type { LogRow } from "../../domain/log-line.ts";
 import { type Delays, delaysOf, type ResolvedReward } from "../../domain/reward.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../domain/uuid.ts";
+import type { ArmStore } from "./arm-store.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
 import type { DelayStore } from "./delay-store.ts";
+import type { HoldoutStore } from "./holdout-store.ts";
 import { inOrder } from "./in-order.ts";
 import type { LinkStore } from "./link-store.ts";
+import { type CountedRow, ListCounts, listOf } from "./list-counts.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
 
 /** Impressions of one action in one context. */
@@ -30,8 +33,14 @@ export interface Outcome extends Brought {
 
 type OutcomeRow = { readonly reward: number | null; readonly converted: number };
 
-/** Id under which a decision's impressions share their keys: that of the list's first. */
-export const listOf = ({ id, decision }: Pick<ImpressionRow, "id" | "decision">): string => decision?.first ?? id;
+/** Stores that count impressions. */
+export interface CountingStores {
+  readonly tallies: TallyStore;
+  readonly delays: DelayStore;
+  readonly links: LinkStore;
+  readonly arms: ArmStore;
+  readonly holdouts: HoldoutStore;
+}
 
 /**
  * The impressions of a model and their join keys. Impressions lie in blocks, which do not change. Only those that are deferred, that have
@@ -45,13 +54,15 @@ export class ImpressionStore {
   readonly #tallies: TallyStore;
   readonly #delays: DelayStore;
   readonly #links: LinkStore;
+  readonly #lists: ListCounts;
 
-  constructor(database: Database, tallies: TallyStore, delays: DelayStore, links: LinkStore) {
+  constructor(database: Database, { tallies, delays, links, arms, holdouts }: CountingStores) {
     this.#database = database;
     this.#tallies = tallies;
     this.#delays = delays;
     this.#links = links;
     this.blocks = new BlockStore(database);
+    this.#lists = new ListCounts(database, this.blocks, arms, holdouts);
     this.#deferred = new DeferredStore(database);
   }
 
@@ -132,8 +143,14 @@ export class ImpressionStore {
   /** Adds impressions in their order. `marks`: their places in the policies; none makes them void. */
   add(rows: readonly ImpressionRow[], marks: readonly Marks[], windows: Windows): void {
     const blockRows = rows.map(blockRow);
-    this.blocks.add(blockRows, marks, windows.window.ms, this.#database.next(rows.length));
-    if (marks.length > 0) this.#countLive(blockRows, windows);
+    const seq = this.#database.next(rows.length);
+    this.blocks.add(blockRows, marks, windows.window.ms, seq);
+    if (marks.length > 0) {
+      this.#countLive(
+        blockRows.map((row, i) => ({ ...row, seq: seq + i })),
+        windows,
+      );
+    }
     for (const row of rows) {
       this.#addKeys(row);
       if (marks.length > 0) this.#links.note(row);
@@ -146,7 +163,7 @@ export class ImpressionStore {
     const isStored = this.blocks.addBlock(block, marks, windows.window.ms, seq);
     if (!isStored) this.blocks.add(block.rows(), marks, windows.window.ms, seq);
     this.#countLive(
-      block.map((i) => ({ ...block.common(i), id: block.id(i) })),
+      block.map((i) => ({ ...block.common(i), id: block.id(i), decision: block.decision(i), seq: seq + i })),
       windows,
     );
     for (let i = 0; i < block.count; i++) {
@@ -168,9 +185,10 @@ export class ImpressionStore {
     for (const [key] of row.keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, listOf(row));
   }
 
-  #countLive(rows: readonly Pick<BlockRow, "id" | "arm" | "byPage">[], windows: Windows): void {
+  #countLive(rows: readonly (CountedRow & Pick<BlockRow, "byPage">)[], windows: Windows, wereDeferred = false): void {
     if (rows.length === 0) return;
     this.#tallies.show(rows, windows);
+    this.#lists.show(rows, windows, wereDeferred);
     this.#database.count("impressions", rows.length);
     this.#database.count("fromPages", rows.filter(({ byPage }) => byPage).length);
   }
@@ -180,19 +198,23 @@ export class ImpressionStore {
     const deferred = this.#deferred.find(id);
     if (!deferred) return;
     this.#deferred.delete(id);
-    this.blocks.add([deferred.row], [marks], windows.window.ms, this.#database.next());
-    this.#countLive([deferred.row], windows);
+    const seq = this.#database.next();
+    this.blocks.add([deferred.row], [marks], windows.window.ms, seq);
+    this.#countLive([{ ...deferred.row, seq }], windows, true);
     this.#links.note({ ...deferred.row, keys: this.keysOf(deferred.row).map((key) => [key]) });
   }
 
   /** Stores what a live impression has brought. A rollback restores the counters itself. */
-  setReward({ id, arm, ...before }: StoredImpression, after: Outcome | null, windows: Windows): void {
-    this.#tallies.change(id, arm, windows, broughtOf(before), after);
-    this.#store(id, after, windows);
+  setReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
+    this.#tallies.change(impression.id, impression.arm, windows, broughtOf(impression), after);
+    this.#store(impression, after, windows);
   }
 
-  #store(id: string, after: Outcome | null, windows: Windows): void {
-    this.#delays.change([{ id, before: this.#delaysOf(id), after: after?.delays ?? null }], windows);
+  #store(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
+    const { id } = impression;
+    const reached = { before: this.#delaysOf(id), after: after?.delays ?? null };
+    this.#delays.change([{ id, ...reached }], windows);
+    this.#lists.reach(impression, reached, windows);
     if (!after) {
       this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
       return;
@@ -219,7 +241,7 @@ export class ImpressionStore {
     windows: Windows,
   ): void {
     for (const { impression, after } of corrections) {
-      this.#store(impression.id, after, windows);
+      this.#store(impression, after, windows);
       this.#countChange(impression, after);
     }
     const { ms } = windows.window;
@@ -250,19 +272,22 @@ export class ImpressionStore {
 
   /** Makes the impressions after a row void. */
   voidAfter(seq: number, windows: Windows): void {
-    for (const stored of this.blocks.voidAfter(seq)) {
-      for (let i = 0; i < stored.block.count; i++) {
-        if (!stored.block.isErased(i)) this.#takeAway(this.#stored(foundIn(stored, i)), windows);
-      }
-    }
+    const gone = this.blocks.voidAfter(seq).flatMap((stored) => {
+      const places = stored.block.map((i) => i).filter((i) => !stored.block.isErased(i));
+      return places.map((i) => this.#stored(foundIn(stored, i)));
+    });
+    this.#takeAway(gone, windows);
   }
 
-  /** Takes a live impression out of the sums. */
-  #takeAway(impression: StoredImpression, windows: Windows): void {
-    const { id, arm } = impression;
-    this.#tallies.remove(id, arm, windows, broughtOf(impression));
-    this.#delays.change([{ id, before: this.#delaysOf(id), after: null }], windows);
-    this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
+  /** Takes live impressions out of the sums. */
+  #takeAway(gone: readonly StoredImpression[], windows: Windows): void {
+    this.#lists.takeAway(gone, windows);
+    for (const impression of gone) {
+      const { id, arm } = impression;
+      this.#tallies.remove(id, arm, windows, broughtOf(impression));
+      this.#delays.change([{ id, before: this.#delaysOf(id), after: null }], windows);
+      this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
+    }
   }
 
   keysOf(impression: Pick<StoredImpression, "id" | "decision">): string[] {
@@ -400,7 +425,7 @@ export class ImpressionStore {
     const deferred = this.#deferred.find(id);
     const found = this.blocks.find(id);
     if (found) this.#links.noteErased(id, this.keysOf(found.row));
-    if (found?.state === "live" && found.row.action !== "") this.#takeAway(this.#stored(found), windows);
+    if (found?.state === "live" && found.row.action !== "") this.#takeAway([this.#stored(found)], windows);
     if (found) this.blocks.erase(id);
     else this.#addErased(id, windows);
     this.#deferred.delete(id);

@@ -9,9 +9,11 @@ import type { Action } from "../../protocol/schema.ts";
 import { COUNTERS, type CounterName, LEARNT } from "../../rpc/counters.ts";
 import type { Allowance } from "../../rpc/message.ts";
 import { ArchiveStore } from "./archive-store.ts";
+import { ArmStore } from "./arm-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
 import { Database, type ModelRow } from "./database.ts";
 import { DelayStore } from "./delay-store.ts";
+import { HoldoutStore } from "./holdout-store.ts";
 import { ImpressionStore, outcomeOf } from "./impression-store.ts";
 import { LinkStore } from "./link-store.ts";
 import { LogStore } from "./log-store.ts";
@@ -29,6 +31,8 @@ export class LearnerStore {
   readonly database: Database;
   readonly tallies: TallyStore;
   readonly delays: DelayStore;
+  readonly arms: ArmStore;
+  readonly holdouts: HoldoutStore;
   readonly impressions: ImpressionStore;
   readonly conversions: ConversionStore;
   readonly log: LogStore;
@@ -45,9 +49,11 @@ export class LearnerStore {
     this.database = new Database(storage);
     this.tallies = new TallyStore(this.database);
     this.delays = new DelayStore(this.database);
+    this.arms = new ArmStore(this.database);
+    this.holdouts = new HoldoutStore(this.database, () => this.shard > 0);
     this.links = new LinkStore(this.database);
     this.shards = new ShardStore(this.database);
-    this.impressions = new ImpressionStore(this.database, this.tallies, this.delays, this.links);
+    this.impressions = new ImpressionStore(this.database, this);
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(storage.sql);
@@ -80,7 +86,7 @@ export class LearnerStore {
 
   #begin({ config, ...row }: Begun): void {
     this.database.insertModel({ ...row, config: JSON.stringify(config) });
-    this.transact(() => this.database.mark("configuration", config));
+    this.transact(() => this.holdouts.note(config.holdout, this.database.mark("configuration", config), 0));
   }
 
   /** Deletes everything but name and catalogue. Impressions shown before `now`, the new generation, are not taken. */
@@ -100,11 +106,19 @@ export class LearnerStore {
     return this.database.deleteAll();
   }
 
-  reconfigure(config: ModelConfig): void {
+  /** @param since the version of the model that has the configuration, if its coordinator says so. Default: the number of the mark. */
+  reconfigure(config: ModelConfig, since?: number): void {
     this.transact(() => {
       this.database.set("config = ?", JSON.stringify(config));
-      this.database.mark("configuration", config);
+      const seq = this.database.mark("configuration", config);
+      this.holdouts.note(config.holdout, seq, since ?? seq);
     });
+  }
+
+  /** The version with which the newest configuration came. */
+  get configuredAt(): number {
+    const query = "SELECT max(seq) AS seq FROM marks WHERE type IN ('configuration', 'relearnt')";
+    return this.database.query<{ seq: number | null }>(query)[0].seq ?? 0;
   }
 
   get name(): string {
@@ -332,6 +346,7 @@ export class LearnerStore {
     this.database.set("config = ?", JSON.stringify(relearnt.config));
     this.delays.recount(relearnt.config);
     const seq = this.database.mark("relearnt", { ...relearnt, counts: this.#learntCounts() });
+    this.holdouts.note(relearnt.config.holdout, seq, relearnt.at ?? seq);
     this.snapshots.deleteAfter(-1);
     this.snapshots.write({ seq, parts }, true);
     this.#relearnt = undefined;

@@ -1,4 +1,5 @@
 import { Problem } from "../../protocol/problem.ts";
+import { countArms } from "./arms-migration.ts";
 import { intoBlocks } from "./blocks-migration.ts";
 import { countDelays } from "./delays-migration.ts";
 
@@ -87,6 +88,7 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   countDelays,
   // The literal is the greatest size of a reward.
   "CREATE INDEX conversions_beyond_range ON conversions (status) WHERE abs(reward) > 1e12;",
+  countArms,
 ];
 
 /** All tables that hold data of a model. */
@@ -105,6 +107,9 @@ export const TABLES = [
   "tallies",
   "delays",
   "delay_times",
+  "arms",
+  "reached",
+  "holdouts",
   "snapshots",
   "marks",
   "relearning",

@@ -2,7 +2,7 @@ import { bucketAt, bucketMs } from "../../domain/bucket.ts";
 import type { Windows } from "../../domain/goals.ts";
 import { STEPS, stepAt, widthsOf } from "../../domain/shown-step.ts";
 import { shownAtOf } from "../../domain/uuid.ts";
-import type { ArmSums, BucketSums, StepCounts } from "../../rpc/model-counts.ts";
+import type { BucketSums, StepCounts } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
 
 /** Cohorts are counted as finely as the shortest window asks for, until so many of these windows have passed. */
@@ -170,15 +170,6 @@ export class TallyStore {
          FROM tallies GROUP BY bucket, arm ORDER BY bucket DESC, arm LIMIT ?)
        ORDER BY start, arm`,
       limit,
-    );
-  }
-
-  /** Sums over the buckets before a time, by assignment. */
-  sumsBefore(time: number): ArmSums[] {
-    return this.#database.query<ArmSums & Record<string, SqlStorageValue>>(
-      `SELECT arm, sum(impressions) AS impressions, sum(converted) AS converted, sum(reward) AS reward, sum(square) AS square
-       FROM tallies WHERE bucket < ? GROUP BY arm`,
-      time,
     );
   }
 

@@ -1,0 +1,24 @@
+import type { DelayEstimate } from "afterclick";
+import { expect } from "vitest";
+
+/** A figure, or how many conversions whose window has closed it needs more. */
+export function orTooFew({ closed }: DelayEstimate, needed: number, figure: number): unknown {
+  const more = Math.max(1, Math.ceil(needed - closed));
+  return closed >= needed ? expect.closeTo(figure, 9) : { tooFew: { more, of: "conversions whose window has closed" } };
+}
+
+/** The figures that the worker should state, from an estimate that was fed with the log. Moves its clock on to now. */
+export function delayFigures(estimate: DelayEstimate): object {
+  const toCome = estimate.toCome(Date.now());
+  const { rate, low, high } = estimate.rateInterval();
+  const few = (needed: number, figure: number) => orTooFew(estimate, needed, figure);
+  return {
+    conversions: estimate.conversions,
+    followedMs: expect.closeTo(estimate.followed, 9),
+    rate: few(5, rate),
+    rateInterval: estimate.closed < 5 ? null : [expect.closeTo(low, 6), expect.closeTo(high, 6)],
+    toCome: few(5, toCome),
+    window95Ms: few(50, estimate.quantile()),
+    quantiles: [0.25, 0.5, 0.75, 0.9, 0.95].map((share, i) => ({ share, delayMs: few([10, 5, 10, 25, 50][i], estimate.quantile(share)) })),
+  };
+}

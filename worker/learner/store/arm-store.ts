@@ -1,0 +1,171 @@
+import { bucketAt } from "../../domain/bucket.ts";
+import type { Windows } from "../../domain/goals.ts";
+import { UNASSIGNED } from "../../domain/holdout-share.ts";
+import type { ArmCounts, ReachedCounts } from "../../domain/lift.ts";
+import { comparedSteps, STEPS, stepAt, widthsOf } from "../../domain/shown-step.ts";
+import type { Assignment } from "../../protocol/answers.ts";
+import { summed } from "../../rpc/model-counts.ts";
+import type { Database } from "./database.ts";
+
+/** The live impressions of a list that were assigned by one share. */
+export interface ListState {
+  readonly size: number;
+  /** Number of them that have reached each goal. The empty goal is any. */
+  readonly came: ReadonlyMap<string, number>;
+}
+
+/** What the impressions of a list have in common. */
+export interface ListKey {
+  readonly shownAt: number;
+  readonly arm: Assignment;
+  /** @see shareName */
+  readonly share: string;
+}
+
+interface Place {
+  readonly bucket: number;
+  readonly step: number;
+  /** Length of the steps of the bucket, in ms. 0: all of its impressions are in the step 0. */
+  readonly width: number;
+}
+
+type ArmRow = Record<string, SqlStorageValue> & Place & ArmCounts;
+type ReachedRow = Record<string, SqlStorageValue> & Place & ReachedCounts;
+
+/** Steps are as fine as the shortest window asks for, until so many of these windows have passed. */
+const FINE_WINDOWS = 3;
+const SETTLED: Place = { bucket: 0, step: 0, width: 0 };
+const ADD_ARM = `INSERT INTO arms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET impressions = impressions + excluded.impressions,
+  elapsed = elapsed + excluded.elapsed, lists = lists + excluded.lists, squares = squares + excluded.squares`;
+const ADD_REACHED = `INSERT INTO reached VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+  conversions = conversions + excluded.conversions, converted = converted + excluded.converted,
+  conversionSquares = conversionSquares + excluded.conversionSquares, products = products + excluded.products`;
+
+/**
+ * Counts live impressions and their lists by assignment, by the share of the holdout and by step, and the goals that they have reached, so
+ * that nobody has to read them for a lift. Once the windows of a bucket have closed, the ages of its impressions have no meaning for a
+ * lift any more: they join the step 0. Sums outlive the impressions.
+ * Every change needs a transaction of the database.
+ */
+export class ArmStore {
+  readonly #database: Pick<Database, "query">;
+  /** Times until which steps were joined. After a start they are looked for again. */
+  #joined = { fine: 0, settled: 0 };
+
+  constructor(database: Pick<Database, "query" | "onDrop">) {
+    this.#database = database;
+    database.onDrop(() => {
+      this.#joined = { fine: 0, settled: 0 };
+    });
+  }
+
+  /** Counts that lists have changed. Null: there is no such list. */
+  change(changes: readonly (ListKey & { readonly before: ListState | null; readonly after: ListState | null })[], windows: Windows): void {
+    const arms = new Map<string, ArmRow>();
+    const reached = new Map<string, ReachedRow>();
+    const widths = new Map<number, number>();
+    for (const { shownAt, arm, share, before, after } of changes) {
+      const place = this.#placeOf(shownAt, windows, widths);
+      const key = `${place.step} ${arm} ${share}`;
+      const own = arms.get(key) ?? { ...place, arm, share, impressions: 0, elapsed: 0, lists: 0, squares: 0 };
+      arms.set(key, withSizes(own, shownAt, before?.size ?? 0, after?.size ?? 0));
+      if (share === UNASSIGNED) continue;
+      for (const goal of new Set([...(before?.came.keys() ?? []), ...(after?.came.keys() ?? [])])) {
+        const name = `${key} ${goal}`;
+        const sums = reached.get(name) ?? { ...place, arm, share, goal, ...NOTHING };
+        reached.set(name, withCame(sums, goal, before, after));
+      }
+    }
+    for (const row of arms.values()) this.#addArm(row);
+    for (const row of reached.values()) this.#addReached(row);
+    this.#join(windows);
+  }
+
+  #addArm({ bucket, step, arm, share, width, impressions, elapsed, lists, squares }: ArmRow): void {
+    this.#database.query(ADD_ARM, bucket, step, arm, share, width, impressions, elapsed, lists, squares);
+  }
+
+  #addReached({ bucket, step, arm, share, goal, width, conversions, converted, conversionSquares, products }: ReachedRow): void {
+    this.#database.query(ADD_REACHED, bucket, step, arm, share, goal, width, conversions, converted, conversionSquares, products);
+  }
+
+  /** Where impressions of a time are counted. A bucket that has no rows any more has joined the step 0. */
+  #placeOf(shownAt: number, windows: Windows, widths: Map<number, number>): Place {
+    const bucket = bucketAt(shownAt, windows.window.ms);
+    let width = widths.get(bucket);
+    if (width === undefined) {
+      const [stored] = this.#database.query<{ width: number }>("SELECT width FROM arms WHERE bucket = ? LIMIT 1", bucket);
+      const isSettled = bucket < settledBefore(windows);
+      width = stored?.width ?? (isSettled ? 0 : widthsOf(windows).fine);
+      widths.set(bucket, width);
+    }
+    return width === 0 ? SETTLED : { bucket, step: stepAt(shownAt, bucket, width), width };
+  }
+
+  /** Joins the steps that are older than a lift needs. */
+  #join(windows: Windows): void {
+    const { fine, coarse } = widthsOf(windows);
+    const settled = settledBefore(windows);
+    const fineUntil = bucketAt(Math.max(0, Date.now() - FINE_WINDOWS * STEPS * fine), windows.window.ms);
+    if (settled > this.#joined.settled) this.#move(settled, Number.MAX_SAFE_INTEGER, () => SETTLED);
+    if (fineUntil > this.#joined.fine && fine < coarse) {
+      this.#move(fineUntil, coarse, ({ bucket, step }) => ({ bucket, step: stepAt(step, bucket, coarse), width: coarse }));
+    }
+    this.#joined = { fine: Math.max(fineUntil, this.#joined.fine), settled: Math.max(settled, this.#joined.settled) };
+  }
+
+  /** Moves the rows of buckets before a time whose steps are shorter than a width. */
+  #move(before: number, width: number, placeOf: (row: Place) => Place): void {
+    const condition = "width > 0 AND bucket < ? AND width < ?";
+    const arms = this.#database.query<ArmRow>(`DELETE FROM arms WHERE ${condition} RETURNING *`, before, width);
+    const reached = this.#database.query<ReachedRow>(`DELETE FROM reached WHERE ${condition} RETURNING *`, before, width);
+    for (const row of arms) {
+      const place = placeOf(row);
+      this.#addArm({ ...row, ...place, elapsed: place.width === 0 ? 0 : row.elapsed + (row.step - place.step) * row.impressions });
+    }
+    for (const row of reached) this.#addReached({ ...row, ...placeOf(row) });
+  }
+
+  /** The counts in the steps of a comparison at a time. Open buckets keep the steps of windows that the model had when they began. */
+  counts(windows: Windows, now: number): { readonly arms: ArmCounts[]; readonly reached: ReachedCounts[] } {
+    const stepOf = comparedSteps(windows, now);
+    const placed = ({ width, step }: Place): number => (width === 0 ? 0 : stepOf(step));
+    const arms = this.#database.query<ArmRow>("SELECT * FROM arms WHERE impressions <> 0").map((row): ArmCounts => {
+      const { arm, share, impressions, lists, squares } = row;
+      const step = placed(row);
+      const elapsed = step === 0 ? 0 : row.elapsed + (row.step - step) * impressions;
+      return { arm, share, step, impressions, elapsed, lists, squares };
+    });
+    const reached = this.#database.query<ReachedRow>("SELECT * FROM reached WHERE conversions <> 0").map((row): ReachedCounts => {
+      const { arm, share, goal, conversions, converted, conversionSquares, products } = row;
+      return { arm, share, step: placed(row), goal, conversions, converted, conversionSquares, products };
+    });
+    return { arms: summed(arms, ["arm", "share", "step"]), reached: summed(reached, ["arm", "share", "step", "goal"]) };
+  }
+}
+
+const NOTHING = { conversions: 0, converted: 0, conversionSquares: 0, products: 0 };
+
+/** Buckets before this time have no open window. */
+function settledBefore({ window: { ms } }: Windows): number {
+  return Math.max(0, bucketAt(Math.max(0, Date.now() - ms), ms));
+}
+
+function withSizes(row: ArmRow, shownAt: number, before: number, after: number): ArmRow {
+  const impressions = row.impressions + after - before;
+  const elapsed = row.width === 0 ? 0 : row.elapsed + (after - before) * (shownAt - row.step);
+  if (row.share === UNASSIGNED) return { ...row, impressions, elapsed };
+  const lists = row.lists + Number(after > 0) - Number(before > 0);
+  return { ...row, impressions, elapsed, lists, squares: row.squares + after ** 2 - before ** 2 };
+}
+
+function withCame(row: ReachedRow, goal: string, before: ListState | null, after: ListState | null): ReachedRow {
+  const [was, is] = [before?.came.get(goal) ?? 0, after?.came.get(goal) ?? 0];
+  return {
+    ...row,
+    conversions: row.conversions + is - was,
+    converted: row.converted + Number(is > 0) - Number(was > 0),
+    conversionSquares: row.conversionSquares + is ** 2 - was ** 2,
+    products: row.products + is * (after?.size ?? 0) - was * (before?.size ?? 0),
+  };
+}

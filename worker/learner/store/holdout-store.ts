@@ -1,0 +1,43 @@
+import { type HoldoutShare, shareName } from "../../domain/holdout-share.ts";
+import type { StoredImpression } from "../../domain/impression.ts";
+import type { Database } from "./database.ts";
+
+type Row = { readonly seq: number; readonly since: number; readonly holdout: number };
+
+/** The shares that the holdout has had: from which row of the learner's log, and from which version of the model. */
+export class HoldoutStore {
+  readonly #database: Pick<Database, "query">;
+  readonly #isShard: () => boolean;
+  #rows?: readonly Row[];
+
+  /** @param isShard whether a coordinator numbers the versions of the model. */
+  constructor(database: Pick<Database, "query" | "onDrop">, isShard: () => boolean) {
+    this.#database = database;
+    this.#isShard = isShard;
+    database.onDrop(() => {
+      this.#rows = undefined;
+    });
+  }
+
+  /** Notes a share, if it is another than before. @param since the version of the model, whose coordinator has numbers of its own. */
+  note(holdout: number, seq: number, since: number): void {
+    if (this.#all().at(-1)?.holdout === holdout) return;
+    this.#database.query("INSERT INTO holdouts VALUES (?, ?, ?)", seq, since, holdout);
+    this.#rows = undefined;
+  }
+
+  /**
+   * The name of the shares by which an impression was assigned. It never changes: a learner that hears late of a share counts what it has
+   * stored until then by the earlier one.
+   */
+  nameOf(impression: Pick<StoredImpression, "version" | "decision" | "seq">): string {
+    const known = this.#all().filter(({ seq }, i) => i === 0 || seq <= impression.seq);
+    const stored = this.#isShard() ? null : known.map(({ seq, holdout }): HoldoutShare => ({ since: seq, holdout }));
+    return shareName(impression, known, stored);
+  }
+
+  #all(): readonly Row[] {
+    this.#rows ??= this.#database.query<Row>("SELECT seq, since, holdout FROM holdouts ORDER BY seq");
+    return this.#rows;
+  }
+}
