@@ -1,15 +1,16 @@
-// Runs commands one after the other in this process, as `node FILE ARGUMENTS` would, and prints what each of them wrote. What they import
-// is loaded once, which is most of their time.
+// Runs commands one after the other in one process, as `node FILE ARGUMENTS` would. What they import is loaded once, which is most of
+// their time.
+import { execFile } from "node:child_process";
 import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { format } from "node:util";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { format, promisify } from "node:util";
 
 /** A command as it is called. */
 export interface Call {
-  /** The script of package.json that calls it. */
-  readonly script?: string;
   readonly file: string;
   readonly args: readonly string[];
+  /** Variables of its environment beside those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Answer {
@@ -20,7 +21,17 @@ export interface Answer {
 
 class Exit extends Error {}
 
-async function answer({ script, file, args }: Call, place: number): Promise<Answer> {
+const environment = process.env;
+
+const OWN = fileURLToPath(import.meta.url);
+
+/** The answers of commands, all of which run in one process. A command that does not end after its answer keeps this from resolving. */
+export async function answersTo(calls: readonly Call[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Answer[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [OWN, JSON.stringify(calls)], options);
+  return JSON.parse(stdout);
+}
+
+async function answer({ file, args, env }: Call, place: number): Promise<Answer> {
   const written = { stdout: "", stderr: "" };
   const to =
     (stream: keyof typeof written) =>
@@ -30,7 +41,7 @@ async function answer({ script, file, args }: Call, place: number): Promise<Answ
   console.log = to("stdout");
   console.error = to("stderr");
   process.argv = [process.execPath, resolve(file), ...args];
-  process.env.npm_lifecycle_event = script ?? "";
+  process.env = { ...environment, ...env };
   process.exitCode = undefined;
   process.exit = (code): never => {
     process.exitCode = code ?? undefined;
@@ -45,7 +56,9 @@ async function answer({ script, file, args }: Call, place: number): Promise<Answ
   return { code: Number(process.exitCode ?? 0), ...written };
 }
 
-const answers: Answer[] = [];
-for (const [place, call] of (JSON.parse(process.argv[2]) as Call[]).entries()) answers.push(await answer(call, place));
-process.exitCode = 0;
-process.stdout.write(JSON.stringify(answers));
+if (process.argv[1] === OWN) {
+  const answers: Answer[] = [];
+  for (const [place, call] of (JSON.parse(process.argv[2]) as Call[]).entries()) answers.push(await answer(call, place));
+  process.exitCode = 0;
+  process.stdout.write(JSON.stringify(answers));
+}

@@ -1,11 +1,7 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { promisify } from "node:util";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { progressBar } from "../../../scripts/progress.ts";
-import type { Answer, Call } from "../../support/calls.ts";
-
-const execute = promisify(execFile);
+import { type Answer, answersTo, type Call } from "../../support/calls.ts";
 
 /** Scripts that take no options of their own, because they only run others. */
 const WITHOUT_OPTIONS = [
@@ -28,7 +24,7 @@ const commands = Object.entries(scripts)
   .map(([script, text]): Call => {
     const [, program] = /node (\S+\.ts(?: \w+)?)$/.exec(text) as RegExpExecArray;
     const [file, ...args] = program.split(" ");
-    return { script, file, args: [...args, "--help"] };
+    return { file, args: [...args, "--help"], env: { npm_lifecycle_event: script } };
   });
 
 /** Wrong command lines, and how the answer begins. */
@@ -54,13 +50,10 @@ const wrong: readonly (readonly [file: string, args: readonly string[], message:
 const calls = [...commands, ...wrong.map(([file, args]): Call => ({ file, args }))];
 let answers: readonly Answer[];
 beforeAll(async () => {
-  // A command that does not end after its answer would keep this process from ending.
-  const { stdout } = await execute(process.execPath, ["test/support/calls.ts", JSON.stringify(calls)]);
-  answers = JSON.parse(stdout);
-  expect(answers.length).toBe(calls.length);
+  answers = await answersTo(calls);
 });
 
-it.each(commands.map(({ script }, place) => [script as string, place] as const))(
+it.each(commands.map(({ env }, place) => [env?.npm_lifecycle_event as string, place] as const))(
   "npm run %s -- --help says how it is used, with an example",
   (name, place) => {
     const { code, stdout, stderr } = answers[place];
