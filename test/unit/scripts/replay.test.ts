@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -220,6 +221,7 @@ describe("npm run replay", () => {
     harness = createTestHarness({ workers: [{ configPath: "wrangler.jsonc", secrets }] });
     url = (await harness.listen()).url.href;
     silent = createServer((request) => request.destroy()).listen(0, "127.0.0.1");
+    await once(silent, "listening");
   });
   afterAll(async () => {
     silent?.close();
