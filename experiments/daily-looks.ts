@@ -75,7 +75,7 @@ export function look(all: readonly Shown[], day: number, test: LookTest): ArmCom
   const { delayed, until } = VIEWS[test];
   const stepOf = (time: number): number => Math.floor(time * STEPS) / STEPS;
   const seen = all.filter(({ shownAt }) => shownAt <= until(day));
-  const strata = Array.from({ length: 1 + Math.max(0, ...seen.map(({ stratum }) => stratum)) }, (_, stratum) => {
+  const strata = Array.from({ length: seen.reduce((most, { stratum }) => Math.max(most, stratum + 1), 1) }, (_, stratum) => {
     const of = (arm: Shown["arm"]): ArmStep[] => {
       const own = seen.filter((each) => each.arm === arm && each.stratum === stratum);
       return armSteps(

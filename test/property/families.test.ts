@@ -101,7 +101,7 @@ const candidates = [
   [0.6, 0.6],
 ].map((features) => ({ features }));
 const families = boundedBy({ of: [0, 0, 0, 1, -1], room: [1, 1] });
-const DECISIONS = 2000;
+const DECISIONS = 800;
 
 async function running(policy: PolicyDescriptor) {
   const { policy: running } = await Recommender.create({ policy, window: "none", seed: 3 });

@@ -47,18 +47,13 @@ it("has nothing for the policies to observe where a conversion changes neither a
       change && [change.before, change.after],
     ]);
   });
+  const at = (reward: number, delay: number) => ({ reward, delay, delays: { "": delay } });
   expect(changes).toEqual([
-    ["applied", [null, { reward: 0, delay: 2 }]],
-    ["conflict", [{ reward: 0, delay: 2 }, { reward: 0 }]],
-    ["conflict", [{ reward: 0 }, { reward: 0.5, delay: 2 }]],
+    ["applied", [null, at(0, 2)]],
+    ["conflict", [at(0, 2), { reward: 0, delays: {} }]],
+    ["conflict", [{ reward: 0, delays: {} }, at(0.5, 2)]],
     ["conflict", undefined],
-    [
-      "conflict",
-      [
-        { reward: 0.5, delay: 2 },
-        { reward: 0.5, delay: 1 },
-      ],
-    ],
+    ["conflict", [at(0.5, 2), at(0.5, 1)]],
   ]);
   // The learner has not made these changes itself.
   await evictDurableObject(learnerOf(model));

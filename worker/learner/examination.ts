@@ -94,11 +94,11 @@ async function placedRows({ config, policy, seq, page }: ExaminedModel) {
 
 /** An impression that this worker decided and a visitor saw. None if it is another one. */
 function placedRow(row: Extract<LogRow, { type: "impression" }>, { goals }: ModelConfig): PlacedRow[] {
-  const { id, action, arm, version, decision, state, erased, converted, reward } = row;
+  const { id, action, arm, version, decision, state, erased, converted, waits, reward } = row;
   if (state !== "live" || erased || !decision?.candidates) return [];
   const { place, candidates, first = id } = decision;
   // A goal of weight 0 shows that the place was examined. Without goals a reward of 0 says that nobody converted.
-  return [{ first, arm, place, action, candidates, version, converted: converted && (goals !== null || reward !== 0) }];
+  return [{ first, arm, place, action, candidates, version, converted: (converted || waits) && (goals !== null || reward !== 0) }];
 }
 
 /** The estimate of the SDK. It needs the lists that converted, and one as long as the longest for the number of places. */

@@ -262,7 +262,7 @@ describe("the delays", () => {
     expect(text).toContain("once all windows end too few, about 12 more conversions whose window has closed still to come too few");
     expect(text).toContain("1 h too few, about 12 more conversions whose window has closed – too few");
     const goals = [{ goal: "click", windowMs: busy.windowMs, currency: null, delay: { ...delay, ...young, quantiles } }];
-    expect(drawn(DelayOf, { metrics: { ...busy, goals } }).text).toContain("click 1 d 1,904 too few too few too few too few");
+    expect(drawn(DelayOf, { metrics: { ...busy, goals } }).text).toContain("click 1 d – 1,904 too few too few too few too few");
   });
 
   it("have an axis of powers, with labels that do not meet", () => {

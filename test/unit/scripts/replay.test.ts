@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,6 +12,7 @@ import { createTestHarness, type TestHarness } from "wrangler";
 import { inspectLog, itemFileOf, readCatalogue, readLog } from "../../../scripts/replay/open-bandit.ts";
 import { conversionDelay, type Plan, repeatDelay, shuffled } from "../../../scripts/replay/plan.ts";
 import { type Event, Tally } from "../../../scripts/replay/tally.ts";
+import { answersTo, type Call } from "../../support/calls.ts";
 
 const HEADER =
   "timestamp,item_id,position,click,user_feature_0,user_feature_1,user-item_affinity_0,user-item_affinity_1,user-item_affinity_2";
@@ -197,12 +199,14 @@ interface Ending {
   readonly error: string;
 }
 
+const REPLAY = join(process.cwd(), "bin/afterclick.ts");
+
+/** A folder without local secrets, and an environment without any but these. */
+const own = (env: Record<string, string> = {}) => ({ cwd: folder, env: { PATH: process.env.PATH, ...env } });
+
 function replay(args: string[], env: Record<string, string> = secrets): Promise<Ending> {
-  const script = [join(process.cwd(), "bin/afterclick.ts"), "replay"];
-  // Runs in a folder without local secrets, and without the environment's own ones.
-  const options = { cwd: folder, env: { PATH: process.env.PATH, ...env } };
   return new Promise((resolve) => {
-    execFile(process.execPath, [...script, ...args], options, (error, stdout, stderr) => {
+    execFile(process.execPath, [REPLAY, "replay", ...args], own(env), (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, out: stdout.trim().split("\n"), error: stderr });
     });
   });
@@ -217,6 +221,7 @@ describe("npm run replay", () => {
     harness = createTestHarness({ workers: [{ configPath: "wrangler.jsonc", secrets }] });
     url = (await harness.listen()).url.href;
     silent = createServer((request) => request.destroy()).listen(0, "127.0.0.1");
+    await once(silent, "listening");
   });
   afterAll(async () => {
     silent?.close();
@@ -260,33 +265,34 @@ describe("npm run replay", () => {
     });
   });
 
-  // Each test mostly waits for a process.
-  it.concurrent.each([
-    ["no file", () => [], secrets, /expected one FILE, got 0/],
-    ["a file that is not there", () => ["nothing.csv"], secrets, /no such file/],
-    ["no keys", () => [log], {}, /AFTERCLICK_SECRET_KEY: expected in the environment or in .dev.vars/],
-    ["a webhook secret that is none", () => [log], { ...secrets, AFTERCLICK_WEBHOOK_SECRET: "hush" }, /expected whsec_ and base64/],
-    ["no worker", () => [log, "--url", "http://127.0.0.1:2"], secrets, /no worker answers at http:\/\/127.0.0.1:2: ECONNREFUSED/],
-    ["a silent worker", () => [log, "--url", `http://127.0.0.1:${(silent.address() as AddressInfo).port}`], secrets, /no worker answers/],
-    [
-      "a wrong key",
-      () => [log, "--url", url],
-      { ...secrets, AFTERCLICK_SECRET_KEY: "other" },
-      /401.*Use the AFTERCLICK_ keys of this worker/,
-    ],
-    [
-      "a wrong webhook secret",
-      () => [log, "--url", url, "--model", "unsigned", "--window-ms", "1000"],
-      { ...secrets, AFTERCLICK_WEBHOOK_SECRET: "whsec_b3RoZXI=" },
-      /POST \/v1\/conversions answered 401/,
-    ],
-    ["a rate over 1", () => [log, "--conversions", "2"], secrets, /--conversions: expected a number from 0 to 1, got 2/],
-    ["an unknown option", () => [log, "--speed", "2"], secrets, /Unknown option '--speed'/],
-    ["an address that is none", () => [log, "--url", "nowhere"], secrets, /--url: expected a URL with http or https, got nowhere/],
-  ])("ends with an error for %s", async (_, args, env, message) => {
-    const { code, error } = await replay(args(), env);
-    expect(error).toMatch(message);
+  it("ends with an error for a wrong webhook secret", async () => {
+    const wrong = { ...secrets, AFTERCLICK_WEBHOOK_SECRET: "whsec_b3RoZXI=" };
+    const { code, error } = await replay([log, "--url", url, "--model", "unsigned", "--window-ms", "1000"], wrong);
+    expect(error).toMatch(/POST \/v1\/conversions answered 401/);
     expect(error).not.toMatch(/^ {4}at /m);
     expect(code).toBe(1);
+  });
+
+  it("ends with an error that says what to do, before it sends anything", async () => {
+    const refused: readonly (readonly [args: readonly string[], env: Record<string, string>, message: RegExp])[] = [
+      [[], secrets, /expected one FILE, got 0/],
+      [["nothing.csv"], secrets, /no such file/],
+      [[log], {}, /AFTERCLICK_SECRET_KEY: expected in the environment or in .dev.vars/],
+      [[log], { ...secrets, AFTERCLICK_WEBHOOK_SECRET: "hush" }, /expected whsec_ and base64/],
+      [[log, "--url", "http://127.0.0.1:2"], secrets, /no worker answers at http:\/\/127.0.0.1:2: ECONNREFUSED/],
+      [[log, "--url", `http://127.0.0.1:${(silent.address() as AddressInfo).port}`], secrets, /no worker answers/],
+      [[log, "--url", url], { ...secrets, AFTERCLICK_SECRET_KEY: "other" }, /401.*Use the AFTERCLICK_ keys of this worker/],
+      [[log, "--conversions", "2"], secrets, /--conversions: expected a number from 0 to 1, got 2/],
+      [[log, "--speed", "2"], secrets, /Unknown option '--speed'/],
+      [[log, "--url", "nowhere"], secrets, /--url: expected a URL with http or https, got nowhere/],
+    ];
+    const calls = refused.map(([args, env]): Call => ({ file: REPLAY, args: ["replay", ...args], env }));
+    const answers = await answersTo(calls, own());
+    for (const [i, [args, , message]] of refused.entries()) {
+      const { code, stderr } = answers[i];
+      expect(stderr, args.join(" ")).toMatch(message);
+      expect(stderr).not.toMatch(/^ {4}at /m);
+      expect(code).toBe(1);
+    }
   });
 });

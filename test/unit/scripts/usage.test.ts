@@ -1,10 +1,7 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { promisify } from "node:util";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { progressBar } from "../../../scripts/progress.ts";
-
-const execute = promisify(execFile);
+import { type Answer, answersTo, type Call } from "../../support/calls.ts";
 
 /** Scripts that take no options of their own, because they only run others. */
 const WITHOUT_OPTIONS = [
@@ -24,18 +21,14 @@ const WITHOUT_OPTIONS = [
 const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
 const commands = Object.entries(scripts)
   .filter(([name]) => !WITHOUT_OPTIONS.includes(name))
-  .map(([name, script]) => [name, /node (\S+\.ts(?: \w+)?)$/.exec(script)?.[1].split(" ") as string[]] as const);
+  .map(([script, text]): Call => {
+    const [, program] = /node (\S+\.ts(?: \w+)?)$/.exec(text) as RegExpExecArray;
+    const [file, ...args] = program.split(" ");
+    return { file, args: [...args, "--help"], env: { npm_lifecycle_event: script } };
+  });
 
-it.each(commands)("npm run %s -- --help says how it is used, with an example", async (name, program) => {
-  const env = { ...process.env, npm_lifecycle_event: name };
-  const { stdout } = await execute(process.execPath, [...program, "--help"], { env });
-  const called = `npm ${name === "start" ? "" : "run "}${name}`;
-  expect(stdout).toContain(`Usage: ${called}`);
-  expect(stdout).toContain(`\nExample: ${called}`);
-  expect(stdout.split("\n")[0]).toMatch(/^[A-Z].*[.a-z,]/);
-});
-
-it.each([
+/** Wrong command lines, and how the answer begins. */
+const wrong: readonly (readonly [file: string, args: readonly string[], message: RegExp])[] = [
   ["experiments/reproduce.ts", ["--paper", "verne"], /^--paper: expected one of vernade\|verma\|.*, got verne\n/],
   ["experiments/reproduce.ts", ["--experiment", "figure-9"], /^--experiment: expected one: figure-1, figure-3, .*; got figure-9\n/],
   [
@@ -52,8 +45,28 @@ it.each([
   ["experiments/reproduce.ts", ["--papre", "verma"], /^Unknown option '--papre'[\s\S]*\nUsage: /],
   ["bench/bench.ts", ["--only", "ridge"], /^--only: expected one of the workloads below, got "ridge"[\s\S]*ridge-score/],
   ["scripts/mutations.ts", ["--only", "source"], /^--only: expected the start of a path in one of assembly, .*src\/policy.*; got source\n/],
-])("%s %j lists what exists", async (file, args, message) => {
-  await expect(execute(process.execPath, [file, ...args])).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
+];
+
+const calls = [...commands, ...wrong.map(([file, args]): Call => ({ file, args }))];
+let answers: readonly Answer[];
+beforeAll(async () => {
+  answers = await answersTo(calls);
+});
+
+it.each(commands.map(({ env }, place) => [env?.npm_lifecycle_event as string, place] as const))(
+  "npm run %s -- --help says how it is used, with an example",
+  (name, place) => {
+    const { code, stdout, stderr } = answers[place];
+    const called = `npm ${name === "start" ? "" : "run "}${name}`;
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain(`Usage: ${called}`);
+    expect(stdout).toContain(`\nExample: ${called}`);
+    expect(stdout.split("\n")[0]).toMatch(/^[A-Z].*[.a-z,]/);
+  },
+);
+
+it.each(wrong.map((each, i) => [...each, commands.length + i] as const))("%s %j lists what exists", (_, __, message, place) => {
+  expect(answers[place]).toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
 });
 
 describe("without a terminal", () => {

@@ -31,10 +31,12 @@ it("of the core is at most 24 kB, and what the page states", () => {
   expectStated(/core of (\d+) kB/, core);
 });
 
-it("of the SDK with one policy, the encoder and the core is what the page states", async () => {
-  expectStated(/one policy and the encoder \| (\d+) kB/, await loaded("{ encoder, otfLinTs, Recommender }"));
-});
-
-it("of the SDK with all policies is what the page states", async () => {
-  expectStated(/all policies \| (\d+) kB/, await loaded("*"));
+it.each([
+  ["`otfLinUcb` and the encoder", "{ encoder, otfLinUcb, Recommender }"],
+  ["`delayLinTs` and the encoder", "{ delayLinTs, encoder, Recommender }"],
+  ["`delayGpUcb` and the encoder", "{ delayGpUcb, encoder, Recommender }"],
+  ["all policies and the encoder", "{ encoder, policies, Recommender }"],
+  ["everything", "*"],
+])("of %s is what the page states", async (imports, names) => {
+  expectStated(new RegExp(`^\\| ${imports} \\| (\\d+) kB \\|$`, "m"), await loaded(names));
 });

@@ -22,8 +22,9 @@ interface Stores {
 export function countByGoal({ database, config, impressions, conversions, delays }: Stores): void {
   if (!config.goals) return;
   database.transact(() => {
-    // Nothing is counted twice: neither goals nor delays.
-    for (const change of ["UPDATE outcomes SET delays = NULL, amounts = NULL", "DELETE FROM delays", "DELETE FROM delay_times"])
+    // Nothing is counted twice: neither goals nor delays, nor the goals that lists have reached.
+    const tables = ["delays", "delay_times", "reached"];
+    for (const change of ["UPDATE outcomes SET delays = NULL, amounts = NULL", ...tables.map((table) => `DELETE FROM ${table}`)])
       database.query(change);
     const ids = database.query<{ id: string }>("SELECT id FROM outcomes ORDER BY id").map(({ id }) => id);
     for (const [, some] of Map.groupBy(ids, (id) => bucketAt(shownAtOf(id), config.window.ms))) {
