@@ -231,8 +231,9 @@ const examination: Experiment = {
     const { log } = contextualLog(["signals", "examination", run], LOGGED, "apart");
     const used = algorithm === "all lists" ? log : log.filter(({ random }) => random);
     const { places } = await estimateExamination({ log: used, window: "none" });
-    const errors = places.slice(1).map(({ value }, i) => value - EXAMINATION[i + 1]);
-    const held = places.slice(1).filter(({ low, high }, i) => low <= EXAMINATION[i + 1] && EXAMINATION[i + 1] <= high);
+    const stated = places.flatMap((figure, place) => (place === 0 || isTooFew(figure) ? [] : [{ ...figure, truth: EXAMINATION[place] }]));
+    const errors = stated.map(({ value, truth }) => value - truth);
+    const held = stated.filter(({ low, high, truth }) => low <= truth && truth <= high);
     return [
       curve(LOGGED, "mean squared error", errors.reduce((sum, each) => sum + each * each, 0) / errors.length),
       curve(LOGGED, "intervals that hold (%)", (100 * held.length) / errors.length),

@@ -2,15 +2,12 @@ import { useState } from "hono/jsx/dom";
 import type { Examination } from "../../worker/protocol/answers.ts";
 import { reasonOf } from "../ui/call.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
-import { decimal, moment, whole } from "../ui/notation.ts";
+import { decimal, moment, orTooFew, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
 import { scaleOf } from "./scale.ts";
 import type { Source } from "./source.ts";
 
-type ClickModels = NonNullable<Examination["clickModels"]>;
-
-/** Wider intervals end at the edge of the chart. */
-const MOST_SHOWN = 1.5;
+type ClickModels = Exclude<Examination["clickModels"], { readonly tooFew: unknown }>;
 
 const names: Readonly<Record<ClickModels["best"], string>> = {
   "no-bias": "no bias",
@@ -27,8 +24,14 @@ const rates: Readonly<Record<ClickModels["best"], string>> = {
 
 /** One or two sentences that say which click model fits best, and what to do. */
 function Verdict({ model, examination: { clickModels, examination, configured } }: { model: string; examination: Examination }) {
-  if (!clickModels || !examination) {
-    return <p>There are fewer than 20 conversions in random lists. These are too few to compare click models or to use the weights.</p>;
+  if ("tooFew" in clickModels) {
+    const { more, of } = clickModels.tooFew;
+    return (
+      <p>
+        There are too few conversions in random lists to compare click models or to use the weights: about {whole(more)} more {of} are
+        needed.
+      </p>
+    );
   }
   const { best } = clickModels;
   if (best === "no-bias") {
@@ -46,10 +49,16 @@ function Verdict({ model, examination: { clickModels, examination, configured } 
         {best === "item-position" &&
           " Some actions gain more from a good place than others, so one weight per place holds on average only."}
       </p>
-      <p>
-        To learn with these weights, reset model {model} with <code>"examination": {JSON.stringify(examination)}</code>. A reset forgets
-        what was learnt. A new model that imports the log keeps it.
-      </p>
+      {"tooFew" in examination ? (
+        <p>
+          No weight is known yet: about {whole(examination.tooFew.more)} more {examination.tooFew.of} are needed.
+        </p>
+      ) : (
+        <p>
+          To learn with these weights, reset model {model} with <code>"examination": {JSON.stringify(examination)}</code>. A reset forgets
+          what was learnt. A new model that imports the log keeps it.
+        </p>
+      )}
     </>
   );
 }
@@ -70,20 +79,15 @@ function Models({ clickModels: { models } }: { clickModels: ClickModels }) {
 
 /** The weight of each place as a mark with its interval, and in numbers. */
 function Weights({ places, configured }: Pick<Examination, "places" | "configured">) {
-  const shown = (value: number): number => Math.min(value, MOST_SHOWN);
-  const { place: at } = scaleOf([
-    0,
-    1,
-    ...places.flatMap(({ weight, high }) => (weight === null ? [] : [shown(weight), shown(high ?? weight)])),
-  ]);
+  const { place: at } = scaleOf([0, 1]);
   const rows = places.map(({ weight, low, high, impressions, converted }, place) => {
     const given = configured?.[Math.min(place, configured.length - 1)];
     const positions = {
       "--zero": at(0),
-      ...(weight !== null && { "--low": at(shown(low)), "--high": at(shown(high ?? MOST_SHOWN)), "--mean": at(shown(weight)) }),
+      ...(typeof weight === "number" && { "--low": at(low), "--high": at(high), "--mean": at(weight) }),
       ...(given !== undefined && { "--score": at(given) }),
     };
-    const marks = ["zero", ...(weight === null ? [] : ["band", "mean"]), ...(given === undefined ? [] : ["score"])];
+    const marks = ["zero", ...(typeof weight === "number" ? ["band", "mean"] : []), ...(given === undefined ? [] : ["score"])];
     return (
       <tr key={place}>
         <th scope="row">
@@ -93,8 +97,8 @@ function Weights({ places, configured }: Pick<Examination, "places" | "configure
           <Marks places={positions} marks={marks} />
         </td>
         <td class="number">
-          {weight === null ? "unknown" : weight.toFixed(2)}{" "}
-          <small>{weight !== null && place > 0 && `${low.toFixed(2)} to ${high === null ? "any" : high.toFixed(2)}`}</small>
+          {typeof weight === "number" ? weight.toFixed(2) : "none"}{" "}
+          <small>{typeof weight === "number" ? place > 0 && `${low.toFixed(2)} to ${high.toFixed(2)}` : orTooFew(weight, decimal)}</small>
         </td>
       </tr>
     );
@@ -146,7 +150,7 @@ export function Estimated({ model, examination }: { model: string; examination: 
           Estimated from {whole(lists)} random lists since {moment(since)}, relative to the first place.
         </p>
         <Verdict model={model} examination={examination} />
-        {clickModels && <Models clickModels={clickModels} />}
+        {"tooFew" in clickModels || <Models clickModels={clickModels} />}
       </div>
       <div class="half">
         <Weights places={places} configured={configured} />

@@ -1,9 +1,11 @@
 import { compileCore } from "#core-module";
 import { onlyKeys, record } from "../argument.ts";
 import { type Core, instantiate } from "../core/core.ts";
-import { QUANTILE } from "../model/linear/interval.ts";
+import { type TooFew, tooFew } from "../too-few.ts";
+import type { Figure } from "./enough.ts";
 import type { Estimate } from "./estimate.ts";
 import { chancesOf, type LoggedList, listsUntil } from "./list-log.ts";
+import { oddsInterval } from "./odds-interval.ts";
 import { type LogWindow, windowMsOf } from "./request.ts";
 import { inverse } from "./symmetric-inverse.ts";
 
@@ -19,8 +21,11 @@ export interface ExaminationRequest {
 
 /** How probably visitors examine each place of a list. */
 export interface ExaminationEstimate {
-  /** Probability of each place relative to the first, with its 95 % interval. NaN where the log does not tell. */
-  readonly places: readonly Estimate[];
+  /**
+   * Probability of each place relative to the first, from 0 to 1, with its 95 % interval, or how many more conversions it needs. The first
+   * is 1 by definition.
+   */
+  readonly places: readonly Figure[];
   /** The values as `RecommenderOptions.examination` takes them: from 0.01 to 1. Where the log does not tell, that of the place before. */
   readonly weights: readonly number[];
   /** Converted items that the estimate rests on. */
@@ -32,9 +37,14 @@ const LEAST = 0.01;
 const MOST_STEPS = 100;
 /** Log ratios beyond this have run away: the likelihood has no maximum. */
 const FARTHEST = 12;
-/** 97.5 % limit of the mean of a Poisson count of zero. */
-const NONE = 3.6888794541139363;
-const unknown = (): Estimate => ({ value: Number.NaN, low: 0, high: Number.POSITIVE_INFINITY });
+/**
+ * Conversions at a place and the first together, below which no interval is stated. Their number tells nothing about the weight, so it
+ * does not matter to an interval that it was not stated with fewer.
+ */
+const FEWEST = 20;
+const WHICH = "conversions at this place or the first";
+/** Lists of independent conversions by which the dependence of conversions in a list is moderated: it is not known for sure either. */
+const INDEPENDENT = 3;
 
 /** A converted item: its list, its place, how many it stands for, and its probability at each place. */
 interface Converted {
@@ -52,7 +62,11 @@ interface Converted {
  * the policy knows about the context. The weights are those under which the places of all conversions are most likely.
  *
  * Random lists have equal q_j. Other lists count if their items have `chances`. Delays cancel as well, if they do not depend on the
- * place. Intervals are of Wald's kind on log e_j, with the conversions of one list as one observation.
+ * place.
+ *
+ * An interval is that of the ratio of two counts which tell as much as the log: those of conversions at the place and at the first. Conversions
+ * of one list depend on each other. The variance between lists says how many independent ones they are worth. Weights are at most 1: where
+ * more conversions come from a later place, the interval is that of equal counts.
  *
  * **Source:** the conditional likelihood of Andersen 1970; the position-based model of Craswell et al. 2008; the use of logged
  * probabilities as in Agarwal et al., *Estimating position bias without intrusive interventions*, WSDM 2019.
@@ -70,10 +84,10 @@ export async function estimateExamination(request: ExaminationRequest): Promise<
   const core = await instantiate(request.module ?? (await compileCore()));
   const converted = log.flatMap((list, number) => convertedOf(list, number, windowMs));
   const places = log.reduce((most, { items }) => Math.max(most, items.length), 1);
-  const estimates = estimatesOf(core, converted, places);
+  const figures = figuresOf(core, converted, places);
   const weights: number[] = [];
-  for (const { value } of estimates) weights.push(Number.isNaN(value) ? (weights.at(-1) as number) : Math.min(Math.max(value, LEAST), 1));
-  return { places: estimates, weights, converted: converted.length };
+  for (const figure of figures) weights.push("value" in figure ? Math.max(figure.value, LEAST) : (weights.at(-1) as number));
+  return { places: figures, weights, converted: converted.length };
 }
 
 /** The converted items of a list that could have had another place. */
@@ -88,27 +102,58 @@ function convertedOf(list: LoggedList, number: number, windowMs: number): Conver
   });
 }
 
-function estimatesOf(core: Core, converted: readonly Converted[], places: number): Estimate[] {
+function figuresOf(core: Core, converted: readonly Converted[], places: number): Figure[] {
   const counts = new Float64Array(places);
   for (const { place, count } of converted) counts[place] += count;
-  const first: Estimate = { value: 1, low: 1, high: 1 };
-  if (!(counts[0] > 0)) return [first, ...Array.from({ length: places - 1 }, unknown)];
   // Places without conversions have the weight 0, and no parameter.
   const free = Array.from(counts.keys()).filter((place) => place > 0 && counts[place] > 0);
-  const solved = solve(core, converted, places, free);
-  return Array.from(counts, (count, place): Estimate => {
-    if (place === 0) return first;
-    if (!solved || solved.rates[place] === 0) return unknown();
-    if (count === 0) return { value: 0, low: 0, high: NONE / solved.rates[place] };
-    const [log, half] = [solved.logs[place], QUANTILE * solved.errors[place]];
-    return { value: core.exp(log), low: core.exp(log - half), high: core.exp(log + half) };
+  const solved = counts[0] > 0 ? solve(core, converted, places, free) : undefined;
+  const spread = spreadOf(converted);
+  return Array.from(counts, (count, place): Figure => {
+    if (place === 0) return { value: 1, low: 1, high: 1 };
+    if (!solved) return tooFew(FEWEST, WHICH);
+    if (count === 0) return figureOf(neverConverted(converted, place, { rate: solved.rates[place], spread }));
+    const { variance, apart, naive } = solved.errors[place];
+    const lists = new Set(converted.map(({ list }) => list)).size;
+    const worth = (spread * ((variance / apart) * lists + INDEPENDENT)) / (lists + INDEPENDENT);
+    const [own, first] = [count / worth, 1 / (naive - 1 / count) / worth];
+    return figureOf({ own, first, scale: (core.exp(solved.logs[place]) * first) / own });
   });
 }
 
-/** Log weights, their standard errors, and expected conversions per unit of weight: one entry per place. */
+/** Independent conversions at a place and at the first, which tell as much as the log. The weight is `scale` times their ratio. */
+interface Compared {
+  readonly own: number;
+  readonly first: number;
+  readonly scale: number;
+}
+
+/** Conversions for which one of the log stands: the mean, by what they stand for. */
+function spreadOf(converted: readonly Converted[]): number {
+  const sum = converted.reduce((all, { count }) => all + count, 0);
+  return sum > 0 ? converted.reduce((all, { count }) => all + count * count, 0) / sum : 1;
+}
+
+/** A place where nothing converted. `rate`: conversions there that a weight of 1 would have brought. */
+function neverConverted(converted: readonly Converted[], at: number, { rate, spread }: { rate: number; spread: number }): Compared {
+  const first = converted.reduce((sum, { place, count, chances }) => sum + (place === 0 && chances[at] > 0 ? count : 0), 0);
+  return { own: 0, first: first / spread, scale: first / rate };
+}
+
+function figureOf({ own, first, scale }: Compared): Estimate | TooFew {
+  const all = own + first;
+  if (!(all >= FEWEST)) return tooFew(FEWEST - all, WHICH);
+  const value = (scale * own) / first;
+  const nearest = value > 1 ? all / (1 + scale) : own;
+  const { low, high } = oddsInterval({ own: nearest, other: all - nearest });
+  return { value: Math.min(value, 1), low: scale * low, high: Math.min(scale * high, 1) };
+}
+
+/** Log weights, the variances of their errors, and expected conversions per unit of weight: one entry per place. */
 interface Solution {
   readonly logs: Float64Array;
-  readonly errors: Float64Array;
+  /** `apart`: as if conversions of one list were independent. `naive`: as if also each stood for itself alone. */
+  readonly errors: readonly { readonly variance: number; readonly apart: number; readonly naive: number }[];
   readonly rates: Float64Array;
 }
 
@@ -116,15 +161,15 @@ interface Solution {
 function solve(core: Core, converted: readonly Converted[], places: number, free: readonly number[]): Solution | undefined {
   const logs = new Float64Array(places);
   for (let step = 0; step < MOST_STEPS; step++) {
-    const { gradient, information, meat, rates } = sumsAt(core, converted, logs, free);
+    const { gradient, information, meat, single, rates } = sumsAt(core, converted, logs, free);
     const inverted = inverse(information);
     if (!inverted) return undefined;
     const moves = inverted.map((row) => row.reduce((sum, each, i) => sum + each * gradient[i], 0));
     const greatest = moves.reduce((most, each) => Math.max(most, Math.abs(each)), 0);
     if (greatest < 1e-9) {
-      const errors = new Float64Array(places);
+      const errors = Array.from(logs, () => ({ variance: 0, apart: 0, naive: 0 }));
       free.forEach((place, i) => {
-        errors[place] = Math.sqrt(quadratic(meat, inverted[i]));
+        errors[place] = { variance: quadratic(meat, inverted[i]), apart: quadratic(single, inverted[i]), naive: inverted[i][i] };
       });
       return { logs, errors, rates };
     }
@@ -138,7 +183,7 @@ function solve(core: Core, converted: readonly Converted[], places: number, free
   return undefined;
 }
 
-/** Gradient, information and summed squares of scores by list, at these log weights. `rates`: expected conversions per unit of weight. */
+/** Gradient, information and summed squares of scores by list (`meat`) and by conversion (`single`), at these log weights. `rates`: expected conversions per unit of weight. */
 function sumsAt(core: Core, converted: readonly Converted[], logs: Float64Array, free: readonly number[]) {
   const weights = logs.map((each) => core.exp(each));
   const parameters = new Int32Array(logs.length).fill(-1);
@@ -147,8 +192,10 @@ function sumsAt(core: Core, converted: readonly Converted[], logs: Float64Array,
   });
   const size = free.length;
   const square = (): Float64Array[] => free.map(() => new Float64Array(size));
-  const [gradient, information, meat, rates] = [new Float64Array(size), square(), square(), new Float64Array(logs.length)];
+  const [gradient, information, meat, single] = [new Float64Array(size), square(), square(), square()];
+  const rates = new Float64Array(logs.length);
   let score = new Float64Array(size);
+  const own = new Float64Array(size);
   const shares = new Float64Array(size);
   converted.forEach(({ list, place, count, chances }, row) => {
     let total = 0;
@@ -159,16 +206,17 @@ function sumsAt(core: Core, converted: readonly Converted[], logs: Float64Array,
       if (parameters[k] >= 0) shares[parameters[k]] = (chances[k] * weights[k]) / total;
     }
     for (let i = 0; i < size; i++) {
-      const own = count * (Number(parameters[place] === i) - shares[i]);
-      gradient[i] += own;
-      score[i] += own;
+      own[i] = count * (Number(parameters[place] === i) - shares[i]);
+      gradient[i] += own[i];
+      score[i] += own[i];
       for (let j = 0; j < size; j++) information[i][j] += count * shares[i] * (Number(i === j) - shares[j]);
     }
+    for (let i = 0; i < size; i++) for (let j = 0; j < size; j++) single[i][j] += own[i] * own[j];
     if (converted[row + 1]?.list === list) return;
     for (let i = 0; i < size; i++) for (let j = 0; j < size; j++) meat[i][j] += score[i] * score[j];
     score = new Float64Array(size);
   });
-  return { gradient, information, meat, rates };
+  return { gradient, information, meat, single, rates };
 }
 
 function quadratic(matrix: readonly Float64Array[], vector: Float64Array): number {

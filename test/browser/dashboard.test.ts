@@ -240,7 +240,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await page.getByRole("button", { name: "Estimate from the log" }).focus();
     await page.keyboard.press("Enter");
     await section.locator(".candidates").waitFor();
-    expect(await section.innerText()).toContain('reset model shop with "examination": [1,0.71,0.49,0.49]');
+    expect(await section.innerText()).toContain('reset model shop with "examination": [1,0.71,0.49]');
     const widths = await section
       .locator(".plot .band")
       .evaluateAll((bands) => bands.map((band) => Math.round(band.getBoundingClientRect().width)));

@@ -184,7 +184,7 @@ export const explained: Explanation = {
   now: { mean: 0.112, low: 0.0822, high: 0.1418 },
 };
 
-/** Examination of places in the busy model. The fourth place has no conversions yet. */
+/** Examination of places in the busy model. The fourth place has too few conversions to compare. */
 export const examined: Examination = {
   model: "shop",
   configured: [1, 0.8, 0.6],
@@ -194,9 +194,9 @@ export const examined: Examination = {
     { impressions: 2023, converted: 164, weight: 1, low: 1, high: 1 },
     { impressions: 2023, converted: 117, weight: 0.7134, low: 0.5622, high: 0.9053 },
     { impressions: 2020, converted: 81, weight: 0.4939, low: 0.3779, high: 0.6455 },
-    { impressions: 20, converted: 0, weight: null, low: 0, high: null },
+    { impressions: 20, converted: 0, weight: { tooFew: { more: 18, of: "conversions at this place or the first" } }, low: 0, high: 1 },
   ],
-  examination: [1, 0.71, 0.49, 0.49],
+  examination: [1, 0.71, 0.49],
   clickModels: {
     best: "position-based",
     models: [

@@ -1,3 +1,4 @@
+import { type TooFew, tooFew } from "afterclick";
 import { QUANTILE } from "./interval.ts";
 
 // Compares click models: how the place of an item changes the probability that it converts. All are fitted to random lists, where the
@@ -58,14 +59,15 @@ const LEAST_CHANCE = 1e-6;
  * error: Breiman, Friedman, Olshen and Stone, *Classification and regression trees*, 1984, section 3.4.3.
  *
  * @param weightsOf estimates the weights of places from lists. Places beyond them have the last weight.
- * @returns null if there are too few conversions to tell.
+ * @returns how many more conversions it needs, if there are too few to tell.
  */
 export async function compareClickModels(
   lists: readonly RandomList[],
   weightsOf: (lists: readonly RandomList[]) => Promise<readonly number[]>,
-): Promise<ClickModels | null> {
+): Promise<ClickModels | TooFew> {
   const impressions = lists.reduce((sum, { length }) => sum + length, 0);
-  if (lists.flat().filter(({ converted }) => converted).length < LEAST_CONVERSIONS) return null;
+  const conversions = lists.flat().filter(({ converted }) => converted).length;
+  if (conversions < LEAST_CONVERSIONS) return tooFew(LEAST_CONVERSIONS - conversions, "conversions");
   /** Log-likelihood of each list, by model. */
   const scores = CLICK_MODELS.map(() => new Float64Array(lists.length));
   for (let fold = 0; fold < FOLDS; fold++) {

@@ -1,4 +1,12 @@
-import { estimateExamination, type LoggedItem, type LoggedList, type Policy } from "afterclick";
+import {
+  type ExaminationEstimate,
+  estimateExamination,
+  isTooFew,
+  type LoggedItem,
+  type LoggedList,
+  type Policy,
+  type TooFew,
+} from "afterclick";
 import { compareClickModels, type RandomList } from "../domain/click-models.ts";
 import type { LogRow } from "../domain/log-line.ts";
 import type { ModelConfig } from "../domain/model.ts";
@@ -43,13 +51,21 @@ export async function examine(model: ExaminedModel): Promise<Examination> {
     places:
       lists.length === 0
         ? []
-        : places.map(({ value, low, high }, place) => ({ ...counts[place], weight: finite(value), low, high: finite(high) })),
-    examination: clickModels && weights.map(rounded),
+        : places.map((figure, place) => {
+            if (isTooFew(figure)) return { ...counts[place], weight: figure, low: 0, high: 1 };
+            return { ...counts[place], weight: figure.value, low: figure.low, high: figure.high };
+          }),
+    examination: isTooFew(clickModels) ? clickModels : optionOf({ places, weights }),
     clickModels,
   };
 }
 
-const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
+/** The weights as the option takes them. Later places have the last weight, so it ends with the last place that has one. */
+function optionOf({ places, weights }: Pick<ExaminationEstimate, "places" | "weights">): Examination["examination"] {
+  const last = places.findLastIndex((figure) => !isTooFew(figure));
+  return last > 0 ? weights.slice(0, last + 1).map(rounded) : (places[1] as TooFew);
+}
+
 /** A weight with two decimals, at least 0.01. */
 const rounded = (weight: number): number => Math.max(1, Math.round(100 * weight)) / 100;
 

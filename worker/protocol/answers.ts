@@ -540,19 +540,23 @@ export const examination = v.strictObject({
       v.strictObject({
         impressions: count,
         converted: count,
-        weight: v.pipe(v.nullable(number), v.description("Null where the log does not tell.")),
-        low: number,
-        high: v.pipe(v.nullable(number), v.description("Null if there is no bound.")),
+        weight: orTooFew(share),
+        low: share,
+        high: share,
       }),
     ),
-    v.description("Examination of each place of these lists relative to the first, at most 20 places, with 95 % intervals."),
+    v.description(
+      "Examination of each place of these lists relative to the first, at most 20 places, with 95 % intervals. Needs 20 conversions at the place and the first together; with fewer, low to high is the whole range.",
+    ),
   ),
   examination: v.pipe(
-    v.nullable(v.array(share)),
-    v.description("The weights as the option `examination` takes them. Null with fewer than 20 conversions."),
+    orTooFew(v.array(share)),
+    v.description(
+      "The weights as the option `examination` takes them, up to the last place that has one. Needs 20 conversions, and the weight of one place.",
+    ),
   ),
   clickModels: v.pipe(
-    v.nullable(
+    orTooFew(
       v.strictObject({
         best: v.pipe(clickModel, v.description("The simplest model that is at most one standard error behind.")),
         models: v.array(
@@ -568,7 +572,7 @@ export const examination = v.strictObject({
         ),
       }),
     ),
-    v.description("Click models by how well they predict lists that they were not fitted to. Null with fewer than 20 conversions."),
+    v.description("Click models by how well they predict lists that they were not fitted to. Needs 20 conversions."),
   ),
 });
 

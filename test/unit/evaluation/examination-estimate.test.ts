@@ -1,11 +1,11 @@
-import { estimateExamination, type LoggedItem, type LoggedList } from "afterclick";
+import { type Estimate, estimateExamination, type Figure, isTooFew, type LoggedItem, type LoggedList } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { drawRates, EXAMINATION, ListPolicy, listLog } from "../../../simulation/list-world.ts";
 import { stream } from "../../../simulation/stream.ts";
+import { oddsInterval } from "../../../src/evaluation/odds-interval.ts";
 
 // Examination weights from the places of conversions.
 
-const QUANTILE = 1.959963984540054;
 const clicked = [{ at: 0, reward: 1 }];
 
 /** A list that converts once, at a place. `chances`: of that item. Absent: the list is random. */
@@ -18,39 +18,41 @@ function converted(place: number, places: number, chances?: readonly number[], r
 }
 
 const repeated = <T>(count: number, value: T): T[] => new Array<T>(count).fill(value);
+function stated(figure: Figure): Estimate {
+  if (isTooFew(figure)) throw new Error("expected an estimate");
+  return figure;
+}
+const few = (more: number) => ({ tooFew: { more, of: "conversions at this place or the first" } });
 const estimated = (log: readonly LoggedList[]) => estimateExamination({ log, window: "none" });
 
 describe("estimateExamination", () => {
-  it("of random lists takes the ratio of conversions, with the interval of a log ratio", async () => {
-    const {
-      places,
-      weights,
-      converted: count,
-    } = await estimated([...repeated(40, converted(0, 3)), ...repeated(30, converted(1, 3)), ...repeated(10, converted(2, 3))]);
-    expect(count).toBe(80);
-    expect(places[0]).toEqual({ value: 1, low: 1, high: 1 });
+  it("of random lists takes the ratio of conversions, with the interval of the odds of two counts", async () => {
+    const found = await estimated([...repeated(40, converted(0, 3)), ...repeated(30, converted(1, 3)), ...repeated(10, converted(2, 3))]);
+    expect(found.converted).toBe(80);
+    expect(found.places[0]).toEqual({ value: 1, low: 1, high: 1 });
     for (const [place, own] of [
       [1, 30],
       [2, 10],
     ]) {
-      const half = QUANTILE * Math.sqrt(1 / 40 + 1 / own);
-      expect(places[place].value).toBeCloseTo(own / 40, 9);
-      expect(places[place].low).toBeCloseTo((own / 40) * Math.exp(-half), 9);
-      expect(places[place].high).toBeCloseTo((own / 40) * Math.exp(half), 9);
+      const { value, low, high } = stated(found.places[place]);
+      const exact = oddsInterval({ own, other: 40 });
+      expect(value).toBeCloseTo(own / 40, 9);
+      expect(low).toBeCloseTo(exact.low, 9);
+      expect(high).toBeCloseTo(Math.min(1, exact.high), 9);
     }
-    expect(weights).toEqual(places.map(({ value }) => value));
+    expect(found.weights).toEqual(found.places.map((figure) => stated(figure).value));
   });
 
   it("of other lists maximises the likelihood of the places of conversions", async () => {
     const log = [
-      ...repeated(9, converted(0, 2, [0.8, 0.2])),
-      ...repeated(2, converted(1, 2, [0.8, 0.2])),
-      ...repeated(4, converted(0, 2, [0.3, 0.6])),
-      ...repeated(5, converted(1, 2, [0.3, 0.6])),
-      ...repeated(3, converted(0, 2)),
-      ...repeated(2, converted(1, 2)),
+      ...repeated(27, converted(0, 2, [0.8, 0.2])),
+      ...repeated(6, converted(1, 2, [0.8, 0.2])),
+      ...repeated(12, converted(0, 2, [0.3, 0.6])),
+      ...repeated(15, converted(1, 2, [0.3, 0.6])),
+      ...repeated(9, converted(0, 2)),
+      ...repeated(6, converted(1, 2)),
     ];
-    const { value } = (await estimated(log)).places[1];
+    const { value } = stated((await estimated(log)).places[1]);
     const likelihood = (e: number): number =>
       log.reduce((sum, { items }) => {
         const place = items.findIndex(({ conversions }) => conversions);
@@ -88,31 +90,71 @@ describe("estimateExamination", () => {
       ...repeated(20, converted(1, 2)),
       ...repeated(5, converted(1, 2, undefined, { kept: 0.25 })),
     ];
-    expect((await estimated(log)).places[1].value).toBeCloseTo(1, 9);
+    expect(stated((await estimated(log)).places[1]).value).toBeCloseTo(1, 9);
   });
 
-  it("says what the log does not tell", async () => {
+  it("says how many conversions it needs where the log does not tell", async () => {
     const silent = await estimated([...repeated(40, converted(0, 3)), ...repeated(10, converted(1, 3))]);
-    expect(silent.places[2].value).toBe(0);
-    // Forty conversions at the first place, and none at the third: at most 3.7 expected ones are likely.
-    expect(silent.places[2].high).toBeCloseTo(3.689 / 40, 3);
+    // Forty conversions at the first place, and none at the third: at most about three expected ones are likely.
+    expect(stated(silent.places[2])).toMatchObject({ value: 0, low: 0 });
+    expect(stated(silent.places[2]).high).toBeCloseTo(3 / 40, 2);
     expect(silent.weights).toEqual([1, expect.closeTo(0.25, 9), 0.01]);
     const first = await estimated(repeated(10, converted(1, 2)));
-    expect(first.places[1]).toEqual({ value: Number.NaN, low: 0, high: Number.POSITIVE_INFINITY });
-    expect(first.weights).toEqual([1, 1]);
+    expect(first).toMatchObject({ places: [{ value: 1 }, few(20)], weights: [1, 1] });
+    const five = await estimated([...repeated(3, converted(0, 2)), ...repeated(2, converted(1, 2))]);
+    expect(five).toMatchObject({ places: [{ value: 1 }, few(15)], weights: [1, 1] });
     const apart = await estimated([
-      ...repeated(9, converted(0, 3, [0.5, 0.5, 0])),
-      ...repeated(9, converted(1, 3, [0.5, 0.5, 0])),
+      ...repeated(20, converted(0, 3, [0.5, 0.5, 0])),
+      ...repeated(10, converted(1, 3, [0.5, 0.5, 0])),
       ...repeated(9, converted(2, 3, [0, 0, 1])),
     ]);
-    expect(apart.places.map(({ value }) => value)).toEqual([1, expect.closeTo(1, 9), Number.NaN]);
+    expect(apart.places).toEqual([expect.anything(), expect.objectContaining({ value: expect.closeTo(0.5, 9) }), few(20)]);
     expect((await estimated([])).weights).toEqual([1]);
   });
 
-  it("has weights of at most 1, whatever the conversions", async () => {
-    const { places, weights } = await estimated([...repeated(10, converted(0, 2)), ...repeated(20, converted(1, 2))]);
-    expect(places[1].value).toBeCloseTo(2, 9);
-    expect(weights).toEqual([1, 1]);
+  it.each([
+    [19, 0],
+    [20, 0],
+    [13, 7],
+    [12, 8],
+    [10, 10],
+    [1, 19],
+    [1, 400],
+    [400, 1],
+    [5000, 0],
+    [5000, 5000],
+  ])(
+    "with %d conversions at the first place and %d at the second, states an interval inside 0 to 1 that is never certain",
+    async (n, m) => {
+      const { places, weights } = await estimated([...repeated(n, converted(0, 2)), ...repeated(m, converted(1, 2))]);
+      if (n + m < 20) return expect(places[1]).toEqual(few(20 - n - m));
+      const { value, low, high } = stated(places[1]);
+      expect(value).toBeCloseTo(Math.min(1, m / n), 9);
+      expect(low).toBeGreaterThanOrEqual(0);
+      expect(low).toBeLessThanOrEqual(value);
+      expect(high).toBeGreaterThanOrEqual(value);
+      expect(high).toBeLessThanOrEqual(1);
+      expect(high - low).toBeGreaterThan(0);
+      return expect(weights[1]).toBeCloseTo(Math.max(0.01, value), 9);
+    },
+  );
+
+  it("is not certain although all items of all lists convert", async () => {
+    const all = { ...converted(0, 2), items: [0, 1].map((index) => ({ index, probability: 0.1, conversions: clicked })) };
+    const { low, high } = stated((await estimated(repeated(20, all))).places[1]);
+    expect(low).toBeLessThan(0.9);
+    expect(high).toBe(1);
+  });
+
+  it("does not take conversions that stand for many for more than they are", async () => {
+    const apart = [...repeated(100, converted(0, 2)), ...repeated(50, converted(1, 2))];
+    const width = async (log: readonly LoggedList[]) => {
+      const { low, high } = stated((await estimated(log)).places[1]);
+      return high / low;
+    };
+    const sampled = apart.map((list) => ({ ...list, kept: 0.25 }));
+    expect(await width(sampled)).toBeCloseTo(await width(apart), 6);
+    expect(await width(apart.slice(0, 75).concat(apart.slice(100, 125)))).toBeGreaterThan(await width(apart));
   });
 
   const list = converted(0, 2);
@@ -146,7 +188,7 @@ describe("weights of lists that a policy shows to those who like them", () => {
       const { places } = await estimated(log);
       const clicks = EXAMINATION.map((_, place) => log.filter(({ items }) => items[place].conversions?.length).length);
       EXAMINATION.slice(1).forEach((truth, i) => {
-        expect(Math.abs(places[i + 1].value - truth)).toBeLessThan(0.05);
+        expect(Math.abs(stated(places[i + 1]).value - truth)).toBeLessThan(0.05);
         expect(clicks[i + 1] / clicks[0]).toBeLessThan(0.95 * truth);
       });
     },
@@ -154,9 +196,10 @@ describe("weights of lists that a policy shows to those who like them", () => {
 
   it("are in their intervals in about 95 % of the logs", async () => {
     let [held, all] = [0, 0];
-    for (let seed = 0; seed < 60; seed++) {
+    for (let seed = 0; seed < 40; seed++) {
       const { places } = await estimated(drawn(3000, "apart", 10 + seed));
-      places.slice(1).forEach(({ low, high }, i) => {
+      places.slice(1).forEach((figure, i) => {
+        const { low, high } = stated(figure);
         held += Number(low <= EXAMINATION[i + 1] && EXAMINATION[i + 1] <= high);
         all++;
       });

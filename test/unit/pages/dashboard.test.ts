@@ -93,7 +93,7 @@ describe("the figures", () => {
 
 describe("the examination of places", () => {
   const said = (more: Partial<Examination>) => drawn(Estimated, { model: "shop", examination: { ...examined, ...more } }).text;
-  const models = examined.clickModels?.models ?? [];
+  const models = "models" in examined.clickModels ? examined.clickModels.models : [];
   const fitting = (best: "no-bias" | "position-based" | "item-position", more: Partial<Examination> = {}) =>
     said({ clickModels: { best, models }, ...more });
 
@@ -106,9 +106,10 @@ describe("the examination of places", () => {
     const text = said({});
     expect(text).toContain("Estimated from 2,023 random lists");
     expect(text).toContain(
-      'The position-based model fits best. To learn with these weights, reset model shop with "examination": [1,0.71,0.49,0.49]',
+      'The position-based model fits best. To learn with these weights, reset model shop with "examination": [1,0.71,0.49]',
     );
-    expect(text).toContain("1 164 of 2,023 1.00 2 117 of 2,023 0.71 0.56 to 0.91 3 81 of 2,020 0.49 0.38 to 0.65 4 0 of 20 unknown");
+    expect(text).toContain("1 164 of 2,023 1.00 2 117 of 2,023 0.71 0.56 to 0.91 3 81 of 2,020 0.49 0.38 to 0.65");
+    expect(text).toContain("4 0 of 20 none too few, about 18 more conversions at this place or the first");
     expect(text).toContain("no bias a rate per action −221 4.1 (1.2 to 7)");
     expect(text).toContain("position-based a rate per action, times a weight per place −217 0");
     expect(text).toContain("item-position a rate per pair of action and place −218 0.9 (−0.4 to 2.2)");
@@ -132,7 +133,15 @@ describe("the examination of places", () => {
     expect(fitting("no-bias")).toContain("No click model fits clearly better than no bias: the log does not show that the place matters.");
     expect(fitting("no-bias")).toContain("Leave examination as it is, and estimate again");
     expect(fitting("no-bias", { configured: null })).toContain("Leave examination out");
-    expect(said({ clickModels: null, examination: null })).toContain("fewer than 20 conversions");
+    const few = (more: number, of: string) => ({ tooFew: { more, of } });
+    const lacking = few(12, "conversions");
+    const none = said({ clickModels: lacking, examination: lacking });
+    expect(none).toContain("too few conversions in random lists to compare click models or to use the weights: about 12 more conversions");
+    expect(none).not.toContain("fits best");
+    expect(none).not.toContain("no bias");
+    const unknown = said({ examination: few(3, "conversions at this place or the first") });
+    expect(unknown).toContain("No weight is known yet: about 3 more conversions at this place or the first are needed.");
+    expect(unknown).not.toContain("reset model");
     expect(said({ lists: 0, since: null, places: [] })).toMatch(
       /no random lists of two or more actions yet.*"holdout": 0.1.*PATCH \/v1\/models\/shop/,
     );

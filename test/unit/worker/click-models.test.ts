@@ -1,6 +1,7 @@
+import { isTooFew } from "afterclick";
 import { expect, it } from "vitest";
 import { type Stream, shuffled, stream } from "../../../simulation/stream.ts";
-import { type ClickModelName, compareClickModels, type RandomList } from "../../../worker/domain/click-models.ts";
+import { type ClickModelName, type ClickModels, compareClickModels, type RandomList } from "../../../worker/domain/click-models.ts";
 import { isRandomList } from "../../../worker/domain/random-list.ts";
 import { type PlacedRow, randomLists } from "../../../worker/learner/list-log.ts";
 import type { Assignment } from "../../../worker/protocol/answers.ts";
@@ -42,11 +43,17 @@ async function ratios(lists: readonly RandomList[]): Promise<number[]> {
   return counts.map((count) => Math.min(1, count / counts[0]));
 }
 
+async function compared(lists: readonly RandomList[]): Promise<ClickModels> {
+  const found = await compareClickModels(lists, ratios);
+  if (isTooFew(found)) throw new Error("expected click models");
+  return found;
+}
+
 it.each(["no-bias", "position-based", "item-position"] as const)("finds %s where it is true", async (truth) => {
   let found = 0;
   for (let run = 0; run < 20; run++) {
     const draws = stream("click models", truth, run);
-    const { best, models = [] } = (await compareClickModels(drawn(laws[truth](draws), 1500, draws), ratios)) ?? {};
+    const { best, models } = await compared(drawn(laws[truth](draws), 1500, draws));
     if (best === truth) found++;
     const greatest = Math.max(...models.map(({ logLikelihood }) => logLikelihood));
     for (const { behind, logLikelihood, perplexity } of models) {
@@ -63,18 +70,14 @@ it.each(["no-bias", "position-based", "item-position"] as const)("finds %s where
 it("takes the simplest of models that predict alike", async () => {
   const draws = stream("click models", "alike");
   // All actions have one rate, and all places are alike.
-  const compared = await compareClickModels(
-    drawn(() => 0.2, 1500, draws),
-    ratios,
-  );
-  expect(compared?.best).toBe("no-bias");
+  expect((await compared(drawn(() => 0.2, 1500, draws))).best).toBe("no-bias");
 });
 
 it("bounds how far a wrong model is behind", async () => {
   const draws = stream("click models", "behind");
-  const compared = await compareClickModels(drawn(laws["position-based"](draws), 3000, draws), ratios);
-  const [noBias, positionBased, itemPosition] = compared?.models ?? [];
-  expect(compared?.best).toBe("position-based");
+  const { best, models } = await compared(drawn(laws["position-based"](draws), 3000, draws));
+  const [noBias, positionBased, itemPosition] = models;
+  expect(best).toBe("position-based");
   expect(noBias.behind.low).toBeGreaterThan(0);
   expect(itemPosition.behind.value).toBeGreaterThan(0);
   expect(positionBased.logLikelihood).toBeGreaterThan(noBias.logLikelihood);
@@ -83,7 +86,7 @@ it("bounds how far a wrong model is behind", async () => {
   expect(positionBased.perplexity).toBeLessThan(2);
 });
 
-it("says nothing about few conversions", async () => {
+it("says how many more conversions it needs", async () => {
   const lists = Array.from(
     { length: 100 },
     (_, i): RandomList => [
@@ -91,10 +94,11 @@ it("says nothing about few conversions", async () => {
       { place: 1, action: "b", converted: false },
     ],
   );
-  expect(await compareClickModels(lists, ratios)).toBeNull();
-  expect(await compareClickModels([], ratios)).toBeNull();
+  const few = (more: number) => ({ tooFew: { more, of: "conversions" } });
+  expect(await compareClickModels(lists, ratios)).toEqual(few(1));
+  expect(await compareClickModels([], ratios)).toEqual(few(20));
   const one = [{ place: 0, action: "a", converted: true }, lists[0][1]];
-  expect(await compareClickModels([...lists, one], async () => [1, 0.5])).not.toBeNull();
+  expect(await compareClickModels([...lists, one], async () => [1, 0.5])).toHaveProperty("best");
 });
 
 const row = (first: string, place: number, arm: Assignment = "policy", more: Partial<PlacedRow> = {}): PlacedRow => ({
