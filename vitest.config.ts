@@ -21,7 +21,7 @@ const inNode = {
   // A test that hangs ends; a busy machine is no reason to fail.
   testTimeout: 300_000,
   hookTimeout: 300_000,
-  setupFiles: ["test/support/chosen-seed.ts"],
+  setupFiles: ["test/support/chosen-seed.ts", "test/support/same-bytes.ts"],
   provide: { propertySeed },
 };
 

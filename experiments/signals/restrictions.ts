@@ -13,7 +13,7 @@ import {
   Recommender,
 } from "afterclick";
 import { type Stream, stream } from "../../simulation/stream.ts";
-import type { Curve, Experiment, Task } from "../experiment.ts";
+import type { Curve, Experiment } from "../experiment.ts";
 
 const PRODUCTS = 12;
 const FAMILIES = 4;
@@ -110,19 +110,42 @@ function chancesOf(policy: Policy, { points, products, free, bounds }: Request, 
 
 const MINIMUM_SHARE = 0.02;
 
-async function run({ setting, run: repeat }: Task): Promise<readonly Curve[]> {
-  const asked = settings[setting];
+/** What is the same in every run of a setting. */
+interface World {
+  readonly rates: Rates;
+  readonly logging: Policy;
+  readonly requests: readonly Request[];
+  /** Chances of each request, under the policy that logged and under the one that is evaluated. */
+  readonly logged: readonly Float64Array[];
+  readonly wanted: readonly Float64Array[];
+}
+
+async function worldOf(setting: Setting): Promise<World> {
   const world = stream("restrictions", "world");
   const rates = Array.from({ length: KINDS }, () => Array.from({ length: PRODUCTS }, () => 0.05 + 0.35 * world()));
   const [logging, target] = [await learntPolicy(rates, world, 300, 1), await learntPolicy(rates, world, 600, 0.5)];
-  const requests = requestsOf(asked);
+  const requests = requestsOf(setting);
   const [logged, wanted] = [logging, target].map((policy, i) =>
     requests.map((each) => chancesOf(policy, each, i === 0 ? MINIMUM_SHARE : 0)),
   );
+  return { rates, logging, requests, logged, wanted };
+}
+
+const worlds = new Map<string, Promise<World>>();
+function worldIn(setting: string): Promise<World> {
+  const world = worlds.get(setting) ?? worldOf(settings[setting]);
+  worlds.set(setting, world);
+  return world;
+}
+
+/** The estimates from one log of `count` lists, in percent of times that they hold the truth, and in parts of the truth. */
+export async function estimates(setting: string, repeat: number, count = LISTS): Promise<readonly Curve[]> {
+  const asked = settings[setting];
+  const { rates, logging, requests, logged, wanted } = await worldIn(setting);
   const draw = stream("restrictions", setting, repeat);
   const log: (LoggedList & { readonly request: number })[] = [];
   const first: (LoggedDecision & { readonly request: number })[] = [];
-  for (let i = 0; i < LISTS; i++) {
+  for (let i = 0; i < count; i++) {
     const request = draw.below(requests.length);
     const { kind, products, pins, points, free, bounds } = requests[request];
     const choices = logging.choose({
@@ -150,7 +173,7 @@ async function run({ setting, run: repeat }: Task): Promise<readonly Curve[]> {
     if (!items[0].pinned) first.push({ ...common, ...items[0] });
   }
   const policy = (list: object): Float64Array => wanted[(list as { request: number }).request];
-  const end = { asOf: LISTS, window: "none", split: 0, maturity: () => 1 } as const;
+  const end = { asOf: count, window: "none", split: 0, maturity: () => 1 } as const;
   const lists = await evaluateLists({ log, policy, examination: EXAMINATION, reward: { min: 0, max: PLACES }, ...end });
   const atFirst = (decision: object): number[] => Array.from(policy(decision)).filter((_, i) => i % PLACES === 0);
   const decisions = await evaluate({ log: first, policy: atFirst, ...end });
@@ -163,7 +186,7 @@ async function run({ setting, run: repeat }: Task): Promise<readonly Curve[]> {
     ["position-based", lists.positionBased, value(wanted, PLACES)],
     ["first place, IPS", decisions.ips, value(wanted, 1, choosing)],
   ] as const;
-  const metric = (name: string, value: number): Curve => ({ metric: name, at: [LISTS], values: [value] });
+  const metric = (name: string, value: number): Curve => ({ metric: name, at: [count], values: [value] });
   return truths.flatMap(([name, figure, truth]) => {
     if (isTooFew(figure)) return [];
     const { value, low, high } = figure;
@@ -191,5 +214,5 @@ export const restrictions: Experiment = {
   settings: Object.keys(settings),
   algorithms: ["delay-lin-ts"],
   figures: [],
-  run,
+  run: ({ setting, run }) => estimates(setting, run),
 };

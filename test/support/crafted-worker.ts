@@ -20,8 +20,8 @@ export interface Fate {
   readonly bytes: number;
 }
 
-/** `per`: snapshots for each setting of each policy. Or `file`: a snapshot in a file. */
-export type Task = { readonly per: number } | { readonly file: string };
+/** `per`: snapshots for each setting of each policy. Or `files`: snapshots in files. */
+export type Task = { readonly per: number } | { readonly files: readonly string[] };
 
 const module = new WebAssembly.Module(readFileSync(new URL("../../dist/core.wasm", import.meta.url)));
 
@@ -71,6 +71,12 @@ function use(recommender: Recommender, bytes: Uint8Array): void {
   recommender.recommend(request);
 }
 
+/** Names each snapshot before it is restored, so that the test can name the one that hangs. */
+function announced(place: string, bytes: Uint8Array): Promise<Fate> {
+  parentPort?.postMessage(place);
+  return fateOf(place, bytes);
+}
+
 async function* fates(per: number): AsyncGenerator<Fate> {
   const { core } = freshCore();
   for (const [i, { name, factory, setting }] of listed.entries()) {
@@ -80,9 +86,7 @@ async function* fates(per: number): AsyncGenerator<Fate> {
     for (const [form, bytes] of Object.entries(forms)) {
       const contents = contentsOf(bytes);
       for (let seed = 0; seed < per; seed++) {
-        const place = `${form} of ${name}, change ${seed}`;
-        parentPort?.postMessage(place);
-        yield fateOf(place, crafted(core, changed(contents, stream(1_000_003 * i + seed))));
+        yield announced(`${form} of ${name}, change ${seed}`, crafted(core, changed(contents, stream(1_000_003 * i + seed))));
       }
     }
   }
@@ -90,6 +94,6 @@ async function* fates(per: number): AsyncGenerator<Fate> {
 
 const task = workerData as Task;
 const found: Fate[] = [];
-if ("file" in task) found.push(await fateOf(task.file, readFileSync(task.file)));
+if ("files" in task) for (const file of task.files) found.push(await announced(file, readFileSync(file)));
 else for await (const fate of fates(task.per)) found.push(fate);
 parentPort?.postMessage(found);

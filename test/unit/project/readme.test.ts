@@ -1,10 +1,11 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, normalize } from "node:path";
 import { policies } from "afterclick";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { modelBody } from "../../../worker/protocol/schema.ts";
 import { parsed } from "../../../worker/protocol/validation.ts";
+import { type Answer, answersTo } from "../../support/calls.ts";
 import { blocksOf, type Document, documents } from "../../support/documents.ts";
 
 const REPOSITORY = /^https:\/\/github\.com\/afterclick\/afterclick\/(?:blob|tree)\/main\/(.*)$/;
@@ -24,12 +25,21 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-it.each(snippets)("%s prints what its comments say", async (place, code) => {
-  const file = join(folder, `${place.replaceAll(/\W/g, "-")}.ts`);
-  await writeFile(file, code);
-  const printed = execFileSync(process.execPath, [file], { encoding: "utf8", stdio: "pipe" }).trim().split("\n");
-  expect(printed).toEqual(Array.from(code.matchAll(/console\.log\(.*\); \/\/ (.*)/g), ([, expected]) => expected));
-  expect(printed.length).toBeGreaterThan(0);
+describe("snippets", () => {
+  let answers: readonly Answer[];
+  beforeAll(async () => {
+    const files = snippets.map(([place]) => join(folder, `${place.replaceAll(/\W/g, "-")}.ts`));
+    for (const [i, file] of files.entries()) await writeFile(file, snippets[i][1]);
+    answers = await answersTo(files.map((file) => ({ file, args: [] })));
+  });
+
+  it.each(snippets.map(([place, code], i) => [place, code, i] as const))("%s prints what its comments say", (_, code, i) => {
+    const { stdout, stderr } = answers[i];
+    const printed = stdout.trim().split("\n");
+    expect(printed).toEqual(Array.from(code.matchAll(/console\.log\(.*\); \/\/ (.*)/g), ([, expected]) => expected));
+    expect(stderr).toBe("");
+    expect(printed.length).toBeGreaterThan(0);
+  });
 });
 
 const unrun = all.flatMap((document) => blocksOf(document).map((block) => ({ ...block, place: `${document.path}:${block.line}` })));
@@ -54,7 +64,7 @@ it("type-checks the snippets that need a worker, a page or a server", { timeout:
     }),
   };
   for (const [name, text] of [...snippets, ...Object.entries(given)]) await writeFile(join(checked, name), text);
-  const found = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", checked], { encoding: "utf8" });
+  const found = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", checked, "--singleThreaded"], { encoding: "utf8" });
   // The worker's own sources have a configuration of their own, with the platform's types alone.
   expect(found.stdout.split("\n").filter((line) => line.startsWith(checked) || line.startsWith("error"))).toEqual([]);
   expect(snippets.length).toBeGreaterThan(3);
