@@ -1,4 +1,3 @@
-import { Recommender, uniform } from "afterclick";
 import { afterEach, expect, it, vi } from "vitest";
 import { compileCore } from "../../../src/entry/browser.ts";
 import { compile } from "../../../src/entry/compile.ts";
@@ -36,14 +35,4 @@ it("names the address at which there is no core, or something else", async () =>
 it("does not ask with which type it is served", async () => {
   vi.stubGlobal("fetch", async () => new Response(bytes, { headers: { "content-type": "text/plain" } }));
   expect(await compileCore()).toBeInstanceOf(WebAssembly.Module);
-});
-
-it("is compiled once in a process of Node, however many recommenders it has", async () => {
-  const compiling = vi.spyOn(WebAssembly, "compile");
-  const create = () => Recommender.create({ policy: uniform(), window: "none" });
-  await Promise.all([create(), create()]);
-  await create();
-  // Not at all if an earlier test has made one.
-  expect(compiling.mock.calls.length).toBeLessThanOrEqual(1);
-  compiling.mockRestore();
 });
