@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import { type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
 import { COLUMNS } from "../worker/domain/archive-columns.ts";
 import { ArchiveError } from "../worker/domain/archive-file.ts";
+import { currencyOf } from "../worker/domain/goals.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { type ArchivedLog, wholeLog } from "./archive/whole-log.ts";
 import { numberIn, prepared, UsageError, unreadable, type Values } from "./command.ts";
@@ -11,6 +12,7 @@ import { banditSource } from "./evaluate/bandit-source.ts";
 import { lineSource } from "./evaluate/event-source.ts";
 import { figureRow, shown } from "./evaluate/figure-row.ts";
 import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
+import { rewardUnit } from "./evaluate/reward-unit.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
 import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
@@ -62,11 +64,12 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const draws = numberIn("--draws", values.draws, 1, 10_000);
   const seed = numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER);
   const source = await sourceOf(file, asOf, values.archive);
+  const currency = currencyOf(source.goals ?? null);
   if (lists) {
     const { window, goals, reward, end } = source;
     const request = { policy: descriptorOf(id, own, source), asOf: asOf ?? end, window, goals, reward, split, draws, seed };
     const evaluated = await evaluatedLists(source, request);
-    console.log(json ? JSON.stringify({ policy: id, ...evaluated }) : listReport(id, evaluated));
+    console.log(json ? JSON.stringify({ policy: id, currency, ...evaluated }) : listReport(id, evaluated, source.goals));
     return;
   }
   const policy = action === undefined ? descriptorOf(id, own, source) : always(action, source);
@@ -75,7 +78,7 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const request = { log, policy, asOf: asOf ?? source.end, window, goals, reward, split, draws, seed, progress: bar.update };
   const evaluation = await evaluate(request).finally(bar.stop);
   const name = action === undefined ? id : `always ${action}`;
-  const whole = { policy: name, leftOut: Object.fromEntries(source.leftOut), ...evaluation };
+  const whole = { policy: name, currency, leftOut: Object.fromEntries(source.leftOut), ...evaluation };
   console.log(json ? JSON.stringify(whole) : report(name, source, evaluation));
 }
 
@@ -164,7 +167,7 @@ const iso = (time: number): string => new Date(time).toISOString();
 /** A mean weight above this is no chance with fifty effective decisions. */
 const MOST_WEIGHT = 1.5;
 
-function report(name: string, { leftOut }: Source, evaluation: Evaluation): string {
+function report(name: string, { leftOut, goals }: Source, evaluation: Evaluation): string {
   const { decisions, immature, weights, support, asOf, since, logged, ips, snips, doublyRobust } = evaluation;
   return [
     `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
@@ -177,6 +180,7 @@ function report(name: string, { leftOut }: Source, evaluation: Evaluation): stri
     ...(weights.mean > MOST_WEIGHT && weights.effective > 50
       ? ["  warning: the mean weight should be 1; the logged probabilities are not those with which the actions were chosen"]
       : []),
+    ...rewardUnit(goals),
     "",
     `${"reward per decision".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,
     figureRow("the log's own policy", logged),

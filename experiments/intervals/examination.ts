@@ -41,7 +41,7 @@ const WORLDS: Readonly<Record<string, World>> = {
   "500 conversions, a sampled log": { conversions: 500, weights: STEEP, kept: 0.125 },
   "500 conversions, lists of different lengths": { conversions: 500, weights: STEEP, short: true },
   "500 conversions, lists of a policy": { conversions: 500, weights: SIX, ranked: true },
-  "50,000 conversions, six places": { conversions: 50_000, weights: SIX, rate: 0.1 },
+  "50,000 conversions, six places": { conversions: 50_000, weights: SIX, rate: 0.3 },
 };
 
 const sum = (values: readonly number[]): number => values.reduce((all, each) => all + each, 0);

@@ -109,12 +109,12 @@ function figuresOf(core: Core, converted: readonly Converted[], places: number):
   const free = Array.from(counts.keys()).filter((place) => place > 0 && counts[place] > 0);
   const solved = counts[0] > 0 ? solve(core, converted, places, free) : undefined;
   const spread = spreadOf(converted);
+  const lists = new Set(converted.map(({ list }) => list)).size;
   return Array.from(counts, (count, place): Figure => {
     if (place === 0) return { value: 1, low: 1, high: 1 };
     if (!solved) return tooFew(FEWEST, WHICH);
     if (count === 0) return figureOf(neverConverted(converted, place, { rate: solved.rates[place], spread }));
     const { variance, apart, naive } = solved.errors[place];
-    const lists = new Set(converted.map(({ list }) => list)).size;
     const worth = (spread * ((variance / apart) * lists + INDEPENDENT)) / (lists + INDEPENDENT);
     const [own, first] = [count / worth, 1 / (naive - 1 / count) / worth];
     return figureOf({ own, first, scale: (core.exp(solved.logs[place]) * first) / own });

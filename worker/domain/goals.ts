@@ -44,7 +44,7 @@ export function currenciesOf(goals: Goals | null): Record<string, string> {
 }
 
 /** The currency of rewards. Null unless all goals with a weight have amounts in one currency. */
-export function currencyOf(goals: Goals | null): string | null {
+export function currencyOf(goals: Readonly<Record<string, Pick<Goal, "weight" | "value">>> | null): string | null {
   const currencies = new Set(Object.values(goals ?? {}).flatMap(({ weight, value }) => (weight === 0 ? [] : [value?.currency])));
   const [currency = null] = currencies;
   return currencies.size === 1 ? currency : null;

@@ -1,0 +1,13 @@
+import type { Goals } from "afterclick";
+import { currencyOf } from "../../worker/domain/goals.ts";
+
+/** What a reward counts, as lines of a report: the currency of amounts, or what the rewards of several goals add up. None without an amount. */
+export function rewardUnit(goals: Goals = {}): string[] {
+  const counted = Object.entries(goals).filter(([, { weight }]) => weight !== 0);
+  if (!counted.some(([, { value }]) => value)) return [];
+  const currency = currencyOf(goals);
+  const unweighed = counted.every(([, { weight }]) => weight === 1);
+  if (currency !== null) return [`  rewards in ${currency}${unweighed ? "" : ", times the weight of their goal"}`];
+  const parts = counted.map(([goal, { weight, value }]) => `${goal} ${value ? `in ${value.currency}` : "as 1"} times ${weight}`);
+  return [`  warning: rewards add up what has no common unit: ${parts.join(", ")}`];
+}
