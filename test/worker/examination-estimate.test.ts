@@ -137,7 +137,16 @@ function sampledLog(lists: number, draws: Stream): LogRow[] {
       const converted = draws() < WEIGHTS[place] * rates[action];
       const decision = { score: 0, mean: 0, width: 0, place, candidates: 12, ...(place > 0 && { first }) };
       const row = { id: place === 0 ? first : `${first} ${place}`, action: `${action}`, arm: "holdout", decision, converted };
-      return { ...row, type: "impression", state: "live", erased: false, waits: false, reward: converted ? 1 : null, version: 1, sampling: 1 };
+      return {
+        ...row,
+        type: "impression",
+        state: "live",
+        erased: false,
+        waits: false,
+        reward: converted ? 1 : null,
+        version: 1,
+        sampling: 1,
+      };
     });
     return items.filter(() => draws() < 0.5) as unknown as LogRow[];
   })
