@@ -163,7 +163,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
       ...["policy", `${newest.converted} of ${newest.impressions}`],
       ...[`${((100 * newest.converted) / newest.impressions).toFixed(1)} %`, "open"],
     ]);
-    expect(await page.locator(".lift").innerText()).toMatch(/\+3\.7 points[\s\S]*\+81 %[\s\S]*\+2\.6 points to \+4\.8 points/);
+    expect(await page.locator(".lift").innerText()).toMatch(/\+3\.7 points[\s\S]*\+82 %[\s\S]*\+2\.6 points to \+4\.8 points/);
     expect(complaints).toEqual([]);
   });
 
@@ -177,7 +177,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     );
     const figures = await page.locator(".delay dl > div").allInnerTexts();
     expect(figures.map((text) => text.replace(/\s+/g, " "))).toEqual([
-      ...["converted so far 6.9 %", "once all windows end 7.4 %", "still to come 131", "window for 95 % 11 h of 1 d"],
+      ...["converted so far 6.9 %", "once all windows end 7.4 % (7.1 % to 7.8 %)", "still to come 131", "window for 95 % 11 h of 1 d"],
     ]);
     // The curve and its band are the same green; the band is paler.
     const painted = await paint(page, "delay");
