@@ -69,6 +69,10 @@ export const id = v.pipe(
 );
 
 /** A decimal number, or a text of one. */
-export const amount = v.pipe(v.union([v.number(), v.pipe(v.string(), v.decimal())]), v.transform(Number), v.finite());
+export const amount = v.pipe(
+  v.union([v.number(), v.pipe(v.string(), v.decimal())]),
+  v.transform((text: string | number): number => Number(text)),
+  v.finite(),
+);
 
 export const currency = v.pipe(v.string(), v.toUpperCase(), v.regex(/^[A-Z]{3}$/, "expected the code of a currency, such as EUR"));
