@@ -214,13 +214,17 @@ export class ImpressionStore {
 
   /** Stores what a live impression has brought. A rollback restores the counters itself. */
   setReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    this.#tallies.change(impression.id, impression.arm, windows, broughtOf(impression), after);
-    this.#store(impression, after, windows);
+    this.#setReward(impression, this.#detailsOf(impression.id), after, windows);
   }
 
-  #store(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
+  #setReward(impression: StoredImpression, before: Details, after: Outcome | null, windows: Windows): void {
+    this.#tallies.change(impression.id, impression.arm, windows, broughtOf(impression), after);
+    this.#store(impression, before, after, windows);
+  }
+
+  #store(impression: StoredImpression, before: Details, after: Outcome | null, windows: Windows): void {
     const { id } = impression;
-    const reached = { before: this.#detailsOf(id).delays, after: after?.delays ?? null };
+    const reached = { before: before.delays, after: after?.delays ?? null };
     this.#delays.change([{ id, ...reached }], windows);
     this.#lists.reach(impression, reached, windows);
     if (!after) {
@@ -239,8 +243,9 @@ export class ImpressionStore {
 
   /** Stores what a live impression has brought, and counts the change. */
   changeReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    this.#countChange(impression, after);
-    this.setReward(impression, after, windows);
+    const before = this.#detailsOf(impression.id);
+    this.#countChange(impression, before, after);
+    this.#setReward(impression, before, after, windows);
   }
 
   /** Stores what live impressions have brought without conversions that were refused, and counts their buckets anew. */
@@ -249,8 +254,9 @@ export class ImpressionStore {
     windows: Windows,
   ): void {
     for (const { impression, after } of corrections) {
-      this.#countChange(impression, after);
-      this.#store(impression, after, windows);
+      const before = this.#detailsOf(impression.id);
+      this.#countChange(impression, before, after);
+      this.#store(impression, before, after, windows);
     }
     const { ms } = windows.window;
     const buckets = new Set(corrections.map(({ impression }) => bucketAt(shownAtOf(impression.id), ms)));
@@ -266,12 +272,12 @@ export class ImpressionStore {
     }
   }
 
-  /** Counts the change from what is stored of an impression. */
-  #countChange(before: StoredImpression, after: Outcome | null): void {
-    const [was, is] = [before, { ...NOTHING_BROUGHT, ...after }];
+  /** Counts the change from an impression and its stored details. */
+  #countChange(was: StoredImpression, before: Details, after: Outcome | null): void {
+    const is = { ...NOTHING_BROUGHT, ...after };
     this.#database.count("converted", Number(is.converted) - Number(was.converted));
     this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
-    this.#countGoals(this.#detailsOf(before.id), -1);
+    this.#countGoals(before, -1);
     this.#countGoals(after, 1);
   }
 
