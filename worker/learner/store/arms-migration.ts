@@ -2,9 +2,9 @@ import { Block } from "../../domain/block.ts";
 import { UNASSIGNED } from "../../domain/holdout-share.ts";
 import { type ModelConfig, withDefaults } from "../../domain/model.ts";
 import { shardOf } from "../../domain/shard.ts";
-import { ArmStore, type ListKey, type ListState } from "./arm-store.ts";
+import { ArmStore, type ListKey } from "./arm-store.ts";
 import { HoldoutStore } from "./holdout-store.ts";
-import { listOf } from "./list-counts.ts";
+import { countedRow, listOf, listState } from "./list-counts.ts";
 
 // Databases of schema 16 and earlier do not count lists by the share of the holdout. This migration counts those that the log still has.
 
@@ -42,7 +42,7 @@ export function countArms(sql: SqlStorage): void {
   const late = new Map<string, Part>();
   const count = (parts: readonly Part[]) =>
     arms.change(
-      parts.map((part) => ({ ...part, before: null, after: stateOf(sql, part.ids) })),
+      parts.map((part) => ({ ...part, before: null, after: listState(database, part.ids) })),
       windows,
     );
   let open: Part | undefined;
@@ -60,8 +60,8 @@ export function countArms(sql: SqlStorage): void {
   if (open && (isWhole(open) || !keep(late, open))) count([open]);
   const joined = Array.from(late.values(), (part) => {
     const known = liveMembers(sql, holdouts, part).filter((id) => !part.ids.includes(id));
-    const before = stateOf(sql, known);
-    return { ...part, before, after: stateOf(sql, [...known, ...part.ids]) };
+    const before = listState(database, known);
+    return { ...part, before, after: listState(database, [...known, ...part.ids]) };
   });
   arms.change(joined, windows);
 }
@@ -105,7 +105,7 @@ function impressionsOf({ seq, content }: BlockRow, holdouts: HoldoutStore): Part
   const block = new Block(new Uint8Array(content));
   const places = block.map((i) => i).filter((i) => !block.isErased(i));
   return places.map((i) => {
-    const row = { ...block.common(i), id: block.id(i), decision: block.decision(i), seq: seq + i };
+    const row = countedRow(block, seq, i);
     return { list: listOf(row), share: holdouts.nameOf(row), arm: row.arm, shownAt: block.shownAt(i), ids: [row.id] };
   });
 }
@@ -117,14 +117,4 @@ function liveMembers(sql: SqlStorage, holdouts: HoldoutStore, { list, share, sho
     .toArray()
     .flatMap((row) => impressionsOf(row, holdouts));
   return parts.filter((part) => part.list === list && part.share === share).flatMap(({ ids }) => ids);
-}
-
-function stateOf(sql: SqlStorage, ids: readonly string[]): ListState | null {
-  if (ids.length === 0) return null;
-  const came = new Map<string, number>();
-  const query = "SELECT delays FROM outcomes WHERE delays IS NOT NULL AND id IN (SELECT value FROM json_each(?))";
-  for (const { delays } of sql.exec<{ delays: string }>(query, JSON.stringify(ids)).toArray()) {
-    for (const goal of Object.keys(JSON.parse(delays))) came.set(goal, (came.get(goal) ?? 0) + 1);
-  }
-  return { size: ids.length, came };
 }

@@ -15,7 +15,7 @@ import type { DelayStore } from "./delay-store.ts";
 import type { HoldoutStore } from "./holdout-store.ts";
 import { inOrder } from "./in-order.ts";
 import type { LinkStore } from "./link-store.ts";
-import { type CountedRow, ListCounts, listOf } from "./list-counts.ts";
+import { type CountedRow, countedRow, ListCounts, listOf } from "./list-counts.ts";
 import type { Brought, TallyStore } from "./tally-store.ts";
 
 /** Impressions of one action in one context. */
@@ -171,7 +171,7 @@ export class ImpressionStore {
     const isStored = this.blocks.addBlock(block, marks, windows.window.ms, seq);
     if (!isStored) this.blocks.add(block.rows(), marks, windows.window.ms, seq);
     this.#countLive(
-      block.map((i) => ({ ...block.common(i), id: block.id(i), decision: block.decision(i), seq: seq + i })),
+      block.map((i) => countedRow(block, seq, i)),
       windows,
     );
     for (let i = 0; i < block.count; i++) {

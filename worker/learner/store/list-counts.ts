@@ -1,3 +1,4 @@
+import type { Block } from "../../domain/block.ts";
 import type { Windows } from "../../domain/goals.ts";
 import { UNASSIGNED } from "../../domain/holdout-share.ts";
 import type { ImpressionRow, StoredImpression } from "../../domain/impression.ts";
@@ -15,6 +16,22 @@ export type CountedRow = Pick<StoredImpression, "id" | "arm" | "version" | "deci
 interface ListPart extends ListKey {
   readonly list: string;
   readonly ids: string[];
+}
+
+/** The part of an impression of a block that counts. Not for an erased one. `seq`: the number of the first. */
+export function countedRow(block: Block, seq: number, i: number) {
+  return { ...block.common(i), id: block.id(i), decision: block.decision(i), seq: seq + i };
+}
+
+/** The list of these impressions, by their stored outcomes. Null for none. */
+export function listState(database: Pick<Database, "query">, ids: readonly string[]): ListState | null {
+  if (ids.length === 0) return null;
+  const came = new Map<string, number>();
+  const query = "SELECT delays FROM outcomes WHERE delays IS NOT NULL AND id IN (SELECT value FROM json_each(?))";
+  for (const { delays } of database.query<{ delays: string }>(query, JSON.stringify(ids))) {
+    for (const goal of Object.keys(JSON.parse(delays))) came.set(goal, (came.get(goal) ?? 0) + 1);
+  }
+  return { size: ids.length, came };
 }
 
 /** Id under which a decision's impressions share their keys: that of the list's first. */
@@ -91,20 +108,13 @@ export class ListCounts {
       return block
         .map((i) => i)
         .filter((i) => block.shownAt(i) === shownAt && !block.isErased(i))
-        .map((i) => ({ ...block.common(i), id: block.id(i), decision: block.decision(i), seq: seq + i }))
+        .map((i) => countedRow(block, seq, i))
         .filter((row) => listOf(row) === list && this.#holdouts.nameOf(row) === share)
         .map(({ id }) => id);
     });
   }
 
-  /** A list of these impressions. Null for none. */
   #stateOf(ids: readonly string[]): ListState | null {
-    if (ids.length === 0) return null;
-    const came = new Map<string, number>();
-    const query = "SELECT delays FROM outcomes WHERE delays IS NOT NULL AND id IN (SELECT value FROM json_each(?))";
-    for (const { delays } of this.#database.query<{ delays: string }>(query, JSON.stringify(ids))) {
-      for (const goal of Object.keys(JSON.parse(delays))) came.set(goal, (came.get(goal) ?? 0) + 1);
-    }
-    return { size: ids.length, came };
+    return listState(this.#database, ids);
   }
 }
