@@ -1,9 +1,9 @@
 import { outOfRange, positiveNumber, positiveShare } from "../src/argument.ts";
-import type { DelayCurve } from "../src/model/delay/delays.ts";
+import { type DelayCurve, settingsOf } from "../src/model/delay/delays.ts";
 import { type TooFew, tooFew } from "../src/too-few.ts";
 import type { ArmStep } from "./arm-step.ts";
 import { intervalHalfWidth } from "./confidence-sequence.ts";
-import { delayLaw, type Observed, STEPS } from "./delay-law.ts";
+import { delayLaw, type Observed } from "./delay-law.ts";
 
 /** Lists that were assigned to the arms with one probability. */
 export interface Stratum {
@@ -132,11 +132,12 @@ interface Pair {
 function armOf(steps: readonly ArmStep[], law: DelayCurve, window: number, now: number): Arm {
   const byAge = new Map<number, number>();
   const scores: [step: ArmStep, share: number][] = [];
+  const { resolution } = settingsOf(window);
   let [conversions, matured, lists, converted] = [0, 0, 0, 0];
   for (const step of steps) {
     if (!Number.isFinite(step.shownAt)) throw outOfRange("shownAt", "a finite number", step.shownAt);
     if (step.shownAt > now) continue;
-    const age = Math.min(now - step.shownAt, window) + window / STEPS;
+    const age = Math.min(now - step.shownAt, window) + resolution;
     const share = law.below(age);
     const bin = binAt(law.ends, age);
     byAge.set(bin, (byAge.get(bin) ?? 0) + share * step.impressions);

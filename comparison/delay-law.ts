@@ -1,9 +1,5 @@
 import { positiveNumber } from "../src/argument.ts";
-import { type DelayCurve, Delays } from "../src/model/delay/delays.ts";
-
-/** Resolutions and cohorts per window, as in `DelayEstimate`. */
-export const STEPS = 16384;
-const COHORTS = 256;
+import { type DelayCurve, Delays, settingsOf } from "../src/model/delay/delays.ts";
 
 /** Impressions and conversions from which a law is estimated, both arms together. Times have any one unit. */
 export interface Observed {
@@ -14,7 +10,7 @@ export interface Observed {
 
 /** Estimates the law of the delays within a window. **Cost:** O(steps + conversions). */
 export function delayLaw({ steps, conversions }: Observed, window: number, now: number): DelayCurve {
-  const delays = new Delays({ resolution: positiveNumber("window", window) / STEPS, cohort: window / COHORTS, span: 2 * window });
+  const delays = new Delays(settingsOf(positiveNumber("window", window)));
   delays.advance(now);
   for (const { shownAt, impressions } of steps) if (shownAt <= now && impressions > 0) delays.add(shownAt, impressions);
   delays.advance(now);

@@ -1,6 +1,6 @@
 import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./argument.ts";
 import { type ConversionRate, DelayLaw } from "./model/delay/delay-law.ts";
-import { binOf, Delays } from "./model/delay/delays.ts";
+import { binOf, Delays, settingsOf } from "./model/delay/delays.ts";
 import { Rhythm } from "./model/delay/rhythm.ts";
 import { malformed } from "./snapshot.ts";
 
@@ -67,11 +67,6 @@ export interface DelayEstimateState extends Required<DelayEstimateOptions> {
   readonly sections: readonly (readonly number[])[];
 }
 
-/** Youngest cohorts in a window, and resolutions of delays in it. */
-const COHORTS = 256;
-const STEPS = 16384;
-/** Windows that cohorts are kept for: a silence of one window needs the cohorts of the window before it. */
-const KEPT = 2;
 /** Conversions needed for an alarm. */
 const FEW = 30;
 /** Version of the saved form. The first had none, and no rhythm. */
@@ -121,11 +116,7 @@ export class DelayEstimate {
     this.#falseAlarm = finiteNumber("falseAlarm", options.falseAlarm ?? 1e-5, Number.MIN_VALUE, 0.5);
     this.#day = positiveNumber("day", options.day ?? 86_400_000);
     if (this.#window >= this.#day) this.#rhythm = new Rhythm(this.#day);
-    this.#delays = new Delays({
-      resolution: this.#window / STEPS,
-      cohort: this.#window / COHORTS,
-      span: KEPT * this.#window,
-    });
+    this.#delays = new Delays(settingsOf(this.#window));
   }
 
   /** Counts `count` impressions shown at `time`. @throws {TypeError | RangeError} naming the argument. */
@@ -139,8 +130,8 @@ export class DelayEstimate {
 
   /** The cells in which an estimate with this window counts. Both have the unit of times. @throws {TypeError | RangeError} naming the argument. */
   static grid(window: number): DelayGrid {
-    const resolution = positiveNumber("window", window) / STEPS;
-    return { cohort: window / COHORTS, bin: (delay) => binOf(delay / resolution) };
+    const { resolution, cohort } = settingsOf(positiveNumber("window", window));
+    return { cohort, bin: (delay) => binOf(delay / resolution) };
   }
 
   /**

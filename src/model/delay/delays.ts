@@ -9,6 +9,19 @@ export interface DelaySettings {
   readonly span: number;
 }
 
+/** Resolutions of delays in a window, youngest cohorts in it, and windows for which cohorts are kept. */
+const STEPS = 16384;
+const COHORTS = 256;
+const KEPT = 2;
+
+/**
+ * Settings of an estimate of the delays within a window, in the unit of times. Cohorts are kept for two windows, because a silence of one
+ * needs those of the window before it.
+ */
+export function settingsOf(window: number): DelaySettings {
+  return { resolution: window / STEPS, cohort: window / COHORTS, span: KEPT * window };
+}
+
 /** The distribution of delays, as estimated so far. */
 export interface DelayCurve {
   /** P(delay < x): 0 at x = 0, and 1 from the longest observable delay on. */
