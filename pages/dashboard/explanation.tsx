@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "hono/jsx/dom";
 import type { Candidate, Explanation } from "../../worker/protocol/answers.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
-import { amount, column, decimal, duration, moment, percent, whole } from "../ui/notation.ts";
+import { amount, column, decimal, duration, few, moment, percent, type TooFew, whole } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
 import { Table } from "../ui/table.tsx";
 import { scaleOf } from "./scale.ts";
@@ -32,7 +32,7 @@ function reasonsOf({ arm, decision, modelVersion }: Explanation): string {
 interface Ends {
   readonly low: number | null;
   readonly high: number | null;
-  readonly tooFew?: { readonly more: number; readonly of: string };
+  readonly tooFew?: TooFew;
 }
 
 function isBounded<Belief extends Ends>(belief: Belief | null): belief is Belief & { readonly low: number; readonly high: number } {
@@ -41,7 +41,7 @@ function isBounded<Belief extends Ends>(belief: Belief | null): belief is Belief
 
 /** The interval in words. */
 function endsOf({ low, high, tooFew }: Ends, write: (value: number) => string): string {
-  if (tooFew) return `too few, about ${whole(tooFew.more)} more ${tooFew.of}`;
+  if (tooFew) return few(tooFew);
   return low === null || high === null ? "too few amounts" : `${write(low)} to ${write(high)}`;
 }
 

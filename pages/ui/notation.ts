@@ -46,12 +46,22 @@ export function percent(share: number): string {
   return `${(Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : value.toFixed(0)).replace("-", "−")} %`;
 }
 
-/** A figure, or how much more data it needs. */
-type Figure = number | { readonly tooFew: { readonly more: number; readonly of: string } };
+/** How much more data a figure needs. */
+export interface TooFew {
+  readonly more: number;
+  readonly of: string;
+}
 
-/** Formats a figure, or says that there is too little data for it: too few, about 12 more conversions. */
+type Figure = number | { readonly tooFew: TooFew };
+
+/** Says that there is too little data for a figure: too few, about 12 more conversions. */
+export function few({ more, of }: TooFew): string {
+  return `too few, about ${whole(more)} more ${of}`;
+}
+
+/** Formats a figure, or says that there is too little data for it, as `few`. */
 export function orTooFew(figure: Figure, format: (value: number) => string): string {
-  return typeof figure === "number" ? format(figure) : `too few, about ${whole(figure.tooFew.more)} more ${figure.tooFew.of}`;
+  return typeof figure === "number" ? format(figure) : few(figure.tooFew);
 }
 
 /** The same in a cell: too few. */
