@@ -13,8 +13,10 @@ export interface Weighed {
   readonly otherwise: number;
 }
 
-/** Share of a policy's probability that counts as all of it. */
-const ALL = 1 - 1e-9;
+/** Whether a share of a policy's probability is all of it. */
+export function isAll(share: number): boolean {
+  return !(share < 1 - 1e-9);
+}
 
 /**
  * Share of the policy's probability that the log lacks beyond what it is known to lack. The mean weight is 1 where a log has all of it. This
@@ -49,7 +51,7 @@ export function bounded(
   { least, most }: { least: number; most: number },
   { range, unseen, lacked }: Limits,
 ): Estimate {
-  if (!(lacked < ALL)) return { value: Number.NaN, low: range.min, high: range.max };
+  if (isAll(lacked)) return { value: Number.NaN, low: range.min, high: range.max };
   const within = (each: number): number => Math.min(Math.max(each, range.min), range.max);
   const later = (each: number, side: 1 | -1): number => within(each * side > 0 ? each * (1 + unseen) : each);
   return { value: within(value), low: later(least, -1), high: later(most, 1) };

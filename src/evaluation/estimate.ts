@@ -1,4 +1,5 @@
 import type { Core } from "../core/core.ts";
+import { QUANTILE } from "../model/linear/interval.ts";
 
 /** A value with its 95 % interval. */
 export interface Estimate {
@@ -16,8 +17,6 @@ export interface Terms {
   readonly share: Float64Array;
 }
 
-/** 97.5 % quantile of the normal distribution. */
-const NORMAL_AT_975 = 1.959963984540054;
 const MOST_STEPS = 60;
 
 /**
@@ -46,7 +45,7 @@ export function ratioEstimate(core: Core, terms: Terms): Estimate {
  * **Source:** Owen 2001, section 3.3, calibration by F; the expansion of the quantile: Cornish and Fisher 1937.
  */
 function rootAt95(freedom: number): number {
-  const z = NORMAL_AT_975;
+  const z = QUANTILE;
   const square = z * z;
   const [first, second] = [((square + 1) * z) / 4, ((5 * square * square + 16 * square + 3) * z) / 96];
   return z + first / freedom + second / (freedom * freedom);

@@ -1,3 +1,4 @@
+import { isAll } from "./bounded.ts";
 import { effectiveRewards, type Figure, stated } from "./enough.ts";
 import type { Estimate } from "./estimate.ts";
 import { estimatorsOf } from "./estimators.ts";
@@ -52,9 +53,9 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
   const rewards = { learnt: learnt.length > 0 ? learnt : rows.map(maturedReward), greatest: Math.max(-min, max) };
   const figure = (estimate: () => Estimate, weight: (row: Row) => number): Figure =>
     stated(estimate, { effective: effectiveRewards(rows, weight, rewards), size: log.length, of: "decisions" });
-  const whole = support < 1e-9 && rows.length > 0;
-  const ofPolicy = (estimate: () => Estimate): Figure =>
-    matured.tooFew() ?? (whole ? estimate() : figure(estimate, ({ weight }) => weight));
+  const young = matured.tooFew();
+  const whole = isAll(1 - support) && rows.length > 0;
+  const ofPolicy = (estimate: () => Estimate): Figure => young ?? (whole ? estimate() : figure(estimate, ({ weight }) => weight));
   return {
     asOf: request.asOf,
     since,
@@ -62,7 +63,7 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
     immature: matured.immatureShares(rows),
     weights: weightsOf(rows),
     support,
-    logged: matured.tooFew() ?? figure(estimators.logged, () => 1),
+    logged: young ?? figure(estimators.logged, () => 1),
     ips: ofPolicy(estimators.ips),
     snips: ofPolicy(estimators.snips),
     doublyRobust: ofPolicy(estimators.doublyRobust),

@@ -2,7 +2,7 @@ import { compileCore } from "#core-module";
 import { wholeNumber, wrongType } from "../argument.ts";
 import { instantiate } from "../core/core.ts";
 import { examinationAt, parseExamination } from "../examination.ts";
-import { bounded, missingShare, type Weighed } from "./bounded.ts";
+import { bounded, isAll, missingShare, type Weighed } from "./bounded.ts";
 import { countedGoals } from "./counted-goals.ts";
 import { effectiveRewards, type Figure, stated } from "./enough.ts";
 import { chancesOf, type LoggedItem, type LoggedList, listsUntil } from "./list-log.ts";
@@ -103,6 +103,7 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
   const places = evaluated > 0 ? rows.length / evaluated : 0;
   const { min, max } = goals.reward;
   const range = { min: places * min, max: places * max };
+  const young = matured.tooFew();
   const figures = ({ weight, examined }: Ratio) => {
     const lacked = meanOf(rows, (row) => (weight === ONE ? 0 : row.unsupported));
     const missing = missingShare(core, ofLists(rows, { weight, examined }));
@@ -114,8 +115,8 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
       return bounded(estimateOf(core, rows, { weight }, matured), { least, most }, limits);
     };
     const effective = effectiveRewards(rows, weight, { learnt, greatest: Math.max(-min, max) });
-    const whole = limits.lacked > 1 - 1e-9 && rows.length > 0;
-    const figure = matured.tooFew() ?? (whole ? estimate() : stated(estimate, { effective, size: log.length, of: "lists" }));
+    const whole = isAll(limits.lacked) && rows.length > 0;
+    const figure = young ?? (whole ? estimate() : stated(estimate, { effective, size: log.length, of: "lists" }));
     return { support: 1 - limits.lacked, figure };
   };
   const itemPosition = figures({ weight: (row) => row.itemPosition, examined: ONE });
