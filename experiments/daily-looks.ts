@@ -70,7 +70,7 @@ const VIEWS: Readonly<Record<LookTest, { readonly delayed: number; readonly unti
   waiting: { delayed: 1, until: (day) => day - WINDOW },
 };
 
-/** What a test states on a day. */
+/** The statement of a test on a day. */
 export function look(all: readonly Shown[], day: number, test: LookTest): ArmComparison {
   const { delayed, until } = VIEWS[test];
   const stepOf = (time: number): number => Math.floor(time * STEPS) / STEPS;

@@ -64,7 +64,7 @@ export function intervalOf({ mean, standardError, runs }: Pick<Result, "mean" | 
   return { low: mean - width, high: mean + width };
 }
 
-/** What a ratio of losses says of the first of two algorithms. */
+/** The verdict of a ratio of losses on the first of two algorithms. */
 export function verdictOf(ratio: Pick<Result, "mean" | "standardError" | "runs">): "wins" | "loses" | "ties" {
   const { low, high } = intervalOf(ratio);
   if (high < 1) return "wins";

@@ -3,7 +3,7 @@ export interface TooFew {
   readonly tooFew: {
     /** About how many more are needed. */
     readonly more: number;
-    /** What is counted, in the plural: "conversions", "impressions", "decisions". */
+    /** The thing to count, in the plural: "conversions", "impressions", "decisions". */
     readonly of: string;
   };
 }

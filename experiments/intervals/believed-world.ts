@@ -9,7 +9,7 @@ export interface Reached {
   readonly delayMs: number;
 }
 
-/** What is sold in a shop whose rates are those of `Shop.visit`. */
+/** The sales of a shop whose rates are those of `Shop.visit`. */
 export interface Sales {
   /** Options of the model beside its window. */
   readonly body: ModelOptions;

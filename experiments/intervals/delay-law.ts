@@ -82,7 +82,7 @@ function shopOf(law: Law, traffic: string, count: number, random: Stream): Shop 
   return { law, shown, conversions };
 }
 
-/** What the SDK states. */
+/** The figures of the SDK. */
 function estimated({ law, shown, conversions }: Shop, constant: boolean): Stated[] {
   const estimate = new DelayEstimate({ window: law.window });
   for (const time of shown) estimate.show(time);
@@ -109,7 +109,7 @@ function bandOf(
   });
 }
 
-/** What the worker states, from counts like those of its tables. */
+/** The figures of the worker, from counts like those of its tables. */
 function measured(shop: Shop, constant: boolean): Stated[] {
   const { law } = shop;
   const windows = { window: { ms: law.window }, goals: null };

@@ -5,7 +5,7 @@ import type { Product, Visit } from "./shop.ts";
 
 type Belief = NonNullable<ReturnType<typeof beliefsOf>[number]>;
 
-/** What a worker states about the expected reward of an action. */
+/** A statement of a worker about the expected reward of an action. */
 export interface Statement {
   /** In an explanation. */
   readonly belief: Belief;

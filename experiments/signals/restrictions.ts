@@ -110,7 +110,7 @@ function chancesOf(policy: Policy, { points, products, free, bounds }: Request, 
 
 const MINIMUM_SHARE = 0.02;
 
-/** What is the same in every run of a setting. */
+/** The parts of a world that all runs of a setting share. */
 interface World {
   readonly rates: Rates;
   readonly logging: Policy;

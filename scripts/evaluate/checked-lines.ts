@@ -42,7 +42,7 @@ function secondHead(first: string, second: unknown): string {
   return `expected the log of one model, ${first}, got ${other} after it; evaluate each export by itself`;
 }
 
-/** What is wrong with the fields that an evaluation reads. */
+/** The faults of the fields that an evaluation reads. */
 function wrongIn(line: EventLine): string | undefined {
   if (line.type === "conversion") {
     const { impression, goal, reward, at } = line;

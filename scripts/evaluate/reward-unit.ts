@@ -1,7 +1,7 @@
 import type { Goals } from "afterclick";
 import { currencyOf } from "../../worker/domain/goals.ts";
 
-/** What a reward counts, as lines of a report: the currency of amounts, or what the rewards of several goals add up. None without an amount. */
+/** Lines of a report that name the unit of rewards: a currency, or the goals whose rewards are added up. None without an amount. */
 export function rewardUnit(goals: Goals = {}): string[] {
   const counted = Object.entries(goals).filter(([, { weight }]) => weight !== 0);
   if (!counted.some(([, { value }]) => value)) return [];

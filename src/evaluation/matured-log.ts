@@ -77,7 +77,7 @@ export class MaturedLog {
     });
   }
 
-  /** What the log needs before its delays are known well enough. Undefined if it has that. */
+  /** The time that the log needs before its delays are known well enough. Undefined if they are. */
   tooFew(): TooFew | undefined {
     if (this.unseen <= MOST_UNSEEN) return undefined;
     const { windowMs } = this.goals.goals[this.#latest];

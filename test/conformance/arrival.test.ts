@@ -103,7 +103,7 @@ interface Learnt {
   readonly snapshot: Uint8Array;
 }
 
-/** What the reference and the others have learnt. Two laws are about the same deliveries. */
+/** The states of the reference and of the others. Two laws are about the same deliveries. */
 const learntBy = new Map<string, Promise<readonly [Learnt, readonly Learnt[]]>>();
 function learnt(each: Listed, when: "always" | "afterwards"): Promise<readonly [Learnt, readonly Learnt[]]> {
   const learning = learntBy.get(`${each.name} ${when}`) ?? learn(each, when);

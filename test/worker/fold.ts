@@ -48,7 +48,7 @@ function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, 
   });
   const delay = reached.length > 0 ? Math.min(...reached.map(([, { delay }]) => delay)) : undefined;
   const converted = counted.some(({ goal }) => goals?.[goal].weight !== 0);
-  // What has reached goals without a weight alone may still convert.
+  // An impression that has only reached goals without a weight may still convert.
   return { total, converted, retracted: counted.length === 0, reached: Object.fromEntries(reached), delay };
 }
 

@@ -4,7 +4,7 @@ import { verify } from "../../scripts/verify/verification.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, show, statusesOf, statusOf } from "./client.ts";
 import { MINUTE_MS, ring, START, tick, useClock } from "./clock.ts";
 
-// What is counted: by goal, orders and refunds apart.
+// Counts by goal, with orders and refunds apart.
 
 useClock();
 

@@ -1,7 +1,7 @@
 import type { Outcome } from "./event.ts";
 import type { Goals } from "./goals.ts";
 
-/** What the orders of a goal with a value have brought: numbers of orders and refunds, and the sums of both. */
+/** The orders and refunds of a goal with a value: their numbers and sums. */
 export interface Amounts {
   readonly orders: number;
   readonly refunds: number;

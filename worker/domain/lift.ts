@@ -143,7 +143,7 @@ function summed(steps: readonly ArmStep[]): Omit<LiftedArm, "rate"> {
   return sum;
 }
 
-/** What the delay law is estimated from: the impressions of all assignments, and their first conversions, in cells as of now. */
+/** The data of the delay law: the impressions of all assignments, and their first conversions, in cells as of now. */
 function observedBy({ arms, delays }: LiftCounts, goal: string, windows: Windows, now: number) {
   const steps = new Map<number, { impressions: number; elapsed: number }>();
   for (const { step, impressions, elapsed } of arms) {

@@ -29,7 +29,7 @@ export interface Followed extends Part {
   readonly exposure: Float64Array;
 }
 
-/** Of the conversions that come before the end of a bin, how many come within it. */
+/** The share of the conversions before the end of a bin that come within the bin. */
 export interface Hazards {
   /** Relative mass of each bin. */
   readonly mass: Float64Array;

@@ -96,7 +96,7 @@ describe("intervals", () => {
   });
 
   it("have the quantiles of Student's t, up to a small error", () => {
-    // Of the angle atan(t / sqrt(f)), the density is cos^(f - 1).
+    // The density of the angle atan(t / sqrt(f)) is cos^(f - 1).
     const mass = (freedom: number, angle: number): number => {
       const steps = 20_000;
       return (

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { stream } from "../../../simulation/stream.ts";
 import { estimateIn } from "../../support/logged-decisions.ts";
 
-// What an evaluation says where the log cannot tell.
+// An evaluation of choices that the log cannot tell about.
 
 const ASKED = { asOf: 5000, window: { ms: 100 }, maturity: () => 1 } as const;
 

@@ -14,7 +14,7 @@ export interface ListState {
   readonly came: ReadonlyMap<string, number>;
 }
 
-/** What the impressions of a list have in common. */
+/** The values that all impressions of a list share. */
 export interface ListKey {
   readonly shownAt: number;
   readonly arm: Assignment;
