@@ -1,9 +1,7 @@
-import { outOfRange, positiveNumber, positiveShare } from "../src/argument.ts";
-import { type DelayCurve, settingsOf } from "../src/model/delay/delays.ts";
-import { type TooFew, tooFew } from "../src/too-few.ts";
+import { type DelayDistribution, type DelayEstimate, type TooFew, tooFew } from "afterclick";
+import { outOfRange, positiveShare } from "../src/argument.ts";
 import type { ArmStep } from "./arm-step.ts";
 import { intervalHalfWidth } from "./confidence-sequence.ts";
-import { delayLaw, type Observed } from "./delay-law.ts";
 
 /** Lists that were assigned to the arms with one probability. */
 export interface Stratum {
@@ -12,8 +10,6 @@ export interface Stratum {
 }
 
 export interface ComparisonOptions {
-  /** How long after its impression a conversion counts, in the unit of times. */
-  readonly window: number;
   /** Absolute difference of conversion rates that you want to find, for instance 0.01. Fix it before the first look. */
   readonly effect: number;
   /** Probability that any of all intervals misses the difference, default 0.05. */
@@ -33,7 +29,7 @@ export interface ArmComparison {
   /** Conversion rates, corrected for conversions still to come. Null before any impression has matured in both arms. */
   readonly control: number | null;
   readonly treatment: number | null;
-  /** Rates count conversions within this time: the window, or the age of the oldest impression while that is younger. */
+  /** Rates count conversions within this time: `followed` of the delays. The window, once five conversions have had all of it. */
   readonly within: number;
   readonly difference: Difference | TooFew;
   /** Whether the interval excludes 0. */
@@ -66,28 +62,28 @@ interface Arm {
  * averaged with the weights of Mantel and Haenszel, which depend on impressions alone. The variance sums squared scores by list, and adds
  * the error of F by the delta method. The interval is an asymptotic confidence sequence.
  *
- * The arms must share one delay law. If conversions of one arm come sooner, that arm looks better until windows close. Before the
- * oldest impression is as old as the window, rates count only conversions within that age (`within`).
+ * The arms must share one delay law. If conversions of one arm come sooner, that arm looks better until windows close. While too few
+ * impressions have had the whole window, rates count only conversions within a shorter time (`within`).
  *
- * **Cost:** O(steps + conversions of `observed`).
+ * `delays`: impressions and first conversions of all arms, as of the time of the look.
+ *
+ * **Cost:** O(steps).
  * **Throws:** TypeError or RangeError that names the argument.
  * **Source:** Mantel, Haenszel 1959; Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2021, Theorem 2.2; Lagakos, Barraj, De Gruttola 1988,
  * for F.
  */
-export function compareArms(strata: readonly Stratum[], observed: Observed, options: ComparisonOptions): ArmComparison {
-  const window = positiveNumber("window", options.window);
+export function compareArms(strata: readonly Stratum[], delays: DelayEstimate, options: ComparisonOptions): ArmComparison {
   const effect = positiveShare("effect", options.effect);
   const alpha = positiveShare("alpha", options.alpha ?? 0.05);
   if (alpha === 1) throw outOfRange("alpha", "less than 1", alpha);
-  const { now } = options;
-  const law = delayLaw(observed, window, now);
+  const within = delays.followed;
+  const law = delays.distribution(within);
   const all = strata.map(({ control, treatment }): Pair => {
-    const [a, b] = [control, treatment].map((steps) => armOf(steps, law, window, now));
+    const [a, b] = [control, treatment].map((steps) => armOf(steps, { delays, law, now: options.now }));
     return { control: a, treatment: b, weight: (a.matured * b.matured) / (a.matured + b.matured) };
   });
   const compared = all.map(({ control, treatment, weight }) => weight > 0 && Math.min(control.lists, treatment.lists) > 1);
   const pairs = all.filter((_, i) => compared[i]);
-  const within = ageOfOldest(strata, window, now);
   if (pairs.length === 0) return { control: null, treatment: null, within, difference: tooFew(FEW, LISTS), decided: false, compared };
   const total = pairs.reduce((sum, { weight }) => sum + weight, 0);
   const mean = (of: (pair: Pair) => number): number => pairs.reduce((sum, pair) => sum + (pair.weight / total) * of(pair), 0);
@@ -116,12 +112,6 @@ export function compareArms(strata: readonly Stratum[], observed: Observed, opti
 const bounded = (value: number, least: number): number => Math.min(Math.max(value, least), 1);
 const LISTS = "converted lists of the arm that has fewer";
 
-function ageOfOldest(strata: readonly Stratum[], window: number, now: number): number {
-  let oldest = now;
-  for (const { control, treatment } of strata) for (const { shownAt } of [...control, ...treatment]) oldest = Math.min(oldest, shownAt);
-  return Math.min(now - oldest, window);
-}
-
 /** The arms of a stratum, and its weight. */
 interface Pair {
   readonly control: Arm;
@@ -129,17 +119,23 @@ interface Pair {
   readonly weight: number;
 }
 
-function armOf(steps: readonly ArmStep[], law: DelayCurve, window: number, now: number): Arm {
+/** The delay law at a look. */
+interface Look {
+  readonly delays: DelayEstimate;
+  readonly law: DelayDistribution;
+  readonly now: number;
+}
+
+function armOf(steps: readonly ArmStep[], { delays, law, now }: Look): Arm {
   const byAge = new Map<number, number>();
   const scores: [step: ArmStep, share: number][] = [];
-  const { resolution } = settingsOf(window);
   let [conversions, matured, lists, converted] = [0, 0, 0, 0];
   for (const step of steps) {
     if (!Number.isFinite(step.shownAt)) throw outOfRange("shownAt", "a finite number", step.shownAt);
     if (step.shownAt > now) continue;
-    const age = Math.min(now - step.shownAt, window) + resolution;
-    const share = law.below(age);
-    const bin = binAt(law.ends, age);
+    const age = now - step.shownAt;
+    const share = delays.below(age);
+    const bin = binAt(law.delays, age);
     byAge.set(bin, (byAge.get(bin) ?? 0) + share * step.impressions);
     scores.push([step, share]);
     matured += share * step.impressions;
@@ -177,7 +173,7 @@ function binAt(ends: Float64Array, age: number): number {
  * Variance of the difference due to the estimated law. By Greenwood's formula, log F of a bin is a sum of independent errors over
  * the later bins. Arms whose rates and ages agree cancel it.
  */
-function lawVariance(pairs: readonly Pair[], total: number, { probability, error }: DelayCurve): number {
+function lawVariance(pairs: readonly Pair[], total: number, { probability, error }: DelayDistribution): number {
   const weights = new Float64Array(probability.length);
   for (const { control, treatment, weight } of pairs) {
     for (const [{ rate, matured, byAge }, sign] of [[control, 1] as const, [treatment, -1] as const]) {

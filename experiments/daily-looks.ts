@@ -1,3 +1,4 @@
+import { DelayEstimate } from "afterclick";
 import { type ArmComparison, compareArms } from "../comparison/arm-comparison.ts";
 import { type ArmStep, armSteps } from "../comparison/arm-step.ts";
 import { stream } from "../simulation/stream.ts";
@@ -88,13 +89,13 @@ export function look(all: readonly Shown[], day: number, test: LookTest): ArmCom
     };
     return { control: of("control"), treatment: of("treatment") };
   });
-  const conversions = seen.flatMap(({ shownAt, delays }) =>
-    delays
-      .filter((delay) => shownAt + delayed * delay <= day)
-      .map((delay) => ({ shownAt: stepOf(shownAt), delay: delayed * delay, count: 1 })),
-  );
-  const steps = strata.flatMap(({ control, treatment }) => [...control, ...treatment]);
-  return compareArms(strata, { steps, conversions }, { window: WINDOW, effect: 0.01, now: day });
+  const estimate = new DelayEstimate({ window: WINDOW });
+  for (const { shownAt, size } of seen) estimate.show(shownAt, size);
+  for (const { shownAt, delays } of seen) {
+    for (const delay of delays) if (shownAt + delayed * delay <= day) estimate.convert({ shownAt, at: shownAt + delayed * delay });
+  }
+  estimate.advance(day);
+  return compareArms(strata, estimate, { effect: 0.01, now: day });
 }
 
 /** Days until each test decides. Looks are daily. `HORIZON` if it never does, with `<test>Decided` 0. */

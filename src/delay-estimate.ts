@@ -49,6 +49,8 @@ export interface DelayDistribution {
   readonly probability: Float64Array;
   readonly low: Float64Array;
   readonly high: Float64Array;
+  /** Standard error of `probability`. */
+  readonly error: Float64Array;
 }
 
 /** Whether conversions have stopped arriving. */
@@ -211,13 +213,14 @@ export class DelayEstimate {
   distribution(within = this.#window): DelayDistribution {
     const time = positiveNumber("within", within);
     const law = this.#stated();
-    const { probability, low, high } = law.within(Math.min(time, law.followed));
+    const { probability, low, high, error } = law.within(Math.min(time, law.followed));
     const unknown = Math.min(time, this.#window) > law.followed;
     return {
       delays: law.ends.slice(),
       probability: probability.slice(),
       low: unknown ? low.map(() => 0) : low.slice(),
       high: high.slice(),
+      error: error.slice(),
     };
   }
 

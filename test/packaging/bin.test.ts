@@ -70,7 +70,7 @@ describe("deploy in an empty folder", { shuffle: false }, () => {
     for (const name of ["hono", "valibot", "wrangler"]) await symlink(resolve("node_modules", name), join(folder, "node_modules", name));
     const { status, out, error } = afterclick(folder, ["deploy", "--dry-run"]);
     expect([status, error.replace(/^npm warn.*\n/gm, "")]).toEqual([0, ""]);
-    expect(out).toMatch(/^Bundled afterclick: \d+ kB gzipped[^]*Nothing was deployed\.\n$/);
+    expect(out).toMatch(/^Bundled afterclick: \d+ kB gzipped[\s\S]*Nothing was deployed\.\n$/);
     expect(afterclick(folder, ["deploy", "--dry-run", "--env", "staging"]).out).toContain("afterclick-staging-events");
     expect(afterclick(folder, ["deploy", "--env", "test"]).error).toContain("--env: expected one of production, staging, got test");
   });

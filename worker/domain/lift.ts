@@ -1,3 +1,4 @@
+import { DelayEstimate } from "afterclick";
 import { type ArmComparison, compareArms, type Stratum } from "../../comparison/arm-comparison.ts";
 import type { ArmStep } from "../../comparison/arm-step.ts";
 import type { Assignment } from "../protocol/answers.ts";
@@ -56,7 +57,7 @@ export interface LiftedArm {
 export interface GoalLift {
   readonly goal: string;
   readonly windowMs: number;
-  /** Rates count conversions within this time: the window, or the age of the oldest impression while that is younger. */
+  /** Rates count conversions within this time: the window, or a shorter time while few impressions have had the whole window. */
   readonly withinMs: number;
   /** Currency of the goal's amounts. Conversions are compared, not amounts. Null without amounts. */
   readonly currency: string | null;
@@ -93,8 +94,8 @@ export function liftOf(counts: LiftCounts, goal: string, windows: Windows, optio
     const [control, treatment] = (["holdout", "policy"] as const).map((arm) => stepsOf(counts.arms, reached, { arm, share: name }));
     return { control, treatment };
   });
-  const observed = observedBy(counts, goal, windows, options.now);
-  const { control, treatment, within, compared, difference, decided } = compareArms(strata, observed, { window: windowMs, ...options });
+  const delays = delaysOf(counts, goal, windows, options.now);
+  const { control, treatment, within, compared, difference, decided } = compareArms(strata, delays, options);
   return {
     goal,
     windowMs,
@@ -143,26 +144,28 @@ function summed(steps: readonly ArmStep[]): Omit<LiftedArm, "rate"> {
   return sum;
 }
 
-/** The data of the delay law: the impressions of all assignments, and their first conversions, in cells as of now. */
-function observedBy({ arms, delays }: LiftCounts, goal: string, windows: Windows, now: number) {
-  const steps = new Map<number, { impressions: number; elapsed: number }>();
-  for (const { step, impressions, elapsed } of arms) {
-    const sum = steps.get(step) ?? { impressions: 0, elapsed: 0 };
-    steps.set(step, { impressions: sum.impressions + impressions, elapsed: sum.elapsed + elapsed });
-  }
+/** Estimates the delays from the impressions of all assignments and their first conversions. */
+function delaysOf({ arms, delays }: LiftCounts, goal: string, windows: Windows, now: number): DelayEstimate {
+  const estimate = new DelayEstimate({ window: windowOf(windows, goal) });
   const grid = gridOf(windows, goal);
   const newest = Math.floor(now / grid.cohort);
-  const cells = new Map<string, { cohort: number; count: number; delay: number }>();
-  for (const { cohort, length, bin, count, delay } of delays.get(goal) ?? []) {
-    const grown = grownAt(newest, { cohort, length });
-    const key = `${grown.cohort} ${bin}`;
-    const cell = cells.get(key) ?? { cohort: grown.cohort, count: 0, delay: 0 };
-    cells.set(key, { ...cell, count: cell.count + count, delay: cell.delay + delay });
+  const intervalOf = (shownAt: number): number => grownAt(newest, { cohort: Math.floor(shownAt / grid.cohort), length: 1 }).cohort;
+  const intervals = new Set<number>();
+  const steps = Map.groupBy(arms, ({ step }) => step);
+  for (const [step, own] of steps) {
+    const impressions = own.reduce((sum, each) => sum + each.impressions, 0);
+    const shownAt = meanTime({ step, impressions, elapsed: own.reduce((sum, each) => sum + each.elapsed, 0) });
+    if (shownAt > now) continue;
+    estimate.show(shownAt, impressions);
+    intervals.add(intervalOf(shownAt));
   }
-  return {
-    steps: Array.from(steps, ([step, sum]) => ({ shownAt: meanTime({ step, ...sum }), impressions: sum.impressions })),
-    conversions: Array.from(cells.values(), ({ cohort, count, delay }) => {
-      return { shownAt: Math.ceil(cohort * grid.cohort), delay: delay / count, count };
-    }),
-  };
+  for (const { cohort, count, delay } of delays.get(goal) ?? []) {
+    // Whole milliseconds keep the delay exact.
+    const shownAt = Math.ceil(cohort * grid.cohort);
+    // The mean time of a step may lie in the interval beside.
+    if (!intervals.has(intervalOf(shownAt))) estimate.show(shownAt);
+    estimate.convert({ shownAt, at: shownAt + delay / count, count, arrivedAt: null });
+  }
+  estimate.advance(now);
+  return estimate;
 }

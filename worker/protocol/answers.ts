@@ -398,7 +398,9 @@ const goalLift = v.strictObject({
   windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
   withinMs: v.pipe(
     count,
-    v.description("Rates count conversions within this time: the window, or the age of the oldest impression while that is younger."),
+    v.description(
+      "Rates count conversions within this time: the window, or a shorter time while few impressions have had the whole window.",
+    ),
   ),
   currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Conversions are compared, not amounts. Null without a value.")),
   policy: liftedArm,
