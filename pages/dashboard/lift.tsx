@@ -23,7 +23,8 @@ export function LiftOf({ metrics: { model, lift } }: { metrics: Metrics }) {
   if (!lift) {
     return (
       <Empty title="Lift over the holdout">
-        This model has no holdout. Set one with PUT /v1/models/{model} and holdout: 0.1. A tenth of lists is then ranked at random.
+        This model has no holdout. Set one with PATCH /v1/models/{model} and {'{ "holdout": 0.1 }'}. A tenth of lists is then ranked at
+        random.
       </Empty>
     );
   }

@@ -97,8 +97,8 @@ export function checkArms({ model, unassigned, counts }: LoggedArms): void {
   const elsewhere = unassigned > 0 ? `; its ${unassigned} registered or imported impressions were not assigned by it` : "";
   throw new ComparisonError(
     missing === "holdout"
-      ? `expected lists of a holdout, got none of model ${model}${elsewhere}: put the model with "holdout": 0.1, and wait`
-      : `expected lists of the policy beside those of the holdout, got none of model ${model}${elsewhere}: put the model with a holdout of at most 0.5`,
+      ? `expected lists of a holdout, got none of model ${model}${elsewhere}: PATCH it with { "holdout": 0.1 }, and wait`
+      : `expected lists of the policy beside those of the holdout, got none of model ${model}${elsewhere}: PATCH it with a holdout of at most 0.5`,
   );
 }
 

@@ -83,9 +83,11 @@ export async function deploy(options: DeploymentOptions): Promise<void> {
 export async function rehearse({ cloudflare, config, folder, print }: DeploymentOptions): Promise<void> {
   const file = await writeConfig(folder, config);
   const { deployed } = await run(cloudflare, ["deploy", "--config", file, "--dry-run", "--outdir", join(folder, "bundle")]);
-  const kilobytes = Math.round((deployed?.bundle_size?.gzip_bytes ?? Number.NaN) / 1000);
+  // An older wrangler does not state the size.
+  const bytes = deployed?.bundle_size?.gzip_bytes;
+  const size = bytes === undefined ? "" : `: ${Math.round(bytes / 1000)} kB gzipped`;
   const made = config.kv_namespaces.filter(({ id }) => id === LOCAL_NAMESPACE).map(() => titleOf(config));
-  print(`Bundled ${config.name}: ${kilobytes} kB gzipped.
+  print(`Bundled ${config.name}${size}.
 
 With an account, a deployment
   - looks for the KV namespace${made.length > 0 ? ` ${made.join(", ")}, and creates it if there is none` : "s that wrangler.jsonc names"};

@@ -57,7 +57,9 @@ async function main(values: Values<typeof options>): Promise<void> {
     console.log(`\n${shop}; ${impressions} impressions, ${runs} seeds from ${first}`);
     for (const { way, regrets } of ways) {
       const { ratio, error } = ratioOf(regrets, ways[0].regrets);
-      console.log(`${way.padEnd(12)} regret ${mean(regrets).toFixed(1)}, ratio ${ratio.toFixed(3)} ± ${error.toFixed(3)}`);
+      console.log(
+        `${way.padEnd(12)} regret ${mean(regrets).toFixed(1)}, ratio ${ratio.toFixed(3)} ± ${Number.isNaN(error) ? "unknown" : error.toFixed(3)}`,
+      );
     }
   }
 }

@@ -6,16 +6,20 @@ export const DEFAULTS_VERSION = 3;
 
 const DAY_MS = 86_400_000;
 
-/** Policy, options and encoder of a new model, where its creator names none. The options of its policy have defaults of their own. */
-export function learningDefaults({ policy = "delay-lin-ts", options = {}, local }: Partial<ModelBody>): {
+/**
+ * Policy, options and encoder of a new model, with the defaults of what its creator does not name. The options of its policy have defaults
+ * of their own.
+ */
+export function learningDefaults({ policy = "delay-lin-ts", options = {}, encoder, local }: Partial<ModelBody>): {
   readonly policy: string;
   readonly options: Readonly<Record<string, unknown>>;
   readonly encoder: EncoderOptions | null;
 } {
-  if ("dimension" in options || "domain" in options) return { policy, options, encoder: null };
+  if (!encoder && ("dimension" in options || "domain" in options)) return { policy, options, encoder: null };
   // A page fetches the posterior of a local model, which grows with the square of the dimension.
   const dimension = DELAY_AWARE.includes(policy) && !local ? 256 : 64;
-  return { policy, options, encoder: { dimension, interactions: "all" } };
+  const { dimension: given = dimension } = options as Partial<EncoderOptions>;
+  return { policy, options, encoder: { dimension: given, interactions: "all", ...encoder } };
 }
 
 /** Policies that learn the distribution of delays. */

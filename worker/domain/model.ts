@@ -184,12 +184,11 @@ export function withDefaults(config: Readonly<Record<string, unknown>>): ModelCo
 }
 
 function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
-  const { policy, options, encoder: defaultEncoder } = learningDefaults(body);
+  const { policy, options, encoder: encoding } = learningDefaults(body);
   const factory = factoryOf(policy);
   if (body.encoder && "domain" in options) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
-  const encoding = body.encoder ?? defaultEncoder;
   return acceptable(() => {
-    const encoderOptions = encoding && encoder(encoding as unknown as EncoderOptions).options;
+    const encoderOptions = encoding && encoder(encoding).options;
     const count = 1 + shadows.length;
     const descriptor = describe(factory, { ...delayOptions(factory, encoderOptions), ...options }, encoderOptions?.dimension, count);
     const dimension = "dimension" in descriptor.options ? (descriptor.options.dimension as number) : undefined;

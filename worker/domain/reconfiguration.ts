@@ -22,7 +22,7 @@ export function withStored(body: ModelBody, stored: Stored): ModelBody {
     ...known,
     ...body,
     options: merged(stored.options, body.options),
-    ...((stored.encoder ?? body.encoder) && { encoder: { ...stored.encoder, ...body.encoder } }),
+    ...((stored.encoder ?? body.encoder) && { encoder: { ...wholeEncoder(stored.encoder), ...body.encoder } }),
     limits: { ...stored.limits, ...body.limits },
     shadows: (body.shadows ?? stored.shadows).map((shadow) => {
       const same = stored.shadows.find(({ name, policy }) => name === shadow.name && policy === shadow.policy);
@@ -30,6 +30,9 @@ export function withStored(body: ModelBody, stored: Stored): ModelBody {
     }),
   };
 }
+
+/** A stored encoder without `interactions` has none, which is not the default of a new one. */
+export const wholeEncoder = (stored: object | null): object | null => stored && { interactions: [], ...stored };
 
 /** The stored fields, replaced by those that are sent; inside a field of both, its fields likewise. */
 function merged(stored: object = {}, sent: object = {}): Record<string, unknown> {

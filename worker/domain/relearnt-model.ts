@@ -1,7 +1,7 @@
 import { Problem } from "../protocol/problem.ts";
 import type { ModelBody } from "../protocol/schema.ts";
 import { acceptable, configureModel, type ModelConfig, renewed } from "./model.ts";
-import { withStored } from "./reconfiguration.ts";
+import { wholeEncoder, withStored } from "./reconfiguration.ts";
 
 /**
  * The configuration under which a model learns its log again. Options that the body leaves out keep their stored values, except those of
@@ -12,7 +12,10 @@ export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfi
   const { policy: _, options: __, ...rest } = stored;
   const asked = { window: stored.window, ...body };
   const before = body.encoder ? withoutDimension(stored) : stored;
-  const whole = asked.policy !== undefined && asked.policy !== stored.policy ? { ...rest, ...asked } : withStored(asked, before);
+  const whole =
+    asked.policy !== undefined && asked.policy !== stored.policy
+      ? { ...rest, encoder: wholeEncoder(rest.encoder), ...asked }
+      : withStored(asked, before);
   if (whole.window.ms !== stored.window.ms) {
     throw new Problem(
       422,

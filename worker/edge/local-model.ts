@@ -20,7 +20,7 @@ export async function localModel(
   model: string,
 ): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly etag: string }> {
   const { config, parts, catalogue, actions, ...publication } = await newest(env, model);
-  if (!config.local) throw new Problem(404, 'the model is not open to pages: put it with "local": true');
+  if (!config.local) throw new Problem(404, 'the model is not open to pages: PATCH it with { "local": true }');
   const { policy, window, encoder, draws, greedy, minimumShare } = config;
   const open: LocalConfig = { policy, window, encoder, draws, greedy, minimumShare };
   const { generation, version, publishedAt } = publication;

@@ -92,7 +92,10 @@ export class Registrar {
   ): Promise<readonly Message.Registered[]> {
     const { config, featurize, live, admission } = this.#running.known();
     if (byPage && !config.local) {
-      throw new Problem(403, 'the model takes no impressions with a publishable key: put it with "local": true, or use the secret key');
+      throw new Problem(
+        403,
+        'the model takes no impressions with a publishable key: PATCH it with { "local": true }, or use the secret key',
+      );
     }
     const policies = await this.#running.policies();
     const rows = rowsOf(items, { store: this.#store, config, featurize: featurize(), policies, byPage }, this.#oldestOpen(Date.now()));

@@ -7,7 +7,7 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   window: "How long after its impression a conversion counts; at most 366 days.",
   reward: "Range of rewards; default 0 to 1.",
   encoder:
-    "Turns named features into a vector. Default: all interactions of context and action, and 256 dimensions for delay-lin-ts and delay-lin-ucb, 64 for other policies and for local models. An encoder that is given replaces the default as a whole. With options.dimension and no encoder, features are arrays of numbers.",
+    "Turns named features into a vector. Default: all interactions of context and action, and 256 dimensions for delay-lin-ts and delay-lin-ucb, 64 for other policies and for local models. An encoder that is given in part is completed by these defaults. With options.dimension and no encoder, features are arrays of numbers.",
   seed: "Seed of the policy's randomness; default 0.",
   goals:
     "The goals by name; other goals are refused. weight: factor on its rewards. window: how long its conversions count, up to the model's window. after: the goal that visitors reach before it. delay: the delay of all its conversions, if it is known. value: its rewards are amounts of money in a currency, which add up; an amount above max counts as max, by default above ten times what 99 % do not exceed. public: whether pages may report it; may change without a reset. Default: every goal is taken with weight 1.",

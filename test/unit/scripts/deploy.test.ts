@@ -12,6 +12,7 @@ import {
   deploy,
   LOCAL_NAMESPACE,
   type Ran,
+  rehearse,
   type WranglerConfig,
 } from "../../../scripts/deploy/deployment.ts";
 import { ofEnvironment } from "../../../scripts/deploy/environment.ts";
@@ -202,4 +203,15 @@ it("rehearses without an account: it bundles, tells the size, and deploys nothin
   expect(Math.abs(Number(stated) - Number(kilobytes))).toBeLessThanOrEqual(2);
   expect(stdout).toContain("looks for the KV namespace afterclick-events, and creates it");
   expect(stdout).toMatch(/Nothing was deployed\.\n$/);
+});
+
+it("rehearses with a wrangler that does not state the size of the bundle", async () => {
+  const printed: string[] = [];
+  const cloudflare = {
+    wrangler: async () => ({ ok: true, stdout: "", stderr: "", deployed: {} }),
+    isHealthy: async () => true,
+  } as unknown as Cloudflare;
+  await rehearse({ cloudflare, config, folder, print: (text) => void printed.push(text) });
+  expect(printed.join("\n")).toMatch(/^Bundled afterclick\.\n/);
+  expect(printed.join("\n")).not.toContain("NaN");
 });

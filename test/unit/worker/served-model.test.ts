@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { toDyadic } from "../../../publication/featurizer.ts";
-import { configureModel, featurizer, learnsAlike, type ModelConfig } from "../../../worker/domain/model.ts";
+import { configureModel, featurizer, learnsAlike, type ModelConfig, reconfigureModel } from "../../../worker/domain/model.ts";
+import { relearntModel } from "../../../worker/domain/relearnt-model.ts";
 import type { Action, ModelBody } from "../../../worker/protocol/schema.ts";
 
 const window = { ms: 3_600_000 };
@@ -85,6 +86,32 @@ describe("a configuration", () => {
     expect((await configOf({ encoder: { dimension: 32 } })).options).toMatchObject({ dimension: 32 });
     expect((await configOf({ encoder: null } as never)).encoder).toMatchObject({ dimension: 256 });
     expect(await configOf({ options: { dimension: 8 } })).toMatchObject({ encoder: null, options: { dimension: 8 } });
+  });
+
+  it("completes an encoder that is given in part", async () => {
+    const numeric = { price: { min: 0, max: 500 } };
+    const interactions = [["country", "brand"]];
+    const encoderOf = async (body: object) => (await configOf(body)).encoder;
+    expect(await encoderOf({ encoder: { numeric } })).toEqual({ version: 2, dimension: 256, interactions: "all", numeric });
+    expect(await encoderOf({ encoder: {} })).toEqual({ version: 2, dimension: 256, interactions: "all" });
+    expect(await encoderOf({ local: true, encoder: { numeric } })).toMatchObject({ dimension: 64, interactions: "all" });
+    expect(await encoderOf({ policy: "otf-lin-ts", encoder: { numeric } })).toMatchObject({ dimension: 64, interactions: "all" });
+    expect(await encoderOf({ encoder: { dimension: 32 } })).toMatchObject({ dimension: 32, interactions: "all" });
+    expect(await encoderOf({ options: { dimension: 32 }, encoder: { numeric } })).toMatchObject({ dimension: 32, interactions: "all" });
+    expect(await encoderOf({ encoder: { interactions } })).toMatchObject({ dimension: 256, interactions });
+    expect(await encoderOf({ encoder: { interactions: [] } })).toMatchObject({ dimension: 256, interactions: [] });
+  });
+
+  it("keeps the absence of interactions of a model that began without them", async () => {
+    const began = await configOf({ encoder: { dimension: 32, interactions: [] } });
+    const { interactions: _, ...encoder } = began.encoder as unknown as Record<string, unknown>;
+    const stored = { ...began, encoder } as unknown as ModelConfig;
+    expect(await reconfigureModel({ window, encoder: { dimension: 32 }, draws: 50 } as never, stored)).toMatchObject({
+      draws: 50,
+      encoder,
+    });
+    expect((await relearntModel({ options: { ridge: 2 } } as never, stored)).encoder).toMatchObject({ dimension: 32, interactions: [] });
+    expect((await relearntModel({ policy: "otf-lin-ts" } as never, stored)).encoder).toMatchObject({ dimension: 32, interactions: [] });
   });
 
   it("has fewer components where pages fetch the posterior", async () => {
