@@ -52,9 +52,7 @@ async function pack(folder: string): Promise<Packed> {
   const files = (await readdir(".")).filter((name) => /\.(jsonc?|md)$|^LICENSE$/.test(name));
   for (const name of [...SOURCES, ...files]) await cp(name, join(repository, name), { recursive: true });
   await symlink(resolve("node_modules"), join(repository, "node_modules"));
-  run(repository, process.execPath, ["scripts/package.ts"]);
-  const [{ filename }] = JSON.parse(run(join(repository, "build/package"), "npm", ["pack", "--json", "--pack-destination", folder]));
-  return { tarball: join(folder, filename) };
+  return { tarball: run(repository, process.execPath, ["scripts/package.ts"]).trim() };
 }
 
 /** Installs the packed package in the projects. */

@@ -46,7 +46,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "src/policy",
     "src/evaluation",
   ],
-  comparison: ["src/argument.ts", "src/too-few.ts", "src/model/delay"],
+  comparison: ["src/argument.ts", "afterclick"],
   publication: ["afterclick"],
   local: ["afterclick", "publication"],
   beacon: [],
