@@ -1,11 +1,10 @@
-// Every page at two widths, in light, dark and forced colours: before anything, after one click and after 200 visitors. Axe checks each.
+// Every page at two widths, in light, dark and forced colours: before anything, and after one click. Axe checks each.
 // AFTERCLICK_SCREENSHOTS=DIR saves the screenshots in this folder.
-import { mkdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { loadAxe, violations } from "../support/axe.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { startShop, type TestWorker } from "./worker.ts";
 
@@ -25,21 +24,13 @@ const looks = widths.flatMap(([width, height]) => Object.entries(colours).map(([
 /** Each page by its path, and an element that it shows once it has data. */
 const pages = { shop: ["/#shop", ".error"], dashboard: ["/#dashboard", ".figures"], playground: ["/playground/", ".standings"] } as const;
 
-/** Each violation by its rule, with the first element that violates it. */
-async function violations(page: Page): Promise<string[]> {
-  const { violations } = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })");
-  return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 120)} ${nodes[0].any[0]?.message ?? ""}`);
-}
-
 describeInChromium("the pages", () => {
   let shop: TestWorker;
   let browser: Browser;
   let page: Page;
-  let axe: string;
 
   beforeAll(async () => {
     if (folder) await mkdir(folder, { recursive: true });
-    axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     [shop, browser] = await Promise.all([startShop(), launchChromium()]);
     page = await browser.newPage({ reducedMotion: "reduce" });
     await page.goto(shop.url.href);
@@ -54,7 +45,7 @@ describeInChromium("the pages", () => {
     const [path, sign] = pages[name];
     await page.goto(new URL(path, shop.url).href);
     await page.locator(sign).first().waitFor();
-    await page.evaluate(axe);
+    await loadAxe(page);
   }
 
   /** Looks at a page in every way, and collects what is wrong. */

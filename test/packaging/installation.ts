@@ -50,7 +50,9 @@ export async function packed(): Promise<string> {
 async function pack(folder: string): Promise<Packed> {
   const repository = join(folder, "repository");
   const files = (await readdir(".")).filter((name) => /\.(jsonc?|md)$|^LICENSE$/.test(name));
-  for (const name of [...SOURCES, ...files]) await cp(name, join(repository, name), { recursive: true });
+  // The documentation's site may be built meanwhile.
+  const filter = (path: string): boolean => !/^build\/site/.test(path);
+  for (const name of [...SOURCES, ...files]) await cp(name, join(repository, name), { recursive: true, filter });
   await symlink(resolve("node_modules"), join(repository, "node_modules"));
   return { tarball: run(repository, process.execPath, ["scripts/package.ts"]).trim() };
 }
