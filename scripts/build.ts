@@ -1,20 +1,22 @@
-// Bundles the SDK once per platform, and copies the core beside the bundles. `asc` must have built the core.
+// Bundles the SDK once per platform. Node's bundle holds the core, the others find it beside them. `asc` must have built the core.
 import { execFileSync } from "node:child_process";
-import { copyFile, mkdir } from "node:fs/promises";
+import { copyFile, mkdir, readFile } from "node:fs/promises";
 import { build } from "esbuild";
 
 const shared = { bundle: true, format: "esm", target: "es2023", sourcemap: true, logLevel: "warning" } as const;
 
 await mkdir("dist", { recursive: true });
 await copyFile("build/core.wasm", "dist/core.wasm");
-for (const platform of ["node", "workerd", "browser", "slim"]) {
+const core = JSON.stringify(await readFile("build/core.wasm", "base64"));
+for (const platform of ["node", "workerd", "edge-light", "browser", "slim"]) {
   await build({
     entryPoints: ["src/index.ts"],
     outfile: `dist/${platform}.js`,
     ...shared,
-    platform: platform === "node" ? "node" : "neutral",
+    platform: "neutral",
     conditions: [platform],
-    external: ["./core.wasm"],
+    define: { CORE: core },
+    external: ["./core.wasm", "./core.wasm?module"],
   });
 }
 await build({
