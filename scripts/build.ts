@@ -27,12 +27,20 @@ await build({
   mainFields: ["module"],
   external: ["afterclick"],
 });
-await build({
-  entryPoints: { beacon: "beacon/index.ts", "beacon-script": "beacon/script.ts" },
-  outdir: "dist",
-  ...shared,
-  platform: "neutral",
-  minify: true,
-});
+for (const [name, entry, format] of [
+  ["beacon", "index", "esm"],
+  // A script's own names must not become names of the page.
+  ["beacon-script", "script", "iife"],
+] as const) {
+  await build({
+    entryPoints: [`beacon/${entry}.ts`],
+    outfile: `dist/${name}.js`,
+    ...shared,
+    format,
+    platform: "neutral",
+    minify: true,
+    sourcemap: "external",
+  });
+}
 // Not `tsc` itself: on Windows that is a script for a shell.
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], { stdio: "inherit" });
