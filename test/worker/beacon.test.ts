@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { MOST_A_MINUTE, PageIntake } from "../../worker/learner/page-intake.ts";
+import { MOST_A_MINUTE, MOST_REPEATED, PageIntake } from "../../worker/learner/page-intake.ts";
 import {
   call,
   convert,
@@ -176,9 +176,43 @@ describe("a report is refused", () => {
 
   it("over what a learner takes in a minute", () => {
     const intake = new PageIntake();
-    intake.take(MOST_A_MINUTE, START);
-    expect(() => intake.take(1, START + 1)).toThrow(/reports of pages in a minute/);
-    expect(() => intake.take(1, START + MINUTE_MS)).not.toThrow();
+    for (let n = 0; n < MOST_A_MINUTE; n++) intake.count(`impression ${n}`, true);
+    expect(() => intake.check([], 0)).toThrow(/reports of pages in a minute/);
+    expect(() => intake.check(["another"], MINUTE_MS)).not.toThrow();
+  });
+
+  it("for an impression that is repeated, until the next minute and for no other", () => {
+    const intake = new PageIntake();
+    for (let n = 0; n < MOST_REPEATED; n++) {
+      expect(() => intake.check(["repeated"], 0)).not.toThrow();
+      intake.count("repeated", false);
+    }
+    expect(() => intake.check(["other", "repeated"], 0)).toThrow(/report each goal once/);
+    for (let n = 0; n < MOST_A_MINUTE; n++) intake.check(["other"], 0);
+    expect(() => intake.check(["repeated"], MINUTE_MS)).not.toThrow();
+  });
+});
+
+describe("one visitor's", () => {
+  useClock();
+
+  it.each([
+    ["repeated views", (id: string) => ({ seen: Array(100).fill(id) })],
+    ["repeated goals", (id: string) => ({ reached: Array(100).fill({ impressionId: id, goal: "click" }) })],
+    ["private goals", (id: string) => ({ reached: Array(100).fill({ impressionId: id, goal: "purchase" }) })],
+    ["invented goals", (id: string) => ({ reached: Array.from({ length: 100 }, (_, n) => ({ impressionId: id, goal: `goal-${n}` })) })],
+    ["late goals", (id: string) => ({ reached: Array(100).fill({ impressionId: id, goal: "quick" }) })],
+  ])("%s take nothing from others", async (what, repeated) => {
+    const model = await createShop();
+    const [own, ...others] = await recommend(model, { limit: 3 });
+    if (what === "late goals") vi.setSystemTime(START + 30 * MINUTE_MS);
+    const statuses: number[] = [];
+    for (let n = 0; n < 65; n++) statuses.push((await report(repeated(own))).status);
+    if (what !== "late goals") expect(statuses.filter((status) => status === 202).length).toBeLessThan(4);
+    expect(statuses.at(-1)).toBe(429);
+    for (const id of others) expect(await reach(id)).toMatchObject({ status: "applied" });
+    vi.setSystemTime(Date.now() + MINUTE_MS);
+    expect(await reach(own)).toMatchObject({ status: what === "repeated goals" ? "duplicate" : "applied" });
   });
 });
 

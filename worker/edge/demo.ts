@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import * as v from "valibot";
 import { contextOf, profiles, SHOP_MODEL } from "../../pages/shop/assortment.ts";
-import type { Environment } from "../environment.ts";
+import { type Environment, isDemo } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";
 import { learner } from "../rpc/learner-client.ts";
@@ -36,7 +36,7 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
   const shop = new Hono<{ Bindings: Environment }>();
 
   shop.use(async (c, next) => {
-    if (c.env.AFTERCLICK_DEMO !== "true") throw new Problem(404, "there is nothing at this address");
+    if (!isDemo(c.env)) throw new Problem(404, "there is nothing at this address");
     if (!isOwnOrNone(c.req)) throw foreignOrigin(c.req, "only the demonstration shop's own pages may");
     await next();
   });
