@@ -1,8 +1,8 @@
+import { CLOCK_TOLERANCE_MS } from "afterclick";
 import { waitingFor } from "../domain/event.ts";
 import { type LogLine, logLine } from "../domain/log-line.ts";
 import { receipted } from "../domain/receipt.ts";
 import { type MergedMark, shardName } from "../domain/shard.ts";
-import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
 import { firstIdAt, shownAtOf } from "../domain/uuid.ts";
 import type { Environment } from "../environment.ts";
 import { located, Problem } from "../protocol/problem.ts";
