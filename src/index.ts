@@ -3,6 +3,8 @@
  *
  * @module afterclick
  */
+
+export { CLOCK_TOLERANCE_MS } from "./conversion-time.ts";
 export {
   type DelayDistribution,
   DelayEstimate,
@@ -29,7 +31,6 @@ export { type ExpectedImprovement, expectedImprovement } from "./expected-improv
 export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
 export { merge } from "./merge.ts";
-export { CLOCK_TOLERANCE_MS } from "./model/delay/conversion-time.ts";
 export type { ConversionRate } from "./model/delay/delay-law.ts";
 export type { Window } from "./model/delay/window.ts";
 export { type Families, families } from "./model/families.ts";

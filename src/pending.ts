@@ -1,8 +1,8 @@
 import { boundedNumbers, finiteNumber } from "./argument.ts";
+import { checkConversionTime } from "./conversion-time.ts";
 import { SnapshotError } from "./errors.ts";
 import { compareEvents, firstDelay, type GoalEvent, outcomesOf } from "./goal-outcomes.ts";
 import { totalOf } from "./goals.ts";
-import { conversionTime } from "./model/delay/conversion-time.ts";
 import { isInMs, type Moment, spanOf, type Window } from "./model/delay/window.ts";
 import type { GoalChange, GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
 import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
@@ -153,7 +153,7 @@ export class Pending {
   convert(id: string, conversion: Conversion, observe: (impression: Impression, registration: Registration) => void): Registration {
     const impression = this.get(id);
     if (!impression) return { status: "unknown" };
-    if (this.#inMs) conversionTime("at", conversion.at, impression.now as number);
+    if (this.#inMs) checkConversionTime("at", conversion.at, impression.now as number);
     const previous = impression.reward;
     if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#spanOf(conversion.goal)) {
       return { status: "late", previous, reward: previous };

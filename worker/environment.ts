@@ -25,7 +25,11 @@ const DEFAULT_GRACE_MS = 300_000;
 
 /** @throws {Problem} 500 naming the variable, if it is not a number of milliseconds. */
 export function graceMs(env: Environment): number {
-  const value = Number(env.AFTERCLICK_GRACE_MS ?? DEFAULT_GRACE_MS);
-  if (!Number.isSafeInteger(value) || value < 0) throw new Problem(500, "AFTERCLICK_GRACE_MS is not a whole number of milliseconds");
-  return value;
+  const given = String(env.AFTERCLICK_GRACE_MS ?? DEFAULT_GRACE_MS);
+  const value = Number(given);
+  if (/^\d+$/.test(given) && Number.isSafeInteger(value)) return value;
+  throw new Problem(
+    500,
+    `AFTERCLICK_GRACE_MS: expected a whole number of milliseconds such as ${DEFAULT_GRACE_MS}, got ${JSON.stringify(given)}`,
+  );
 }

@@ -1,6 +1,6 @@
 import { finiteNumber, matrix, nonEmptyString, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
+import { checkConversionTime } from "../conversion-time.ts";
 import { amountOf, type Goals } from "../goals.ts";
-import { conversionTime } from "../model/delay/conversion-time.ts";
 
 /** The goal of a conversion that names none. */
 export const DEFAULT_GOAL = "conversion";
@@ -80,7 +80,7 @@ export function checkConversions(
   conversions.forEach((conversion, i) => {
     const own = `${name}.conversions[${i}]`;
     const { at, reward, goal = DEFAULT_GOAL } = record(own, conversion);
-    conversionTime(`${own}.at`, at, shownAt);
+    checkConversionTime(`${own}.at`, at, shownAt);
     nonEmptyString(`${own}.goal`, goal);
     if (goals && !Object.hasOwn(goals, goal as string)) throw outOfRange(`${own}.goal`, `one of ${Object.keys(goals).join(", ")}`, goal);
     if (goals?.[goal as string].value) amountOf(`${own}.reward`, reward);

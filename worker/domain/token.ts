@@ -5,6 +5,8 @@ import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { keyValuesOf, remembered } from "./secret.ts";
 import { setUuid, shownAtOf, uuidOf } from "./uuid.ts";
 
+export { CLOCK_TOLERANCE_MS };
+
 /** Content of an impression token. A conversion is checked against it without a look-up. */
 export interface Impression {
   /** UUIDv7; its time is when the impression was shown. */

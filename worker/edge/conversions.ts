@@ -1,4 +1,3 @@
-import { CLOCK_TOLERANCE_MS } from "afterclick";
 import { closesAt } from "../domain/bucket.ts";
 import type { ConversionEvent, KeyedEvent, Outcome } from "../domain/event.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
@@ -6,7 +5,7 @@ import { rangeRefusal } from "../domain/refusal.ts";
 import { roundedReward } from "../domain/reward.ts";
 import { isKept } from "../domain/sampling.ts";
 import { shardName } from "../domain/shard.ts";
-import { type TokenContent, TokenSigner } from "../domain/token.ts";
+import { CLOCK_TOLERANCE_MS, type TokenContent, TokenSigner } from "../domain/token.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { type Environment, graceMs, secret } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";

@@ -1,4 +1,3 @@
-import { CLOCK_TOLERANCE_MS } from "afterclick";
 import { type Featurizer, toDyadic } from "../../publication/featurizer.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { counted } from "../domain/join-key.ts";
@@ -6,6 +5,7 @@ import { acceptable, type ModelConfig } from "../domain/model.ts";
 import { checkPageActions, checkPagePoints, checkPageProbability, checkPageText, checkPageTime } from "../domain/page-rules.ts";
 import type { Policies } from "../domain/policies.ts";
 import { refusal } from "../domain/refusal.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import type { PastLine, Shown } from "../rpc/message.ts";

@@ -1,9 +1,9 @@
-import { CLOCK_TOLERANCE_MS } from "afterclick";
 import { homeOf } from "../domain/home.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { giverOf } from "../domain/join-key.ts";
 import { sampled } from "../domain/sampling.ts";
 import { shardName } from "../domain/shard.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
 import { shownAtOf } from "../domain/uuid.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
