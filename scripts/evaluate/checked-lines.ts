@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_MS } from "afterclick";
 import { type EventLine, type HeadLine, LogMismatch, nameOf } from "../verify/event-log.ts";
 
 /** Least probability of a logged choice, as of `LoggedDecision`. */
@@ -10,7 +11,7 @@ const MOST_SAMPLING = 39;
  * @throws {LogMismatch} naming the line: of a second model, that is there twice, or whose numbers cannot be used.
  */
 export async function* checkedLines(log: AsyncIterable<HeadLine | EventLine>): AsyncGenerator<HeadLine | EventLine> {
-  const [numbers, ids] = [new Map<number, Set<number>>(), new Set<string>()];
+  const [numbers, shown] = [new Map<number, Set<number>>(), new Map<string, number>()];
   let model: string | undefined;
   for await (const line of log) {
     if (line.type === "model") {
@@ -28,11 +29,13 @@ export async function* checkedLines(log: AsyncIterable<HeadLine | EventLine>): A
     if (seen.has(seq)) fail("expected each event once, got it twice; export the log again, or remove the repeated lines");
     numbers.set(shard, seen.add(seq));
     if (line.type === "impression") {
-      if (ids.has(line.id)) fail("expected each impression once, got its id twice; export the log again, or remove the repeated lines");
-      ids.add(line.id);
+      if (shown.has(line.id)) fail("expected each impression once, got its id twice; export the log again, or remove the repeated lines");
+      shown.set(line.id, line.shownAt);
     }
     const wrong = wrongIn(line);
     if (wrong) fail(wrong);
+    if (line.type === "conversion" && line.at < (shown.get(line.impression) ?? 0) - CLOCK_TOLERANCE_MS)
+      fail(`at: expected at most five minutes before the impression, got ${line.at}; correct the time, or remove the line`);
     yield line;
   }
 }

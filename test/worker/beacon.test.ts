@@ -77,6 +77,21 @@ describe("a public goal", () => {
     expect(await describeModel(model)).toMatchObject({ counts: { converted: 1, applied: 2, pageGoals: 1 } });
   });
 
+  it("does not overrule what a backend has said", async () => {
+    const model = await createShop();
+    const [taken, before, paged] = await recommend(model, { limit: 3 });
+    const retract = (impressionId: string) => convert({ impressionId, goal: "click" }, { type: "conversion.retracted" });
+    await convert({ impressionId: taken, goal: "click", reward: 1 });
+    await retract(taken);
+    await retract(before);
+    expect(await reach(paged)).toMatchObject({ status: "applied" });
+    await retract(paged);
+    for (const id of [taken, before, paged]) expect(await reach(id)).toMatchObject({ status: "duplicate" });
+    const rewards = await Promise.all([taken, before, paged].map(async (id) => (await call("GET", `/v1/impressions/${id}`)).body.reward));
+    expect(rewards).toEqual([0, null, 0]);
+    expect(await reach(before, "quick")).toMatchObject({ status: "applied" });
+  });
+
   it("is undone by a rollback, and its repetition is a duplicate", async () => {
     const model = await createShop();
     const [impressionId] = await recommend(model);

@@ -8,6 +8,7 @@ import openapi from "../../build/openapi.json";
 import { NO_KEYS, type RequestKeys } from "../domain/join-key.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
 import type { Shadow } from "../domain/model.ts";
+import { isKept } from "../domain/sampling.ts";
 import { shardName } from "../domain/shard.ts";
 import { type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, secret } from "../environment.ts";
@@ -263,9 +264,10 @@ export function createApp() {
     })
     .post("/v1/impressions/:id/activate", secretKey, async (c) => {
       const impressionId = c.req.param("id");
-      const status = await ofToken(c.env, impressionId, ({ id, model, shard = 0 }) =>
-        learner(c.env, shardName(model, shard), (stub) => stub.activate(id)),
-      );
+      const status = await ofToken(c.env, impressionId, ({ id, model, shard = 0, sampling }) => {
+        if (!isKept(id, sampling)) return Promise.resolve("unsampled" as const);
+        return learner(c.env, shardName(model, shard), (stub) => stub.activate(id));
+      });
       return c.json({ impressionId, status }, 200);
     })
     .delete("/v1/impressions/:id", secretKey, async (c) => {
@@ -325,6 +327,6 @@ function registrationTo(env: Environment, model: string, byPage: boolean): Regis
 async function ofToken<T>(env: Environment, impressionId: string, ask: (token: TokenContent) => Promise<T | null | false>): Promise<T> {
   const token = tokens(env).verify(impressionId, Date.now());
   const answer = token && (await ask(token));
-  if (answer === undefined || answer === null || answer === false) throw new Problem(404, "there is no such impression");
-  return answer;
+  if (answer) return answer;
+  throw new Problem(404, `there is no such impression${token ? ", or it is not registered yet: ask again in a few seconds" : ""}`);
 }

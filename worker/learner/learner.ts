@@ -397,7 +397,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  activate(id: string): Promise<Message.Answer<"activated" | "duplicate" | null>> {
+  activate(id: string): Promise<Message.Answer<Message.Activation | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
       const policies = await this.#running.policies();
@@ -407,14 +407,24 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  #activated(policies: Policies, id: string): "activated" | "duplicate" | null {
+  #activated(policies: Policies, id: string): Message.Activation | null {
     const { config, live } = this.#running.known();
     const impression = this.#store.impressions.find(id);
-    if (!impression || impression.state === "void") return null;
-    if (impression.state === "live") return "duplicate";
-    if (shownAtOf(id) < Date.now() - config.deferral.ms) return null;
-    live.activate(policies, impression);
-    return "activated";
+    if (impression?.state === "live") return "duplicate";
+    if (impression?.state === "void" || shownAtOf(id) < Date.now() - config.deferral.ms) return null;
+    if (impression) {
+      live.activate(policies, impression);
+      return "activated";
+    }
+    if (!this.#mayBeRegistered(id)) return null;
+    this.#store.transact(() => this.#store.impressions.noteShown(id));
+    return "accepted";
+  }
+
+  /** Whether an unknown impression belongs to this generation, and its bucket is open. */
+  #mayBeRegistered(id: string): boolean {
+    const { generation, watermark, retainedSince } = this.#store;
+    return shownAtOf(id) >= Math.max(generation, watermark, retainedSince);
   }
 
   /** Sets the alarm for impressions with something new, and delivers their keys. */
