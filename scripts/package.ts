@@ -7,7 +7,7 @@ import { type BuildOptions, build } from "esbuild";
 const USAGE = `Builds the published package in build/package, packs it, and prints the path of the tarball. The package has a core for linear
 policies, the mountable worker, its typed client, and a package.json without the parts that only the repository needs.
 
-Usage: npm run --silent package
+Usage: npm run package
 
 Example: TARBALL=$(npm run --silent package)`;
 
