@@ -9,7 +9,7 @@ import { otfLinUcbWorkloads } from "./otf-lin-ucb.ts";
 import { restartWorkloads } from "./restart.ts";
 import { ridgeWorkloads } from "./ridge.ts";
 import { workerWorkloads } from "./worker.ts";
-import { type Comparison, measure, short, type Workload } from "./workload.ts";
+import { type Comparison, measure, once, short, type Workload } from "./workload.ts";
 
 const workloads: readonly Workload[] = [
   ...ridgeWorkloads,
@@ -25,9 +25,10 @@ const workloads: readonly Workload[] = [
 const USAGE = `Measures each workload and its peers in turn. Prints medians, 10th and 90th percentiles and the ratio to the peer, then the
 targets. Times are processor time of the working thread, except the cold start, which is wall-clock time.
 
-Usage: npm run bench [-- --json] [--only NAME]
+Usage: npm run bench [-- --json] [--only NAME] [--quick]
 
   --json        print only [{ workload, variant, unit, median, p10, p90, runs }]
+  --quick       measure each variant once, to see that it runs; the figures mean nothing
   --only NAME   run one workload; may be repeated. The workloads are
 ${workloads.map(({ name }) => `                  ${name}`).join("\n")}
 
@@ -36,10 +37,11 @@ Example: npm run bench -- --only "${workloads[0].name}"`;
 const options = {
   json: { type: "boolean", default: false },
   only: { type: "string", multiple: true },
+  quick: { type: "boolean", default: false },
 } as const;
 
 async function main(values: Values<typeof options>): Promise<void> {
-  const chosen = choose(values.only);
+  const chosen = choose(values.only).map((workload) => (values.quick ? once(workload) : workload));
   const comparisons: Comparison[] = [];
   for (const workload of chosen) {
     const comparison = await measureWithBar(workload);

@@ -19,24 +19,39 @@ interface Exports {
 
 /** The core's ridge posterior without the SDK. Features and results stay in the core's memory. */
 export class CoreRidge implements RidgePosterior {
-  /** A view of the core's memory: rows x d, row-major. */
-  readonly features: Float64Array;
-  readonly means: Float64Array;
-  readonly norms: Float64Array;
   readonly #core: Exports;
   readonly #handle: number;
   readonly #rowBytes: number;
+  readonly #numbers: number;
+  readonly #scored: number;
+  readonly #features: number;
+  readonly #means: number;
+  readonly #norms: number;
 
   private constructor(core: Exports, dimension: number, features: Float64Array, k: number) {
     this.#core = core;
     this.#handle = core.ridgeCreate(dimension, 1);
     this.#rowBytes = 8 * dimension;
-    const pointers = [features.length, k, k].map((length) => core.allocate(8 * length) >>> 0);
-    const view = (pointer: number, length: number) => new Float64Array(core.memory.buffer, pointer, length);
-    this.features = view(pointers[0], features.length);
+    [this.#numbers, this.#scored] = [features.length, k];
+    [this.#features, this.#means, this.#norms] = [features.length, k, k].map((length) => core.allocate(8 * length) >>> 0);
     this.features.set(features);
-    this.means = view(pointers[1], k);
-    this.norms = view(pointers[2], k);
+  }
+
+  /** A view of the core's memory: rows x d, row-major. As other views, it is invalid when the memory has grown. */
+  get features(): Float64Array {
+    return this.#view(this.#features, this.#numbers);
+  }
+
+  get means(): Float64Array {
+    return this.#view(this.#means, this.#scored);
+  }
+
+  get norms(): Float64Array {
+    return this.#view(this.#norms, this.#scored);
+  }
+
+  #view(pointer: number, length: number): Float64Array {
+    return new Float64Array(this.#core.memory.buffer, pointer, length);
   }
 
   /** A posterior over rows of `dimension` features with a ridge of 1. At most `k` rows are scored at once. */
@@ -46,7 +61,7 @@ export class CoreRidge implements RidgePosterior {
   }
 
   #row(row: number): number {
-    return this.features.byteOffset + row * this.#rowBytes;
+    return this.#features + row * this.#rowBytes;
   }
 
   append(row: number): void {
@@ -58,6 +73,6 @@ export class CoreRidge implements RidgePosterior {
   }
 
   score(first: number, count: number): void {
-    this.#core.ridgeScore(this.#handle, this.#row(first), count, this.means.byteOffset, this.norms.byteOffset);
+    this.#core.ridgeScore(this.#handle, this.#row(first), count, this.#means, this.#norms);
   }
 }

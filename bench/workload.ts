@@ -54,6 +54,9 @@ export interface Comparison {
   readonly missing: Readonly<Record<string, string>>;
 }
 
+/** The same workload with one measurement of each variant, to see that it runs. */
+export const once = (workload: Workload): Workload => ({ ...workload, rounds: 1, warmUps: 0 });
+
 /** Measures all variants in turn. */
 export async function measure(workload: Workload, progress: (done: number, total: number) => void = () => {}): Promise<Comparison> {
   const { variants, missing = {}, findings, close } = await workload.prepare();

@@ -7,6 +7,7 @@ import { ApiError, UnreachableError } from "./api.ts";
 import { auth } from "./attack/auth.ts";
 import { cost } from "./attack/cost.ts";
 import { extremes } from "./attack/extremes.ts";
+import { growth } from "./attack/growth.ts";
 import { kills } from "./attack/kills.ts";
 import { pageRights } from "./attack/page-rights.ts";
 import { races } from "./attack/races.ts";
@@ -27,7 +28,7 @@ const GRACE_MS = 60_000;
 const PROGRESS = "{bar} {percentage}% | {tried} tried, {broke} broke | {group} | {duration_formatted}";
 
 const USAGE = `Attacks a local worker: keys, impression ids, webhooks, extremes of every schema, the cost of a page's requests, the rights
-of pages, races and kills. Starts its own worker with empty state and touches no other.
+of pages, races, growing shards and kills. Starts its own worker with empty state and touches no other.
 
 Usage: npm run attack [-- --seed N] [--minutes M]
 
@@ -55,7 +56,7 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   const port = await anyFreePort();
   const victim = new Victim({ port, state: join(folder, "state"), secretsFile, logLevel: "error" });
   const target = new Target(new URL(`http://${HOST}:${port}`), secrets);
-  const groups = [auth, tokens, webhooks, extremes, cost(() => victim.group), pageRights, races, kills(victim, GRACE_MS)];
+  const groups = [auth, tokens, webhooks, extremes, cost(() => victim.group), pageRights, races, growth, kills(victim, GRACE_MS)];
   try {
     await victim.start();
     return await Promise.race([attack(groups, { target, board: new Scoreboard(), seed, scale }), victim.died(), stopped()]);

@@ -1,13 +1,13 @@
 // npm run compare, npx afterclick compare: compares a policy with its holdout, from a log whose windows need not have closed.
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { isTooFew, tooFewText } from "afterclick";
 import { sampleRatioEvidence } from "../comparison/sample-ratio.ts";
 import { ANY_GOAL, type GoalLift, type LiftedArm, liftOf } from "../worker/domain/lift.ts";
 import { numberIn, prepared, unreadable, type Values } from "./command.ts";
 import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
+import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { countingBar } from "./progress.ts";
 import { LogMismatch } from "./verify/event-log.ts";
+import { textLines } from "./verify/text-lines.ts";
 
 const usage = (called: string): string => `Compares the conversion rates of a policy and of its random holdout, before windows close.
 You may look every day and stop at any look: the interval holds for all looks together. If the share of the holdout changed, the arms are
@@ -37,9 +37,7 @@ async function main({ goal, json, ...values }: Values<typeof options>, file: str
   const effect = numberIn("--effect", values.effect, 1e-6, 1);
   const alpha = numberIn("--alpha", values.alpha, 1e-6, 0.5);
   const bar = countingBar("events");
-  // Lines that come while nobody reads them are lost.
-  const texts = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
-  const arms = await loggedArms(texts, goal, bar.update).finally(bar.stop);
+  const arms = await loggedArms(textLines(file), goal, bar.update).finally(bar.stop);
   checkArms(arms);
   const { counts, windows, end: now, model, unassigned, repeated } = arms;
   const results = arms.goals.map((each) => {
@@ -90,7 +88,7 @@ function report(
     ...(unassigned > 0
       ? [`${unassigned} impressions were registered or imported: this model did not assign them, so they are not compared`]
       : []),
-    ...(repeated > 0 ? [`${repeated} lines stood in the log twice, and count once`] : []),
+    ...repeatedLines(repeated),
     ...(mismatch !== null && mismatch >= MISMATCH
       ? [
           `warning: ${holdout.lists} lists of the holdout do not fit its share. Impressions of one arm are lost: do not trust the difference`,

@@ -1,6 +1,5 @@
 // npm run evaluate, npx afterclick evaluate: estimates a policy's reward from a log of another policy's decisions.
-import { createReadStream, statSync } from "node:fs";
-import { createInterface } from "node:readline";
+import { statSync } from "node:fs";
 import { type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
 import { COLUMNS } from "../worker/domain/archive-columns.ts";
 import { ArchiveError } from "../worker/domain/archive-file.ts";
@@ -12,11 +11,13 @@ import { banditSource } from "./evaluate/bandit-source.ts";
 import { lineSource } from "./evaluate/event-source.ts";
 import { figureRow, shown } from "./evaluate/figure-row.ts";
 import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
+import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { rewardUnit } from "./evaluate/reward-unit.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
 import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
 import { type EventLine, type HeadLine, LogMismatch, linesOf } from "./verify/event-log.ts";
+import { textLines } from "./verify/text-lines.ts";
 
 const usage = (
   called: string,
@@ -69,7 +70,9 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
     const { window, goals, reward, end } = source;
     const request = { policy: descriptorOf(id, own, source), asOf: asOf ?? end, window, goals, reward, split, draws, seed };
     const evaluated = await evaluatedLists(source, request);
-    console.log(json ? JSON.stringify({ policy: id, currency, ...evaluated }) : listReport(id, evaluated, source.goals));
+    console.log(
+      json ? JSON.stringify({ policy: id, currency, repeated: source.repeated, ...evaluated }) : listReport(id, evaluated, source),
+    );
     return;
   }
   const policy = action === undefined ? descriptorOf(id, own, source) : always(action, source);
@@ -78,7 +81,7 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const request = { log, policy, asOf: asOf ?? source.end, window, goals, reward, split, draws, seed, progress: bar.update };
   const evaluation = await evaluate(request).finally(bar.stop);
   const name = action === undefined ? id : `always ${action}`;
-  const whole = { policy: name, currency, leftOut: Object.fromEntries(source.leftOut), ...evaluation };
+  const whole = { policy: name, currency, leftOut: Object.fromEntries(source.leftOut), repeated: source.repeated, ...evaluation };
   console.log(json ? JSON.stringify(whole) : report(name, source, evaluation));
 }
 
@@ -109,9 +112,7 @@ async function sourceOf(file: string, asOf: number | undefined, folder: string |
       return lineSource(withHead(headOf(archive), archive.lines(READ)), options);
     }
     const archive = folder === undefined ? undefined : await archiveIn(folder);
-    // Lines that come while nobody reads them are lost.
-    const texts = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
-    const log = linesOf(texts, { receipts: false });
+    const log = linesOf(textLines(file), { receipts: false });
     return lineSource(archive ? wholeLog(archive, checked(archive, log), READ) : log, options);
   };
   const source = await read().finally(bar.stop);
@@ -167,12 +168,13 @@ const iso = (time: number): string => new Date(time).toISOString();
 /** A mean weight above this is no chance with fifty effective decisions. */
 const MOST_WEIGHT = 1.5;
 
-function report(name: string, { leftOut, goals }: Source, evaluation: Evaluation): string {
+function report(name: string, { leftOut, goals, repeated }: Source, evaluation: Evaluation): string {
   const { decisions, immature, weights, support, asOf, since, logged, ips, snips, doublyRobust } = evaluation;
   return [
     `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
     `  ${whole.format(decisions.learnt)} decisions for learning, ${whole.format(decisions.evaluated)} evaluated, ${whole.format(decisions.tooYoung)} too young`,
     ...Array.from(leftOut, ([why, count]) => `  ${whole.format(count)} left out: ${why}`),
+    ...repeatedLines(repeated),
     `  ${percent.format(immature.decisions)} of the evaluated decisions may still convert; ${percent.format(immature.conversions)} of all conversions are still expected`,
     `  weights: mean ${shown(weights.mean)}, maximum ${shown(weights.greatest)}, effective sample size ${whole.format(Math.round(weights.effective))}`,
     `  support: the log could have taken ${percent.format(support)} of this policy's choices`,

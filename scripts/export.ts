@@ -2,14 +2,13 @@
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { ApiError, open, UnreachableError } from "./api.ts";
 import { callersKeys } from "./callers-keys.ts";
 import { prepared, UsageError, type Values, wholeNumber, workerUrl } from "./command.ts";
 import { countingBar } from "./progress.ts";
 import { LogMismatch, linesOf } from "./verify/event-log.ts";
+import { linesOfBytes } from "./verify/text-lines.ts";
 
 const usage = (called: string): string => `Writes the event log of a model to a file, and checks every line's receipt on the way.
 
@@ -53,10 +52,9 @@ async function main({ url = "", model, out = `${model}.jsonl`, after }: Values<t
 /** Writes a log to a file. @returns the number of its events. @throws {LogMismatch} if the log is damaged or ends early. */
 async function written(body: ReadableStream<Uint8Array>, file: string, update: (done: number, all: number) => void): Promise<number> {
   const output = createWriteStream(file);
-  const input = createInterface({ input: Readable.fromWeb(body as never), crlfDelay: Number.POSITIVE_INFINITY });
   /** Passes lines on after it has written them. */
   async function* copied(): AsyncGenerator<string> {
-    for await (const line of input) {
+    for await (const line of linesOfBytes(body)) {
       if (!output.write(`${line}\n`)) await once(output, "drain");
       yield line;
     }

@@ -1,12 +1,12 @@
 // npm run verify, npx afterclick verify: replays an exported log, and compares every decision and every digest.
-import { createReadStream, statSync } from "node:fs";
-import { createInterface } from "node:readline";
+import { statSync } from "node:fs";
 import { ArchiveError } from "../worker/domain/archive-file.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { ArchivedLog } from "./archive/whole-log.ts";
 import { prepared, unreadable, type Values } from "./command.ts";
 import { countingBar } from "./progress.ts";
 import { LogMismatch } from "./verify/event-log.ts";
+import { textLines } from "./verify/text-lines.ts";
 import { verify, verifyArchive } from "./verify/verification.ts";
 
 const usage = (
@@ -24,14 +24,13 @@ Example: ${called} events.jsonl`;
 const options = { archive: { type: "string" } } as const;
 
 async function main({ archive: folder }: Values<typeof options>, file: string): Promise<void> {
-  const texts = () => createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   const bar = countingBar("events");
   const run = async () => {
     if (statSync(file).isDirectory()) {
       const archive = await archiveIn(file);
       return verifyArchive(archive, headOf(archive), bar.update);
     }
-    return verify(texts, bar.update, folder === undefined ? new ArchivedLog([]) : await archiveIn(folder));
+    return verify(() => textLines(file), bar.update, folder === undefined ? new ArchivedLog([]) : await archiveIn(folder));
   };
   const { head, lines, last, tally } = await run().finally(bar.stop);
   const { decisions, elsewhere, before, conversions, digests } = tally;

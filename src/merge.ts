@@ -19,12 +19,14 @@ const SAME = ["policy", "window", "reward", "goals", "examination", "seed"];
  * `otfLinTs` and `otfLinUcb` with `norms: "exact"`. No event may come for an impression that its recommender has forgotten.
  * **Exact:** for features and rewards that are multiples of 2^-12, as those of the encoder are, and times in whole ms. Sums of other numbers,
  * or with weights of places, agree to rounding. See `Policy.rangeUsed`.
- * **Cost:** that of restoring each snapshot, and of one `refactor`.
+ * **Cost:** that of restoring each snapshot and the result, and of one `refactor`.
  *
  * @example
  * const recommender = await merge([first.snapshot(), second.snapshot()], { policies });
  * @throws {RangeError} for no snapshot.
- * @throws {SnapshotError} as `Recommender.restore`; code `differs` for snapshots of different options, or with the same impression.
+ * @throws {SnapshotError} as `Recommender.restore`, also for sums that are too large together; code `differs` for snapshots of different
+ *   options, or with the same impression.
+ * @throws {NumericalError} if the sums have no factor, which only another program can cause.
  * @throws {UnsupportedError} code `no-sum` for another policy, `rounds` without a window in ms, `only-decides` for a publication.
  */
 export async function merge(
@@ -50,6 +52,8 @@ export async function merge(
     }
   }
   merged?.refactor();
+  // Each part may be sound, and their sum beyond what a snapshot holds.
+  await Recommender.restore((merged as Recommender).snapshot(), { ...options, module });
   return merged as Recommender;
 }
 

@@ -1,14 +1,7 @@
 import type { HoldoutShare } from "../../worker/domain/holdout-share.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import {
-  type ConversionLine,
-  type EventLine,
-  type HeadLine,
-  type ImpressionLine,
-  LogMismatch,
-  linesOf,
-  type Texts,
-} from "../verify/event-log.ts";
+import { DistinctLines } from "../verify/distinct-lines.ts";
+import { type ConversionLine, type HeadLine, type ImpressionLine, LogMismatch, linesOf, type Texts } from "../verify/event-log.ts";
 
 type Assigned = ImpressionLine & { readonly shard?: number };
 
@@ -35,17 +28,15 @@ export async function loggedLines(texts: Texts, progress: (done: number, all: nu
   const impressions: Assigned[] = [];
   const conversions = new Map<string, ConversionLine[]>();
   const configs: { readonly seq: number; readonly config: ModelConfig }[] = [];
-  const lines = new Numbers();
+  const lines = new DistinctLines(linesOf(texts, { receipts: false }));
   let head: HeadLine | undefined;
   let [end, all, done] = [0, 0, 0];
-  for await (const line of linesOf(texts, { receipts: false })) {
+  for await (const line of lines) {
     progress(done++, all);
     if (line.type === "model") {
-      checkSame(head, line);
       head = line;
       [end, all] = [Math.max(end, line.exportedAt ?? 0), all + (line.lines ?? 0)];
-    } else if (!lines.isNew(line)) continue;
-    else if (line.type === "mark") {
+    } else if (line.type === "mark") {
       const config = line.mark === "configuration" ? line.content : line.mark === "relearnt" ? line.content.config : undefined;
       if (config && line.shard === undefined) configs.push({ seq: line.seq, config });
     } else if (line.type === "impression" && line.state === "live") impressions.push(line);
@@ -64,31 +55,3 @@ export async function loggedLines(texts: Texts, progress: (done: number, all: nu
 const shareOf = ({ seq, config }: { readonly seq: number; readonly config: ModelConfig }): HoldoutShare => {
   return { since: seq, holdout: config.holdout ?? 0 };
 };
-
-function checkSame(before: HeadLine | undefined, { model, generation }: HeadLine): void {
-  if (before === undefined || (before.model === model && before.generation === generation)) return;
-  const [expected, got] =
-    before.model === model
-      ? [`generation ${before.generation}`, `generation ${generation}, which is later or earlier than a reset`]
-      : [`model ${before.model}`, `model ${model}`];
-  throw new LogMismatch(`expected the log of one model, ${expected}, got lines of ${got} too: compare each log by itself`);
-}
-
-/** The numbers of the lines so far. Each shard numbers its lines by itself. */
-class Numbers {
-  repeated = 0;
-  readonly #seen = new Map<number, Map<number, string>>();
-
-  /** @throws {LogMismatch} if another line had the number. */
-  isNew(line: EventLine): boolean {
-    const { shard = 0, seq } = line;
-    const seen = this.#seen.get(shard) ?? new Map<number, string>();
-    this.#seen.set(shard, seen);
-    const name = line.type === "mark" ? line.mark : line.type === "conversion" ? line.impression : line.id;
-    const before = seen.get(seq);
-    if (before === undefined) seen.set(seq, name);
-    else if (before === name) this.repeated++;
-    else throw new LogMismatch(`expected one line of event ${seq}, got two that differ, of ${before} and ${name}: export the log again`);
-    return before === undefined;
-  }
-}

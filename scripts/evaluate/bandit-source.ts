@@ -13,7 +13,14 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
   const ids = log.items;
   const pointsIn = encoder(catalogue.encoder).among(catalogue.actions.map(({ id, features }) => ({ ...features, id })));
   const decisions: SourceDecision[] = [];
-  for await (const { index: row, item, clicked, context, shownAt, probability } of readLog(file)) {
+  const numbers = new Set<string>();
+  let repeated = 0;
+  for await (const { index: row, item, clicked, context, shownAt, probability, number } of readLog(file)) {
+    if (number !== undefined && numbers.has(number)) {
+      repeated++;
+      continue;
+    }
+    if (number !== undefined) numbers.add(number);
     if (shownAt === undefined || probability === undefined) {
       throw new LogError(`${file}, row ${row + 1}: expected a timestamp and a propensity_score, got none; use a log that has both`);
     }
@@ -32,5 +39,13 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
     progress(decisions.length, log.rows);
   }
   const end = decisions.reduce((latest, { shownAt }) => Math.max(latest, shownAt), 0);
-  return { decisions, leftOut: new Map(), dimension: catalogue.encoder.dimension, window: "none", reward: { min: 0, max: 1 }, end };
+  return {
+    decisions,
+    leftOut: new Map(),
+    repeated,
+    dimension: catalogue.encoder.dimension,
+    window: "none",
+    reward: { min: 0, max: 1 },
+    end,
+  };
 }

@@ -1,4 +1,4 @@
-import { type LoggedConversion, Recommender, uniform } from "afterclick";
+import { CLOCK_TOLERANCE_MS, type LoggedConversion, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { learntGoals } from "../../worker/domain/goals.ts";
@@ -7,6 +7,7 @@ import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model
 import { freeCandidates } from "../../worker/domain/offer.ts";
 import { isRandomList } from "../../worker/domain/random-list.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
+import { DistinctLines } from "../verify/distinct-lines.ts";
 import {
   type ConversionLine,
   type EventLine,
@@ -17,7 +18,6 @@ import {
   nameOf,
   type Texts,
 } from "../verify/event-log.ts";
-import { checkedLines } from "./checked-lines.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
 
@@ -44,9 +44,10 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   const impressions: ImpressionLine[] = [];
   const conversions = new Map<string, ConversionLine[]>();
   let [end, lines, all, features] = [0, 0, 0, 0];
-  for await (const line of checkedLines(log)) {
+  const distinct = new DistinctLines(log);
+  for await (const line of distinct) {
     progress(lines++, all);
-    if (line.type === "model") [all, end] = [line.lines ?? 0, line.exportedAt ?? 0];
+    if (line.type === "model") [all, end] = [all + (line.lines ?? 0), Math.max(end, line.exportedAt ?? 0)];
     else if (line.type === "mark") {
       // The model's configuration and catalogue are those of shard 0.
       if (line.shard) continue;
@@ -56,7 +57,7 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
         throw new LogMismatch(`${nameOf(line)}: expected what the worker exported, got a changed line: ${(error as Error).message}`);
       }
     } else if (line.type === "impression") {
-      features ||= line.features.length;
+      features ||= line.features?.length ?? 0;
       // Candidates are encoded again, so the longest part of a line is not kept.
       impressions.push({ ...line, features: [] });
     } else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
@@ -71,10 +72,12 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
     const why = unusable(line);
     if (why) leaveOut(why);
     if (why) return [];
+    const own = conversions.get(line.id) ?? [];
+    for (const conversion of own) checkTime(conversion, line);
     try {
-      return [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], { goals, asOf: asOf ?? end }) }];
+      return [{ line, decision: decisionOf(line, settings, own, { goals, asOf: asOf ?? end }) }];
     } catch (error) {
-      throw new LogMismatch(`${nameOf(line)}: expected a decision that can be repeated, got another: ${(error as Error).message}`);
+      throw notRepeated(line, error as Error);
     }
   });
   const first = placed.filter(({ line, decision }) => {
@@ -90,7 +93,17 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   const isRandom = ({ id, arm, decision, version }: ImpressionLine): boolean =>
     isRandomList(policy, settingAt(settings, version).config, { first: decision?.first ?? id, arm, candidates: decision?.candidates ?? 0 });
   const lists = listsOf(placed, isRandom);
-  return { decisions, lists, leftOut, dimension, window, ...(goals && { goals: learntGoals(goals) }), reward, end };
+  return {
+    decisions,
+    lists,
+    leftOut,
+    dimension,
+    window,
+    ...(goals && { goals: learntGoals(goals) }),
+    reward,
+    end,
+    repeated: distinct.repeated,
+  };
 }
 
 function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark" }>): void {
@@ -121,12 +134,23 @@ function presentOf(config: ModelConfig): ModelConfig {
   return config.encoder && "version" in config.encoder ? config : renewed(config);
 }
 
+function checkTime(conversion: ConversionLine, { shownAt }: ImpressionLine): void {
+  if (conversion.at >= shownAt - CLOCK_TOLERANCE_MS) return;
+  throw new LogMismatch(
+    `${nameOf(conversion)}: at: expected at most five minutes before the impression, got ${conversion.at}; correct the time, or remove the line`,
+  );
+}
+
 /** The reason why an impression cannot be used. Undefined if it can. */
 function unusable({ state, arm, decision }: ImpressionLine): string | undefined {
   if (state !== "live") return "never shown, or rolled back";
   if (decision?.probability === undefined) return "without a probability";
   if (decision.candidates === null) return "decided elsewhere, or in the policy's own domain";
   return arm === "default" ? "the default action, without a choice" : undefined;
+}
+
+function notRepeated(line: ImpressionLine, { message }: Error): LogMismatch {
+  return new LogMismatch(`${nameOf(line)}: expected a decision that can be repeated, got another: ${message}`);
 }
 
 function decisionOf(
@@ -142,19 +166,27 @@ function decisionOf(
   const { candidates, bounds } = freeCandidates(catalogue, { exclude: [], limit: 1, ...asked });
   const { actions } = candidates;
   const ids = actions.map(({ id }) => id);
+  const index = ids.indexOf(action);
+  const pinned = isPinned(line);
+  if (shownAt < 0) throw new RangeError(`shownAt: expected a time after 1970, got ${shownAt}`);
+  if (index < 0 && !pinned) throw new RangeError(`${action} is none of the ${ids.length} candidates of its catalogue`);
   return {
     ids,
     shownAt,
     count: ids.length,
     // Computed on access, because the matrices of all decisions would not fit into memory.
     get points() {
-      return featurize.matrix(context ?? undefined, actions);
+      try {
+        return featurize.matrix(context ?? undefined, actions);
+      } catch (error) {
+        throw notRepeated(line, error as Error);
+      }
     },
-    index: ids.indexOf(action),
+    index,
     probability,
     kept: 2 ** -(line.sampling ?? 0),
     conversions: outcomesOf(conversions, goals, shownAt, asOf),
-    ...(isPinned(line) && { pinned: true }),
+    ...(pinned && { pinned: true }),
     ...(bounds && { families: bounds }),
   };
 }

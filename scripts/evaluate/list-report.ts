@@ -1,5 +1,6 @@
-import { estimateExamination, evaluateLists, type Goals, type ListEvaluationRequest, type PolicyDescriptor } from "afterclick";
+import { estimateExamination, evaluateLists, type ListEvaluationRequest, type PolicyDescriptor } from "afterclick";
 import { figureRow, shown } from "./figure-row.ts";
+import { repeatedLines } from "./repeated-lines.ts";
 import { rewardUnit } from "./reward-unit.ts";
 import { type Source, SourceError } from "./source.ts";
 
@@ -20,13 +21,14 @@ const whole = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 
 /** The result as text. */
-export function listReport(name: string, evaluated: Evaluated, goals?: Goals): string {
+export function listReport(name: string, evaluated: Evaluated, { goals, repeated }: Pick<Source, "goals" | "repeated">): string {
   const { lists, incomplete, examination, examinationWeights, weights, support, logged, itemPosition, positionBased } = evaluated;
   return [
     `${name}, lists since ${new Date(evaluated.since).toISOString()}, as of ${new Date(evaluated.asOf).toISOString()}`,
     `  ${whole.format(lists.learnt)} lists for learning, ${whole.format(lists.evaluated)} evaluated, ${whole.format(lists.tooYoung)} too young, ${whole.format(incomplete)} incomplete`,
     `  mean weights: item-position ${shown(weights.itemPosition)}, position-based ${shown(weights.positionBased)}`,
     `  support: the log could have had ${percent.format(support.itemPosition)} of this policy's items at their places`,
+    ...repeatedLines(repeated),
     ...rewardUnit(goals),
     "",
     `${"examination of place".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,

@@ -24,6 +24,8 @@ export interface Source {
   readonly lists?: SourceLists;
   /** Numbers of unusable decisions, by reason. */
   readonly leftOut: ReadonlyMap<string, number>;
+  /** Number of lines that stood in the log before, and count once. */
+  readonly repeated: number;
   /** Features per candidate. */
   readonly dimension: number;
   readonly window: { readonly ms: number } | "none";

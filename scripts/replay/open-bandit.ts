@@ -4,12 +4,17 @@ import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { EncoderOptions, NamedFeatures } from "afterclick";
 import { CsvError, type Parser, parse } from "csv-parse";
+import { LEAST_SHARE } from "../verify/least-share.ts";
 
 // Open Bandit Dataset (Saito et al., 2021): one row per item shown on the page of a fashion shop.
 
 const USER_FEATURE = "user_feature_";
 /** Prefix of a column name. The item's id follows. */
 const AFFINITY = "user-item_affinity_";
+/** Name of the column with the rows' numbers. */
+const NUMBER = "";
+/** Most characters of a row. */
+const LONGEST_ROW = 1_000_000;
 const REQUIRED = ["item_id", "click", `${USER_FEATURE}0`, `${AFFINITY}0`];
 
 /** One logged recommendation. */
@@ -23,6 +28,8 @@ export interface LoggedRow {
   readonly shownAt?: number;
   /** Probability with which the item was shown. Absent if the file has none. */
   readonly probability?: number;
+  /** Number of the row in the data set. Absent if the file has none. */
+  readonly number?: string;
 }
 
 export interface Log {
@@ -49,6 +56,7 @@ type Columns = Record<string, string>;
 function records(file: string, required: readonly string[]): Parser {
   const parser = parse({
     bom: true,
+    max_record_size: LONGEST_ROW,
     columns(header: string[]) {
       const missing = required.find((name) => !header.includes(name));
       if (missing) throw new LogError(`${file}: expected an Open Bandit csv with a column ${missing}, got none`);
@@ -89,16 +97,20 @@ function rowOf(file: string, columns: Columns, index: number): LoggedRow {
   if (!(`${AFFINITY}${item}` in columns))
     throw new LogError(`${file}, row ${index + 1}: expected an affinity column for item_id ${item}, got none`);
   if (click !== "0" && click !== "1") throw new LogError(`${file}, row ${index + 1}: expected click to be 0 or 1, got ${click}`);
-  const { timestamp, propensity_score } = columns;
+  const { timestamp, propensity_score = "", [NUMBER]: number } = columns;
   // A time without a zone is UTC.
   const shownAt = Date.parse(/(z|[+-]\d\d:?\d\d)$/i.test(timestamp) ? timestamp : `${timestamp}Z`);
+  const probability = propensity_score.trim() === "" ? undefined : Number(propensity_score);
+  if (probability !== undefined && !(probability >= LEAST_SHARE && probability <= 1))
+    throw new LogError(`${file}, row ${index + 1}: expected propensity_score from ${LEAST_SHARE} to 1, got ${propensity_score}`);
   return {
     index,
     item,
     clicked: click === "1",
     context: contextOf(columns),
     ...(!Number.isNaN(shownAt) && { shownAt }),
-    ...(Number(propensity_score) > 0 && { probability: Number(propensity_score) }),
+    ...(probability !== undefined && { probability }),
+    ...(number !== undefined && { number }),
   };
 }
 

@@ -5,6 +5,7 @@ import type { ModelConfig } from "../../worker/domain/model.ts";
 import { receiptIn } from "../../worker/domain/receipt.ts";
 import type { MergedMark } from "../../worker/domain/shard.ts";
 import type { LogHead } from "../../worker/rpc/message.ts";
+import { lineFault } from "./line-fault.ts";
 
 /** An impression in an exported log. */
 export interface ImpressionLine extends Omit<StoredImpression, "name" | "slots" | "features" | "round" | "erased" | "sampling"> {
@@ -47,11 +48,13 @@ interface Origin {
   readonly shard?: number;
   /** A row of the archive is in the state of this version. */
   readonly archivedAt?: number;
+  /** Number of the line in its file, from 1. Absent for a row of the archive. */
+  readonly line?: number;
 }
 
 /** A line of the log. Each shard numbers its lines by itself. */
 export type EventLine = (ImpressionLine | ConversionLine | MarkLine | ErasedLine) & Origin;
-export type HeadLine = { readonly type: "model" } & LogHead;
+export type HeadLine = { readonly type: "model" } & LogHead & Pick<Origin, "line">;
 
 /** A log that differs from the worker's. The message names the line and the difference. */
 export class LogMismatch extends Error {
@@ -61,7 +64,10 @@ export class LogMismatch extends Error {
 /** The lines of a log. */
 export type Texts = Iterable<string> | AsyncIterable<string>;
 
-/** Parses an exported log. With `receipts` it checks each line's receipt. */
+/**
+ * Parses an exported log. With `receipts` it checks each line's receipt.
+ * @throws {LogMismatch} naming the first line that no worker exports.
+ */
 export async function* linesOf(texts: Texts, { receipts }: { readonly receipts: boolean }): AsyncGenerator<HeadLine | EventLine> {
   let number = 0;
   let begun = false;
@@ -74,13 +80,13 @@ export async function* linesOf(texts: Texts, { receipts }: { readonly receipts: 
     begun = true;
     if (receipts) {
       const found = receiptIn(text, before);
-      if (!found) throw new LogMismatch(`line ${number} (${nameOf(line)}): expected a receipt, got none`);
+      if (!found) throw new LogMismatch(`${nameOf(line)}: expected a receipt, got none`);
       if (!found.follows)
-        throw new LogMismatch(
-          `line ${number} (${nameOf(line)}): the receipt does not match this line and the one before; one of them was changed`,
-        );
+        throw new LogMismatch(`${nameOf(line)}: the receipt does not match this line and the one before; one of them was changed`);
       before = found.receipt;
     }
+    const fault = lineFault(line);
+    if (fault) throw new LogMismatch(`${nameOf(line)}: ${fault}`);
     yield line;
   }
   if (!begun) throw new LogMismatch("expected an exported log, got an empty one");
@@ -89,14 +95,15 @@ export async function* linesOf(texts: Texts, { receipts }: { readonly receipts: 
 function parsed(text: string, number: number): HeadLine | EventLine {
   try {
     const line = JSON.parse(text);
-    if (["model", "impression", "conversion", "mark", "erased"].includes(line?.type)) return line;
+    if (["model", "impression", "conversion", "mark", "erased"].includes(line?.type)) return { ...line, line: number };
   } catch {}
   throw new LogMismatch(`line ${number}: expected a line of an exported log`);
 }
 
 export function nameOf(line: HeadLine | EventLine): string {
-  if (line.type === "model") return "the head";
-  const event = `event ${line.seq}${line.shard === undefined ? "" : ` of shard ${line.shard}`}`;
+  const number = line.line === undefined ? "" : `line ${line.line}, `;
+  if (line.type === "model") return `${number}the head`;
+  const event = `${number}event ${line.seq}${line.shard === undefined ? "" : ` of shard ${line.shard}`}`;
   if (line.type === "mark") return `${event}, ${line.mark}`;
   return `${event}, ${line.type} ${line.type === "conversion" ? `of ${line.impression}` : line.id}`;
 }

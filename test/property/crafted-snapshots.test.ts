@@ -5,8 +5,8 @@ import { listed } from "../conformance/stated.ts";
 import { fates } from "../support/crafted-fates.ts";
 import type { Fate } from "../support/crafted-worker.ts";
 
-// Snapshots that another program has changed, with a correct checksum. `restore` refuses them, or they can decide. Neither takes
-// much memory. `test/speed` has more of them, and their time.
+// Snapshots that another program has changed, with a correct checksum. `restore` and `merge` refuse them, or they can decide, and what they
+// store can be restored. Neither takes much memory. `test/speed` has more of them, and their time.
 
 const CRAFTED = new URL("../fixtures/crafted/", import.meta.url);
 const MOST_BYTES = 64 * 2 ** 20;
@@ -14,8 +14,11 @@ function expectModest(all: readonly Fate[]): void {
   expect(all.filter(({ bytes }) => bytes > MOST_BYTES)).toEqual([]);
 }
 
-it("1,000 crafted snapshots over all policies are refused, or decide, in 64 MB each", async () => {
-  const all = await fates({ per: Math.ceil(1000 / listed.length) });
+it.each([
+  ["over all policies", { per: Math.ceil(1000 / listed.length) }],
+  ["that merge, alone or with another", { merged: 125 }],
+])("1,000 crafted snapshots %s are refused, or decide, in 64 MB each", async (_, task) => {
+  const all = await fates(task);
   expect(all.length).toBeGreaterThanOrEqual(1000);
   expectModest(all);
   const share = (wanted: string): number => all.filter(({ fate }) => fate === wanted).length / all.length;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
-import { NumericalError, policies, Recommender, SnapshotError } from "afterclick";
+import { merge, NumericalError, policies, Recommender, SnapshotError } from "afterclick";
 import { listed } from "../conformance/stated.ts";
 import { freshCore } from "../property/core.ts";
 import { changed, configOf, contentsOf, crafted } from "./crafted.ts";
@@ -20,8 +20,8 @@ export interface Fate {
   readonly bytes: number;
 }
 
-/** `per`: snapshots for each setting of each policy. Or `files`: snapshots in files. */
-export type Task = { readonly per: number } | { readonly files: readonly string[] };
+/** `per`: snapshots for each setting of each policy. `merged`: for each setting that merges. Or `files`: snapshots in files. */
+export type Task = { readonly per: number } | { readonly merged: number } | { readonly files: readonly string[] };
 
 const module = new WebAssembly.Module(readFileSync(new URL("../../dist/core.wasm", import.meta.url)));
 
@@ -30,8 +30,20 @@ const heapBytes = (): number => {
   return used_heap_size + external_memory;
 };
 
-/** Restores, decides, counts a conversion of the decision, and decides again. */
-async function fateOf(name: string, bytes: Uint8Array): Promise<Fate> {
+type Restoring = () => Promise<Recommender>;
+
+const restoring =
+  (bytes: Uint8Array): Restoring =>
+  () =>
+    Recommender.restore(bytes, { policies, module });
+
+const merging =
+  (snapshots: readonly Uint8Array[]): Restoring =>
+  () =>
+    merge(snapshots, { policies, module });
+
+/** Restores, and restores what the restored one stores. Then decides, counts a conversion of the decision, and decides again. */
+async function fateOf(name: string, bytes: Uint8Array, restore = restoring(bytes)): Promise<Fate> {
   const [heap, cpu] = [heapBytes(), process.cpuUsage()];
   let core = 0;
   const done = (fate: string): Fate => {
@@ -40,9 +52,14 @@ async function fateOf(name: string, bytes: Uint8Array): Promise<Fate> {
   };
   let recommender: Recommender;
   try {
-    recommender = await Recommender.restore(bytes, { policies, module });
+    recommender = await restore();
   } catch (error) {
-    return done(error instanceof SnapshotError ? "refused" : `restore: ${error}`);
+    return done(error instanceof SnapshotError || error instanceof NumericalError ? "refused" : `restore: ${error}`);
+  }
+  try {
+    if (recommender.policy.learns) recommender = await Recommender.restore(recommender.snapshot(), { policies, module });
+  } catch (error) {
+    return done(`what it stores: ${error}`);
   }
   try {
     use(recommender, bytes);
@@ -72,9 +89,9 @@ function use(recommender: Recommender, bytes: Uint8Array): void {
 }
 
 /** Names each snapshot before it is restored, so that the test can name the one that hangs. */
-function announced(place: string, bytes: Uint8Array): Promise<Fate> {
+function announced(place: string, bytes: Uint8Array, restore?: Restoring): Promise<Fate> {
   parentPort?.postMessage(place);
-  return fateOf(place, bytes);
+  return fateOf(place, bytes, restore);
 }
 
 async function* fates(per: number): AsyncGenerator<Fate> {
@@ -92,8 +109,27 @@ async function* fates(per: number): AsyncGenerator<Fate> {
   }
 }
 
+/** Crafted snapshots that merge alone, with one that is whole, in either order, or with another crafted one. */
+async function* mergedFates(per: number): AsyncGenerator<Fate> {
+  const { core } = freshCore();
+  for (const [i, { name, factory, setting }] of listed.entries()) {
+    const [one, other] = await Promise.all([0, 1].map(() => create(factory, setting, { ms: 9000 })));
+    if (one.policy.merges !== true) continue;
+    for (const [place, each] of [one, other].entries())
+      for (const event of history(each, setting, stream(21 + place), true, `${place}`)) each.convert(event);
+    const whole = other.snapshot();
+    const [contents, others] = [one.snapshot(), whole].map(contentsOf);
+    for (let seed = 0; seed < per; seed++) {
+      // The same change of both.
+      const [bytes, second] = [contents, others].map((each) => crafted(core, changed(each, stream(1_000_003 * i + seed))));
+      const snapshots = [[bytes], [bytes, whole], [whole, bytes], [bytes, second]][seed % 4];
+      yield announced(`merge of ${name}, change ${seed}`, bytes, merging(snapshots));
+    }
+  }
+}
+
 const task = workerData as Task;
 const found: Fate[] = [];
 if ("files" in task) for (const file of task.files) found.push(await announced(file, readFileSync(file)));
-else for await (const fate of fates(task.per)) found.push(fate);
+else for await (const fate of "per" in task ? fates(task.per) : mergedFates(task.merged)) found.push(fate);
 parentPort?.postMessage(found);

@@ -7,11 +7,12 @@ export function create(factory: PolicyFactory, { options, goals = TWO_GOALS }: S
 }
 
 /** Impressions of 30 rounds, and conversions for some of them. */
-export function history(recommender: Recommender, setting: Setting, random: () => number, dyadic = true) {
+export function history(recommender: Recommender, setting: Setting, random: () => number, dyadic = true, prefix?: string) {
   const events: { impressionId: string; reward: number; at: number; goal: string; eventId: string }[] = [];
   for (let round = 1; round <= 30; round++) {
     const now = round * 1000;
-    const { action } = recommender.recommend({ candidates: candidatesFor(setting, random), now });
+    const impressionId = prefix && `${prefix}-${round}`;
+    const { action } = recommender.recommend({ candidates: candidatesFor(setting, random), now, impressionId });
     const reward = (): number => (dyadic ? Math.floor(random() * 4096) / 4096 : random());
     const event = { impressionId: action.impressionId, goal: "conversion", eventId: `e${round}`, at: now + 500, reward: reward() };
     if (random() < 0.6) events.push(event);

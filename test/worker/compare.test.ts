@@ -28,7 +28,7 @@ interface Shown {
 
 function impression(id: string, arm: string, { first, ...rest }: Shown = {}) {
   const decision = { score: 0, mean: 0, width: 0.1, place: first ? 1 : 0, candidates: 2, ...(first && { first }) };
-  return { type: "impression", id, arm, state: "live", version: 1, shownAt: HOUR_MS, decision, ...rest };
+  return { type: "impression", id, action: "mug", arm, state: "live", version: 1, shownAt: HOUR_MS, decision, ...rest };
 }
 
 interface Fields {

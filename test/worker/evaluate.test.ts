@@ -113,7 +113,7 @@ it("reads whole lists, those of the holdout as random ones, and evaluates them",
   });
   expect(evaluated.lists).toEqual({ learnt: 20, evaluated: 20, tooYoung: 0 });
   expect(evaluated.examination).toHaveLength(3);
-  expect(listReport("otf-lin-ts", evaluated)).toMatch(
+  expect(listReport("otf-lin-ts", evaluated, source)).toMatch(
     /examination of place +estimate.*\n1 +1\.00.*\n2 .*\n3 .*\n +used: 1\.00, .*position-based/s,
   );
   expect(source.lists?.random).toEqual(random.map(({ points: _, ...list }) => list));

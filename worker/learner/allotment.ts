@@ -29,18 +29,24 @@ export function committedTo(allowance: Allowance, already: Allowance): Allowance
   return Object.fromEntries(NAMES.map((name) => [name, Math.max(allowance[name], already[name])])) as unknown as Allowance;
 }
 
+/** Whether a shard with this allowance has at most half of the part that is its own by now. */
+export const isShort = (allowance: Allowance, part: Allowance): boolean =>
+  NAMES.some((name) => part[name] > 0 && 2 * allowance[name] <= part[name]);
+
 /**
  * Divides one limit: each shard gets what it uses and an equal share of the rest. A shard gets more than before only out of what no other
- * has committed.
+ * has committed. If that is not enough for all of them, each gets the same part of what it lacks.
  */
 function allotment(limit: number, parts: readonly Part[]): number[] {
   const rest = Math.floor(Math.max(0, limit - sum(parts.map(({ used }) => used))) / parts.length);
-  let free = Math.max(0, limit - sum(parts.map(({ committed }) => committed)));
+  const free = Math.max(0, limit - sum(parts.map(({ committed }) => committed)));
+  const lacking = sum(parts.map(({ used, committed }) => Math.max(0, used + rest - committed)));
+  let left = free;
   return parts.map(({ used, committed }) => {
-    const wished = used + rest;
-    if (wished <= committed) return wished;
-    const more = Math.min(free, wished - committed);
-    free -= more;
+    const lacks = used + rest - committed;
+    if (lacks <= 0) return used + rest;
+    const more = Math.min(left, Math.floor(lacks * Math.min(1, free / lacking)));
+    left -= more;
     return committed + more;
   });
 }

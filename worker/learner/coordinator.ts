@@ -6,7 +6,7 @@ import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { learner, Unreachable } from "../rpc/learner-client.ts";
 import type { Allowance, Order } from "../rpc/message.ts";
-import { allotted, committedTo } from "./allotment.ts";
+import { allotted, committedTo, isShort } from "./allotment.ts";
 import type { LiveModel } from "./live-model.ts";
 import type { Relearning } from "./relearning.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
@@ -71,26 +71,39 @@ export class Coordinator {
   async #orderAll(keep: boolean): Promise<boolean> {
     const { config } = this.#store;
     await Promise.allSettled(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
-    const allowances = this.#allowances(config);
-    this.#store.transact(() => this.#store.allow(allowances[0]));
-    const unknown = this.#unknown(config);
-    const orders = others(config).map((shard) => {
-      return this.#order(shard, config, unknown.includes(shard) ? NOTHING : allowances[shard], keep);
-    });
-    const answers = await Promise.allSettled(orders);
+    const given = this.#allot(config);
+    const answers = await this.#orderEach(others(config), given, keep);
+    // A shard gets more only after the others have confirmed less.
+    const more = this.#allot(config);
+    const short = others(config).filter((shard) => isShort(given[shard], more[shard]));
+    await this.#orderEach(short, more, keep);
     const failed = answers.filter(({ status }) => status === "rejected");
     this.#store.transact(() => this.#store.database.count("unanswered", failed.length));
     return answers.every((answer) => answer.status === "fulfilled" && answer.value);
   }
 
+  #orderEach(shards: readonly number[], allowances: readonly Allowance[], keep: boolean): Promise<PromiseSettledResult<boolean>[]> {
+    const { config } = this.#store;
+    const unknown = this.#unknown(config);
+    const orders = shards.map((shard) => this.#order(shard, config, unknown.includes(shard) ? NOTHING : allowances[shard], keep));
+    return Promise.allSettled(orders);
+  }
+
   /**
-   * Makes new shards of a configuration that the model is about to get, unless the model has changed since.
-   * @param since the `configuration` of the store from which that one was made. @throws {Problem} 503 if a shard cannot be reached.
+   * Makes new shards of a configuration that the model is about to get, unless the model has changed since. Before an isolate hears of
+   * them, they have their parts of the limits.
+   * @param since the `configuration` of the store from which that one was made. @throws {Problem} 503 if a new shard cannot be reached.
    */
   admit(config: ModelConfig, since: string | undefined): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#store.configuration !== since) return;
-      await Promise.all(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
+      const present = others(this.#store.config);
+      const fresh = others(config).slice(present.length);
+      const orderNew = (allowances?: readonly Allowance[]) =>
+        Promise.all(fresh.map((shard) => this.#order(shard, config, allowances?.[shard] ?? NOTHING, true)));
+      await orderNew();
+      await this.#orderEach(present, this.#allot(config), false);
+      await orderNew(this.#allot(config));
     });
   }
 
@@ -99,11 +112,16 @@ export class Coordinator {
     return others(config).filter((shard) => !this.#store.shards.find(shard));
   }
 
-  /** The shards' parts of the limits, by their numbers. */
+  /** The shards' parts of the limits, by their numbers. This shard takes its own at once, so that the others may get what it gives up. */
+  #allot(config: ModelConfig): Allowance[] {
+    this.#store.transact(() => this.#store.allow(this.#allowances(config)[0]));
+    return this.#allowances(config);
+  }
+
   #allowances(config: ModelConfig): Allowance[] {
-    const { used, allowance, shards } = this.#store;
+    const { used, granted, shards } = this.#store;
     const parts = others(config).map((shard) => shards.find(shard) ?? { used: NOTHING, committed: NOTHING });
-    return allotted(config.limits, [{ used, committed: committedTo(allowance, used) }, ...parts]);
+    return allotted(config.limits, [{ used, committed: committedTo(granted, used) }, ...parts]);
   }
 
   /** Returns whether the shard has learnt its log again, but for a page at most. */

@@ -42,6 +42,7 @@ export class Registrar {
     if (registration.decisions.some((decision) => decision.generation > generation)) {
       throw new Problem(503, "the shard has not heard of the model's new generation yet");
     }
+    this.#checkGranted();
     const arrivals = new Arrivals(registration, this.#earlier());
     const known = this.#store.impressions.known(arrivals.all);
     const unknown = arrivals.all.filter(({ id }) => !known.has(id));
@@ -74,6 +75,11 @@ export class Registrar {
     return { until: config.encoder ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
   }
 
+  /** @throws {Problem} 503 in a shard that would refuse all impressions, because its coordinator has not granted it a part of the limits yet. */
+  #checkGranted(): void {
+    if (!this.#store.isGranted) throw new Problem(503, "the shard has no part of the model's limits yet; send the same again in a moment");
+  }
+
   /** The earliest time shown that is still taken. */
   #oldestOpen(now: number): number {
     const { windowMs, graceMs } = this.#upkeep.timing();
@@ -92,6 +98,7 @@ export class Registrar {
     const rows = rowsOf(items, { store: this.#store, config, featurize: featurize(), policies, byPage }, this.#oldestOpen(Date.now()));
     const homes = rows.map((row, place) => items[place].shard ?? this.#homeOf(row));
     if (this.#store.coordinates && homes.some((home) => home > 0)) return this.#registerAt(homes, items, { byPage, checkOnly });
+    this.#checkGranted();
     if (byPage) this.#checkFree(items, rows);
     if (checkOnly) return [];
     const sampling = admission.sampling(rows.length)[giverOf(byPage)];

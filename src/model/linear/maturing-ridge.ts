@@ -357,8 +357,8 @@ export class MaturingRidge {
     const [halving, ridge] = [this.#halving, this.#ridge];
     this.#posterior.load(reader);
     [this.#impressions, halving.times, , ridge.value, ridge.due] = reader.numbers(5);
-    if (ridge.value < ridge.least) throw malformed();
     for (const count of [this.#impressions, halving.times]) counted("count", count);
+    if (ridge.value < ridge.least || !Number.isFinite(halving.next)) throw malformed();
     this.#correction.load(reader);
     this.#laws?.load(reader);
     this.#amounts?.load(reader);

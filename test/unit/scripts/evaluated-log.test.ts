@@ -62,16 +62,50 @@ it("reads a small log", async () => {
   });
 });
 
+it("counts the lines of two exports once, and reports the repeated ones", async () => {
+  const later = { ...conversion, seq: 5, event: "e2", reward: 0.5, at: 10 };
+  const once = await read(head, configuration, actions, impression, conversion, later);
+  const twice = await read(
+    head,
+    configuration,
+    actions,
+    impression,
+    conversion,
+    head,
+    configuration,
+    actions,
+    impression,
+    conversion,
+    later,
+  );
+  expect(once.repeated).toBe(0);
+  expect(twice.repeated).toBe(4);
+  expect(twice.decisions.map(({ conversions }) => conversions)).toEqual(once.decisions.map(({ conversions }) => conversions));
+});
+
 describe("a log is refused by name", () => {
   it.each<[string, (object | string)[], string]>([
     [
       "a second model",
       [{ ...head, model: "toys" }],
-      "expected the log of one model, shop, got the head of model toys after it; evaluate each export by itself",
+      "line 6, the head: expected the log of one model, model shop, got lines of model toys too: use each log by itself",
     ],
-    ["a second export", [head], "got another export of it after it"],
-    ["a repeated line", [conversion], "event 4, conversion of i1: expected each event once, got it twice"],
-    ["a repeated impression", [{ ...impression, seq: 9 }], "event 9, impression i1: expected each impression once, got its id twice"],
+    ["another generation", [{ ...head, generation: 2 }], "expected the log of one model, generation 1, got lines of generation 2"],
+    [
+      "two lines of one number",
+      [{ ...conversion, impression: "i2" }],
+      "line 6, event 4, conversion of i2: expected one line of event 4, got two that differ, of i1 and i2",
+    ],
+    [
+      "two numbers of one impression",
+      [{ ...impression, seq: 9 }],
+      "line 6, event 9, impression i1: expected each impression once, got its id under two numbers",
+    ],
+    [
+      "an action that was no candidate",
+      [{ ...impression, seq: 9, id: "i2", action: "gloves" }],
+      "line 6, event 9, impression i2: expected a decision that can be repeated, got another: gloves is none of the 2 candidates",
+    ],
     [
       "an infinite propensity",
       [withText({ ...impression, seq: 9, id: "i2" }, "probability", "1e999")],

@@ -157,8 +157,19 @@ export class LearnerStore {
 
   /** The part of the model's limits that this shard may use. All of them if it has no others beside it. */
   get allowance(): Allowance {
+    return this.config.shards === 1 ? this.config.limits : this.granted;
+  }
+
+  /** The part that the coordinator has granted this shard: in a model of one, to make room for those that it is about to get. */
+  get granted(): Allowance {
     const { allowance } = this.database.model;
     return allowance === null ? this.config.limits : JSON.parse(allowance);
+  }
+
+  /** Whether the coordinator has granted anything. A new shard takes no impressions before. */
+  get isGranted(): boolean {
+    const { open, bytes } = this.allowance;
+    return open > 0 || bytes > 0;
   }
 
   /** Begins a shard whose model holds impressions since a time, and has been rolled back so often. */
