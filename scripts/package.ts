@@ -9,7 +9,9 @@ policies, the mountable worker, its typed client, and a package.json without the
 
 Usage: npm run package
 
-Example: TARBALL=$(npm run --silent package)`;
+Example: npm run package
+
+  TARBALL=$(npm run --silent package) keeps the path.`;
 
 if (parseArgs({ options: { help: { type: "boolean", short: "h" } } }).values.help) {
   console.log(USAGE);

@@ -8,16 +8,8 @@ import { freeCandidates } from "../../worker/domain/offer.ts";
 import { isRandomList } from "../../worker/domain/random-list.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { DistinctLines } from "../verify/distinct-lines.ts";
-import {
-  type ConversionLine,
-  type EventLine,
-  type HeadLine,
-  type ImpressionLine,
-  LogMismatch,
-  linesOf,
-  nameOf,
-  type Texts,
-} from "../verify/event-log.ts";
+import { type ConversionLine, type EventLine, type HeadLine, type ImpressionLine, LogMismatch, nameOf } from "../verify/event-line.ts";
+import { linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
 

@@ -4,7 +4,7 @@ import { placeOf } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Appended, Policies } from "../../worker/domain/policies.ts";
 import { counting, differs, hasConverted, isInRange, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
-import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
+import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-line.ts";
 
 interface Known {
   readonly line: ImpressionLine;

@@ -123,7 +123,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "scripts/evaluate": ["afterclick", "publication", "scripts/replay", "scripts/verify", "worker/domain"],
   "scripts/golden": ["afterclick", "simulation"],
   "scripts/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
-  "scripts/replay": ["afterclick", "scripts"],
+  "scripts/replay": ["afterclick", "scripts", "scripts/verify/least-share.ts"],
   "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain", "worker/environment.ts", "worker/index.ts"],
   "scripts/sizing": ["publication", "worker/domain"],
   "scripts/verify": ["scripts/archive", "worker/domain", "type worker/protocol", "type worker/rpc"],
