@@ -31,7 +31,7 @@ export function graceMs(env: Environment): number {
   const text = textOf(env.AFTERCLICK_GRACE_MS);
   const value = text === "" ? DEFAULT_GRACE_MS : Number(text);
   if (/^\d*$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new Problem(500, `AFTERCLICK_GRACE_MS: expected a whole number of milliseconds such as ${DEFAULT_GRACE_MS}, got ${text}`);
+  throw new Problem(500, `AFTERCLICK_GRACE_MS: expected a whole number of milliseconds, such as ${DEFAULT_GRACE_MS}, got ${text}`);
 }
 
 /** @throws {Problem} 500 naming the variable, if it is neither true nor false. */
