@@ -1,3 +1,4 @@
+import { onClick } from "./click.ts";
 import { type Item, nameOf, queueIn } from "./queue.ts";
 import { visibility } from "./visibility.ts";
 
@@ -54,24 +55,26 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     JSON.stringify({
       key,
       model,
-      seen: items.flatMap(([impressionId, goal]) => (goal === null ? [impressionId] : [])),
-      reached: items.flatMap(([impressionId, goal]) => (goal === null ? [] : [{ impressionId, goal }])),
+      seen: items.filter(([, goal]) => !goal).map(([impressionId]) => impressionId),
+      reached: items.filter(([, goal]) => goal).map(([impressionId, goal]) => ({ impressionId, goal })),
     });
 
   /** Whether the items are settled: taken, or refused for good. */
   const deliver = async (items: readonly Item[]): Promise<boolean> => {
-    const init: RequestInit = { method: "POST", body: bodyOf(items), keepalive: true, credentials: "omit", signal: request.signal };
-    const status = await fetch(address, init).then(
-      (response) => response.status,
-      () => 0,
-    );
-    if (FINAL.includes(status) && items.length > 1) {
+    const { ok, status } = await fetch(address, {
+      method: "POST",
+      body: bodyOf(items),
+      keepalive: true,
+      credentials: "omit",
+      signal: request.signal,
+    }).catch(() => Response.error());
+    const isFinal = FINAL.includes(status);
+    if (isFinal && items.length > 1) {
       // One malformed item spoils a request, so each half is sent alone.
       const half = items.length >> 1;
-      const [first, second] = [await deliver(items.slice(0, half)), await deliver(items.slice(half))];
-      return first && second;
+      return (await deliver(items.slice(0, half))) && deliver(items.slice(half));
     }
-    const settled = (status >= 200 && status < 300) || FINAL.includes(status);
+    const settled = ok || isFinal;
     if (settled) queue.remove(items);
     return settled;
   };
@@ -86,21 +89,21 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     let settled = true;
     for (let i = 0; settled && i < items.length; i += MOST) settled = await deliver(items.slice(i, i + MOST));
     retryMs = settled ? FIRST_RETRY_MS : Math.min(2 * retryMs, LAST_RETRY_MS);
-    if (queue.all().length > 0) soon(settled ? 0 : retryMs);
+    if (queue.all().length) soon(settled ? 0 : retryMs);
   };
 
   const flush = async (): Promise<void> => {
-    if (!agreed) return;
-    sending ??= send().finally(() => {
-      sending = undefined;
-    });
+    if (agreed) {
+      sending ??= send().finally(() => {
+        sending = undefined;
+      });
+    }
     await sending;
   };
 
   const note = (...items: readonly Item[]): void => {
-    if (!agreed) return;
-    const fresh = items.filter((item) => !noted.has(nameOf(item)));
-    if (fresh.length === 0) return;
+    const fresh = items.filter((item) => item[0] && !noted.has(nameOf(item)));
+    if (!agreed || !fresh.length) return;
     for (const item of fresh) noted.add(nameOf(item));
     queue.add(fresh);
     soon(GATHER_MS);
@@ -134,33 +137,26 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     }
   };
 
-  const { signal } = page;
-  addEventListener("online", () => soon(0), { signal });
-  addEventListener("pagehide", leave, { signal });
-  document.addEventListener(
-    "visibilitychange",
-    () => {
-      if (!agreed) return;
-      if (document.visibilityState === "hidden") {
-        view.stop();
-        leave();
-      } else {
-        view.start();
-        soon(0);
-      }
-    },
-    { signal },
-  );
-  consent(given);
+  addEventListener("online", () => soon(0), page);
+  addEventListener("pagehide", leave, page);
+  const turn = (): void => {
+    if (!agreed) return;
+    if (document.hidden) {
+      view.stop();
+      leave();
+    } else {
+      view.start();
+      soon(0);
+    }
+  };
+  addEventListener("visibilitychange", turn, page);
+  // Anything else is no consent.
+  consent(given === true);
 
   return {
     seen: (element, impressionId) => view.watch(element, () => note([impressionId, null, Date.now()])),
     reached,
-    clicked(element, impressionId, goal = "click") {
-      const listening = new AbortController();
-      element.addEventListener("click", () => reached(impressionId, goal), { signal: listening.signal });
-      return () => listening.abort();
-    },
+    clicked: (element, impressionId, goal = "click") => onClick(element, () => reached(impressionId, goal)),
     consent,
     flush,
     close() {

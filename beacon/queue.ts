@@ -28,7 +28,7 @@ export function queueIn(name: string): Queue {
   };
   const keep = (items: readonly Item[]): void => {
     try {
-      if (items.length > 0) localStorage.setItem(name, JSON.stringify(items));
+      if (items.length) localStorage.setItem(name, JSON.stringify(items));
       else localStorage.removeItem(name);
       held = undefined;
     } catch {
@@ -40,8 +40,8 @@ export function queueIn(name: string): Queue {
     all,
     add: (items) => keep([...all(), ...items].slice(-MOST)),
     remove: (items) => {
-      const gone = new Set(items.map(nameOf));
-      keep(all().filter((item) => !gone.has(nameOf(item))));
+      const gone = items.map(nameOf);
+      keep(all().filter((item) => !gone.includes(nameOf(item))));
     },
     clear: () => keep([]),
   };

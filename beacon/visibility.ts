@@ -20,6 +20,10 @@ export function visibility(): Visibility {
   const watches = new Map<Element, Watch>();
   let observer: IntersectionObserver | undefined;
 
+  const hide = (watch: Watch): void => {
+    clearTimeout(watch.timer);
+    watch.timer = undefined;
+  };
   const forget = (element: Element): void => {
     clearTimeout(watches.get(element)?.timer);
     watches.delete(element);
@@ -30,15 +34,12 @@ export function visibility(): Visibility {
       const watch = watches.get(target);
       if (!watch) continue;
       const isVisible = intersectionRatio >= 0.5 || (rootBounds !== null && intersectionRect.height >= rootBounds.height / 2);
-      if (!isVisible) {
-        clearTimeout(watch.timer);
-        watch.timer = undefined;
-      } else {
+      if (!isVisible) hide(watch);
+      else
         watch.timer ??= setTimeout(() => {
           forget(target);
           watch.seen();
         }, SEEN_MS);
-      }
     }
   };
 
@@ -59,10 +60,7 @@ export function visibility(): Visibility {
     stop() {
       observer?.disconnect();
       observer = undefined;
-      for (const watch of watches.values()) {
-        clearTimeout(watch.timer);
-        watch.timer = undefined;
-      }
+      watches.forEach(hide);
     },
   };
 }

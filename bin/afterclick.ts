@@ -28,6 +28,9 @@ ${Object.entries(COMMANDS)
 
 Example: npx afterclick deploy --dry-run`;
 
+// A bundler leaves a plain import of it out, because the package declares that its modules have no side effects.
+await import("../scripts/node-version.cjs");
+
 const [name = "help", ...rest] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 

@@ -1,20 +1,22 @@
-// Bundles the SDK once per platform, and copies the core beside the bundles. `asc` must have built the core.
+// Bundles the SDK once per platform. Node's bundle holds the core, the others find it beside them. `asc` must have built the core.
 import { execFileSync } from "node:child_process";
-import { copyFile, mkdir } from "node:fs/promises";
+import { copyFile, mkdir, readFile } from "node:fs/promises";
 import { build } from "esbuild";
 
 const shared = { bundle: true, format: "esm", target: "es2023", sourcemap: true, logLevel: "warning" } as const;
 
 await mkdir("dist", { recursive: true });
 await copyFile("build/core.wasm", "dist/core.wasm");
-for (const platform of ["node", "workerd", "browser", "slim"]) {
+const core = JSON.stringify(await readFile("build/core.wasm", "base64"));
+for (const platform of ["node", "workerd", "edge-light", "browser", "slim"]) {
   await build({
     entryPoints: ["src/index.ts"],
     outfile: `dist/${platform}.js`,
     ...shared,
-    platform: platform === "node" ? "node" : "neutral",
+    platform: "neutral",
     conditions: [platform],
-    external: ["./core.wasm"],
+    define: { CORE: core },
+    external: ["./core.wasm", "./core.wasm?module"],
   });
 }
 await build({
@@ -25,12 +27,20 @@ await build({
   mainFields: ["module"],
   external: ["afterclick"],
 });
-await build({
-  entryPoints: { beacon: "beacon/index.ts", "beacon-script": "beacon/script.ts" },
-  outdir: "dist",
-  ...shared,
-  platform: "neutral",
-  minify: true,
-});
+for (const [name, entry, format] of [
+  ["beacon", "index", "esm"],
+  // A script's own names must not become names of the page.
+  ["beacon-script", "script", "iife"],
+] as const) {
+  await build({
+    entryPoints: [`beacon/${entry}.ts`],
+    outfile: `dist/${name}.js`,
+    ...shared,
+    format,
+    platform: "neutral",
+    minify: true,
+    sourcemap: "external",
+  });
+}
 // Not `tsc` itself: on Windows that is a script for a shell.
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], { stdio: "inherit" });

@@ -68,10 +68,13 @@ export function workerUrl(text: string): URL {
   throw new UsageError(`--url: expected a URL with http or https, got ${text}`);
 }
 
+/** Other forms that JavaScript reads, such as "" and 0x10, are no numbers. */
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
 /** Parses the value of a numeric option. @throws {UsageError} */
 export function numberIn(option: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (text.trim() !== "" && value >= min && value <= max) return value;
+  const value = DECIMAL.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
   throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
 }
 

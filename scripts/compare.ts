@@ -6,7 +6,7 @@ import { numberIn, prepared, unreadable, type Values } from "./command.ts";
 import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { countingBar } from "./progress.ts";
-import { LogMismatch } from "./verify/event-log.ts";
+import { LogMismatch } from "./verify/event-line.ts";
 import { textLines } from "./verify/text-lines.ts";
 
 const usage = (called: string): string => `Compares the conversion rates of a policy and of its random holdout, before windows close.

@@ -16,7 +16,8 @@ import { rewardUnit } from "./evaluate/reward-unit.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
 import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
-import { type EventLine, type HeadLine, LogMismatch, linesOf } from "./verify/event-log.ts";
+import { type EventLine, type HeadLine, LogMismatch } from "./verify/event-line.ts";
+import { linesOf } from "./verify/event-log.ts";
 import { textLines } from "./verify/text-lines.ts";
 
 const usage = (

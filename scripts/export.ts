@@ -7,7 +7,8 @@ import { ApiError, open, UnreachableError } from "./api.ts";
 import { callersKeys } from "./callers-keys.ts";
 import { prepared, UsageError, type Values, wholeNumber, workerUrl } from "./command.ts";
 import { countingBar } from "./progress.ts";
-import { LogMismatch, linesOf } from "./verify/event-log.ts";
+import { LogMismatch } from "./verify/event-line.ts";
+import { linesOf } from "./verify/event-log.ts";
 import { linesOfBytes } from "./verify/text-lines.ts";
 
 const usage = (called: string): string => `Writes the event log of a model to a file, and checks every line's receipt on the way.

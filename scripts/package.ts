@@ -4,21 +4,23 @@ import { dirname, join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { type BuildOptions, build } from "esbuild";
 
-const USAGE = `Builds the published package in build/package, after npm run build: a core for linear policies, the mountable worker, its typed
-client, and a package.json without the parts that only the repository needs.
+const USAGE = `Builds the published package in build/package, packs it, and prints the path of the tarball. The package has a core for linear
+policies, the mountable worker, its typed client, and a package.json without the parts that only the repository needs.
 
 Usage: npm run package
 
-Example: npm run package && cd build/package && npm pack`;
+Example: npm run package
+
+  TARBALL=$(npm run --silent package) keeps the path.`;
 
 if (parseArgs({ options: { help: { type: "boolean", short: "h" } } }).values.help) {
   console.log(USAGE);
   process.exit();
 }
 
-/** Runs a tool with Node: on Windows the tool's own command is a script for a shell. */
+/** Runs a tool with Node: on Windows the tool's own command is a script for a shell. Standard output has the path alone. */
 function run(tool: string, ...args: readonly string[]): void {
-  execFileSync(process.execPath, [join("node_modules", tool), ...args], { stdio: "inherit" });
+  execFileSync(process.execPath, [join("node_modules", tool), ...args], { stdio: ["ignore", process.stderr.fd, "inherit"] });
 }
 
 run("assemblyscript/bin/asc.js", "assembly/linear.ts", "--config", "asconfig.linear.json");
@@ -91,3 +93,7 @@ for (const name of await readdir(join(PACKAGE, "dist/types"), { recursive: true 
 const manifest = JSON.parse(await readFile("package.json", "utf8"));
 for (const field of REPOSITORY_FIELDS) delete manifest[field];
 await writeFile(join(PACKAGE, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+
+const packing = ["pack", "--json", "--loglevel", "error", "--pack-destination", ".."];
+const [{ filename }] = JSON.parse(execFileSync("npm", packing, { cwd: PACKAGE, encoding: "utf8", shell: process.platform === "win32" }));
+console.log(join(process.cwd(), "build", filename));

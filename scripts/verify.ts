@@ -5,7 +5,7 @@ import { archiveIn, headOf } from "./archive/folder.ts";
 import { ArchivedLog } from "./archive/whole-log.ts";
 import { prepared, unreadable, type Values } from "./command.ts";
 import { countingBar } from "./progress.ts";
-import { LogMismatch } from "./verify/event-log.ts";
+import { LogMismatch } from "./verify/event-line.ts";
 import { textLines } from "./verify/text-lines.ts";
 import { verify, verifyArchive } from "./verify/verification.ts";
 

@@ -3,6 +3,8 @@
  *
  * @module afterclick
  */
+
+export { CLOCK_TOLERANCE_MS } from "./conversion-time.ts";
 export {
   type DelayDistribution,
   DelayEstimate,

@@ -1,4 +1,5 @@
 import { boundedNumbers, finiteNumber } from "./argument.ts";
+import { checkConversionTime } from "./conversion-time.ts";
 import { SnapshotError } from "./errors.ts";
 import { compareEvents, firstDelay, type GoalEvent, outcomesOf } from "./goal-outcomes.ts";
 import { totalOf } from "./goals.ts";
@@ -147,11 +148,12 @@ export class Pending {
 
   /**
    * Takes a conversion. The order of arrival does not change the final rewards. `observe` gets a changed reward before anything else
-   * changes: if it throws, the conversion has not arrived.
+   * changes: if it throws, the conversion has not arrived. @throws {RangeError} if the conversion lies long before the impression.
    */
   convert(id: string, conversion: Conversion, observe: (impression: Impression, registration: Registration) => void): Registration {
     const impression = this.get(id);
     if (!impression) return { status: "unknown" };
+    if (this.#inMs) checkConversionTime("at", conversion.at, impression.now as number);
     const previous = impression.reward;
     if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#spanOf(conversion.goal)) {
       return { status: "late", previous, reward: previous };

@@ -267,7 +267,8 @@ export class Recommender {
    * @returns `applied`; `duplicate`: the same event arrived before; `conflict`: the event id arrived before with other data, and
    * the greatest event counts; `late`: the conversion happened after the window; `unknown`: there is no such impression, or it is
    * forgotten.
-   * @throws {TypeError | RangeError} naming the argument. Nothing has changed then.
+   * @throws {TypeError | RangeError} naming the argument, such as a time in ms that lies more than five minutes before the impression.
+   * Nothing has changed then.
    */
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
     if (!this.policy.learns) throw onlyDecides(this.policy.id);

@@ -23,9 +23,23 @@ export function secret(env: Environment, name: SecretName): string {
 
 const DEFAULT_GRACE_MS = 300_000;
 
+/** The text of a variable, which a configuration may also state as a number or as true. */
+const textOf = (value: unknown): string => String(value ?? "").trim();
+
 /** @throws {Problem} 500 naming the variable, if it is not a number of milliseconds. */
 export function graceMs(env: Environment): number {
-  const value = Number(env.AFTERCLICK_GRACE_MS ?? DEFAULT_GRACE_MS);
-  if (!Number.isSafeInteger(value) || value < 0) throw new Problem(500, "AFTERCLICK_GRACE_MS is not a whole number of milliseconds");
-  return value;
+  const text = textOf(env.AFTERCLICK_GRACE_MS);
+  const value = text === "" ? DEFAULT_GRACE_MS : Number(text);
+  if (/^\d*$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new Problem(500, `AFTERCLICK_GRACE_MS: expected a whole number of milliseconds, such as ${DEFAULT_GRACE_MS}, got ${text}`);
 }
+
+/** @throws {Problem} 500 naming the variable, if it is neither true nor false. */
+export function isDemo(env: Environment): boolean {
+  const text = textOf(env.AFTERCLICK_DEMO);
+  if (!["", "true", "false"].includes(text)) throw new Problem(500, `AFTERCLICK_DEMO: expected true or false, got ${text}`);
+  return text === "true";
+}
+
+/** Origins whose pages may use a publishable key, as they are listed. */
+export const allowedOrigins = (env: Environment): string => textOf(env.AFTERCLICK_ALLOWED_ORIGINS);

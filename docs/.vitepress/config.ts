@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { slug } from "github-slugger";
 import { defineConfig } from "vitepress";
 
 const REPOSITORY = "https://github.com/afterclick/afterclick";
@@ -30,13 +31,14 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "Understand it": {
     "docs/architecture.md": "Architecture",
     "docs/research.md": "Research",
+    "docs/intervals.md": "Do the intervals hold?",
     "docs/glossary.md": "Glossary",
   },
   "Develop it": { "CONTRIBUTING.md": "Contributing", "SECURITY.md": "Report a vulnerability", "CHANGELOG.md": "Changelog" },
 };
 
 /** Address of a document: the repository's path, so that links work on GitHub and here. */
-const addressOf = (path: string): string => (path === "README.md" ? "/" : `/${path.replace(/\.md$/, "")}`);
+const addressOf = (path: string): string => `/${path.replace(/(README)?\.md$/, "")}`;
 
 const documents = Object.entries(DOCUMENTS).map(([text, pages]) => ({
   text,
@@ -78,6 +80,9 @@ export default defineConfig({
   cacheDir: "../build/site-cache",
   rewrites: { "README.md": "index.md", "examples/README.md": "examples/index.md" },
   markdown: {
+    // Links name headings as GitHub does.
+    anchor: { slugify: slug },
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
     config(md) {
       // Links to README files, which have other addresses here, and to files of the repository that are no pages.
       const render = md.renderer.rules.link_open;

@@ -1,6 +1,6 @@
 // A shop with a database. It recommends, sells, and reports each order to its recommender. One SQLite file holds all state.
 //
-//   npm install afterclick hono @hono/node-server && node shop.ts
+//   npm install "$TARBALL" hono @hono/node-server && node shop.ts
 //
 // PORT (default 3000) and DATABASE (default shop.db) are read from the environment.
 import { DatabaseSync } from "node:sqlite";

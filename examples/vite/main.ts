@@ -1,6 +1,6 @@
 // A page that learns on the device. Its state stays in the browser across visits.
 //
-//   npm install afterclick vite && npx vite
+//   npm install "$TARBALL" vite && npx vite
 import { delayLinTs } from "afterclick";
 import { OwnModel } from "afterclick/local";
 

@@ -148,7 +148,7 @@ export function shopTraffic(results: readonly Result[]): string {
       [REGRET, "stuck"].map((metric) => row({ experiment: "long", setting }, metric, metric === "stuck" ? "stuck runs" : "regret")),
     ),
   ];
-  return table(["world", "", ...names, ...PROVENANCE], rows, 2);
+  return table(["world", "figure", ...names, ...PROVENANCE], rows, 2);
 }
 
 /** How many intervals of 95 % hold, and how wide they are, after a number of impressions. */

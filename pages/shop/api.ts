@@ -34,9 +34,15 @@ export function recommend(key: string, profile: string, limit: number) {
   return post<{ windowEndsAt: number; actions: readonly Recommended[] }>(path, { context: contextOf(profile), limit }, headers);
 }
 
-/** Sends purchases to the shop's backend, which reports them with a signed webhook. */
-export function purchase(impressionIds: readonly string[]) {
-  return post<{ conversions: readonly { readonly impressionId: string; readonly status: string }[] }>("/demo/purchases", { impressionIds });
+/** A purchase or a return of a product, and how long ago it happened, in ms. The clocks of page and worker may differ. */
+export interface Happened {
+  readonly impressionId: string;
+  readonly agoMs: number;
+}
+
+/** Sends purchases or returns to the shop's backend, which reports them with a signed webhook. */
+export function report(what: "purchases" | "returns", happened: readonly Happened[]) {
+  return post<{ conversions: readonly { readonly impressionId: string; readonly status: string }[] }>(`/demo/${what}`, { happened });
 }
 
 /** Reads counts and estimates through the shop's backend, which holds the secret key. */

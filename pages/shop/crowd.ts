@@ -2,7 +2,7 @@ import { type Profile, profiles } from "./assortment.ts";
 import type { Shown } from "./shown.ts";
 
 /** Simulated visitors come over several seconds, so that a reader can watch, and the first purchases are reported meanwhile. */
-const AT_ONCE = 5;
+const AT_ONCE = 10;
 const PAUSE_MS = 600;
 /** A few more visitors come while purchases are being reported: the model measures the age of impressions by the latest visit. */
 const STRAGGLERS = 3;
@@ -80,7 +80,9 @@ export class Crowd {
     for (const shown of list) {
       if (Math.random() >= tastes[shown.product]) continue;
       shown.status = "bought";
-      shown.reportAt = Date.now() + drawDelay();
+      // They decide late, and what they buy is reported at once.
+      shown.boughtAt = Date.now() + drawDelay();
+      shown.reportAt = shown.boughtAt;
     }
     this.#received(id, list);
   }

@@ -4,7 +4,7 @@ import type { Session } from "./session.ts";
 import { profileOf, stage } from "./story.ts";
 
 /** Visitors of one simulation. */
-export const VISITORS = 50;
+export const VISITORS = 200;
 
 /** Starts a simulation. */
 export function SendVisitors({ session }: { session: Session }) {
@@ -33,8 +33,8 @@ export function Guide({ session }: { session: Session }) {
           <p>They buy by tastes that the recommender cannot see.</p>
         </li>
         <li>
-          <b>Buy a product</b>
-          <p>Press Buy as {profileOf(session.profile).name}. The report comes later and moves the estimate.</p>
+          <b>Buy a product, and return it</b>
+          <p>Press Buy as {profileOf(session.profile).name}. The report comes later and moves the estimate. A return moves it back.</p>
         </li>
         <li>
           <a href="/#dashboard">Open dashboard</a>

@@ -1,4 +1,4 @@
-import { type Estimate, forget, type Knowledge, purchase, readKnowledge, recommend } from "./api.ts";
+import { type Estimate, forget, type Knowledge, readKnowledge, recommend, report } from "./api.ts";
 import { profiles, SHOP_WINDOW_MS } from "./assortment.ts";
 import { Crowd, type Visit } from "./crowd.ts";
 import type { Shown, ShownStatus } from "./shown.ts";
@@ -95,7 +95,19 @@ export class Session {
     shown.status = "bought";
     shown.own = true;
     this.looks = 0;
-    shown.reportAt = Date.now() + this.delayMs;
+    shown.boughtAt = Date.now();
+    shown.reportAt = shown.boughtAt + this.delayMs;
+    this.#changed();
+  }
+
+  /** Returns a product whose purchase was reported. The shop reports that at once. */
+  async giveBack(shown: Shown): Promise<void> {
+    if (shown.status !== "converted" || !shown.own) return;
+    this.#remember();
+    settle(shown, "returned");
+    const answer = await this.#attempt(report("returns", [{ impressionId: shown.impressionId, agoMs: 0 }]));
+    if (answer?.conversions[0].status !== "applied") settle(shown, "converted");
+    await this.#refresh();
     this.#changed();
   }
 
@@ -170,7 +182,8 @@ export class Session {
     const due = this.shown.filter(({ status, reportAt = Number.POSITIVE_INFINITY }) => status === "bought" && reportAt <= now);
     if (due.length === 0) return;
     this.#sending = true;
-    const answer = await this.#attempt(purchase(due.map(({ impressionId }) => impressionId)));
+    const happened = due.map(({ impressionId, boughtAt = now }) => ({ impressionId, agoMs: Math.max(Math.round(now - boughtAt), 0) }));
+    const answer = await this.#attempt(report("purchases", happened));
     this.#sending = false;
     due.forEach((shown, i) => {
       if (answer) settle(shown, outcomes[answer.conversions[i].status] ?? "refused");
@@ -198,7 +211,9 @@ export class Session {
     if (this.before.size === 0) this.#remember();
     for (const { impressionId, status } of knowledge.impressions) {
       const shown = visible.get(impressionId);
-      if (shown && status !== "pending" && shown.settledAt === undefined) settle(shown, status);
+      // A purchase that is not reported yet is unknown to the worker.
+      const isFinal = status !== "pending" && shown?.status !== "bought";
+      if (shown && isFinal && shown.settledAt === undefined) settle(shown, status);
     }
     this.#changed();
   }

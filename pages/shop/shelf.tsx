@@ -11,7 +11,17 @@ const delays = [
 ];
 
 /** The text of a product's button, by its status. */
-const labels = { pending: "Buy", bought: "Bought", converted: "Converted", expired: "Expired", late: "Too late", refused: "Refused" };
+const labels = {
+  pending: "Buy",
+  bought: "Bought",
+  converted: "Return",
+  returned: "Returned",
+  expired: "Expired",
+  late: "Too late",
+  refused: "Refused",
+};
+/** The shelf also shows what simulated visitors see and buy. */
+const theirs = { ...labels, bought: "A visitor bought it", converted: "A visitor bought it" };
 
 const euros = new Intl.NumberFormat("en", { style: "currency", currency: "EUR", maximumFractionDigits: 0 });
 
@@ -39,6 +49,8 @@ function Choice<Value>(props: {
 
 function Card({ session, shown, now }: { session: Session; shown: Shown; now: number }) {
   const { id, name, price, kind } = productOf(shown.product);
+  const label = (shown.own ? labels : theirs)[shown.status];
+  const press = shown.status === "pending" ? () => session.buy(shown) : () => void session.giveBack(shown);
   return (
     <li class={`card ${kind}`} data-status={shown.status}>
       <div class="picture">
@@ -48,11 +60,11 @@ function Card({ session, shown, now }: { session: Session; shown: Shown; now: nu
       <p class="price">{euros.format(price)}</p>
       <button
         type="button"
-        aria-label={`${labels[shown.status]}: ${name}`}
-        disabled={shown.status !== "pending"}
-        onClick={() => session.buy(shown)}
+        aria-label={`${label}: ${name}`}
+        disabled={shown.status !== "pending" && !(shown.own && shown.status === "converted")}
+        onClick={press}
       >
-        {labels[shown.status]}
+        {label}
       </button>
       <p class="story">{story(shown, now)}</p>
     </li>

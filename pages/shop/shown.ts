@@ -1,4 +1,4 @@
-export type ShownStatus = "pending" | "bought" | "converted" | "expired" | "late" | "refused";
+export type ShownStatus = "pending" | "bought" | "converted" | "returned" | "expired" | "late" | "refused";
 
 /** A shown product: one impression. */
 export interface Shown {
@@ -10,6 +10,8 @@ export interface Shown {
   status: ShownStatus;
   /** Whether the reader bought it. */
   own?: boolean;
+  /** Time of the purchase. */
+  boughtAt?: number;
   /** Time at which the purchase is reported. Set once the product is bought. */
   reportAt?: number;
   /** Time at which the status became final. */

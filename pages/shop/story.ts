@@ -19,6 +19,7 @@ function clock(ms: number): string {
 export function story({ status, shownAt, windowEndsAt, reportAt = 0, settledAt = 0 }: Shown, now: number): string {
   if (status === "bought") return now < reportAt ? `bought, webhook in ${clock(reportAt - now)}` : "bought, webhook on its way";
   if (status === "converted") return `converted after ${clock(settledAt - shownAt)}`;
+  if (status === "returned") return "returned: it counts as no purchase";
   if (status === "refused") return "the worker refused the purchase";
   if (status === "late") return "bought too late to count";
   if (status === "expired") return "expired without a purchase";

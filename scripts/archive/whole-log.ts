@@ -1,6 +1,6 @@
 import type { ColumnName } from "../../worker/domain/archive-columns.ts";
 import { ArchiveError, type ArchiveFile } from "../../worker/domain/archive-file.ts";
-import { type EventLine, type HeadLine, LogMismatch } from "../verify/event-log.ts";
+import { type EventLine, type HeadLine, LogMismatch } from "../verify/event-line.ts";
 
 /** An archived file with the name under which it lies. */
 export interface NamedFile {

@@ -61,13 +61,15 @@ export function cheapness(ms: number, most: number): Verdict {
   return ms <= most ? null : `expected at most ${most} ms of CPU time, got ${ms.toFixed(0)} ms`;
 }
 
-/** The statuses of a webhook's items. Empty if the answer has none. */
+type Items = readonly { readonly status: string }[];
+
+/** The statuses of the conversions of a webhook, or of the goals of a page's report. Empty if the answer has none. */
 export function statusesIn(answer: Answer): string[] {
-  const content = contentOf(answer) as { conversions?: { status: string }[] } | null | undefined;
-  return (content?.conversions ?? []).map(({ status }) => status);
+  const content = contentOf(answer) as { conversions?: Items; reached?: Items } | null | undefined;
+  return (content?.conversions ?? content?.reached ?? []).map(({ status }) => status);
 }
 
-/** The items of an accepted webhook must have these statuses. */
+/** The items of an accepted webhook or report must have these statuses. */
 export function statusVerdict(answer: Answer, ...expected: readonly string[]): Verdict {
   const statuses = answer.status === 202 ? statusesIn(answer) : [];
   return statuses.join() === expected.join() ? null : `expected 202 ${expected.join()}, got ${shown(answer)}`;

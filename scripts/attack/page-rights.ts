@@ -1,9 +1,11 @@
 import { slowing } from "./flood.ts";
-import { refusal, statusVerdict, success, unchanged } from "./judge.ts";
+import { refusal, soundness, statusVerdict, success, unchanged } from "./judge.ts";
 import type { Attempt, Group } from "./stage.ts";
 import { HOUR_MS } from "./target.ts";
 
 const PAGE_BYTES = 128 * 1024;
+/** Requests with 100 items each: more than a learner takes from pages in a minute. */
+const REPETITIONS = 65;
 
 /** Attempts of everybody who has read a page's publishable key. */
 export const pageRights: Group = {
@@ -89,11 +91,26 @@ export const pageRights: Group = {
       const other = await register([{ ...shown, action: "tent" }]);
       stage.check(`the id shown-${index} of a page again, with another action`, refusal(other, 409));
     });
+    /** A page repeats what counts once, or what is refused, and another page reports meanwhile. */
+    const silencing = ["click", "purchase"].map(
+      (goal): Attempt =>
+        async () => {
+          const shop = await target.createModel(`silenced-${goal}`, {
+            goals: { click: { weight: 1, public: true }, purchase: { weight: 1 } },
+          });
+          const [own, other] = await target.recommend(shop, { limit: 2 });
+          const report = (json: object) => target.send("POST", "/v1/beacon", { json: { key, ...json } });
+          const reached = Array.from({ length: 100 }, () => ({ impressionId: own, goal }));
+          for (let n = 0; n < REPETITIONS; n++) stage.check(`${goal} reported again by a page`, soundness(await report({ reached })));
+          const honest = await report({ reached: [{ impressionId: other, goal: "click" }] });
+          stage.check(`a click beside a page that repeats ${goal}`, statusVerdict(honest, "applied"));
+        },
+    );
     const flood: Attempt = async () => {
       const headers = { "cf-connecting-ip": target.address() };
       const read = () => target.send("GET", `/v1/models/${model}/published`, { key, headers });
       stage.check("requests of a page from one address", await slowing(read));
     };
-    return [...refusals, ...takeover, ...collision, flood];
+    return [...refusals, ...takeover, ...collision, ...silencing, flood];
   },
 };

@@ -4,7 +4,8 @@ import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from ".
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { comparedSteps } from "../../worker/domain/shown-step.ts";
-import type { ImpressionLine, Texts } from "../verify/event-log.ts";
+import type { ImpressionLine } from "../verify/event-line.ts";
+import type { Texts } from "../verify/event-log.ts";
 import { type LoggedLines, loggedLines } from "./logged-lines.ts";
 
 /** A log that has no such comparison. The message says what to do. */

@@ -1,7 +1,8 @@
 import type { HoldoutShare } from "../../worker/domain/holdout-share.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import { DistinctLines } from "../verify/distinct-lines.ts";
-import { type ConversionLine, type HeadLine, type ImpressionLine, LogMismatch, linesOf, type Texts } from "../verify/event-log.ts";
+import { type ConversionLine, type HeadLine, type ImpressionLine, LogMismatch } from "../verify/event-line.ts";
+import { linesOf, type Texts } from "../verify/event-log.ts";
 
 type Assigned = ImpressionLine & { readonly shard?: number };
 

@@ -1,4 +1,4 @@
-import { type LoggedConversion, Recommender, uniform } from "afterclick";
+import { CLOCK_TOLERANCE_MS, type LoggedConversion, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { learntGoals } from "../../worker/domain/goals.ts";
@@ -8,16 +8,8 @@ import { freeCandidates } from "../../worker/domain/offer.ts";
 import { isRandomList } from "../../worker/domain/random-list.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
 import { DistinctLines } from "../verify/distinct-lines.ts";
-import {
-  type ConversionLine,
-  type EventLine,
-  type HeadLine,
-  type ImpressionLine,
-  LogMismatch,
-  linesOf,
-  nameOf,
-  type Texts,
-} from "../verify/event-log.ts";
+import { type ConversionLine, type EventLine, type HeadLine, type ImpressionLine, LogMismatch, nameOf } from "../verify/event-line.ts";
+import { linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
 
@@ -72,8 +64,10 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
     const why = unusable(line);
     if (why) leaveOut(why);
     if (why) return [];
+    const own = conversions.get(line.id) ?? [];
+    for (const conversion of own) checkTime(conversion, line);
     try {
-      return [{ line, decision: decisionOf(line, settings, conversions.get(line.id) ?? [], { goals, asOf: asOf ?? end }) }];
+      return [{ line, decision: decisionOf(line, settings, own, { goals, asOf: asOf ?? end }) }];
     } catch (error) {
       throw notRepeated(line, error as Error);
     }
@@ -130,6 +124,13 @@ function settingAt(settings: readonly Setting[], version: number): Setting {
 /** Decisions of an earlier version of the encoder are encoded by the present one. */
 function presentOf(config: ModelConfig): ModelConfig {
   return config.encoder && "version" in config.encoder ? config : renewed(config);
+}
+
+function checkTime(conversion: ConversionLine, { shownAt }: ImpressionLine): void {
+  if (conversion.at >= shownAt - CLOCK_TOLERANCE_MS) return;
+  throw new LogMismatch(
+    `${nameOf(conversion)}: at: expected at most five minutes before the impression, got ${conversion.at}; correct the time, or remove the line`,
+  );
 }
 
 /** The reason why an impression cannot be used. Undefined if it can. */

@@ -1,4 +1,4 @@
-import { type EventLine, type HeadLine, LogMismatch, nameOf } from "./event-log.ts";
+import { type EventLine, type HeadLine, LogMismatch, nameOf } from "./event-line.ts";
 
 /** The lines of one model's log, each event once, also if the file has several exports of it. */
 export class DistinctLines {

@@ -1,9 +1,10 @@
+import { isConflict } from "../../worker/domain/event.ts";
 import { windowOf } from "../../worker/domain/goals.ts";
 import { placeOf } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Appended, Policies } from "../../worker/domain/policies.ts";
 import { counting, differs, hasConverted, isInRange, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
-import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
+import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-line.ts";
 
 interface Known {
   readonly line: ImpressionLine;
@@ -56,9 +57,11 @@ export class Ledger {
     if (!goals?.[line.goal]?.value && line.reward !== null && !(line.reward >= range.min && line.reward <= range.max))
       throw new LogMismatch(`reward: expected ${range.min} to ${range.max}, got ${line.reward}`);
     if (!isInRange(line.reward)) throw new LogMismatch(`reward: expected one in the range of amounts, got ${line.reward}`);
-    const again = known.conversions.some(({ goal, event }) => goal === line.goal && event === line.event);
-    if (line.status !== "void" && (line.status === "conflict") !== again) {
-      throw new LogMismatch(`status: expected ${again ? "conflict" : "applied"}, got ${line.status}`);
+    const versions = known.conversions.filter(({ goal, event }) => goal === line.goal && event === line.event);
+    // Earlier versions of the worker called each revision a conflict.
+    const wrong = line.status === "conflict" ? versions.length === 0 : versions.some((other) => isConflict(other, line));
+    if (line.status !== "void" && wrong) {
+      throw new LogMismatch(`status: expected ${line.status === "conflict" ? "applied" : "conflict"}, got ${line.status}`);
     }
     known.conversions.push(line);
     const [before, after] = [known.resolved, resolved(known.conversions, goals, known.line.shownAt)];

@@ -1,4 +1,4 @@
-import type { ConversionLine, EventLine, HeadLine, ImpressionLine, MarkLine } from "./event-log.ts";
+import type { ConversionLine, EventLine, HeadLine, ImpressionLine, MarkLine } from "./event-line.ts";
 import { LEAST_SHARE } from "./least-share.ts";
 
 /** Greatest exponent of a sampling. */

@@ -1,6 +1,6 @@
 import { isElsewhere } from "../../worker/domain/impression.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
-import type { EventLine, HeadLine, ImpressionLine } from "./event-log.ts";
+import type { EventLine, HeadLine, ImpressionLine } from "./event-line.ts";
 
 /** Facts about the lines of a shard that a replay needs in advance. */
 export interface ShardNeeds {

@@ -9,7 +9,7 @@ import { counting } from "../../worker/domain/reward.ts";
 import type { Served } from "../../worker/domain/served.ts";
 import type { MergedMark } from "../../worker/domain/shard.ts";
 import { shownAtOf } from "../../worker/domain/uuid.ts";
-import { type EventLine, type HeadLine, type ImpressionLine, LogMismatch, type MarkLine, nameOf } from "./event-log.ts";
+import { type EventLine, type HeadLine, type ImpressionLine, LogMismatch, type MarkLine, nameOf } from "./event-line.ts";
 import { KeptStates } from "./kept-states.ts";
 import { type Needs, NO_NEEDS } from "./needs.ts";
 import { partsOf, ReplayedShard } from "./replayed-shard.ts";

@@ -1,6 +1,6 @@
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import { type Policies, restorePolicies } from "../../worker/domain/policies.ts";
-import { type ConversionLine, type EventLine, type ImpressionLine, LogMismatch } from "./event-log.ts";
+import { type ConversionLine, type EventLine, type ImpressionLine, LogMismatch } from "./event-line.ts";
 import { KeptStates } from "./kept-states.ts";
 import { Ledger } from "./ledger.ts";
 import type { ShardNeeds } from "./needs.ts";

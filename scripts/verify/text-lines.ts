@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { LogMismatch } from "./event-log.ts";
+import { LogMismatch } from "./event-line.ts";
 
 /** Most bytes of a line. A catalogue, which is the longest line of a log, has at most 25 MiB. */
 const MOST_BYTES = 32 * 2 ** 20;

@@ -1,5 +1,6 @@
 import { ArchivedLog, type ArchivedVolume, wholeLog } from "../archive/whole-log.ts";
-import { type EventLine, type HeadLine, LogMismatch, linesOf, type Texts } from "./event-log.ts";
+import { type EventLine, type HeadLine, LogMismatch } from "./event-line.ts";
+import { linesOf, type Texts } from "./event-log.ts";
 import { type Needs, needsOf } from "./needs.ts";
 import { Replay } from "./replay.ts";
 

@@ -4,18 +4,18 @@ import { UnsupportedError } from "../errors.ts";
 const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 9, 1, 7, 0, 65, 0, 253, 15, 26, 11];
 
 /**
- * Compiles the core. The content type of the response does not matter.
+ * Compiles the core. The content type of a response does not matter. An error names the source.
  *
  * @throws {UnsupportedError} code `no-webassembly`, `no-simd`, `core-not-found`, or `core-not-compiled` for bytes other than
  * core.wasm, or if the content security policy of the page forbids it.
  */
-export async function compile(url: URL, load: () => Promise<BufferSource>): Promise<WebAssembly.Module> {
+export async function compile(source: URL | string, load: () => Promise<BufferSource>): Promise<WebAssembly.Module> {
   if (typeof WebAssembly !== "object") throw new UnsupportedError("no-webassembly", "this host has no WebAssembly");
   if (!WebAssembly.validate(Uint8Array.from(SIMD))) {
     throw new UnsupportedError("no-simd", "the WebAssembly of this host has no 128-bit SIMD");
   }
   const failed = (code: string, what: string) => (error: Error) => {
-    throw new UnsupportedError(code, `${url}: ${what}: ${error.message}`);
+    throw new UnsupportedError(code, `${source}: ${what}: ${error.message}`);
   };
   const bytes = await load().catch(failed("core-not-found", "the core could not be loaded"));
   return WebAssembly.compile(bytes).catch(failed("core-not-compiled", "expected core.wasm, and a policy with 'wasm-unsafe-eval'"));

@@ -1,8 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { compile } from "./compile.ts";
 
-/** Compiles the core.wasm beside this module. */
+/** The bytes of core.wasm in Base64, which the build puts here: a server's bundle takes no file along that lies beside a module. */
+declare const CORE: string;
+
+/** Compiles the core inside this module. */
 export async function compileCore(): Promise<WebAssembly.Module> {
-  const url = new URL("./core.wasm", import.meta.url);
-  return compile(url, () => readFile(url));
+  return compile("core.wasm", async () => Uint8Array.from(atob(CORE), (byte) => byte.charCodeAt(0)));
 }

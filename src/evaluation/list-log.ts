@@ -62,7 +62,7 @@ function check(list: LoggedList, number: number, goals: Goals | undefined): void
     if (!item.pinned) wholeNumber(`${own}.index`, item.index, 0, count - 1);
     loggedShare(`${own}.probability`, item.probability);
     checkChances(`${own}.chances`, item.chances, list.items.length);
-    checkConversions(own, item.conversions, goals);
+    checkConversions(own, { conversions: item.conversions, shownAt: list.shownAt }, goals);
   });
 }
 

@@ -1,4 +1,5 @@
 import { finiteNumber, matrix, nonEmptyString, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
+import { checkConversionTime } from "../conversion-time.ts";
 import { amountOf, type Goals } from "../goals.ts";
 
 /** The goal of a conversion that names none. */
@@ -57,7 +58,7 @@ function check(decision: LoggedDecision, place: number, goals: Goals | undefined
   loggedShare(`${name}.kept`, decision.kept ?? 1);
   const { ids } = decision;
   if (ids !== undefined && ids?.length !== count) throw outOfRange(`${name}.ids`, `${count} ids, one per candidate`, ids);
-  checkConversions(name, decision.conversions, goals);
+  checkConversions(name, decision, goals);
 }
 
 /** Least probability of a logged choice. One decision of it would stand for a trillion. */
@@ -70,12 +71,16 @@ export function loggedShare(name: string, value: unknown): number {
 }
 
 /** @throws {TypeError | RangeError} naming the conversion of the decision or item `name`. `goals`: those that are declared, if any. */
-export function checkConversions(name: string, conversions: readonly LoggedConversion[] = [], goals?: Goals): void {
+export function checkConversions(
+  name: string,
+  { conversions = [], shownAt }: Pick<LoggedDecision, "conversions" | "shownAt">,
+  goals?: Goals,
+): void {
   if (!Array.isArray(conversions)) throw wrongType(`${name}.conversions`, "an array", conversions);
   conversions.forEach((conversion, i) => {
     const own = `${name}.conversions[${i}]`;
     const { at, reward, goal = DEFAULT_GOAL } = record(own, conversion);
-    finiteNumber(`${own}.at`, at);
+    checkConversionTime(`${own}.at`, at, shownAt);
     nonEmptyString(`${own}.goal`, goal);
     if (goals && !Object.hasOwn(goals, goal as string)) throw outOfRange(`${own}.goal`, `one of ${Object.keys(goals).join(", ")}`, goal);
     if (goals?.[goal as string].value) amountOf(`${own}.reward`, reward);

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Block, blocksOf, type Document, documents } from "../support/documents.ts";
 import { secrets, startWorker, type TestWorker } from "./worker.ts";
 
@@ -51,8 +51,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-// Documents share one worker. docs/api.md creates the model `shop` that later ones use, so they keep their order.
-describe("documents", { shuffle: false }, () => {
+// Documents share one worker, from which the models of each are deleted: every page works by itself.
+describe("documents", () => {
+  afterEach(async () => {
+    const headers = { authorization: `Bearer ${secrets.AFTERCLICK_SECRET_KEY}` };
+    const { models } = (await (await fetch(new URL("/v1/models", worker.url), { headers })).json()) as { models: { model: string }[] };
+    for (const { model } of models) await fetch(new URL(`/v1/models/${model}`, worker.url), { method: "DELETE", headers });
+  });
+
   it.each(documented.map(({ document, commands }) => [document.path, commands] as const))(
     "%s: its commands print what it says",
     async (path, commands) => {

@@ -26,7 +26,7 @@ describe("the shop's backend", () => {
     fetch(new URL("/demo/purchases", shop.url), { method: "POST", headers: { "content-type": "application/json" }, body: json });
 
   it("reports a forged impression as unknown and learns nothing from it", async () => {
-    const response = await post(JSON.stringify({ impressionIds: ["forged"] }));
+    const response = await post(JSON.stringify({ happened: [{ impressionId: "forged", agoMs: 0 }] }));
     expect(await response.json()).toEqual({ conversions: [{ impressionId: "forged", status: "unknown" }] });
     const knowledge = await (await fetch(new URL("/demo/knowledge?profile=mira&impression=forged", shop.url))).json();
     expect(knowledge).toMatchObject({ counts: { applied: 0, converted: 0 }, impressions: [] });
@@ -34,9 +34,10 @@ describe("the shop's backend", () => {
 
   it.each([
     ["no JSON", "{", 400],
-    ["nothing bought", '{ "impressionIds": [] }', 422],
+    ["nothing bought", '{ "happened": [] }', 422],
+    ["a purchase to come", '{ "happened": [{ "impressionId": "x", "agoMs": -1 }] }', 422],
     ["something else", '{ "orders": [] }', 400],
-    ["a body over the limit", `{ "impressionIds": ["${"x".repeat(300_000)}"] }`, 413],
+    ["a body over the limit", `{ "happened": ["${"x".repeat(300_000)}"] }`, 413],
   ])("refuses %s", async (_, body, status) => {
     const response = await post(body);
     expect(response.status).toBe(status);
@@ -94,7 +95,7 @@ describe("where the demonstration is off", () => {
 
   it("has no backend for it", async () => {
     expect((await fetch(new URL("/demo/knowledge?profile=mira", worker.url))).status).toBe(404);
-    const body = JSON.stringify({ impressionIds: ["x"] });
+    const body = JSON.stringify({ happened: [{ impressionId: "x", agoMs: 0 }] });
     expect((await fetch(new URL("/demo/purchases", worker.url), { method: "POST", body })).status).toBe(404);
   });
 });
@@ -149,6 +150,14 @@ describeInChromium("the shop in Chromium", () => {
     expect(await page.locator(`tr[data-product=${id}] .change`).innerText()).toBe(`+${(await mean(id)) - before}`);
   });
 
+  it("takes a product back, and moves the estimate back", async () => {
+    const card = page.locator(".card").first();
+    await card.getByRole("button", { name: /^Return: / }).click();
+    await expect.poll(() => card.getAttribute("data-status"), soon).toBe("returned");
+    await expect.poll(() => count("converted"), soon).toBe(0);
+    await expect.poll(() => page.locator('.change[data-sign="-1"]').count(), soon).toBeGreaterThan(0);
+  });
+
   it("recommends to another visitor, by keyboard alone", async () => {
     const earlier = await page.locator(".card").first().elementHandle();
     await page.getByRole("radio", { name: "Mira" }).focus();
@@ -163,16 +172,16 @@ describeInChromium("the shop in Chromium", () => {
     await expect.poll(() => page.locator(".card[data-status=bought]").count(), soon).toBe(1);
   });
 
-  it("lets fifty visitors come, and learns from what they buy", async () => {
+  it("lets two hundred visitors come, and learns from what they buy", async () => {
     const shelf = await page.locator(".card").first().elementHandle();
-    await page.getByRole("button", { name: "Send 50 visitors" }).click();
-    await page.getByRole("button", { name: "Send 50 visitors" }).waitFor();
+    await page.getByRole("button", { name: "Send 200 visitors" }).click();
+    await page.getByRole("button", { name: "Send 200 visitors" }).waitFor({ timeout: 120_000 });
     await page.clock.fastForward(20_000);
     // The visitor gets new recommendations.
     await expect.poll(() => shelf?.evaluate((element) => element.isConnected), soon).toBe(false);
     await expect.poll(() => count("converted"), soon).toBeGreaterThan(10);
     await expect.poll(() => page.locator('.change:not([data-sign="0"])').count(), soon).toBeGreaterThan(3);
-    await expect.poll(async () => (await count("converted")) + (await count("pending")), soon).toBeGreaterThanOrEqual(6 + 150 + 3);
+    await expect.poll(async () => (await count("converted")) + (await count("pending")), soon).toBeGreaterThanOrEqual(6 + 600 + 3);
     expect(await page.locator(".favourites dd").first().innerText()).toMatch(/^\d+ %/);
   });
 

@@ -50,6 +50,13 @@ it("names its commands, and refuses another word", () => {
   expect(afterclick(folder, ["deplyo"])).toMatchObject({ status: 1, error: expect.stringContaining("expected a command, got deplyo") });
 });
 
+it("says in one line that an old Node is too old", () => {
+  const older = `data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.2" })`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", older, join(bin, "afterclick.js"), "verify", "events.jsonl"]);
+  const message = "afterclick: expected Node 22.18 or newer, got 20.20.2; install it from https://nodejs.org and try again.\n";
+  expect([status, `${stdout}`, `${stderr}`]).toEqual([1, "", message]);
+});
+
 it("takes at most 110 kB, gzipped", async () => {
   const { gzipSync } = await import("node:zlib");
   const files = await Promise.all((await readdir(bin)).map((name) => readFile(join(bin, name))));

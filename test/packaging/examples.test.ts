@@ -197,11 +197,11 @@ describeInChromium("in Chromium", () => {
 it("README.md installs the packages with which each example is tested", async () => {
   const readme = await readFile("examples/README.md", "utf8");
   for (const command of [
-    "afterclick && node recommend.ts",
-    "afterclick standardwebhooks && node send.ts",
-    "afterclick hono @hono/node-server && node shop.ts",
+    '"$TARBALL" && node recommend.ts',
+    '"$TARBALL" standardwebhooks && node send.ts',
+    '"$TARBALL" hono @hono/node-server && node shop.ts',
     "hono @hono/node-server stripe && node shop.ts",
-    "afterclick vite && npx vite",
+    '"$TARBALL" vite && npx vite',
   ]) {
     expect(readme).toContain(`npm install ${command}`);
   }

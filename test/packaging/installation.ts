@@ -6,7 +6,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, extname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Browser } from "playwright-core";
 import { inject } from "vitest";
+
+const PROJECTS = "test/packaging/projects";
 
 /** Packages of the projects besides ours: its peers, and types of platforms. */
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types", "@types/node", "undici-types"];
@@ -50,18 +53,18 @@ export async function packed(): Promise<string> {
 async function pack(folder: string): Promise<Packed> {
   const repository = join(folder, "repository");
   const files = (await readdir(".")).filter((name) => /\.(jsonc?|md)$|^LICENSE$/.test(name));
-  for (const name of [...SOURCES, ...files]) await cp(name, join(repository, name), { recursive: true });
+  // The documentation's site may be built meanwhile.
+  const filter = (path: string): boolean => !/^build\/site/.test(path);
+  for (const name of [...SOURCES, ...files]) await cp(name, join(repository, name), { recursive: true, filter });
   await symlink(resolve("node_modules"), join(repository, "node_modules"));
-  run(repository, process.execPath, ["scripts/package.ts"]);
-  const [{ filename }] = JSON.parse(run(join(repository, "build/package"), "npm", ["pack", "--json", "--pack-destination", folder]));
-  return { tarball: join(folder, filename) };
+  return { tarball: run(repository, process.execPath, ["scripts/package.ts"]).trim() };
 }
 
 /** Installs the packed package in the projects. */
 export async function install(): Promise<Installation> {
   const base = await mkdtemp(join(tmpdir(), "afterclick-installation-"));
   const root = join(base, "projects");
-  await cp("test/packaging/projects", root, { recursive: true });
+  await cp(PROJECTS, root, { recursive: true });
   const tarball = await packed();
   installTarball(root, tarball);
   for (const name of BESIDE) {
@@ -70,6 +73,17 @@ export async function install(): Promise<Installation> {
     await symlink(resolve("node_modules", name), link);
   }
   return { root, tarball, remove: () => rm(base, { recursive: true, force: true }) };
+}
+
+/** Copies one project to a folder of its own, with the work of every project, and installs the packed package. */
+export async function installProject(base: string, name: string): Promise<string> {
+  const folder = join(base, name);
+  await cp(join(PROJECTS, name), folder, { recursive: true });
+  await cp(join(PROJECTS, "decide.js"), join(folder, "decide.js"));
+  if (existsSync(join(folder, "package-lock.json"))) run(folder, "npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
+  else await cp(join(PROJECTS, "package.json"), join(folder, "package.json"));
+  installTarball(folder, await packed());
+  return folder;
 }
 
 /** Installs the packed package in a folder with a package.json, without a network. */
@@ -107,4 +121,17 @@ export async function serve(directories: Readonly<Record<string, string>>, { typ
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
+/** What a page decides, and its error messages. */
+export async function decidedIn(browser: Browser, url: string): Promise<{ decided: unknown; complaints: string[] }> {
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await page.goto(url);
+  await page.waitForFunction("globalThis.decided");
+  const decided = await page.evaluate("globalThis.decided");
+  await page.close();
+  return { decided, complaints };
 }

@@ -4,11 +4,10 @@ import { gzipSync } from "node:zlib";
 import { build as esbuild } from "esbuild";
 import type { Browser } from "playwright-core";
 import { publint } from "publint";
-import { build as viteBuild, createServer as viteServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
-import { type Installation, install, installTarball, run, type SiteOptions, serve } from "./installation.ts";
+import { decidedIn, type Installation, install, installTarball, run, type SiteOptions, serve } from "./installation.ts";
 
 // Installs the packed package in small projects. Each must decide like Node, to the bit.
 
@@ -52,7 +51,7 @@ describe("the package", () => {
     const named = Object.values(manifest.exports as object).flatMap((entry) => (typeof entry === "string" ? entry : Object.values(entry)));
     for (const file of named) await readFile(join(root, "node_modules/afterclick", file as string));
     expect(named.length).toBeGreaterThan(10);
-    expect(Object.keys(manifest.exports["."])).toEqual(["types", "workerd", "node", "browser", "default"]);
+    expect(Object.keys(manifest.exports["."])).toEqual(["types", "workerd", "edge-light", "node", "browser", "default"]);
     expect(manifest).toMatchObject({ type: "module", sideEffects: false, publishConfig: { provenance: true }, license: "MIT" });
     expect(manifest.repository.url).toMatch(/^git\+https:/);
     expect((await publint({ pkgDir: join(root, "node_modules/afterclick"), strict: true })).messages).toEqual([]);
@@ -181,44 +180,14 @@ describeInChromium("in Chromium", () => {
   });
   afterAll(() => browser?.close());
 
-  /** A page's decisions and its error messages. */
-  async function open(url: string): Promise<{ decided: unknown; complaints: string[] }> {
-    const page = await browser.newPage();
-    const complaints: string[] = [];
-    page.on("console", (message) => complaints.push(message.text()));
-    page.on("pageerror", (error) => complaints.push(error.message));
-    await page.goto(url);
-    await page.waitForFunction("globalThis.decided");
-    const decided = await page.evaluate("globalThis.decided");
-    await page.close();
-    return { decided, complaints };
-  }
-
   async function openAt(path: string, options: SiteOptions = {}): Promise<{ decided: unknown; complaints: string[] }> {
     const site = await serve({ "/afterclick/": contents(), "/": root }, options);
     try {
-      return await open(site.url + path);
+      return await decidedIn(browser, site.url + path);
     } finally {
       site.close();
     }
   }
-
-  it("runs as a Vite app, built", async () => {
-    await viteBuild({ root: join(root, "vite"), configFile: join(root, "vite/vite.config.js") });
-    expect(await openAt("/vite/dist/index.html")).toEqual({ decided: inNode.own, complaints: [] });
-  });
-
-  it("runs on Vite's development server", async () => {
-    const configFile = join(root, "vite/vite.config.js");
-    const server = await viteServer({ root: join(root, "vite"), configFile, server: { host: "127.0.0.1", port: 0, hmr: false } });
-    await server.listen();
-    try {
-      const { decided } = await open(server.resolvedUrls?.local[0] as string);
-      expect(decided).toEqual(inNode.own);
-    } finally {
-      await server.close();
-    }
-  });
 
   it("runs bundled by esbuild, with the core of linear policies as a file of the bundle", async () => {
     await esbuild({

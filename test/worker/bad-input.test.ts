@@ -176,7 +176,12 @@ it("takes an empty body for an empty object, with any content type", async () =>
 it("takes no purchases for the demonstration shop from pages of other origins, although it asks for no key", async () => {
   const env = { AFTERCLICK_DEMO: "true" };
   const buy = (origin: string, type: string) =>
-    call("POST", "/demo/purchases", { impressionIds: ["x"] }, { key: null, headers: { origin, "content-type": type }, env });
+    call(
+      "POST",
+      "/demo/purchases",
+      { happened: [{ impressionId: "x", agoMs: 0 }] },
+      { key: null, headers: { origin, "content-type": type }, env },
+    );
   for (const type of ["text/plain", "application/json"]) {
     const refused = await buy("https://evil.example", type);
     expect(refused).toMatchObject({ status: 403, body: { detail: expect.stringContaining("https://evil.example") } });

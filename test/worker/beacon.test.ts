@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { MOST_A_MINUTE, PageIntake } from "../../worker/learner/page-intake.ts";
+import { MOST_A_MINUTE, MOST_REPEATED, PageIntake } from "../../worker/learner/page-intake.ts";
 import {
   call,
   convert,
@@ -75,6 +75,21 @@ describe("a public goal", () => {
     await reach(impressionId);
     expect(statusesOf(await convert({ impressionId, goal: "purchase", reward: 0.5 }))).toEqual(["applied"]);
     expect(await describeModel(model)).toMatchObject({ counts: { converted: 1, applied: 2, pageGoals: 1 } });
+  });
+
+  it("does not overrule what a backend has said", async () => {
+    const model = await createShop();
+    const [taken, before, paged] = await recommend(model, { limit: 3 });
+    const retract = (impressionId: string) => convert({ impressionId, goal: "click" }, { type: "conversion.retracted" });
+    await convert({ impressionId: taken, goal: "click", reward: 1 });
+    await retract(taken);
+    await retract(before);
+    expect(await reach(paged)).toMatchObject({ status: "applied" });
+    await retract(paged);
+    for (const id of [taken, before, paged]) expect(await reach(id)).toMatchObject({ status: "duplicate" });
+    const rewards = await Promise.all([taken, before, paged].map(async (id) => (await call("GET", `/v1/impressions/${id}`)).body.reward));
+    expect(rewards).toEqual([0, null, 0]);
+    expect(await reach(before, "quick")).toMatchObject({ status: "applied" });
   });
 
   it("is undone by a rollback, and its repetition is a duplicate", async () => {
@@ -176,9 +191,43 @@ describe("a report is refused", () => {
 
   it("over what a learner takes in a minute", () => {
     const intake = new PageIntake();
-    intake.take(MOST_A_MINUTE, START);
-    expect(() => intake.take(1, START + 1)).toThrow(/reports of pages in a minute/);
-    expect(() => intake.take(1, START + MINUTE_MS)).not.toThrow();
+    for (let n = 0; n < MOST_A_MINUTE; n++) intake.count(`impression ${n}`, true);
+    expect(() => intake.check([], 0)).toThrow(/reports of pages in a minute/);
+    expect(() => intake.check(["another"], MINUTE_MS)).not.toThrow();
+  });
+
+  it("for an impression that is repeated, until the next minute and for no other", () => {
+    const intake = new PageIntake();
+    for (let n = 0; n < MOST_REPEATED; n++) {
+      expect(() => intake.check(["repeated"], 0)).not.toThrow();
+      intake.count("repeated", false);
+    }
+    expect(() => intake.check(["other", "repeated"], 0)).toThrow(/report each goal once/);
+    for (let n = 0; n < MOST_A_MINUTE; n++) intake.check(["other"], 0);
+    expect(() => intake.check(["repeated"], MINUTE_MS)).not.toThrow();
+  });
+});
+
+describe("one visitor's", () => {
+  useClock();
+
+  it.each([
+    ["repeated views", (id: string) => ({ seen: Array(100).fill(id) })],
+    ["repeated goals", (id: string) => ({ reached: Array(100).fill({ impressionId: id, goal: "click" }) })],
+    ["private goals", (id: string) => ({ reached: Array(100).fill({ impressionId: id, goal: "purchase" }) })],
+    ["invented goals", (id: string) => ({ reached: Array.from({ length: 100 }, (_, n) => ({ impressionId: id, goal: `goal-${n}` })) })],
+    ["late goals", (id: string) => ({ reached: Array(100).fill({ impressionId: id, goal: "quick" }) })],
+  ])("%s take nothing from others", async (what, repeated) => {
+    const model = await createShop();
+    const [own, ...others] = await recommend(model, { limit: 3 });
+    if (what === "late goals") vi.setSystemTime(START + 30 * MINUTE_MS);
+    const statuses: number[] = [];
+    for (let n = 0; n < 65; n++) statuses.push((await report(repeated(own))).status);
+    if (what !== "late goals") expect(statuses.filter((status) => status === 202).length).toBeLessThan(4);
+    expect(statuses.at(-1)).toBe(429);
+    for (const id of others) expect(await reach(id)).toMatchObject({ status: "applied" });
+    vi.setSystemTime(Date.now() + MINUTE_MS);
+    expect(await reach(own)).toMatchObject({ status: what === "repeated goals" ? "duplicate" : "applied" });
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { LogMismatch } from "../../scripts/verify/event-log.ts";
+import { LogMismatch } from "../../scripts/verify/event-line.ts";
 import { verify } from "../../scripts/verify/verification.ts";
 import { receipted } from "../../worker/domain/receipt.ts";
 import { call } from "./client.ts";

@@ -1,50 +1,13 @@
-import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { expect, it } from "vitest";
-import { call, createModel, type Reply, show, stateOf, statusesOf } from "./client.ts";
+import { call, createModel, show, stateOf, statusesOf } from "./client.ts";
 import { MINUTE_MS, tick, useClock } from "./clock.ts";
+import { goals, metadataOf, refund, rewardOf, seconds, session, shopify, shown, stripe } from "./sent.ts";
 import { stripeSigned } from "./stripe-payloads.ts";
 
 // Messages of senders, from their signed payload to what the model has learnt.
 
 useClock();
-
-const goals = { purchase: { weight: 1, value: { currency: "EUR" } } };
-const rewardOf = async (id: string) => (await call("GET", `/v1/impressions/${id}`)).body.reward;
-const seconds = () => Math.floor(Date.now() / 1000);
-
-async function stripe(message: object, { changed = "", at = Date.now(), query = "" } = {}): Promise<Reply> {
-  const body = JSON.stringify(message);
-  const headers = await stripeSigned(body, undefined, at);
-  return call("POST", `/v1/hooks/stripe${query}`, body + changed, { key: null, headers });
-}
-
-function shopify(topic: string, payload: object, changed = ""): Promise<Reply> {
-  const body = JSON.stringify(payload);
-  const signature = createHmac("sha256", env.AFTERCLICK_SHOPIFY_SECRET as string)
-    .update(body)
-    .digest("base64");
-  const headers = { "x-shopify-topic": topic, "x-shopify-hmac-sha256": signature };
-  return call("POST", "/v1/hooks/shopify", body + changed, { key: null, headers });
-}
-
-async function shown(count: number): Promise<{ model: string; ids: string[] }> {
-  const model = await createModel({ goals });
-  const ids = await show(model, ...Array.from({ length: count }, () => ({})));
-  tick(MINUTE_MS);
-  return { model, ids };
-}
-
-const metadataOf = (ids: readonly string[], amounts: readonly number[]) =>
-  Object.fromEntries(ids.map((id, place) => [`afterclick_${place + 1}`, `${id} ${amounts[place]}`]));
-const session = (object: object) => ({
-  ...{ type: "checkout.session.completed", created: seconds() },
-  data: { object: { id: "cs_1", payment_status: "paid", currency: "eur", client_reference_id: null, ...object } },
-});
-const refund = (object: object, before: number) => ({
-  ...{ type: "charge.refunded", created: seconds() },
-  data: { object: { currency: "eur", ...object }, previous_attributes: { amount_refunded: before } },
-});
 
 it("stripe: three lines are three conversions, once, and partial refunds in any order leave what they should", async () => {
   const orders = [
@@ -120,7 +83,8 @@ it("stripe: refuses bad input", async () => {
   });
   expect(await stripe(paid({ currency: "usd" }))).toMatchObject({ status: 422, body: { detail: "currency: expected EUR, got USD" } });
   expect(await stripe(paid({ id: undefined }))).toMatchObject({ status: 422, body: { detail: expect.stringContaining("data.object.id") } });
-  expect(await stripe({ type: "charge.refunded", created: 1, data: { object: {} } })).toMatchObject({ status: 422 });
+  const charge = { id: "ch_bad", metadata: { afterclick: `${ids[0]} 100` } };
+  expect(await stripe({ type: "charge.refunded", created: 1, data: { object: charge } })).toMatchObject({ status: 422 });
   expect(await stripe({ type: "invoice.paid" })).toMatchObject({ status: 200, body: { ignored: "invoice.paid" } });
   expect((await stripe(paid({}), { query: "?key=customer" })).status).toBe(422);
   expect((await call("POST", "/v1/hooks/nobody", {}, { key: null })).status).toBe(404);
@@ -152,7 +116,7 @@ it("shopify: lines, a refund and a cancellation", async () => {
     "applied",
   ]);
   expect(await Promise.all(ids.map(rewardOf))).toEqual([0, 0]);
-  expect((await shopify("orders/paid", order, " ")).status).toBe(401);
+  expect((await shopify("orders/paid", order, { changed: " " })).status).toBe(401);
   expect(await shopify("orders/cancelled", order)).toMatchObject({
     status: 422,
     body: { detail: expect.stringContaining("cancelled_at") },

@@ -111,7 +111,7 @@ it("a database of an earlier version is counted by goal when it opens", async ()
   await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => {
     sql.exec(`UPDATE outcomes SET converted = 1; UPDATE tallies SET converted = 2, observed = 2;
       INSERT INTO delays SELECT '', cohort, bin, length, count, delay FROM delays WHERE goal = 'click' ON CONFLICT DO UPDATE SET count = 2;
-      DROP TABLE arms; DROP TABLE reached; DROP TABLE holdouts;
+      DROP TABLE activations; DROP TABLE arms; DROP TABLE reached; DROP TABLE holdouts;
       ALTER TABLE outcomes DROP COLUMN amounts; ALTER TABLE relearnt_outcomes DROP COLUMN amounts; UPDATE schema SET version = 15;
       UPDATE progress SET counters = json_set(counters, '$.converted', 2)`);
     const [{ counters }] = sql.exec<{ counters: string }>("SELECT counters FROM progress").toArray();

@@ -53,7 +53,7 @@ export function toEighth(storage: DurableObjectStorage): void {
   sql.exec(`
     DROP TABLE shards; DROP TABLE shard_sums; DROP TABLE merged_snapshots; DROP TABLE notes; DROP TABLE links; DROP TABLE forwarded;
     DROP TABLE archive; DROP TABLE archived; DROP TABLE relearning; DROP TABLE relearnt_blocks; DROP TABLE relearnt_outcomes; DROP TABLE relearnt_snapshots;
-    DROP TABLE arms; DROP TABLE reached; DROP TABLE holdouts; DROP TABLE delays; DROP TABLE delay_times; DROP TABLE blocks; DROP TABLE deferred; DROP TABLE names; DROP TABLE outcomes; DROP TABLE tallies; DROP TABLE progress;
+    DROP TABLE activations; DROP TABLE arms; DROP TABLE reached; DROP TABLE holdouts; DROP TABLE delays; DROP TABLE delay_times; DROP TABLE blocks; DROP TABLE deferred; DROP TABLE names; DROP TABLE outcomes; DROP TABLE tallies; DROP TABLE progress;
     DROP INDEX conversions_waiting; DROP INDEX conversions_beyond_range;`);
 }
 

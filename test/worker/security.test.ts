@@ -3,9 +3,10 @@ import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { remembered } from "../../worker/domain/secret.ts";
 import { apiKeys, type Keyed, type KeyName, plainKey } from "../../worker/edge/api-keys.ts";
+import { app as worker } from "../../worker/edge/app.ts";
 import { crossOrigin } from "../../worker/edge/origin.ts";
 import { forgeryLimit, rateLimit } from "../../worker/edge/rate-limit.ts";
-import type { Environment } from "../../worker/environment.ts";
+import { type Environment, graceMs } from "../../worker/environment.ts";
 import { Problem, problemResponse } from "../../worker/protocol/problem.ts";
 import { complaints } from "./complaints.ts";
 
@@ -52,6 +53,7 @@ async function sha256(text: string): Promise<string> {
 }
 
 const sharesWith = (response: Response) => response.headers.get("access-control-allow-origin");
+const detailOf = async (response: Response) => (await response.json<{ detail: string }>()).detail;
 const corsHeaders = (response: Response) => [...response.headers.keys()].filter((name) => name.startsWith("access-control"));
 
 describe("keys", () => {
@@ -79,8 +81,6 @@ describe("keys", () => {
     for (const key of [SECRET, OLD, PUBLISHABLE]) expect((await post(key, hashed)).status).toBe(200);
     for (const key of [hash, `sha256:${hash}`, await sha256(hash)]) expect((await post(key, hashed)).status).toBe(401);
   });
-
-  const detailOf = async (response: Response) => (await response.json<{ detail: string }>()).detail;
 
   it("refuse every unknown key with the same answer, however near it is", async () => {
     const unknown = [
@@ -272,6 +272,42 @@ describe("origins", () => {
     }
   });
 
+  it.each([
+    "null",
+    "chrome-extension://abcdefghijklmnop",
+    "moz-extension://a1b2c3d4-0000-4000-8000-000000000000",
+    "capacitor://localhost",
+    "tauri://localhost:1420",
+    "file://",
+    "https://xn--mller-kva.example",
+    "http://[2001:db8::1]:8080",
+    "https://other.example",
+  ])("get 403 with a remedy that works: %s", async (origin) => {
+    const refused = await post(PUBLISHABLE, {}, { origin });
+    expect(refused.status).toBe(403);
+    expect(await detailOf(refused)).toMatch(/: add (it|null, the origin of sandboxed frames,) to AFTERCLICK_ALLOWED_ORIGINS$/);
+    const followed = { AFTERCLICK_ALLOWED_ORIGINS: `${SHOP} ${origin}` };
+    const response = await post(PUBLISHABLE, followed, { origin });
+    expect([response.status, sharesWith(response)]).toEqual([200, origin]);
+    expect(sharesWith(await preflight(origin, followed))).toBe(origin);
+    expect((await post(PUBLISHABLE, followed, { origin: SHOP })).status).toBe(200);
+    expect((await post(PUBLISHABLE, followed, { origin: "https://third.example" })).status).toBe(403);
+  });
+
+  it.each([`${SHOP}/`, "shop.example", "*", `${SHOP} null`])("that no browser states get no remedy that breaks: %s", async (origin) => {
+    expect(await detailOf(await post(PUBLISHABLE, {}, { origin }))).toMatch(/: browsers state no such origin$/);
+  });
+
+  it.each([
+    [`${SHOP}/`, `got ${SHOP}/: write ${SHOP}`],
+    ["HTTPS://Shop.Example:443/path", `got HTTPS://Shop.Example:443/path: write ${SHOP}`],
+    ["shop.example", `got shop.example: write ${SHOP}`],
+    [`${SHOP} https://*.shop.example`, "got https://*.shop.example. Separate them by spaces, and name each subdomain"],
+  ])("that are wrong in the list are named with what to write: %s", async (text, detail) => {
+    const response = await post(PUBLISHABLE, { AFTERCLICK_ALLOWED_ORIGINS: text }, { origin: SHOP });
+    expect([response.status, await detailOf(response)]).toEqual([500, expect.stringContaining(detail)]);
+  });
+
   it.each(["https://other.example", "null"])("are all allowed by a star: %s", async (origin) => {
     const any = { AFTERCLICK_ALLOWED_ORIGINS: " * " };
     expect(sharesWith(await preflight(origin, any))).toBe(origin);
@@ -287,7 +323,9 @@ describe("origins", () => {
     "https://shop.example:443",
     "https://*.shop.example",
     "ftp://shop.example",
-    "null",
+    "capacitor://localhost/",
+    "NULL",
+    `"${SHOP}"`,
     `${SHOP},https://other.example`,
     `* ${SHOP}`,
   ])("that are none are a configuration error that names the variable: %s", async (text) => {
@@ -443,4 +481,38 @@ it("remembers what was made of the latest texts, not of all, and no failure", as
   expect(make).toHaveBeenCalledTimes(4);
   for (let i = 0; i < 2; i++) await expect(made("bad")).rejects.toThrow("bad");
   expect(make).toHaveBeenCalledTimes(6);
+});
+
+describe("a variable", () => {
+  const at = (path: string, variables: object) =>
+    worker.request(`https://worker.example${path}`, {}, { ...bindings, ...env, ...variables });
+
+  it.each([true, "true", " true\n"])("AFTERCLICK_DEMO turns the demonstration on: %j", async (AFTERCLICK_DEMO) => {
+    expect(await (await at("/", { AFTERCLICK_DEMO })).text()).not.toBe(await (await at("/", { AFTERCLICK_DEMO: "false" })).text());
+  });
+
+  it.each(["1", "yes", "True", "on"])(
+    "AFTERCLICK_DEMO is named by the first page if it is neither true nor false: %s",
+    async (AFTERCLICK_DEMO) => {
+      const response = await at("/", { AFTERCLICK_DEMO });
+      expect([response.status, await detailOf(response)]).toEqual([500, `AFTERCLICK_DEMO: expected true or false, got ${AFTERCLICK_DEMO}`]);
+    },
+  );
+
+  it.each([
+    [undefined, 300_000],
+    ["", 300_000],
+    [" ", 300_000],
+    ["0", 0],
+    [60_000, 60_000],
+    ["60000", 60_000],
+  ])("AFTERCLICK_GRACE_MS of %j is %s ms", (AFTERCLICK_GRACE_MS, ms) => {
+    expect(graceMs({ ...bindings, AFTERCLICK_GRACE_MS } as unknown as Environment)).toBe(ms);
+  });
+
+  it.each(["5m", "-1", "1.5", "1e400", "NaN"])("AFTERCLICK_GRACE_MS is named with the value: %s", (AFTERCLICK_GRACE_MS) => {
+    expect(() => graceMs({ ...bindings, AFTERCLICK_GRACE_MS } as unknown as Environment)).toThrow(
+      `expected a whole number of milliseconds, such as 300000, got ${AFTERCLICK_GRACE_MS}`,
+    );
+  });
 });

@@ -52,6 +52,19 @@ export const pageEvent = (impression: string, goal: string): string => `page ${i
 /** Whether a page has reported an event. */
 export const isOfPage = (event: string): boolean => /^page \S+ \S+$/.test(event);
 
+/**
+ * Whether the name is that of a record of a sender, such as an order line. A record is known by its name, whichever message reports it and
+ * at whatever time.
+ */
+export const isOfRecord = (event: string): boolean => /^\S+ (order|line|cancel|refund) \S/.test(event);
+
+type Named = Pick<Outcome, "goal" | "event" | "at">;
+
+/** Whether two events have one name and contradict each other. A version of a record with another time is a revision. */
+export function isConflict(one: Named, other: Named): boolean {
+  return one.goal === other.goal && one.event === other.event && !(isOfRecord(one.event) && one.at !== other.at);
+}
+
 /** The name under which a keyed event waits for its impression. */
 export function waitingFor(hash: string, at: number): string {
   return `${firstIdAt(at)}-${hash}`;

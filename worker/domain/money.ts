@@ -10,7 +10,18 @@ const DIGITS: Readonly<Record<string, number>> = {
 
 /** An amount in minor units as one in major units. `currency`: in capital letters. */
 export function inMajor(minor: number, currency: string): number {
-  return minor / [1, 10, 100, 1000][DIGITS[currency] ?? 2];
+  return minor / unitsOf(currency);
+}
+
+/** Minor units of a major one. */
+const unitsOf = (currency: string): number => [1, 10, 100, 1000][DIGITS[currency] ?? 2];
+
+/** An amount divided in proportion to others, in major units: at most as much as all of them together. */
+export function divided(amount: number, among: readonly number[], currency: string): number[] {
+  const [units, ...weights] = [amount, ...among].map((each) => Math.max(Math.round(each * unitsOf(currency)), 0));
+  const whole = weights.reduce((sum, weight) => sum + weight, 0);
+  if (whole === 0) return among.map(() => 0);
+  return allotted(Math.min(units, whole), weights).map((minor) => inMajor(minor, currency));
 }
 
 /**

@@ -1,8 +1,11 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
+import { CLOCK_TOLERANCE_MS } from "afterclick";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { keyValuesOf, remembered } from "./secret.ts";
 import { setUuid, shownAtOf, uuidOf } from "./uuid.ts";
+
+export { CLOCK_TOLERANCE_MS };
 
 /** Content of an impression token. A conversion is checked against it without a look-up. */
 export interface Impression {
@@ -28,9 +31,6 @@ export interface Impression {
 export interface TokenContent extends Omit<Impression, "action"> {
   readonly actionHash: number;
 }
-
-/** Clocks may differ by this much before a time counts as lying in the future, in ms. */
-export const CLOCK_TOLERANCE_MS = 300_000;
 
 const VERSION = 2;
 /** Version of a token that states a shard other than 0. */

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type HonoRequest } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ApplyGlobalResponse } from "hono/client";
 import { every } from "hono/combine";
@@ -8,6 +8,7 @@ import openapi from "../../build/openapi.json";
 import { NO_KEYS, type RequestKeys } from "../domain/join-key.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
 import type { Shadow } from "../domain/model.ts";
+import { isKept } from "../domain/sampling.ts";
 import { shardName } from "../domain/shard.ts";
 import { type TokenContent, TokenSigner } from "../domain/token.ts";
 import { type Environment, secret } from "../environment.ts";
@@ -51,7 +52,7 @@ import { verifyWebhook } from "./webhook.ts";
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Most bytes of a past log, which may be sent in parts, and of a catalogue. */
 const MAX_LARGE_BYTES = 4 * MAX_BODY_BYTES;
-const LARGE_PATH = /^\/v1\/models\/[^/]+\/(events|actions)$/;
+const LARGE_PATH = /\/v1\/models\/[^/]+\/(events|actions)$/;
 
 /** Most bytes of a body with a publishable key. Reading and encoding more would take longer than 50 ms. */
 const MAX_PAGE_BYTES = MAX_BODY_BYTES / 8;
@@ -80,13 +81,26 @@ const apiHeaders = createMiddleware(async (c, next) => {
 });
 
 const limited = (maxSize: number) => {
-  const counted = bodyLimit({ maxSize, onError: () => Promise.reject(new Problem(413, `the body may have ${maxSize} bytes`)) });
-  return createMiddleware((c, next) => {
+  const tooLarge = () => Promise.reject(new Problem(413, `the body may have ${maxSize} bytes`));
+  const counted = bodyLimit({ maxSize, onError: tooLarge });
+  return createMiddleware(async (c, next) => {
+    const { headers, body, bodyUsed } = c.req.raw;
+    if (bodyUsed || body?.locked) return (await bytesRead(c.req)) > maxSize ? tooLarge() : next();
     // A request with a content-length needs no counting stream: the platform enforces the stated length.
     const stated = Number(c.req.header("content-length") ?? Number.NaN);
-    return stated <= maxSize && !c.req.raw.headers.has("transfer-encoding") ? next() : counted(c, next);
+    return stated <= maxSize && !headers.has("transfer-encoding") ? next() : counted(c, next);
   });
 };
+
+/** The length of a body that a middleware in front of the mounted app has read. Hono keeps what it read itself. @throws {Problem} 500 */
+async function bytesRead(request: HonoRequest): Promise<number> {
+  try {
+    return (await request.arrayBuffer()).byteLength;
+  } catch {
+    const remedy = "read it by c.req.json() or c.req.text(), or read c.req.raw.clone()";
+    throw new Problem(500, `a middleware in front of afterclick took the body: ${remedy}`);
+  }
+}
 
 const pageBody = limited(MAX_PAGE_BYTES);
 const limitedForPages = createMiddleware<Keyed>((c, next) => {
@@ -250,9 +264,10 @@ export function createApp() {
     })
     .post("/v1/impressions/:id/activate", secretKey, async (c) => {
       const impressionId = c.req.param("id");
-      const status = await ofToken(c.env, impressionId, ({ id, model, shard = 0 }) =>
-        learner(c.env, shardName(model, shard), (stub) => stub.activate(id)),
-      );
+      const status = await ofToken(c.env, impressionId, ({ id, model, shard = 0, sampling }) => {
+        if (!isKept(id, sampling)) return Promise.resolve("unsampled" as const);
+        return learner(c.env, shardName(model, shard), (stub) => stub.activate(id));
+      });
       return c.json({ impressionId, status }, 200);
     })
     .delete("/v1/impressions/:id", secretKey, async (c) => {
@@ -312,6 +327,6 @@ function registrationTo(env: Environment, model: string, byPage: boolean): Regis
 async function ofToken<T>(env: Environment, impressionId: string, ask: (token: TokenContent) => Promise<T | null | false>): Promise<T> {
   const token = tokens(env).verify(impressionId, Date.now());
   const answer = token && (await ask(token));
-  if (answer === undefined || answer === null || answer === false) throw new Problem(404, "there is no such impression");
-  return answer;
+  if (answer) return answer;
+  throw new Problem(404, `there is no such impression${token ? ", or it is not registered yet: ask again in a few seconds" : ""}`);
 }

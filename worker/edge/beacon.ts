@@ -15,6 +15,9 @@ import type { KnownModels } from "./known-model.ts";
 /** Most impressions and goals in one report. */
 const MOST_ITEMS = 100;
 
+/** After this long, every location knows a model, in ms. */
+const KNOWN_AFTER_MS = 120_000;
+
 type Answer = v.InferOutput<typeof Answers.beacon>;
 type Seen = Answer["seen"][number];
 type Reached = Answer["reached"][number];
@@ -44,17 +47,21 @@ export async function takeBeacon(env: Environment, { model, seen, reached }: Bea
     const token = signer.verify(impressionId, now);
     if (!token) return UNKNOWN;
     if (model !== undefined && token.model !== model) return OTHER_MODEL;
-    return (await known.has(env, token.model)) ? token : UNKNOWN;
+    // KV may not know a new model yet.
+    return now - token.generation < KNOWN_AFTER_MS || (await known.has(env, token.model)) ? token : UNKNOWN;
   };
   const [shown, goals] = await Promise.all(
     [seen, reached.map(({ impressionId }) => impressionId)].map((ids) => Promise.all(ids.map(tokenOf))),
   );
-  const statuses = shown.map((token): Seen["status"] => ("id" in token || token.status !== "refused" ? "unknown" : "refused"));
+  const statuses = shown.map((token): Seen["status"] => {
+    if ("id" in token) return isKept(token.id, token.sampling) ? "unknown" : "unsampled";
+    return token.status === "refused" ? "refused" : "unknown";
+  });
   const verdicts = goals.map((token): Verdict => ("id" in token ? onArrival(token, now) : token));
 
   const deliveries = (tokens: readonly (TokenContent | Verdict)[], isOpen: (place: number) => boolean) =>
     tokens.flatMap((token, place): Delivery[] => ("id" in token && isOpen(place) ? [{ place, token }] : []));
-  const activations = byLearner(deliveries(shown, () => true));
+  const activations = byLearner(deliveries(shown, (place) => statuses[place] !== "unsampled"));
   const events = byLearner(deliveries(goals, (place) => verdicts[place] === OPEN));
   await Promise.all(
     Array.from(new Set([...activations.keys(), ...events.keys()]), async (name) => {

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import * as v from "valibot";
 import { contextOf, profiles, SHOP_MODEL } from "../../pages/shop/assortment.ts";
-import type { Environment } from "../environment.ts";
+import { type Environment, isDemo } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";
 import { learner } from "../rpc/learner-client.ts";
@@ -14,9 +14,14 @@ const MAX_BODY_BYTES = 256 * 1024;
 /** Most impressions in one request of the shop. */
 const MAX_LOOKUPS = 20;
 
-const purchasesBody = v.strictObject({
-  impressionIds: v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(2048))), v.minLength(1), v.maxLength(500)),
+/** Longest time between an event in the shop and its report. */
+const MOST_AGO_MS = 86_400_000;
+
+const happened = v.strictObject({
+  impressionId: v.pipe(v.string(), v.minLength(1), v.maxLength(2048)),
+  agoMs: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MOST_AGO_MS)),
 });
+const reportBody = v.strictObject({ happened: v.pipe(v.array(happened), v.minLength(1), v.maxLength(500)) });
 
 /** A worker's own routes, called without a network. */
 type Worker = Pick<Hono<{ Bindings: Environment }>, "fetch">;
@@ -24,14 +29,14 @@ type Call = Context<{ Bindings: Environment }>;
 
 /**
  * The backend of the demonstration shop. It stands for a shop's own server, which has the secret key and the webhook secret.
- * Everybody who can reach it can report purchases, so it exists only if AFTERCLICK_DEMO is "true", and it needs no key, so pages of
+ * Everybody who can reach it can report purchases and returns, so it exists only if AFTERCLICK_DEMO is "true", and it needs no key, so pages of
  * other origins may not call it.
  */
 export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
   const shop = new Hono<{ Bindings: Environment }>();
 
   shop.use(async (c, next) => {
-    if (c.env.AFTERCLICK_DEMO !== "true") throw new Problem(404, "there is nothing at this address");
+    if (!isDemo(c.env)) throw new Problem(404, "there is nothing at this address");
     if (!isOwnOrNone(c.req)) throw foreignOrigin(c.req, "only the demonstration shop's own pages may");
     await next();
   });
@@ -39,12 +44,15 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => Promise.reject(new Problem(413, `the body may have ${MAX_BODY_BYTES} bytes`)) }),
   );
 
-  /** Reports purchases in one signed webhook. */
-  shop.post("/purchases", valid("json", purchasesBody), async (c) => {
+  /** Reports purchases or returns in one signed webhook. */
+  shop.post("/:what{purchases|returns}", valid("json", reportBody), async (c) => {
     const now = Date.now();
     const id = `msg_${crypto.randomUUID()}`;
-    const data = c.req.valid("json").impressionIds.map((impressionId) => ({ impressionId, reward: 1 }));
-    const body = JSON.stringify({ type: "conversion", timestamp: now, data });
+    const bought = c.req.param("what") === "purchases";
+    const data = c.req
+      .valid("json")
+      .happened.map(({ impressionId, agoMs }) => ({ impressionId, timestamp: now - agoMs, ...(bought && { reward: 1 }) }));
+    const body = JSON.stringify({ type: bought ? "conversion" : "conversion.retracted", timestamp: now, data });
     const headers = { "content-type": "application/json", ...(await signed(c.env, id, body, now)) };
     const request = new Request(new URL("/v1/conversions", c.req.url), { method: "POST", headers, body });
     return worker.fetch(request, c.env, c.executionCtx);

@@ -1,16 +1,26 @@
 import type { Context } from "hono";
 import { valueAt } from "../domain/json-path.ts";
-import type { Environment } from "../environment.ts";
+import type { Order } from "../domain/order.ts";
+import { TokenSigner } from "../domain/token.ts";
+import { type Environment, graceMs, secret } from "../environment.ts";
+import { OrderStore } from "../kv/order-store.ts";
+import { exactJson } from "../protocol/exact-json.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { HookQuery } from "../protocol/schema.ts";
 import { type ConversionResult, takeNamed } from "./conversions.ts";
-import type { Attribute, Sale } from "./senders/sender.ts";
+import { type Attribute, type Reading, type RefundMessage, refundSales, type Sale } from "./senders/sender.ts";
 import { senderOf } from "./senders/table.ts";
 
 /** Most sales of one payload, as of a webhook. */
 const MOST_SALES = 500;
 
+/** Most characters of an impression id. */
+const MOST_ID = 2048;
+
 const DEFAULT_GOAL = "purchase";
+
+/** Texts that programs write for a missing value. */
+const MISSING = /^(undefined|null|none|nan|\[object \w+\])?$/i;
 
 /** The answer to a message of a sender: a result for each sale, or the type of a message that reports none. */
 export type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored: string };
@@ -27,11 +37,13 @@ export async function takeHook(c: Context<{ Bindings: Environment }>, name: stri
   const { headers } = req.raw;
   await sender.verify({ headers, body: () => req.arrayBuffer(), now: Date.now() });
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
-  const { type, sales } = sender.read(await payloadOf(req), headers, attributionBy(options));
+  const signer = TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
+  const reading = sender.read(payloadOf(await req.text()), headers, attributionBy(options, signer));
+  const sales = [...reading.sales, ...(await refundsOf(env, name, reading, signer))];
   if (sales.length > MOST_SALES) throw new Problem(422, `expected at most ${MOST_SALES} lines with an impression, got ${sales.length}`);
   if (sales.length === 0) {
-    console.info(JSON.stringify({ sender: name, ignored: type }));
-    return { ignored: type };
+    console.info(JSON.stringify({ sender: name, ignored: reading.type }));
+    return { ignored: reading.type };
   }
   const conversions = await takeNamed(
     env,
@@ -42,12 +54,47 @@ export async function takeHook(c: Context<{ Bindings: Environment }>, name: stri
   return { conversions };
 }
 
-async function payloadOf(req: Context["req"]): Promise<unknown> {
+function payloadOf(text: string): unknown {
   try {
-    return await req.json();
+    return exactJson(text);
   } catch {
     throw new Problem(400, "the body is not JSON");
   }
+}
+
+/** The sales of refunds that do not repeat the lines of their order, whichever of the two comes first. */
+async function refundsOf(env: Environment, name: string, { order, refund }: Reading, signer: TokenSigner): Promise<Sale[]> {
+  const orders = new OrderStore(env.EVENTS, name);
+  if (order) {
+    const openMs = openUntil(order, signer) + graceMs(env) - Date.now();
+    const waiting = openMs > 0 ? await orders.put(order, openMs / 1000) : [];
+    return waiting.flatMap((each) => refundSales(name, each, order));
+  }
+  if (!refund) return [];
+  const known = await orders.find(refund.order);
+  if (known) return refundSales(name, refund.read(), known);
+  return waitingRefund(name, orders, refund);
+}
+
+/** A refund of an unknown order. Most such orders have no impression, and then the message does not matter. */
+async function waitingRefund(name: string, orders: OrderStore, { isOurs, read }: RefundMessage): Promise<Sale[]> {
+  try {
+    const refund = read();
+    await orders.wait(refund);
+    return refundSales(name, refund);
+  } catch (error) {
+    if (isOurs || !(error instanceof Problem)) throw error;
+    return [];
+  }
+}
+
+/** When the last window of an order's impressions ends, in ms since 1970. 0 if no line has an impression id. */
+function openUntil({ lines }: Order, signer: TokenSigner): number {
+  const ends = lines.map(({ attribution }) => {
+    const token = attribution && "impressionId" in attribution ? signer.verify(attribution.impressionId, Date.now()) : undefined;
+    return token?.windowEndsAt ?? 0;
+  });
+  return Math.max(0, ...ends);
 }
 
 function namedConversion(goal: string, { attribution, event, at, reward, currency }: Sale) {
@@ -56,19 +103,22 @@ function namedConversion(goal: string, { attribution, event, at, reward, currenc
 }
 
 /** @throws {Problem} 422 if only one of model and key is given. */
-function attributionBy({ model, key: path, action: actionPath }: HookQuery): Attribute {
+function attributionBy({ model, key: path, action: actionPath }: HookQuery, signer: TokenSigner): Attribute {
   if ((model === undefined) !== (path === undefined)) throw new Problem(422, "expected both of model and key, or none");
-  return (impressionId, document, line) => {
+  return (impressionIds, document, line) => {
+    const ids = impressionIds.flatMap((id) => (typeof id === "string" ? (textOf(id, MOST_ID) ?? []) : []));
+    const impressionId = ids.find((id) => signer.verify(id, Date.now()));
     if (impressionId) return { impressionId };
     const key = model && path && textOf(valueAt(path, document, line));
-    if (!key) return undefined;
+    // Without a key, an id that is cut or of another worker gets the status `unknown`.
+    if (!key) return ids.length > 0 ? { impressionId: ids[0] } : undefined;
     const action = actionPath && textOf(valueAt(actionPath, document, line));
     return { model, key, byPage: false, ...(action && { action }) };
   };
 }
 
-/** A text or number of at most 256 characters. */
-function textOf(value: unknown): string | undefined {
-  const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
-  return text.length <= 256 ? text || undefined : undefined;
+/** A text or number of at most so many characters that names something. */
+function textOf(value: unknown, most = 256): string | undefined {
+  const text = typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
+  return text.length <= most && !MISSING.test(text) ? text : undefined;
 }

@@ -85,14 +85,16 @@ async function* pagesOf(
  * @throws {Problem} 400 or 422 naming the line.
  */
 export async function pastLines(text: string, request: RegistrationRequest): Promise<PastLine[]> {
-  const texts = text.trimEnd().split("\n", MOST_LINES + 1);
+  if (/[\0\uFFFD]/.test(text.slice(0, 2))) throw new Problem(400, "expected a log in UTF-8, got UTF-16 or other bytes: save it as UTF-8");
+  const texts = text.trimEnd().split(/\r\n|\r|\n/, MOST_LINES + 1);
   if (texts.length > MOST_LINES) throw new Problem(413, `a log may have ${MOST_LINES} lines at a time`);
   const reading = { ...request, uuids: new Map<string, string>() };
   const lines: PastLine[] = [];
   for (const [i, json] of texts.entries()) {
     if (json.trim() === "") continue;
     try {
-      const line = await pastLineOf(parsed(pastLine, parseJson(json)), reading);
+      // Files that were put together have several byte order marks.
+      const line = await pastLineOf(parsed(pastLine, parseJson(json.replace(/^\uFEFF/, ""))), reading);
       if (line) lines.push({ ...line, line: i + 1 });
     } catch (error) {
       throw located(error, `line ${i + 1}`);

@@ -2,7 +2,7 @@ import type { HonoRequest } from "hono";
 import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";
 import { remembered, valuesOf } from "../domain/secret.ts";
-import type { Environment } from "../environment.ts";
+import { allowedOrigins, type Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 
 /** Chromium caches a preflight no longer than this, in seconds. */
@@ -14,20 +14,34 @@ const MOST_SHOWN = 100;
 const LOCAL_ORIGINS: readonly string[] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
+/** An app or an extension as a browser writes it, such as chrome-extension://abcdefgh or capacitor://localhost. */
+const OTHER_SCHEME = /^[a-z][a-z\d+.-]*:\/\/[\w.:-]*$/;
+
+/** Whether a browser may state this origin: in lower case, without path and default port. `null` is that of a sandboxed frame. */
+function isOrigin(text: string): boolean {
+  const origin = URL.parse(text)?.origin;
+  // A star within an origin has no meaning.
+  if (/^https?:[^*]+$/.test(text)) return origin === text;
+  return text === "null" || (origin === "null" && OTHER_SCHEME.test(text));
+}
+
+/** What an entry that is no origin should have been, as far as that can be told. */
+function meant(entry: string): string {
+  const origin = entry.includes("*") ? undefined : URL.parse(/^https?:/i.test(entry) ? entry : `https://${entry}`)?.origin;
+  return origin && isOrigin(origin) ? `: write ${origin}` : ". Separate them by spaces, and name each subdomain";
+}
+
 const originsOf = remembered((text: string): ReadonlySet<string> => {
   const origins = new Set(valuesOf(text));
   if (origins.size === 1 && origins.has("*")) return origins;
-  for (const origin of origins) {
-    if (LOCAL_ORIGINS.includes(origin)) continue;
-    // Browsers write origins in lower case, without path and default port. A star within an origin has no meaning.
-    if (/^https?:[^*]+$/.test(origin) && URL.parse(origin)?.origin === origin) continue;
-    throw new Problem(500, "AFTERCLICK_ALLOWED_ORIGINS: expected origins such as https://shop.example, or * alone");
-  }
-  return origins;
+  const wrong = Array.from(origins).find((origin) => !LOCAL_ORIGINS.includes(origin) && !isOrigin(origin));
+  if (wrong === undefined) return origins;
+  const got = `expected origins such as https://shop.example, or * alone, got ${wrong.slice(0, MOST_SHOWN)}`;
+  throw new Problem(500, `AFTERCLICK_ALLOWED_ORIGINS: ${got}${meant(wrong)}`);
 });
 
 function isListed(request: HonoRequest, env: Environment): boolean {
-  const origins = originsOf(env.AFTERCLICK_ALLOWED_ORIGINS ?? "");
+  const origins = originsOf(allowedOrigins(env));
   const origin = request.header("origin");
   if (origin === undefined) return false;
   return origins.has(origin) || origins.has("*") || (isLocal(request) && origins.has(onAnyPort(origin)));
@@ -59,14 +73,17 @@ export function isOwnOrNone(request: HonoRequest): boolean {
 }
 
 /** The refusal of a request whose origin is not allowed. */
-export function foreignOrigin(request: HonoRequest, remedy = "add it to AFTERCLICK_ALLOWED_ORIGINS"): Problem {
-  return new Problem(403, `pages of the origin ${request.header("origin")?.slice(0, MOST_SHOWN)} may not make this call: ${remedy}`);
+export function foreignOrigin(request: HonoRequest, remedy?: string): Problem {
+  const origin = request.header("origin") ?? "";
+  const entry = origin === "null" ? "null, the origin of sandboxed frames," : "it";
+  const listing = isOrigin(origin) ? `add ${entry} to AFTERCLICK_ALLOWED_ORIGINS` : "browsers state no such origin";
+  return new Problem(403, `pages of the origin ${origin.slice(0, MOST_SHOWN)} may not make this call: ${remedy ?? listing}`);
 }
 
 /** The request's origin if it is named in the list or is the worker's own. Callers without a browser may state any other one. */
 export function namedOrigin(request: HonoRequest, env: Environment): string | undefined {
   const origin = request.header("origin") ?? "";
-  const isNamed = originsOf(env.AFTERCLICK_ALLOWED_ORIGINS ?? "").has(origin) || origin === new URL(request.url).origin;
+  const isNamed = originsOf(allowedOrigins(env)).has(origin) || origin === new URL(request.url).origin;
   return isNamed ? origin : undefined;
 }
 

@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { html, raw } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";
 import { script, style } from "../../build/page.ts";
-import type { Environment } from "../environment.ts";
+import { type Environment, isDemo } from "../environment.ts";
 import { plainKey } from "./api-keys.ts";
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="12" fill="none" stroke="#0b7a5c" stroke-width="4"/><circle cx="16" cy="16" r="5" fill="#0b7a5c"/></svg>`;
@@ -29,7 +29,7 @@ page.use(
 page.get("/", (c) => {
   const nonce = c.get("secureHeadersNonce") ?? "";
   c.header("cache-control", "no-store");
-  return c.html(c.env.AFTERCLICK_DEMO === "true" ? demonstration(nonce, plainKey(c.env, "AFTERCLICK_PUBLISHABLE_KEY")) : dashboard(nonce));
+  return c.html(isDemo(c.env) ? demonstration(nonce, plainKey(c.env, "AFTERCLICK_PUBLISHABLE_KEY")) : dashboard(nonce));
 });
 
 type Html = ReturnType<typeof html>;

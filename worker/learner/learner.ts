@@ -46,6 +46,9 @@ import { RunningModel } from "./running-model.ts";
 import { LearnerStore } from "./store/learner-store.ts";
 import { Upkeep } from "./upkeep.ts";
 
+/** Statuses of a page's goal that changed something. */
+const NEW: readonly Message.Intake["status"][] = ["applied", "orphan"];
+
 /** The methods of a learner that another one calls. */
 type Asked = Pick<LearnerRpc, "remove" | "eraseKey" | "closedCounts" | "totals" | "counts" | "heal" | "logPart">;
 
@@ -394,7 +397,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  activate(id: string): Promise<Message.Answer<"activated" | "duplicate" | null>> {
+  activate(id: string): Promise<Message.Answer<Message.Activation | null>> {
     return answer(async () => {
       if (!this.#store.exists) return null;
       const policies = await this.#running.policies();
@@ -404,14 +407,24 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
     });
   }
 
-  #activated(policies: Policies, id: string): "activated" | "duplicate" | null {
+  #activated(policies: Policies, id: string): Message.Activation | null {
     const { config, live } = this.#running.known();
     const impression = this.#store.impressions.find(id);
-    if (!impression || impression.state === "void") return null;
-    if (impression.state === "live") return "duplicate";
-    if (shownAtOf(id) < Date.now() - config.deferral.ms) return null;
-    live.activate(policies, impression);
-    return "activated";
+    if (impression?.state === "live") return "duplicate";
+    if (impression?.state === "void" || shownAtOf(id) < Date.now() - config.deferral.ms) return null;
+    if (impression) {
+      live.activate(policies, impression);
+      return "activated";
+    }
+    if (!this.#mayBeRegistered(id)) return null;
+    this.#store.transact(() => this.#store.impressions.noteShown(id));
+    return "accepted";
+  }
+
+  /** Whether an unknown impression belongs to this generation, and its bucket is open. */
+  #mayBeRegistered(id: string): boolean {
+    const { generation, watermark, retainedSince } = this.#store;
+    return shownAtOf(id) >= Math.max(generation, watermark, retainedSince);
   }
 
   /** Sets the alarm for impressions with something new, and delivers their keys. */
@@ -424,7 +437,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
   report({ seen, reached }: Message.PageReport): Promise<Message.Answer<Message.PageResults>> {
     return answer(async () => {
       if (!this.#store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
-      this.#pageIntake.take(seen.length + reached.length, Date.now());
+      this.#pageIntake.check([...seen, ...reached.map(({ impression }) => impression)], Date.now());
       const policies = seen.length > 0 ? await this.#running.policies() : undefined;
       // A deferred impression is shown before it converts.
       const activated = seen.map((id) => policies && this.#activated(policies, id));
@@ -434,6 +447,8 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const intakes = refusals.map((detail) => {
         return detail === undefined ? (taken.next().value as Message.Intake) : { status: "refused" as const, detail };
       });
+      for (const [place, id] of seen.entries()) this.#pageIntake.count(id, activated[place] === "activated");
+      for (const [place, { status }] of intakes.entries()) this.#pageIntake.count(reached[place].impression, NEW.includes(status));
       await this.#follow([...seen.filter((_, place) => activated[place] === "activated"), ...reached.map(({ impression }) => impression)]);
       return { seen: activated.map((status) => status ?? null), reached: intakes };
     });

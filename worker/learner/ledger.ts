@@ -1,7 +1,7 @@
 import { isRefund } from "../domain/amounts.ts";
 import { bucketEnd } from "../domain/bucket.ts";
-import type { LedgerStatus } from "../domain/conversion.ts";
-import { type ConversionEvent, isOfPage } from "../domain/event.ts";
+import type { LedgerStatus, StoredConversion } from "../domain/conversion.ts";
+import { type ConversionEvent, isConflict, isOfPage, isOfRecord } from "../domain/event.ts";
 import { windowOf } from "../domain/goals.ts";
 import { appendedOf } from "../domain/impression.ts";
 import { type Rules, refusal } from "../domain/refusal.ts";
@@ -28,7 +28,7 @@ export type Logged = "in time" | "late";
  */
 export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules, logged?: Logged): Entry {
   const earlier = store.conversions.of(event.impression);
-  if (earlier.some((other) => isSame(other, event))) {
+  if (isKnown(earlier, event) || (!logged && isOverruled(earlier, event))) {
     store.database.count("duplicate");
     return { status: "duplicate" };
   }
@@ -46,14 +46,16 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   let status: LedgerStatus = "applied";
   if (closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal))) status = "late";
   else if (!live) status = "orphan";
-  else if (counts.some(({ goal, event: name }) => goal === event.goal && name === event.event)) status = "conflict";
+  else if (counts.some((other) => isConflict(other, event))) status = "conflict";
+  const repeats = status === "applied" && isRepeated(counts, event);
   store.conversions.add(event, status, rules.goals);
   if (event.reward !== null && !isRefund(event, rules.goals)) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
   if (!live || status === "late") return { status };
   const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
-  if (!differs(before, after)) return { status };
+  const answer = repeats ? "duplicate" : status;
+  if (!differs(before, after)) return { status: answer };
   store.impressions.changeReward(impression, outcomeOf(after), rules);
-  return { status, change: { impression: appendedOf(impression), before, after } };
+  return { status: answer, change: { impression: appendedOf(impression), before, after } };
 }
 
 /** The result for an event that was erased, or whose impression was. */
@@ -68,7 +70,7 @@ export function enterUncounted<Status extends "void" | "refused">(
   event: ConversionEvent,
   status: Status,
 ): Status | "duplicate" | "late" {
-  if (isKnown(store, event)) return "duplicate";
+  if (isKnown(store.conversions.of(event.impression), event)) return "duplicate";
   if (store.impressions.find(event.impression)?.erased) return ofErased(store).status;
   store.conversions.add(event, status, store.config.goals);
   return status;
@@ -92,15 +94,36 @@ export function isOfNamesake(store: LearnerStore, impression: string, generation
 export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
   if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules) || isOfNamesake(store, event.impression, event.generation))
     return false;
-  return !store.impressions.find(event.impression)?.erased && !isKnown(store, event);
+  const earlier = store.conversions.of(event.impression);
+  return !store.impressions.find(event.impression)?.erased && !isKnown(earlier, event) && !isOverruled(earlier, event);
 }
 
-function isKnown(store: LearnerStore, event: ConversionEvent): boolean {
-  return store.conversions.of(event.impression).some((other) => isSame(other, event));
-}
-
-function isSame(a: ConversionEvent, b: ConversionEvent): boolean {
-  if (a.goal !== b.goal || a.event !== b.event) return false;
+/** Whether an event tells nothing beside earlier ones of its impression. */
+function isKnown(earlier: readonly StoredConversion[], event: ConversionEvent): boolean {
+  const versions = earlier.filter((other) => other.goal === event.goal && other.event === event.event);
   // The time of a page's event is that of its arrival, so a repetition has another.
-  return isOfPage(a.event) || (a.at === b.at && a.reward === b.reward);
+  if (isOfPage(event.event)) return versions.length > 0;
+  if (versions.some(({ at, reward }) => at === event.at && reward === event.reward)) return true;
+  return isOfRecord(event.event) && nearest(versions, event.at, -1)?.reward === event.reward;
+}
+
+/** Whether something that counts or waits leaves no room for an event of another origin. */
+function isOverruled(earlier: readonly StoredConversion[], { goal, event }: ConversionEvent): boolean {
+  const valid = earlier.filter(({ status }) => status === "applied" || status === "conflict" || status === "orphan");
+  // A page does not know better than a backend.
+  if (isOfPage(event)) return valid.some((other) => other.goal === goal);
+  // The address of a hook is not signed: another goal in it makes no second order.
+  return isOfRecord(event) && valid.some((other) => other.event === event && other.goal !== goal);
+}
+
+/** Whether an event is an earlier report of a record whose next version has the same reward. It only makes the delay shorter. */
+function isRepeated(counts: readonly ConversionEvent[], { goal, event, at, reward }: ConversionEvent): boolean {
+  const versions = counts.filter((other) => other.goal === goal && other.event === event);
+  return isOfRecord(event) && nearest(versions, at, 1)?.reward === reward;
+}
+
+/** The version of an event that is next to a time, in one direction. */
+function nearest<Version extends ConversionEvent>(versions: readonly Version[], at: number, direction: 1 | -1): Version | undefined {
+  const beyond = versions.filter((version) => direction * (version.at - at) > 0);
+  return beyond.toSorted((a, b) => direction * (a.at - b.at))[0];
 }

@@ -190,20 +190,28 @@ export class LiveModel {
       return { row, status: "registered" };
     });
     const fresh = Array.from(adding.values());
-    if (state === "deferred") for (const row of fresh) impressions.defer(row);
+    if (state === "deferred") for (const row of fresh) this.#defer(policies, row);
     else impressions.add(fresh, state === "live" ? fresh.map((row) => appendTo(policies, row)) : [], this.#config);
     if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
     return additions;
   }
 
+  /** Adds an impression that is not shown yet, or that was shown before it was registered. */
+  #defer(policies: Policies, row: ImpressionRow): void {
+    const { impressions } = this.#store;
+    impressions.defer(row);
+    if (impressions.takeShown(row.id)) this.#activate(policies, impressions.find(row.id) as StoredImpression);
+  }
+
   /** Makes a deferred impression live. A repetition changes nothing. */
   activate(policies: Policies, impression: StoredImpression): void {
     this.#checkRunning(policies);
-    if (impression.state !== "deferred") return;
-    this.#change(() => {
-      this.#store.impressions.activate(impression.id, appendTo(policies, impression), this.#config);
-      this.#observe(joinOrphans(this.#store, impression, this.#config));
-    });
+    if (impression.state === "deferred") this.#change(() => this.#activate(policies, impression));
+  }
+
+  #activate(policies: Policies, impression: StoredImpression): void {
+    this.#store.impressions.activate(impression.id, appendTo(policies, impression), this.#config);
+    this.#observe(joinOrphans(this.#store, impression, this.#config));
   }
 
   /**

@@ -15,7 +15,7 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
     "Probability that a visitor examines each place of a list, relative to the first: the first is 1, the others are above 0 and at most 1. Later places have the last one. Delay-aware linear policies then count an impression by its place. Default: every place is examined.",
   shadows: "Up to two policies that learn and choose beside the served one. Their choices are recorded, not shown.",
   serving:
-    "edge (default): any isolate decides by the newest publication. learner: the learner decides, one request after the other. Policies that must decide in sequence are always served by the learner.",
+    "edge: any isolate decides by the newest publication. learner: the learner decides, one request after the other. Default: learner for policies that decide in sequence, which are always served there, and for deterministic ones without a minimumShare and with one shard; edge for all others.",
   draws: "Samples from which a Thompson policy computes propensities; default 100. 0 computes none.",
   greedy: "Ranks by the mean alone; default false.",
   holdout: "Share of uniformly random decisions as a control, up to 0.5; default 0.",

@@ -246,7 +246,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     id: "activateImpression",
     summary: "Mark a deferred impression as shown",
     key: "secret",
-    answers: { 200: { description: "The impression counts from now on.", schema: "Activated" } },
+    answers: { 200: { description: "The impression counts from now on, or as soon as it is registered.", schema: "Activated" } },
     problems: [401, 403, 404, 503],
   },
   "DELETE /v1/impressions/:id": {

@@ -346,15 +346,26 @@ export const impression = v.strictObject({
   ),
 });
 
-export const activated = v.strictObject({ impressionId, status: v.picklist(["activated", "duplicate"]) });
+const ACTIVATIONS = ["activated", "accepted", "duplicate", "unsampled"] as const;
+
+export const activated = v.strictObject({
+  impressionId,
+  status: v.pipe(
+    v.picklist(ACTIVATIONS),
+    v.description("accepted: it is not registered yet, and counts as soon as it is. unsampled: it was left out of learning."),
+  ),
+});
 
 /** Statuses of a conversion that its learner has seen. */
 const FATES = ["applied", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"] as const;
 
 export const beacon = v.strictObject({
   seen: v.pipe(
-    v.array(v.strictObject({ impressionId: v.string(), status: v.picklist(["activated", "duplicate", "unknown", "refused"]) })),
-    v.description("duplicate: the impression counts already. unknown: it was not given by this worker, or waited too long."),
+    v.array(v.strictObject({ impressionId: v.string(), status: v.picklist([...ACTIVATIONS, "unknown", "refused"]) })),
+    v.description(
+      "duplicate: the impression counts already. accepted: it counts as soon as it is registered. unknown: it was not given by this worker, " +
+        "or waited too long.",
+    ),
   ),
   reached: v.array(
     v.strictObject({

@@ -9,7 +9,7 @@ const MAX_NESTING = 6;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 366 * DAY_MS;
 /** The last time that a token can state. */
-const LAST_MS = 2 ** 47;
+export const LAST_MS = 2 ** 47;
 
 // Validation of a hostile body must take little memory. Lists and records check their counts before their items, and report their
 // first error only. Objects report one error for each field.
@@ -97,12 +97,14 @@ const isoTime = v.pipe(
   v.string(),
   v.isoTimestamp(({ input }) => `${TIME}, got ${got(input)}${isLocalTime(input) ? ", which has no zone: add Z for UTC" : ""}`),
 );
+/** JavaScript reads no offset of hours alone, nor one after a space. */
+const withMinutes = (text: string): string => text.replace(/ (?=[+-])/, "").replace(/([+-]\d\d)$/, "$1:00");
 const isLocalTime = (text: string): boolean => /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text);
 
 /** Milliseconds since 1970, or ISO 8601. A time in seconds or without a zone is refused, never guessed. */
 export const timestamp = v.pipe(
   v.union([milliseconds, isoTime], ({ input }) => `${TIME}, got ${got(input)}`),
-  v.transform((value) => (typeof value === "string" ? Date.parse(value) : value)),
+  v.transform((value) => (typeof value === "string" ? Date.parse(withMinutes(value)) : value)),
   v.safeInteger(),
   v.minValue(0),
   v.maxValue(LAST_MS),

@@ -65,7 +65,7 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   /** An impression, its decision, and the model's current estimates; null if it is unknown. */
   impression(id: string): Answered<Message.Explanation | null>;
   /** Marks a deferred impression as shown; null if it is unknown. */
-  activate(id: string): Answered<"activated" | "duplicate" | null>;
+  activate(id: string): Answered<Message.Activation | null>;
   /**
    * Erases the data of an impression of a generation, and its conversions, registered or not. Learnt sums keep its contribution. False
    * if the log does not reach back to it.

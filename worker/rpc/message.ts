@@ -182,10 +182,13 @@ export interface PageReport {
   readonly reached: readonly ConversionEvent[];
 }
 
+/** What became of an impression that was shown. `accepted`: its registration will activate it. `duplicate`: it counts already. */
+export type Activation = "activated" | "accepted" | "duplicate";
+
 /** Results in the order of the report. */
 export interface PageResults {
   /** Null if the impression is unknown. */
-  readonly seen: readonly ("activated" | "duplicate" | null)[];
+  readonly seen: readonly (Activation | null)[];
   readonly reached: readonly Intake[];
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Happened } from "../../../pages/shop/api.ts";
 import { Session } from "../../../pages/shop/session.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
@@ -38,9 +39,9 @@ beforeEach(() => {
       return Response.json({ counts: { impressions: 3 }, estimates, impressions: worker.known });
     }
     if (path === "/demo/reset") return Response.json({});
-    if (path === "/demo/purchases")
+    if (path === "/demo/purchases" || path === "/demo/returns")
       return Response.json({
-        conversions: json.impressionIds.map((impressionId: string) => ({ impressionId, status: worker.status(impressionId) })),
+        conversions: json.happened.map(({ impressionId }: Happened) => ({ impressionId, status: worker.status(impressionId) })),
       });
     const actions = ["mug", "tent", "lamp"].map((id) => ({ impressionId: `i-${++count}`, id }));
     return Response.json({ windowEndsAt: Date.now() + worker.ahead + WINDOW_MS, actions });
@@ -61,11 +62,12 @@ async function begun(): Promise<Session> {
 }
 async function simulated(session: Session, visitors: number): Promise<void> {
   const done = session.simulate(visitors);
-  for (let left = visitors; left > 5; left -= 5) await pass(600);
+  for (let left = visitors; left > 10; left -= 10) await pass(600);
   await done;
 }
 const asks = (start: string) => worker.asked.filter(({ path }) => path.startsWith(start));
-const purchases = () => asks("/demo/purchases").map(({ body }) => (body as { impressionIds: string[] }).impressionIds);
+const happened = (what: string) => asks(`/demo/${what}`).map(({ body }) => (body as { happened: Happened[] }).happened);
+const purchases = () => happened("purchases").map((all) => all.map(({ impressionId }) => impressionId));
 
 describe("a visit", () => {
   it("is recommended three products with the publishable key, and then asks what the model knows of them", async () => {
@@ -170,6 +172,45 @@ describe("a purchase", () => {
     expect(mug).toMatchObject({ status: "converted", settledAt: NOW + 10_000 });
     await pass(10_000);
     expect(purchases()).toHaveLength(1);
+  });
+
+  it("counts although its report comes after the window", async () => {
+    const session = await begun();
+    const [mug] = session.shelf;
+    session.chooseDelay(60_000);
+    await pass(80_000);
+    session.buy(mug);
+    worker.known = [{ impressionId: "i-1", status: "expired" }];
+    await pass(59_000);
+    expect(mug.status).toBe("bought");
+    await pass(1000);
+    expect(happened("purchases")).toEqual([[{ impressionId: "i-1", agoMs: 60_000 }]]);
+    expect(mug.status).toBe("converted");
+  });
+
+  it("that the reader takes back is reported as a return, once", async () => {
+    const session = await begun();
+    session.chooseDelay(0);
+    const [mug, tent] = session.shelf;
+    for (const shown of [mug, tent]) session.buy(shown);
+    await session.giveBack(mug);
+    expect([mug.status, happened("returns")]).toEqual(["bought", []]);
+    await pass(250);
+    await session.giveBack(mug);
+    await session.giveBack(mug);
+    expect(happened("returns")).toEqual([[{ impressionId: "i-1", agoMs: 0 }]]);
+    expect(mug.status).toBe("returned");
+    worker.fails = 0;
+    await session.giveBack(tent);
+    expect([tent.status, session.problem]).toEqual(["converted", "The worker does not answer. Retrying."]);
+  });
+
+  it("of a simulated visitor cannot be returned by the reader", async () => {
+    const session = await begun();
+    const [mug] = session.shelf;
+    mug.status = "converted";
+    await session.giveBack(mug);
+    expect(happened("returns")).toEqual([]);
   });
 
   it("is reported after another delay if another was chosen, together with what else is due", async () => {
@@ -383,15 +424,15 @@ describe("simulated visitors", () => {
     expect([tent.reportAt, lamp.reportAt]).toEqual([undefined, NOW + 20_000]);
   });
 
-  it("come five at once, and no others until they have come", async () => {
+  it("come ten at once, and no others until they have come", async () => {
     const session = await begun();
     worker.hold = new Promise(() => {});
     void session.simulate(20);
     await pass(0);
-    expect(asks("/v1")).toHaveLength(6);
-    expect(session.visitorsLeft).toBe(15);
+    expect(asks("/v1")).toHaveLength(11);
+    expect(session.visitorsLeft).toBe(10);
     void session.simulate(50);
-    expect(session.visitorsLeft).toBe(15);
+    expect(session.visitorsLeft).toBe(10);
   });
 
   it("miss nothing where nothing could be shown", async () => {
@@ -416,6 +457,8 @@ describe("simulated visitors", () => {
     expect(session.shelf).toBe(shelf);
     await pass(5000);
     expect(session.shown.every(({ status }) => status !== "bought")).toBe(true);
+    const agos = happened("purchases").flatMap((all) => all.map(({ agoMs }) => agoMs));
+    expect(agos.every((agoMs) => Number.isInteger(agoMs) && agoMs >= 0)).toBe(true);
     expect(session.shelf.map(({ profile, status }) => [profile, status])).toEqual(Array(3).fill(["mira", "pending"]));
     expect(session.shelf).not.toBe(shelf);
   });

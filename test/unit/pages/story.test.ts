@@ -23,6 +23,7 @@ describe("the story of an impression", () => {
     [{ status: "bought", reportAt: NOW + 10_000 }, 10_000, "bought, webhook on its way"],
     [{ status: "bought" }, 0, "bought, webhook on its way"],
     [{ status: "converted", settledAt: NOW + 61_000 }, 100_000, "converted after 1:01"],
+    [{ status: "returned" }, 0, "returned: it counts as no purchase"],
     [{ status: "refused" }, 0, "the worker refused the purchase"],
     [{ status: "late" }, 0, "bought too late to count"],
     [{ status: "expired" }, 0, "expired without a purchase"],

@@ -1,17 +1,18 @@
 import { access, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
+import { documents } from "../../support/documents.ts";
 
 const PATH = /`(?:npx vitest run )?((?:assembly|src|local|worker|pages|simulation|experiments|bench|scripts|test|\.github)\/[\w./-]*)/g;
 const TEST = /\btest\/[\w./-]+/g;
 
-const documents = ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/operations.md", "docs/sizing.md", "docs/security.md"];
+const named = ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/operations.md", "docs/sizing.md", "docs/security.md"];
 
-describe.each(documents)("%s", (name) => {
+describe.each(named)("%s", (name) => {
   it("names only files that there are", async () => {
     const text = await readFile(name, "utf8");
-    const named = [...Array.from(text.matchAll(PATH), ([, path]) => path), ...(text.match(TEST) ?? [])];
+    const mentioned = [...Array.from(text.matchAll(PATH), ([, path]) => path), ...(text.match(TEST) ?? [])];
     const missing: string[] = [];
-    for (const path of new Set(named)) await access(path).catch(() => missing.push(path));
+    for (const path of new Set(mentioned)) await access(path).catch(() => missing.push(path));
     expect(missing.filter((path) => !path.includes("NAME"))).toEqual([]);
   });
 
@@ -19,5 +20,18 @@ describe.each(documents)("%s", (name) => {
     const text = await readFile(name, "utf8");
     const { scripts } = JSON.parse(await readFile("package.json", "utf8"));
     for (const [, script] of text.matchAll(/npm run (?!-)([a-z:]+)/g)) expect(Object.keys(scripts)).toContain(script);
+  });
+});
+
+const pages = ["CONTRIBUTING.md", "examples/README.md", ...(await documents()).map(({ path }) => path)];
+
+describe.each(pages)("%s", (page) => {
+  it("installs the package from its tarball", async () => {
+    expect(await readFile(page, "utf8")).not.toMatch(/npm (?:install|i|add) (?:\S+ )*afterclick\b/);
+  });
+
+  it("asks for no other version of Node than 22.18", async () => {
+    const named = Array.from((await readFile(page, "utf8")).matchAll(/\bneed Node (\d[\d.]*\d)/g), ([, version]) => version);
+    expect(named.filter((version) => version !== "22.18")).toEqual([]);
   });
 });

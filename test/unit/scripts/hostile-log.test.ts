@@ -6,7 +6,7 @@ import { changedLog } from "../../../scripts/attack/hostile-log.ts";
 import { ComparisonError, checkArms, loggedArms } from "../../../scripts/compare/logged-arms.ts";
 import { eventSource } from "../../../scripts/evaluate/event-source.ts";
 import { SourceError } from "../../../scripts/evaluate/source.ts";
-import { LogMismatch } from "../../../scripts/verify/event-log.ts";
+import { LogMismatch } from "../../../scripts/verify/event-line.ts";
 import { verify } from "../../../scripts/verify/verification.ts";
 import { liftOf } from "../../../worker/domain/lift.ts";
 import { receipted } from "../../../worker/domain/receipt.ts";

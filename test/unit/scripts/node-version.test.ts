@@ -12,7 +12,7 @@ function checkOn(version: string) {
 }
 
 it.each(["8.17.0", "20.20.2", "22.17.9"])("refuses Node %s in one line that says what to do", (version) => {
-  const message = `afterclick: expected Node 22.18 or newer, got ${version}; install it from https://nodejs.org and run \`npm ci\` again.\n`;
+  const message = `afterclick: expected Node 22.18 or newer, got ${version}; install it from https://nodejs.org and try again.\n`;
   expect(checkOn(version)).toEqual({ status: 1, stdout: "", stderr: message });
 });
 

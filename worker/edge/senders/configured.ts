@@ -2,9 +2,11 @@ import * as v from "valibot";
 import { valueAt } from "../../domain/json-path.ts";
 import { keyValuesOf, remembered } from "../../domain/secret.ts";
 import { located, Problem, unauthorised } from "../../protocol/problem.ts";
-import { hookQuery, jsonPath, timestamp } from "../../protocol/schema.ts";
+import { hookQuery, jsonPath } from "../../protocol/schema.ts";
+import { got } from "../../protocol/sentence.ts";
 import { parsed } from "../../protocol/validation.ts";
-import { type Attribute, amount, attributed, currency, fieldsOf, id, type Reading, type Sender } from "./sender.ts";
+import { type Attribute, amount, currency, fieldsOf, id, type Reading, revisedAt, type Sale, type Sender } from "./sender.ts";
+import { senderTime, UNITS, zone } from "./sender-time.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 
 const NAME = "AFTERCLICK_SENDERS";
@@ -20,19 +22,21 @@ const configuration = v.record(
     secret: v.string(),
     event: jsonPath,
     items: v.optional(jsonPath),
+    line: v.optional(jsonPath),
     impressionId: v.optional(jsonPath),
     key: v.optional(jsonPath),
     action: v.optional(jsonPath),
     reward: jsonPath,
     currency: v.optional(jsonPath),
     timestamp: jsonPath,
+    revised: v.optional(jsonPath),
+    unit: v.optional(v.picklist(Object.keys(UNITS) as (keyof typeof UNITS)[])),
+    zone: v.optional(zone),
     goal,
     model,
   }),
 );
 type Configuration = v.InferOutput<typeof configuration>[string];
-
-const text = v.pipe(v.union([v.string(), v.number()]), v.transform(String));
 
 /** Senders by name. @throws {Problem} 500 if the variable is malformed. */
 export const configured: (variable: string) => ReadonlyMap<string, Sender> = remembered((variable) => {
@@ -67,24 +71,30 @@ function senderOf(name: string, own: Configuration): Sender {
 }
 
 function readingOf(name: string, own: Configuration, payload: unknown, attribute: Attribute): Reading {
-  const order = field(own.event, id, payload);
-  const lines = own.items === undefined ? [payload] : field(own.items, v.array(v.unknown()), payload);
-  const sales = lines.map((line, place) => {
-    const at = own.items === undefined ? "" : `${own.items}[${place}]: `;
+  // A payload without the list reports something else.
+  const listed = own.items === undefined ? [payload] : (valueAt(own.items, payload) ?? []);
+  if (!Array.isArray(listed)) throw new Problem(422, `${own.items}: expected a list, got ${got(listed)}`);
+  const time = senderTime(own);
+  const sales = listed.flatMap((line, place): Sale[] => {
+    const attribution = attribute(own.impressionId ? [valueAt(own.impressionId, payload, line)] : [], payload, line);
+    if (!attribution) return [];
+    const order = field(own.event, id, payload);
     try {
       const read = <Schema extends v.GenericSchema>(path: string, schema: Schema) => field(path, schema, payload, line);
-      return {
-        attribution: attribute(own.impressionId ? (read(own.impressionId, v.nullish(text)) ?? undefined) : undefined, payload, line),
-        event: `${name} order ${order} ${place}`,
-        at: read(own.timestamp, timestamp),
+      const at = read(own.timestamp, time);
+      const revised = own.revised ? read(own.revised, v.nullish(time)) : undefined;
+      const sale = {
+        attribution,
+        event: `${name} order ${order} ${own.line ? read(own.line, id) : place}`,
+        at: revisedAt(at, revised ?? at),
         reward: read(own.reward, amount),
-        ...(own.currency && { currency: read(own.currency, currency) }),
       };
+      return [{ ...sale, ...(own.currency && { currency: read(own.currency, currency) }) }];
     } catch (error) {
-      throw at ? located(error, at.slice(0, -2)) : error;
+      throw own.items === undefined ? error : located(error, `${own.items}[${place}]`);
     }
   });
-  return { type: `order ${order}`, sales: attributed(sales) };
+  return { type: `${name} without an impression`, sales };
 }
 
 /** The value at a path. @throws {Problem} 422 naming the path. */

@@ -1,17 +1,13 @@
 import * as v from "valibot";
+import { type Attribution, dividedRefund, type Order, type Refund } from "../../domain/order.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { HookQuery } from "../../protocol/schema.ts";
 import { parsed } from "../../protocol/validation.ts";
 
-/** The impression of a sale, or a key of it. */
-export type Attribution =
-  | { readonly impressionId: string }
-  | { readonly model: string; readonly key: string; readonly action?: string; readonly byPage: false };
-
 /** An order line, or a refund of one. */
 export interface Sale {
   readonly attribution: Attribution;
-  /** Names the sale, whichever message brings it. It has two spaces, so it meets no event of a webhook. */
+  /** Names the sale, whichever message brings it, see `recordEvent`. */
   readonly event: string;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -20,8 +16,11 @@ export interface Sale {
   readonly currency?: string;
 }
 
-/** Attributes a line to its impression id. Without one, to the key that the hook's address names. Undefined: to neither. */
-export type Attribute = (impressionId: string | undefined, document: unknown, line?: unknown) => Attribution | undefined;
+/**
+ * Attributes a line to the first usable one of some impression ids. Without one, to the key that the hook's address names. Undefined: to
+ * neither.
+ */
+export type Attribute = (impressionIds: readonly unknown[], document: unknown, line?: unknown) => Attribution | undefined;
 
 /** A request before its signature is verified. */
 export interface SignedRequest {
@@ -35,6 +34,19 @@ export interface SignedRequest {
 export interface Reading {
   readonly type: string;
   readonly sales: readonly Sale[];
+  /** An order whose refunds do not repeat all its lines. */
+  readonly order?: Order;
+  readonly refund?: RefundMessage;
+}
+
+/** A refund that may need the lines of its order. */
+export interface RefundMessage {
+  /** Id of the order. */
+  readonly order: string;
+  /** Whether a line of the refund has an impression. */
+  readonly isOurs: boolean;
+  /** @throws {Problem} 422 naming the field. */
+  readonly read: () => Refund;
 }
 
 /** A program that reports orders in its own form. */
@@ -43,13 +55,8 @@ export interface Sender {
   readonly options?: HookQuery;
   /** @throws {Problem} 401 */
   readonly verify: (request: SignedRequest) => Promise<void>;
-  /** @throws {Problem} 422 naming the field. */
+  /** @throws {Problem} 422 naming the field, if a line of the payload has an impression. */
   readonly read: (payload: unknown, headers: Headers, attribute: Attribute) => Reading;
-}
-
-/** Sales with an impression or a key, of the lines that may have one. */
-export function attributed(sales: readonly (Omit<Sale, "attribution"> & { readonly attribution: Attribution | undefined })[]): Sale[] {
-  return sales.filter((sale): sale is Sale => sale.attribution !== undefined);
 }
 
 /** Reads a payload. @throws {Problem} 422 naming the field. */
@@ -59,6 +66,27 @@ export function fieldsOf<Schema extends v.GenericSchema>(schema: Schema, payload
   } catch (error) {
     throw error instanceof Problem ? new Problem(422, error.message, error.errors) : error;
   }
+}
+
+/** The sales of a refund: of its lines, and of those of its order if that is known. */
+export function refundSales(sender: string, refund: Refund, order?: Order): Sale[] {
+  const { at, currency = order?.currency } = refund;
+  return dividedRefund(refund, order).flatMap(({ id, amount, attribution }): Sale[] => {
+    if (!attribution || amount === 0) return [];
+    return [{ attribution, event: `${sender} refund ${id}`, at, reward: -amount, ...(currency && { currency }) }];
+  });
+}
+
+/** The first minute after an event, in ms. */
+const MINUTE_MS = 60_000;
+
+/**
+ * The time of a revision of an event. A later revision has a later time, so it counts, but stays near the event, so that the event's
+ * window decides. After a minute, a second becomes a millisecond.
+ */
+export function revisedAt(at: number, revised: number): number {
+  const late = Math.max(revised - at, 0);
+  return at + Math.min(late, MINUTE_MS) + Math.floor(Math.max(late - MINUTE_MS, 0) / 1000);
 }
 
 /** An id of the sender. Without spaces, so that names made of ids are unique. */

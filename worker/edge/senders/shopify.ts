@@ -1,40 +1,35 @@
 import * as v from "valibot";
-import { Problem, unauthorised } from "../../protocol/problem.ts";
+import { dividedRefund, type Order, type Refund } from "../../domain/order.ts";
+import { located, Problem, unauthorised } from "../../protocol/problem.ts";
 import { timestamp } from "../../protocol/schema.ts";
-import { type Attribute, amount, attributed, currency, fieldsOf, id, type Reading, type Sale, type Sender } from "./sender.ts";
+import { type Attribute, amount, currency, fieldsOf, id, type Reading, refundSales, revisedAt, type Sale, type Sender } from "./sender.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 
 /** Names of the line item property and of the cart attribute that carry an impression id. */
 const NAMES = ["_afterclick", "afterclick"];
 
-const attributes = v.nullish(v.array(v.object({ name: v.string(), value: v.unknown() })), []);
+/** Topics of an order, in the order of its life. */
+const ORDER_TOPICS = ["orders/create", "orders/paid", "orders/edited", "orders/updated"];
+const CANCELLED = "orders/cancelled";
+
+const order = v.object({
+  ...{ id, currency, created_at: timestamp },
+  ...{ updated_at: v.nullish(timestamp), cancelled_at: v.nullish(timestamp) },
+});
 const line = v.object({
-  ...{ id, price: amount, quantity: v.number(), properties: attributes },
+  ...{ id, price: amount, quantity: v.number() },
   discount_allocations: v.nullish(v.array(v.object({ amount })), []),
 });
+const stated = v.array(v.object({ kind: v.nullish(v.string()), status: v.nullish(v.string()), amount }));
 const refund = v.object({
-  created_at: timestamp,
+  ...{ id, created_at: timestamp, order_adjustments: v.nullish(stated, []), transactions: v.nullish(stated, []) },
   refund_line_items: v.array(
     v.object({
-      ...{ id, subtotal: amount, line_item: line },
+      ...{ id, subtotal: amount, line_item: v.object({ id }) },
       subtotal_set: v.nullish(v.object({ shop_money: v.object({ currency_code: currency }) })),
     }),
   ),
 });
-const order = v.object({
-  ...{ id, currency, created_at: timestamp, cancelled_at: v.nullish(timestamp), note_attributes: attributes, line_items: v.array(line) },
-  refunds: v.nullish(v.array(refund), []),
-});
-type Line = v.InferOutput<typeof line>;
-type Refund = v.InferOutput<typeof refund>;
-
-/** Sales of each topic. Lines and refund lines have their own ids, so two topics that report one count it once. */
-const TOPICS: Readonly<Record<string, (payload: unknown, attribute: Attribute) => Sale[]>> = {
-  "orders/create": orderSales,
-  "orders/paid": orderSales,
-  "orders/cancelled": cancellation,
-  "refunds/create": (payload, attribute) => refundSales(fieldsOf(refund, payload), payload, attribute),
-};
 
 /** Shopify: https://shopify.dev/docs/apps/build/webhooks. Amounts are in the shop's currency. */
 export function shopify(secrets: readonly string[]): Sender {
@@ -47,65 +42,119 @@ export function shopify(secrets: readonly string[]): Sender {
     },
     read(payload, headers, attribute): Reading {
       const type = headers.get("x-shopify-topic") ?? "";
-      return { type, sales: Object.hasOwn(TOPICS, type) ? TOPICS[type](payload, attribute) : [] };
+      if (type === CANCELLED || ORDER_TOPICS.includes(type)) return { type, ...orderReading(type, payload, attribute) };
+      return { type, sales: [], ...(type === "refunds/create" && refundReading(payload, attribute)) };
     },
   };
 }
 
-function orderSales(payload: unknown, attribute: Attribute): Sale[] {
-  const { created_at: at, currency, line_items, note_attributes } = fieldsOf(order, payload);
-  const ofCart = impressionIdOf(note_attributes);
-  return attributed(
-    line_items.map((line, place) => ({
-      attribution: attribute(impressionIdOf(line.properties) ?? ofCart, payload, rawAt(payload, "line_items", place)),
-      event: `shopify line ${line.id}`,
-      ...{ at, currency, reward: netOf(line) },
-    })),
-  );
-}
-
-/** The refunds of a cancelled order, and whatever they left of its lines. */
-function cancellation(payload: unknown, attribute: Attribute): Sale[] {
-  const { cancelled_at: at, refunds, line_items, currency, note_attributes } = fieldsOf(order, payload);
+/** The sales of an order and of its refunds so far. A cancellation takes back whatever the refunds have left. */
+function orderReading(topic: string, payload: unknown, attribute: Attribute): Pick<Reading, "sales" | "order"> {
+  const ofCart = idsIn(payload, "note_attributes");
+  const lines = listIn(payload, "line_items").map((raw, place) => {
+    return { raw, place, attribution: attribute([...idsIn(raw, "properties"), ...ofCart], payload, raw) };
+  });
+  if (lines.every(({ attribution }) => !attribution)) return { sales: [] };
+  const { id, currency, created_at, updated_at, cancelled_at } = fieldsOf(order, payload);
   // The signature does not cover the topic.
-  if (!at) throw new Problem(422, "cancelled_at: expected the time of the cancellation, as the topic is orders/cancelled");
-  const ofCart = impressionIdOf(note_attributes);
-  const refunded = (line: Line): number => {
-    const own = refunds.flatMap(({ refund_line_items }) => refund_line_items).filter(({ line_item }) => line_item.id === line.id);
-    return own.reduce((sum, { subtotal }) => sum + subtotal, 0);
+  if (topic === CANCELLED && !cancelled_at)
+    throw new Problem(422, `cancelled_at: expected the time of the cancellation, as the topic is ${CANCELLED}`);
+  const known: Order = {
+    ...{ id, currency },
+    lines: lines.map(({ raw, place, attribution }) => {
+      // Only the lines with an impression have to be whole.
+      if (!attribution && !v.is(line, raw)) return { id: "", amount: 0 };
+      const own = placed(`line_items.${place}`, () => fieldsOf(line, raw));
+      return { id: own.id, amount: netOf(own), attribution };
+    }),
   };
-  const left = line_items.map((line, place) => ({
-    attribution: attribute(impressionIdOf(line.properties) ?? ofCart, payload, rawAt(payload, "line_items", place)),
-    event: `shopify cancel ${line.id}`,
-    ...{ at, currency, reward: rounded(refunded(line) - netOf(line)) },
-  }));
-  const back = refunds.flatMap((each) => refundSales(each, payload, attribute, ofCart));
-  return [...back, ...attributed(left).filter(({ reward }) => reward < 0)];
+  const refunds = listIn(payload, "refunds").map((raw, place) =>
+    placed(`refunds.${place}`, () => refundOf(raw, { id, currency, payload, attribute })),
+  );
+  const at = revisedAt(created_at, Math.max(updated_at ?? created_at, created_at + 1000 * ORDER_TOPICS.indexOf(topic)));
+  const bought = topic === CANCELLED ? [] : known.lines.map((each) => saleOf(each, { event: `shopify line ${each.id}`, at, currency }));
+  const paidBack = refunds.flatMap((each) => dividedRefund(each, known));
+  const left = known.lines.map(({ id, amount, attribution }) => {
+    const back = paidBack.reduce((sum, { line, amount }) => (line === id ? sum + amount : sum), 0);
+    return saleOf({ amount: Math.min(back - amount, 0), attribution }, { event: `shopify cancel ${id}`, at: cancelled_at ?? 0, currency });
+  });
+  const sales = [
+    ...bought.flat(),
+    ...refunds.flatMap((each) => refundSales("shopify", each, known)),
+    ...(cancelled_at ? left.flat().filter(({ reward }) => reward < 0) : []),
+  ];
+  return { order: known, sales };
 }
 
-function refundSales({ created_at: at, refund_line_items }: Refund, payload: unknown, attribute: Attribute, ofCart?: string): Sale[] {
-  return attributed(
-    refund_line_items.map(({ id, subtotal, subtotal_set, line_item }) => ({
-      attribution: attribute(impressionIdOf(line_item.properties) ?? ofCart, payload, line_item),
-      event: `shopify refund ${id}`,
-      ...{ at, reward: rounded(-subtotal) },
-      ...(subtotal_set && { currency: subtotal_set.shop_money.currency_code }),
-    })),
-  );
+/** The sale of a line, if it has an impression. */
+function saleOf(
+  { amount, attribution }: Pick<Order["lines"][number], "amount" | "attribution">,
+  sale: Omit<Sale, "reward" | "attribution">,
+): Sale[] {
+  return attribution ? [{ ...sale, attribution, reward: rounded(amount) }] : [];
+}
+
+/** A refund alone. It repeats the lines that it names, and not those of its order. */
+function refundReading(payload: unknown, attribute: Attribute): Pick<Reading, "refund"> {
+  const orderId = v.safeParse(v.object({ order_id: id }), payload);
+  const isOurs = listIn(payload, "refund_line_items").some((each) => refundAttribution(each, payload, attribute));
+  const ofOrder = orderId.success ? orderId.output.order_id : "";
+  return { refund: { order: ofOrder, isOurs, read: () => refundOf(payload, { id: ofOrder, payload, attribute }) } };
+}
+
+interface Refunding {
+  /** Id of the order. */
+  readonly id: string;
+  readonly currency?: string;
+  readonly payload: unknown;
+  readonly attribute: Attribute;
+}
+
+function refundOf(raw: unknown, { id: order, currency, payload, attribute }: Refunding): Refund {
+  const { id, created_at: at, refund_line_items: items, order_adjustments, transactions } = fieldsOf(refund, raw);
+  const rawItems = listIn(raw, "refund_line_items");
+  const lines = items.map(({ id, subtotal, line_item }, place) => {
+    return { id, line: line_item.id, amount: subtotal, attribution: refundAttribution(rawItems[place], payload, attribute) };
+  });
+  const differences = order_adjustments.filter(({ kind }) => kind === "refund_discrepancy");
+  const paid = transactions.filter(({ kind, status }) => kind === "refund" && (status ?? "success") === "success");
+  // Without lines and adjustments, the payments alone state the amount.
+  const rest = items.length + order_adjustments.length === 0 ? sumOf(paid) : -sumOf(differences);
+  const own = items.find(({ subtotal_set }) => subtotal_set)?.subtotal_set?.shop_money.currency_code;
+  return { id, order, at, currency: own ?? currency, lines, rest: rounded(rest) };
+}
+
+function refundAttribution(item: unknown, payload: unknown, attribute: Attribute): ReturnType<Attribute> {
+  const { line_item } = (item ?? {}) as { readonly line_item?: unknown };
+  return attribute(idsIn(line_item, "properties"), payload, line_item);
 }
 
 /** Price of a line after its discounts. */
-function netOf({ price, quantity, discount_allocations }: Line): number {
-  return rounded(price * quantity - discount_allocations.reduce((sum, { amount }) => sum + amount, 0));
+function netOf({ price, quantity, discount_allocations }: v.InferOutput<typeof line>): number {
+  return rounded(price * quantity - sumOf(discount_allocations));
 }
+
+const sumOf = (amounts: readonly { readonly amount: number }[]): number => amounts.reduce((sum, { amount }) => sum + amount, 0);
 
 /** Removes the error of a product of decimal fractions. */
 const rounded = (amount: number): number => Math.round(amount * 1e6) / 1e6;
 
-function impressionIdOf(attributes: readonly { readonly name: string; readonly value?: unknown }[]): string | undefined {
-  const value = attributes.find(({ name }) => NAMES.includes(name))?.value;
-  return typeof value === "string" && value !== "" ? value : undefined;
+/** The values of the attributes of a list that may carry an impression id. */
+function idsIn(value: unknown, list: string): unknown[] {
+  const attributes = listIn(value, list) as readonly { readonly name?: unknown; readonly value?: unknown }[];
+  return NAMES.flatMap((name) => attributes.filter((each) => each?.name === name).map(({ value }) => value));
 }
 
-/** A line as Shopify sent it, in which an action may have any place. */
-const rawAt = (payload: unknown, list: string, place: number): unknown => (payload as Readonly<Record<string, unknown[]>>)[list][place];
+/** The list in a field as Shopify sent it, in which a key may have any place. */
+function listIn(value: unknown, name: string): readonly unknown[] {
+  const list = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+  return Array.isArray(list) ? list : [];
+}
+
+function placed<T>(place: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw located(error, place);
+  }
+}

@@ -1,7 +1,8 @@
 import * as v from "valibot";
 import { inMajor, refundedBy } from "../../domain/money.ts";
+import type { Attribution } from "../../domain/order.ts";
 import { Problem, unauthorised } from "../../protocol/problem.ts";
-import { type Attribute, attributed, currency, fieldsOf, id, type Reading, type Sale, type Sender } from "./sender.ts";
+import { type Attribute, currency, fieldsOf, id, type Reading, type Sale, type Sender } from "./sender.ts";
 import { bytesOf, isSigned, joined } from "./signature.ts";
 
 const TOLERANCE_S = 300;
@@ -12,17 +13,12 @@ const MAX_SIGNATURES = 8;
 const LINE = /^afterclick(_\d+)?$/;
 /** Form of an impression id. A `client_reference_id` of another form is the shop's own. */
 const IMPRESSION_ID = /^[\w-]{84,}$/;
+/** Sessions that take no money, or not yet: a delayed payment is reported again when it succeeds. */
+const NO_PAYMENT = { mode: "setup", payment_status: "unpaid" };
 
 const minor = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-const metadata = v.nullish(v.record(v.string(), v.string()), {});
-const paid = { id, currency, metadata };
-const session = v.object({
-  ...paid,
-  amount_total: minor,
-  payment_status: v.string(),
-  payment_intent: v.nullish(id),
-  client_reference_id: v.nullish(v.string()),
-});
+const paid = { id, currency };
+const session = v.object({ ...paid, amount_total: minor, payment_status: v.string(), payment_intent: v.nullish(id) });
 const intent = v.object({ ...paid, amount_received: minor });
 const charge = v.object({ ...paid, amount: v.pipe(minor, v.minValue(1)), amount_refunded: minor });
 
@@ -74,30 +70,38 @@ export function stripe(secrets: readonly string[]): Sender {
 }
 
 function sessionSales(payload: unknown, attribute: Attribute): Sale[] {
+  const raw = rawObject(payload);
+  if (Object.entries(NO_PAYMENT).some(([name, value]) => raw[name] === value)) return [];
+  const { client_reference_id: reference } = raw;
+  const lines = linesOf(raw, attribute, typeof reference === "string" && IMPRESSION_ID.test(reference.trim()) ? reference : undefined);
+  if (lines.length === 0) return [];
   const { created, data } = fieldsOf(sessionEvent, payload);
-  const { object } = data;
-  // A delayed payment is reported again when it succeeds.
-  if (object.payment_status === "unpaid") return [];
-  const reference = object.client_reference_id ?? "";
-  const lines = linesOf(object.metadata, object.amount_total, IMPRESSION_ID.test(reference) ? reference : undefined);
-  return orders(lines, object.payment_intent ?? object.id, created, object.currency, (line) => attribute(line.id, rawObject(payload)));
+  const { id, payment_intent, amount_total, currency } = data.object;
+  return orders(lines, { payment: payment_intent ?? id, total: amount_total, at: created, currency });
 }
 
 function intentSales(payload: unknown, attribute: Attribute): Sale[] {
+  const lines = linesOf(rawObject(payload), attribute);
+  if (lines.length === 0) return [];
   const { created, data } = fieldsOf(intentEvent, payload);
-  const { object } = data;
-  const lines = linesOf(object.metadata, object.amount_received);
-  return orders(lines, object.id, created, object.currency, (line) => attribute(line.id, rawObject(payload)));
+  const { id, amount_received, currency } = data.object;
+  return orders(lines, { payment: id, total: amount_received, at: created, currency });
 }
 
-function orders(lines: readonly Line[], payment: string, at: number, currency: string, of: (line: Line) => ReturnType<Attribute>): Sale[] {
-  return attributed(
-    lines.map((line) => ({
-      attribution: of(line),
-      event: `stripe order ${payment} ${line.name}`,
-      ...{ at, currency, reward: inMajor(line.amount, currency) },
-    })),
-  );
+interface Payment {
+  readonly payment: string;
+  /** Minor units. */
+  readonly total: number;
+  readonly at: number;
+  readonly currency: string;
+}
+
+function orders(lines: readonly Line[], { payment, total, at, currency }: Payment): Sale[] {
+  const amounts = amountsOf(lines, total);
+  return lines.flatMap(({ name, attribution }, place): Sale[] => {
+    if (!attribution) return [];
+    return [{ attribution, event: `stripe order ${payment} ${name}`, at, currency, reward: inMajor(amounts[place], currency) }];
+  });
 }
 
 /**
@@ -105,39 +109,48 @@ function orders(lines: readonly Line[], payment: string, at: number, currency: s
  * that do not overlap, so their sum is right in any order, also if Stripe makes two events of one refund.
  */
 function refunds(payload: unknown, attribute: Attribute): Sale[] {
+  const lines = linesOf(rawObject(payload), attribute);
+  if (lines.length === 0) return [];
   const { created: at, data } = fieldsOf(refundEvent, payload);
   const { object, previous_attributes: previous } = data;
   const { currency, amount, amount_refunded: total } = object;
-  const lines = linesOf(object.metadata, amount);
   const before = previous.amount_refunded;
-  const amounts = lines.map((line) => line.amount);
-  const changes = refundedBy(amounts, amount, [before, total], currency);
-  return attributed(
-    lines.map((line, place) => ({
-      attribution: attribute(line.id, rawObject(payload)),
-      event: `stripe refund ${object.id} ${before}-${total} ${line.name}`,
-      ...{ at, currency, reward: changes[place] },
-    })),
-  ).filter(({ reward }) => reward !== 0);
+  const changes = refundedBy(amountsOf(lines, amount), amount, [before, total], currency);
+  return lines.flatMap(({ name, attribution }, place): Sale[] => {
+    if (!attribution || changes[place] === 0) return [];
+    return [{ attribution, event: `stripe refund ${object.id} ${before}-${total} ${name}`, at, currency, reward: changes[place] }];
+  });
 }
 
 /** The object as Stripe sent it, in which a key may have any place. */
-const rawObject = (payload: unknown): unknown => (payload as { readonly data: { readonly object: unknown } }).data.object;
+function rawObject(payload: unknown): Readonly<Record<string, unknown>> {
+  return fieldsOf(v.object({ data: v.object({ object: v.record(v.string(), v.unknown()) }) }), payload).data.object;
+}
 
 interface Line {
   readonly name: string;
-  readonly id: string | undefined;
-  /** Minor units. */
-  readonly amount: number;
+  readonly attribution: Attribution | undefined;
+  /** What follows the impression id in the metadata. Undefined for the whole payment. */
+  readonly amount: string | undefined;
 }
 
-/** The lines that metadata states. Without any, the whole payment is one line. @throws {Problem} 422 */
-function linesOf(metadata: Readonly<Record<string, string>>, total: number, whole?: string): Line[] {
+/** The lines that metadata states. Without any, the whole payment is one line. None if no line has an impression. */
+function linesOf(object: Readonly<Record<string, unknown>>, attribute: Attribute, whole?: string): Line[] {
+  const metadata = v.is(v.record(v.string(), v.string()), object.metadata) ? object.metadata : {};
   const stated = Object.entries(metadata).filter(([name]) => LINE.test(name));
-  if (stated.length === 0) return [{ name: "afterclick", id: whole, amount: total }];
-  return stated.map(([name, text]) => {
-    const [id, amount = stated.length === 1 ? String(total) : ""] = text.trim().split(/\s+/);
-    if (/^\d{1,12}$/.test(amount)) return { name, id, amount: Number(amount) };
+  const lines = stated.map(([name, text]): Line => {
+    const [id, amount] = text.trim().split(/\s+/);
+    return { name, attribution: attribute([id, whole], object), amount };
+  });
+  const all = lines.length > 0 ? lines : [{ name: "afterclick", attribution: attribute([whole], object), amount: undefined }];
+  return all.some(({ attribution }) => attribution) ? all : [];
+}
+
+/** Minor units of each line. A single one may leave them out. @throws {Problem} 422 */
+function amountsOf(lines: readonly Line[], total: number): number[] {
+  return lines.map(({ name, amount = "" }) => {
+    if (amount === "" && lines.length === 1) return total;
+    if (/^\d{1,12}$/.test(amount)) return Number(amount);
     throw new Problem(422, `data.object.metadata.${name}: expected an impression id, a space and an amount in minor units such as 1999`);
   });
 }

@@ -1,6 +1,6 @@
 import { isRefund } from "../../domain/amounts.ts";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion.ts";
-import { type ByKey, type ConversionEvent, isOfPage, type Outcome, waitingFor } from "../../domain/event.ts";
+import { type ByKey, type ConversionEvent, isOfPage, isOfRecord, type Outcome, waitingFor } from "../../domain/event.ts";
 import { digestOf } from "../../domain/event-digest.ts";
 import type { Goals, Windows } from "../../domain/goals.ts";
 import type { StoredImpression } from "../../domain/impression.ts";
@@ -80,9 +80,11 @@ export class ConversionStore {
   /** The impression that has an event of this name already, or the name under which this very event waits. */
   sentTo({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event, reward, at }: Outcome): string | undefined {
     // Another version of the event that still waits does not keep this one waiting, but a repetition finds the same row.
-    const sent = `SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND goal = ? AND event = ?
+    const sent = `SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND (goal = ? OR ?) AND event = ?
       AND (status <> 'orphan' OR (at = ? AND reward IS ?)) ORDER BY status = 'orphan' LIMIT 1`;
-    return this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), goal, event, at, reward)[0]?.impression;
+    // A record counts for one goal.
+    const name = [goal, Number(isOfRecord(event)), event];
+    return this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), ...name, at, reward)[0]?.impression;
   }
 
   add(

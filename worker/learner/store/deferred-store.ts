@@ -22,6 +22,21 @@ export class DeferredStore {
     this.#database.query("INSERT INTO deferred VALUES (?, ?, ?)", row.id, this.#database.next(), encodeBlock([row]));
   }
 
+  /** Notes that an impression was shown which is not registered yet. */
+  noteShown(id: string): void {
+    this.#database.query("INSERT OR IGNORE INTO activations VALUES (?)", id);
+  }
+
+  /** Whether an impression was shown before it was registered. The note of it goes. */
+  takeShown(id: string): boolean {
+    return this.#database.query("DELETE FROM activations WHERE id = ? RETURNING id", id).length > 0;
+  }
+
+  /** Forgets the notes of impressions that were shown before a time. They cannot be registered any more. */
+  deleteShownBefore(time: number): void {
+    this.#database.query("DELETE FROM activations WHERE id < ?", firstIdAt(time));
+  }
+
   /** Replaces what is stored of an impression, except its number. */
   replace(row: BlockRow): void {
     this.#database.query("UPDATE deferred SET content = ? WHERE id = ?", encodeBlock([row]), row.id);

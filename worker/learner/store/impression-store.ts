@@ -201,6 +201,21 @@ export class ImpressionStore {
     this.#database.count("fromPages", rows.filter(({ byPage }) => byPage).length);
   }
 
+  /** Notes that an impression was shown which is not registered yet. Its registration activates it. */
+  noteShown(id: string): void {
+    this.#deferred.noteShown(id);
+  }
+
+  /** Whether an impression was shown before it was registered. The note of it goes. */
+  takeShown(id: string): boolean {
+    return this.#deferred.takeShown(id);
+  }
+
+  /** Forgets impressions shown before a time that were never registered. */
+  deleteShownBefore(time: number): void {
+    this.#deferred.deleteShownBefore(time);
+  }
+
   /** Makes a deferred impression live. */
   activate(id: string, marks: Marks, windows: Windows): void {
     const deferred = this.#deferred.find(id);
@@ -452,6 +467,7 @@ export class ImpressionStore {
     if (found) this.blocks.erase(id);
     else this.#addErased(id, windows);
     this.#deferred.delete(id);
+    this.#deferred.takeShown(id);
     const row = found?.row ?? deferred?.row;
     if (row) this.#deleteUnused(row);
   }

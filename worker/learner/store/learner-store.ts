@@ -419,6 +419,7 @@ export class LearnerStore {
    */
   close(before: number): void {
     this.impressions.deleteDeferred(before);
+    this.impressions.deleteShownBefore(before);
     this.conversions.expire(before);
     this.database.set("watermark = max(watermark, ?)", before);
   }

@@ -96,6 +96,8 @@ const MIGRATIONS: readonly (string | ((sql: SqlStorage) => void))[] = [
   DELETE FROM relearnt_outcomes;
   DELETE FROM relearnt_snapshots;`,
   countArms,
+  // Impressions that were shown before they were registered.
+  "CREATE TABLE activations (id TEXT PRIMARY KEY) WITHOUT ROWID;",
 ];
 
 /** The first schema whose databases count by goal. */
@@ -108,6 +110,7 @@ export const TABLES = [
   "actions",
   "blocks",
   "deferred",
+  "activations",
   "names",
   "keys",
   "outcomes",

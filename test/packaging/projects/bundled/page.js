@@ -1,4 +1,4 @@
 import * as sdk from "afterclick";
-import { decide } from "../decide.js";
+import { decide } from "./decide.js";
 
 globalThis.decided = decide(sdk);

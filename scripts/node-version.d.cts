@@ -1,0 +1,2 @@
+// The file prints and exits; it exports nothing.
+export {};

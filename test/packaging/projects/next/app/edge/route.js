@@ -1,0 +1,4 @@
+export { GET } from "../node/route.js";
+
+export const dynamic = "force-dynamic";
+export const runtime = "edge";

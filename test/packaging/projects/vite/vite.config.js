@@ -1,1 +1,0 @@
-export default { base: "./", optimizeDeps: { exclude: ["afterclick"] }, server: { fs: { allow: [".."] } }, logLevel: "error" };
