@@ -20,7 +20,7 @@ describeInChromium("the documentation site", () => {
     await promisify(execFile)("npm", ["run", "docs"], { shell: process.platform === "win32" });
     pages = (await readdir(FOLDER, { recursive: true })).filter((page) => page.endsWith(".html") && page !== "404.html").sort();
     [site, browser] = await Promise.all([serve({ "/": FOLDER }, { types }), launchChromium()]);
-  });
+  }, 600_000);
   afterAll(async () => {
     await browser?.close();
     site?.close();

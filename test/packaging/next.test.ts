@@ -23,7 +23,7 @@ beforeAll(async () => {
   inNode = JSON.parse(run(cwd, process.execPath, ["-e", script]));
   await promisify(execFile)(process.execPath, [NEXT, "build"], { cwd, env: { ...process.env, ...env } });
   site = await started(cwd, [NEXT, "start", "--hostname", "127.0.0.1", "--port", "0"], env);
-});
+}, 600_000);
 afterAll(async () => {
   await site?.stop();
   await rm(base, { recursive: true, force: true });

@@ -29,7 +29,7 @@ it("without the learner's publications, they do not learn in the first minute", 
   expect(Math.max(...versions.slice(200))).toBeLessThan(200);
 });
 
-it("publications save much of the regret of the first seconds", { timeout: 120_000 }, async () => {
+it("publications save much of the regret of the first seconds", { timeout: 300_000 }, async () => {
   const regretOf = async (setting: Partial<Launch>) => {
     const all = await Promise.all([11, 12, 13].map((seed) => launched({ seed, impressions: 1000, ...setting })));
     return all.reduce((sum, { regret }) => sum + regret, 0);
