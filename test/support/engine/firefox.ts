@@ -19,7 +19,8 @@ export const firefox: Engine = {
     page.on("request", (request) => requests.push(request.url()));
     const tab = {
       open: async (url: string) => void (await page.goto(url)),
-      click: (selector: string) => page.locator(selector).click(),
+      click: async (selector: string) =>
+        void (await page.waitForSelector(selector), await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).click()`)),
       text: async (selector: string) => {
         await page.waitForSelector(selector);
         return (await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)) as string;
