@@ -19,8 +19,11 @@ export const firefox: Engine = {
     page.on("request", (request) => requests.push(request.url()));
     const tab = {
       open: async (url: string) => void (await page.goto(url)),
-      click: async (selector: string) =>
-        void (await page.waitForSelector(selector), await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).click()`)),
+      // Puppeteer's own click waits until an element rests, which one of a page that redraws all the time does not.
+      click: async (selector: string) => {
+        await page.waitForSelector(selector);
+        await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).click()`);
+      },
       text: async (selector: string) => {
         await page.waitForSelector(selector);
         return (await page.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)) as string;
