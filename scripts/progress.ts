@@ -1,4 +1,4 @@
-import { Format, type Options, Presets, SingleBar } from "cli-progress";
+import progress, { type Options, Presets, SingleBar } from "cli-progress";
 
 const MINUTE_MS = 60_000;
 
@@ -10,7 +10,7 @@ export function progressBar(format: string, { clearOnComplete = false } = {}): S
 
 /** Before the first step, nobody knows how long the rest takes. */
 export function formatTime(seconds: number, options: Options, roundToMultipleOf: number): string {
-  return Number.isFinite(seconds) ? Format.TimeFormat(seconds, options, roundToMultipleOf) : "unknown time";
+  return Number.isFinite(seconds) ? progress.Format.TimeFormat(seconds, options, roundToMultipleOf) : "unknown time";
 }
 
 /** Calls `refresh` five times a second until the bar stops. */
