@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, UnreachableError } from "./api.ts";
+import { amounts } from "./attack/amounts.ts";
 import { auth } from "./attack/auth.ts";
 import { cost } from "./attack/cost.ts";
 import { extremes } from "./attack/extremes.ts";
 import { growth } from "./attack/growth.ts";
 import { kills } from "./attack/kills.ts";
+import { logs } from "./attack/logs.ts";
 import { pageRights } from "./attack/page-rights.ts";
 import { races } from "./attack/races.ts";
 import { Scoreboard } from "./attack/scoreboard.ts";
@@ -27,7 +29,7 @@ const LONGEST_MS = 10 * 60_000;
 const GRACE_MS = 60_000;
 const PROGRESS = "{bar} {percentage}% | {tried} tried, {broke} broke | {group} | {duration_formatted}";
 
-const USAGE = `Attacks a local worker: keys, impression ids, webhooks, extremes of every schema, the cost of a page's requests, the rights
+const USAGE = `Attacks a local worker: keys, impression ids, webhooks, extremes of every schema, large amounts, hostile logs, the cost of a page's requests, the rights
 of pages, races, growing shards and kills. Starts its own worker with empty state and touches no other.
 
 Usage: npm run attack [-- --seed N] [--minutes M]
@@ -56,7 +58,19 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   const port = await anyFreePort();
   const victim = new Victim({ port, state: join(folder, "state"), secretsFile, logLevel: "error" });
   const target = new Target(new URL(`http://${HOST}:${port}`), secrets);
-  const groups = [auth, tokens, webhooks, extremes, cost(() => victim.group), pageRights, races, growth, kills(victim, GRACE_MS)];
+  const groups = [
+    auth,
+    tokens,
+    webhooks,
+    extremes,
+    amounts,
+    logs,
+    cost(() => victim.group),
+    pageRights,
+    races,
+    growth,
+    kills(victim, GRACE_MS),
+  ];
   try {
     await victim.start();
     return await Promise.race([attack(groups, { target, board: new Scoreboard(), seed, scale }), victim.died(), stopped()]);

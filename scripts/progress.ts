@@ -1,11 +1,16 @@
-import { Presets, SingleBar } from "cli-progress";
+import progress, { type Options, Presets, SingleBar } from "cli-progress";
 
 const MINUTE_MS = 60_000;
 
 /** A progress bar on standard error. Without a terminal it prints a line a minute, because that output is kept in a file. */
 export function progressBar(format: string, { clearOnComplete = false } = {}): SingleBar {
   const look = { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: MINUTE_MS, hideCursor: !clearOnComplete };
-  return new SingleBar({ ...look, clearOnComplete }, Presets.rect);
+  return new SingleBar({ ...look, clearOnComplete, formatTime }, Presets.rect);
+}
+
+/** Before the first step, nobody knows how long the rest takes. */
+export function formatTime(seconds: number, options: Options, roundToMultipleOf: number): string {
+  return Number.isFinite(seconds) ? progress.Format.TimeFormat(seconds, options, roundToMultipleOf) : "unknown time";
 }
 
 /** Calls `refresh` five times a second until the bar stops. */

@@ -13,6 +13,9 @@ const LEARNT_WITHIN_MS = 20_000;
 /** KV shows a write elsewhere within about a minute. */
 const LISTED_WITHIN_MS = 90_000;
 const POLL_MS = 250;
+const SENDERS = ["stripe", "shopify"];
+/** A name that no sender has. Its answer shows whether AFTERCLICK_SENDERS can be read. */
+const NO_SENDER = "doctor-invalid";
 /** An origin that no page has. */
 const NO_ORIGIN = "https://doctor.invalid";
 
@@ -109,6 +112,7 @@ class Examination {
       ["learning", () => this.#learn(), true],
       ["publishable key", () => this.#publishableKey(), false],
       ["origins", () => this.#origins(), false],
+      ["senders", () => this.#senders(), false],
       ["KV", () => this.#listed(), false],
     ];
   }
@@ -245,6 +249,20 @@ class Examination {
     const text = await response.text();
     if (response.status >= 500) throw new Wrong(`the list of origins cannot be read: ${text.slice(0, 300)}`);
     return response.headers.get("access-control-allow-origin") === origin;
+  }
+
+  /** Sends each sender a message without a signature. One whose secret is in order refuses it. @throws {Wrong} */
+  async #senders(): Promise<string> {
+    const statuses = await Promise.all([...SENDERS, NO_SENDER].map((name) => this.#statusOf(name)));
+    const on = SENDERS.filter((_, i) => statuses[i] === 401);
+    return on.length > 0 ? `${on.join(" and ")} may send` : "neither stripe nor shopify has a secret, so both are off";
+  }
+
+  async #statusOf(sender: string): Promise<number> {
+    const response = await fetch(new URL(`/v1/hooks/${sender}`, this.#options.base), { method: "POST", body: "{}" });
+    const text = await response.text();
+    if (response.status >= 500) throw new Wrong(`messages of ${sender} fail: ${text.slice(0, 300)}`);
+    return response.status;
   }
 
   async #listed(): Promise<string> {

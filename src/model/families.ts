@@ -11,8 +11,8 @@ export interface Families {
   best(score: Float64Array, limit: number): number[];
   /** A list in random order, see `randomWithin`. */
   random(picks: ArrayLike<number>): number[];
-  /** Probabilities of a list in random order. */
-  randomChances(places: number): ChanceOf;
+  /** Probabilities of a list in random order, of the candidates with these indices. Default: of all. */
+  randomChances(places: number, indices?: readonly number[]): ChanceOf;
   /** Probabilities of a list by one of these rankings. */
   chances(rankings: Rankings, places: number): ChanceOf;
 }
@@ -33,7 +33,7 @@ export function families(bounds: FamilyBounds): Families {
   const count = of.length;
   for (let family = 0; family < room.length; family++) wholeNumber(`bounds.room[${family}]`, room[family], 1);
   for (let i = 0; i < count; i++) wholeNumber(`bounds.of[${i}]`, of[i], -1, room.length - 1);
-  const anyOrder = (places: number) => later(() => randomChances(count, places, bounds));
+  const anyOrder = (places: number, indices?: readonly number[]) => later(() => randomChances(count, places, bounds, indices));
   return {
     count,
     best: (score, limit) => bestWithin(score, limit, bounds),
@@ -69,10 +69,12 @@ function later(compute: () => ChanceOf): ChanceOf {
 export function bestWithin(score: Float64Array, limit: number, { of, room }: FamilyBounds): number[] {
   const ranked: number[] = [];
   const used = new Int32Array(room.length);
+  /** The score to exceed once the list is full. */
+  let least = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < score.length; i++) {
     const own = score[i];
     // NaN fails this comparison, so that the next line refuses it.
-    if (ranked.length === limit && own <= score[ranked[limit - 1]]) continue;
+    if (own <= least && ranked.length === limit) continue;
     if (Number.isNaN(own)) throw new NumericalError("not-a-number", "a candidate's score is not a number");
     const family = of[i];
     if (family >= 0 && used[family] === room[family]) {
@@ -83,9 +85,11 @@ export function bestWithin(score: Float64Array, limit: number, { of, room }: Fam
     let place = ranked.length;
     while (place > 0 && own > score[ranked[place - 1]]) place--;
     ranked.splice(place, 0, i);
-    if (ranked.length <= limit) continue;
-    const dropped = of[ranked.pop() as number];
-    if (dropped >= 0) used[dropped]--;
+    if (ranked.length > limit) {
+      const dropped = of[ranked.pop() as number];
+      if (dropped >= 0) used[dropped]--;
+    }
+    least = ranked.length === limit ? score[ranked[limit - 1]] : Number.NEGATIVE_INFINITY;
   }
   return ranked;
 }

@@ -35,9 +35,10 @@ const NEGLIGIBLE = 1e-20;
 
 /**
  * Probability of each candidate at each place of a random order within families, with `places` places.
+ * @param indices the candidates that are asked for. Default: all.
  * **Cost:** O(kinds places^2 log k) at some hundred points, once.
  */
-export function randomChances(count: number, places: number, { of, room }: FamilyBounds): ChanceOf {
+export function randomChances(count: number, places: number, { of, room }: FamilyBounds, indices?: readonly number[]): ChanceOf {
   const sizes = new Int32Array(room.length);
   let single = 0;
   for (let i = 0; i < count; i++) {
@@ -57,14 +58,17 @@ export function randomChances(count: number, places: number, { of, room }: Famil
   };
   const alone = add(1, 1, single);
   const keys = Array.from(sizes, (size, family) => add(size, room[family], 1));
-  const chances = chancesOf(Array.from(kinds.values()), count, places);
+  const keyOf = (index: number): string => (of[index] >= 0 ? keys[of[index]] : alone);
+  const asked = indices && new Set(indices.map(keyOf));
+  const isAsked = Array.from(kinds.keys(), (key) => asked?.has(key) ?? true);
+  const chances = chancesOf(Array.from(kinds.values()), isAsked, count, places);
   const byKey = new Map(Array.from(kinds.keys(), (key, kind) => [key, chances[kind]]));
-  return (index, place) => (byKey.get(of[index] >= 0 ? keys[of[index]] : alone) as Float64Array)[place];
+  return (index, place) => (byKey.get(keyOf(index)) as Float64Array)[place];
 }
 
-/** For a candidate of each kind, its probability at each place. */
-function chancesOf(kinds: readonly Kind[], count: number, places: number): Float64Array[] {
-  const chances = kinds.map(() => new Float64Array(places));
+/** For a candidate of each kind that is asked for, its probability at each place. */
+function chancesOf(kinds: readonly Kind[], isAsked: readonly boolean[], count: number, places: number): Float64Array[] {
+  const integral = new Integral(kinds, isAsked, places);
   const ends = panels(count, places);
   let left = 1;
   for (let panel = 1; panel < ends.length && left > NEGLIGIBLE; panel++) {
@@ -73,10 +77,10 @@ function chancesOf(kinds: readonly Kind[], count: number, places: number): Float
     for (let node = 0; node < 2 * NODES.length; node++) {
       const at = node >> 1;
       const time = middle + half * (node % 2 === 0 ? NODES[at] : -NODES[at]);
-      left = Math.max(left, addAt(time, half * WEIGHTS[at], kinds, chances));
+      left = Math.max(left, integral.add(time, half * WEIGHTS[at]));
     }
   }
-  return chances;
+  return integral.chances;
 }
 
 /** Ends of panels. They are short near 0, where many candidates have arrived soon, and near 1, where lists take all candidates. */
@@ -87,71 +91,110 @@ function panels(count: number, places: number): number[] {
   return [0, ...ends, 1];
 }
 
-/** Adds the integrand at a time. Returns the probability that places are left then. */
-function addAt(time: number, weight: number, kinds: readonly Kind[], chances: readonly Float64Array[]): number {
-  const [{ length: places }] = chances;
-  const given = kinds.map(({ size, room }) => givenBy(size, room, time, places));
-  // The families of a kind without one of them, and of all other kinds before and after it.
-  const others = kinds.map(({ families }, kind) => power(given[kind], families - 1));
-  const after: Float64Array[] = [];
-  let product = one(places);
-  for (let kind = kinds.length - 1; kind >= 0; kind--) {
-    after[kind] = product;
-    if (kinds[kind].families > 0) product = times(given[kind], times(others[kind], product));
+/** The integrals over time, with the memory of their power series: a list has few places, and there are many times and kinds. */
+class Integral {
+  /** For each kind that is asked for, the probability of each place. */
+  readonly chances: Float64Array[];
+  readonly #kinds: readonly Kind[];
+  readonly #isAsked: readonly boolean[];
+  readonly #places: number;
+  /** What a family of each kind gives, and what the kinds after each one give. */
+  readonly #given: Float64Array[];
+  readonly #after: Float64Array[];
+  /** What the kinds before one give, without and with the other families of that kind. */
+  #before: Float64Array;
+  #product: Float64Array;
+  readonly #own: Float64Array;
+  readonly #rest: Float64Array;
+  readonly #all: Float64Array;
+
+  constructor(kinds: readonly Kind[], isAsked: readonly boolean[], places: number) {
+    const series = () => new Float64Array(places);
+    this.#kinds = kinds;
+    this.#isAsked = isAsked;
+    this.#places = places;
+    [this.chances, this.#given, this.#after] = [kinds.map(series), kinds.map(series), kinds.map(series)];
+    [this.#before, this.#product, this.#own, this.#rest, this.#all] = [series(), series(), series(), series(), series()];
   }
-  const left = product.reduce((sum, each) => sum + each, 0);
-  product = one(places);
-  for (let kind = 0; kind < kinds.length; kind++) {
-    const { size, room, families } = kinds[kind];
-    if (families === 0) continue;
-    product = times(others[kind], product);
-    const all = times(arrivals(size - 1, room, time, places), times(product, after[kind]));
-    for (let place = 0; place < places; place++) chances[kind][place] += weight * all[place];
-    product = times(given[kind], product);
+
+  /** Adds the integrand at a time. Returns the probability that places are left then. */
+  add(time: number, weight: number): number {
+    const kinds = this.#kinds;
+    for (let kind = 0; kind < kinds.length; kind++) give(kinds[kind], time, this.#given[kind]);
+    // The other families of each kind. Undefined if there are none.
+    const others = kinds.map(({ families }, kind) => power(this.#given[kind], families - 1));
+    const left = this.#collect(others);
+    one(this.#before);
+    for (let kind = 0; kind < kinds.length; kind++) {
+      const { size, room, families } = kinds[kind];
+      if (families === 0) continue;
+      const product = times(others[kind], this.#before, this.#product);
+      if (this.#isAsked[kind]) {
+        arrive(size - 1, room, time, this.#own);
+        const all = times(this.#own, times(product, this.#after[kind], this.#rest), this.#all);
+        const chances = this.chances[kind];
+        for (let place = 0; place < this.#places; place++) chances[place] += weight * all[place];
+      }
+      times(this.#given[kind], product, this.#rest);
+      this.#before.set(this.#rest);
+    }
+    return left;
   }
-  return left;
+
+  /** Multiplies what the kinds give, from the last to the first. Returns the probability that places are left. */
+  #collect(others: readonly (Float64Array | undefined)[]): number {
+    let product = one(this.#all);
+    for (let kind = this.#kinds.length - 1; kind >= 0; kind--) {
+      this.#after[kind].set(product);
+      if (this.#kinds[kind].families > 0)
+        product = times(this.#given[kind], times(others[kind], this.#after[kind], this.#product), this.#all);
+    }
+    return product.reduce((sum, each) => sum + each, 0);
+  }
 }
 
 /** Probabilities of 0, 1, ... room - 1 arrivals among `size` candidates by a time. */
-function arrivals(size: number, room: number, time: number, places: number): Float64Array {
-  const chances = new Float64Array(places);
+function arrive(size: number, room: number, time: number, chances: Float64Array): void {
+  chances.fill(0);
   let chance = 1;
   for (let factor = 1 - time, n = size; n > 0; n >>= 1, factor *= factor) if (n & 1) chance *= factor;
-  for (let j = 0; j < room && j < places && j <= size; j++) {
+  for (let j = 0; j < room && j < chances.length && j <= size; j++) {
     chances[j] = chance;
     chance *= ((size - j) / (j + 1)) * (time / (1 - time));
   }
-  return chances;
 }
 
 /** The same for what a family gives: all arrivals from `room` on count as `room`. */
-function givenBy(size: number, room: number, time: number, places: number): Float64Array {
-  const chances = arrivals(size, room, time, places);
-  if (room < places) chances[room] = Math.max(0, 1 - chances.reduce((sum, each) => sum + each, 0));
-  return chances;
+function give({ size, room }: Kind, time: number, chances: Float64Array): void {
+  arrive(size, room, time, chances);
+  if (room < chances.length) chances[room] = Math.max(0, 1 - chances.reduce((sum, each) => sum + each, 0));
 }
 
-function one(places: number): Float64Array {
-  const power = new Float64Array(places);
-  power[0] = 1;
-  return power;
+/** The power series of 1. */
+function one(series: Float64Array): Float64Array {
+  series.fill(0);
+  series[0] = 1;
+  return series;
 }
 
-/** The product of two power series, as far as their terms go. */
-function times(a: Float64Array, b: Float64Array): Float64Array {
-  const product = new Float64Array(a.length);
+/** The product of two power series, as far as their terms go. Without the first one, the second. @param into neither of both. */
+function times(a: Float64Array | undefined, b: Float64Array, into: Float64Array): Float64Array {
+  if (!a) return b;
+  into.fill(0);
   for (let i = 0; i < a.length; i++) {
-    if (a[i] === 0) continue;
-    for (let j = 0; i + j < a.length; j++) product[i + j] += a[i] * b[j];
+    const factor = a[i];
+    if (factor === 0) continue;
+    for (let j = 0; i + j < a.length; j++) into[i + j] += factor * b[j];
   }
-  return product;
+  return into;
 }
 
-function power(base: Float64Array, exponent: number): Float64Array {
-  let result = one(base.length);
+/** A power of a power series. Undefined for the exponent 0, or below. */
+function power(base: Float64Array, exponent: number): Float64Array | undefined {
+  let result: Float64Array | undefined;
   for (let factor = base, n = exponent; n > 0; n >>= 1) {
-    if (n & 1) result = times(result, factor);
-    if (n > 1) factor = times(factor, factor);
+    if (n & 1) result = result ? times(result, factor, new Float64Array(base.length)) : factor;
+    if (n > 1) factor = times(factor, factor, new Float64Array(base.length));
   }
   return result;
 }

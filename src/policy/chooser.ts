@@ -174,10 +174,9 @@ export class Chooser {
   }
 
   #rank(request: ChooseRequest, limit: number): Choice[] {
-    const { domain, score, own, shares, known, random, momentsOf } = this.#scored(request, limit);
+    const { domain, score, ranked, shares, known, random, momentsOf } = this.#scored(request, limit, { shownOnly: true });
     const { candidates } = request;
     const chance = known || shares.uniform === 1 ? mixed(shares.uniform, random, known) : undefined;
-    const ranked = shares.order ?? own;
     const moments = momentsOf?.(ranked);
     return ranked.map((index, place) => {
       const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
@@ -188,8 +187,11 @@ export class Chooser {
     });
   }
 
-  /** The candidates' scores, the ranking by them, and its probabilities as far as they are known. */
-  #scored(request: ChooseRequest, limit: number) {
+  /**
+   * The candidates' scores, the ranking by them, the list that is shown, and its probabilities as far as they are known. `shownOnly`: no other
+   * candidate's are asked for.
+   */
+  #scored(request: ChooseRequest, limit: number, { shownOnly = false } = {}) {
     const { domain, score: rule } = this.#rule as Required<Rule>;
     if (domain) this.#refuseCandidates(request);
     const points = domain?.points ?? this.#points(request);
@@ -205,9 +207,10 @@ export class Chooser {
     const certain = greedy || (shares.uniform > 0 && this.#rule.deterministic);
     const free = families ? scores.rankings && families.chances(scores.rankings, own.length) : scores.probability;
     const known: ChanceOf | undefined = certain ? (index, place) => Number(own[place] === index) : free;
-    const inAnyOrder = families?.randomChances(own.length);
+    const ranked = shares.order ?? own;
+    const inAnyOrder = families?.randomChances(own.length, shownOnly ? ranked : undefined);
     const random: RandomShare = inAnyOrder ? (share, ...at) => share * inAnyOrder(...at) : (share) => share / count;
-    return { domain, count, score, own, shares, known, random, momentsOf: scores.moments };
+    return { domain, count, score, own, ranked, shares, known, random, momentsOf: scores.moments };
   }
 
   /** As `Policy.ranksAtRandom`. */

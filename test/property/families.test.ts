@@ -156,3 +156,13 @@ it("refuses families of other candidates", async () => {
   const others = boundedBy({ of: [0], room: [1] });
   expect(() => policy.choose({ candidates, families: others, round: 2 })).toThrow("families: expected those of 5 candidates, got 1");
 });
+
+it("of the candidates that are asked for, has the bits of all candidates", () => {
+  // Families of 1, 2, 3 and more candidates: as many kinds as there can be.
+  const of = Array.from({ length: 60 }, (_, family) => Array<number>(family + 1).fill(family)).flat();
+  const bounds = { of, room: new Int32Array(60).fill(2) };
+  const all = randomChances(of.length, 12, bounds);
+  const indices = [0, 700, 1800, 1829];
+  const some = randomChances(of.length, 12, bounds, indices);
+  for (const index of indices) for (let place = 0; place < 12; place++) expect(some(index, place)).toBe(all(index, place));
+});

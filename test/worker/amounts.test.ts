@@ -86,7 +86,7 @@ it("another currency is refused and counted, and metrics state the currency", as
   const [impressionId] = await show(model, {});
   tick(MINUTE_MS);
   const pay = (currency: string, goal = "purchase") => convert({ impressionId, goal, reward: 1, currency });
-  expect(await pay("USD")).toMatchObject({ status: 422, body: { detail: "currency: expected EUR, got USD" } });
+  expect(await pay("USD")).toMatchObject({ status: 422, body: { detail: expect.stringContaining("currency: expected EUR, got USD") } });
   expect(await pay("EUR", "click")).toMatchObject({
     status: 422,
     body: { detail: expect.stringContaining("as the goal click has no value") },

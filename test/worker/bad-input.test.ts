@@ -129,7 +129,6 @@ it.each([
   ["POST", "/v1/models/nobody/impressions", [{ action: "a", shownAt: Date.now() }]],
   ["GET", "/v1/impressions/nothing"],
   ["GET", "/v1/nothing"],
-  ["DELETE", "/v1/conversions"],
 ])("answers 404 to %s %s", async (method, path, body?: object) => {
   await expectProblem(method, path, body, 404, /there is no/);
 });

@@ -81,7 +81,10 @@ it("stripe: refuses bad input", async () => {
     status: 422,
     body: { detail: expect.stringContaining("data.object.currency") },
   });
-  expect(await stripe(paid({ currency: "usd" }))).toMatchObject({ status: 422, body: { detail: "currency: expected EUR, got USD" } });
+  expect(await stripe(paid({ currency: "usd" }))).toMatchObject({
+    status: 422,
+    body: { detail: expect.stringContaining("currency: expected EUR, got USD") },
+  });
   expect(await stripe(paid({ id: undefined }))).toMatchObject({ status: 422, body: { detail: expect.stringContaining("data.object.id") } });
   const charge = { id: "ch_bad", metadata: { afterclick: `${ids[0]} 100` } };
   expect(await stripe({ type: "charge.refunded", created: 1, data: { object: charge } })).toMatchObject({ status: 422 });

@@ -27,7 +27,10 @@ export function refusal({ reward, goal, currency }: Outcome, { reward: range, go
   }
   const value = goals?.[goal].value;
   if (isOtherCurrency({ goal, currency }, { goals })) {
-    return `currency: expected ${value?.currency ?? `none, as the goal ${goal} has no value`}, got ${currency}`;
+    const [expected, remedy] = value
+      ? [value.currency, `convert the amount to ${value.currency}, or declare a goal for each currency`]
+      : [`none, as the goal ${goal} has no value`, `declare it with "value": { "currency": "${currency}" }, or leave out the currency`];
+    return `currency: expected ${expected}, got ${currency}; ${remedy}`;
   }
   if (value) return rangeRefusal(reward);
   if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;

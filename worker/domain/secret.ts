@@ -12,7 +12,7 @@ const LEAST_KEY_LENGTH = 16;
 export function keyValuesOf(name: string, text: string): string[] {
   const values = valuesOf(text);
   if (values.length > 0 && values.every(({ length }) => length >= LEAST_KEY_LENGTH)) return values;
-  throw new Problem(500, `${name}: expected values of ${LEAST_KEY_LENGTH} or more characters`);
+  throw new Problem(500, `${name}: expected values of ${LEAST_KEY_LENGTH} or more characters; set the whole secret again`);
 }
 
 /** More values than a worker is ever configured with. */

@@ -107,6 +107,12 @@ const limitedForPages = createMiddleware<Keyed>((c, next) => {
   return isByPage(c) ? pageBody(c, next) : next();
 });
 
+/** The methods under which there is something at an address. */
+function methodsAt(routes: readonly { readonly method: string; readonly path: string }[], address: string): string[] {
+  const at = routes.filter(({ method, path }) => method !== "ALL" && new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`).test(address));
+  return Array.from(new Set(at.map(({ method }) => method)));
+}
+
 /** The worker's routes. Each app has its own model caches and outboxes, like an isolate of its own. */
 export function createApp() {
   const edge = new Edge();
@@ -114,7 +120,12 @@ export function createApp() {
   const guarded = every(rateLimit, limitedForPages, knownModel(known));
   const base = new Hono<{ Bindings: Environment }>();
   base.onError(problemResponse);
-  base.notFound((c) => problemResponse(new Problem(404, "there is nothing at this address"), c));
+  base.notFound((c) => {
+    const methods = methodsAt(base.routes, c.req.path);
+    if (methods.length === 0) return problemResponse(new Problem(404, "there is nothing at this address"), c);
+    c.header("allow", methods.join(", "));
+    return problemResponse(new Problem(405, `${c.req.method}: expected ${methods.join(" or ")} at this address`), c);
+  });
   base.use(apiHeaders);
   const body = limited(MAX_BODY_BYTES);
   const large = limited(MAX_LARGE_BYTES);

@@ -14,6 +14,8 @@ import type { ConversionItem, ConversionsBody } from "../protocol/schema.ts";
 import { learner } from "../rpc/learner-client.ts";
 import type { Intake } from "../rpc/message.ts";
 
+const CONFLICT = "an event of this name came before with another reward or time; the later time counts. Give each event a name of its own";
+
 /** Result of a conversion: the learner's, or `accepted` if only KV took it. */
 type Result = Pick<Intake, "detail"> & { readonly status: Intake["status"] | "accepted" };
 
@@ -152,7 +154,7 @@ async function deliver(env: Environment, deliveries: ReadonlyMap<number, Deliver
     const settled = entries.map(async ([place, { event, journal, journalUntil }], i) => {
       if (intakes.status === "fulfilled") {
         const { erased, ...result } = (intakes.value as readonly Intake[])[i];
-        results[place] = result;
+        results[place] = result.status === "conflict" ? { detail: CONFLICT, ...result } : result;
         // Such an event leaves the journal. If KV fails, closing passes over the event, and it expires.
         if (erased || result.status === "refused" || result.status === "unknown")
           await journal?.delete(event as ConversionEvent).catch(() => {});

@@ -5,6 +5,7 @@ const TITLES = {
   401: "Not authorised",
   403: "Not allowed",
   404: "Not found",
+  405: "Another method",
   409: "Conflict",
   413: "Too large",
   422: "Not acceptable as given",

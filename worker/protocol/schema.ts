@@ -152,7 +152,14 @@ const share = (most: number) => v.pipe(v.number(), v.minValue(0), v.maxValue(mos
 const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(least), v.maxValue(most));
 const goal = formed(/^[\w.:-]{1,64}$/, "1 to 64 letters, digits or . : - _");
 
-const window = strictObject({ ms: wholeNumber(1, YEAR_MS) });
+const windowFields = strictObject({ ms: wholeNumber(1, YEAR_MS) });
+const noWindow: Refusal = v.custom<never>(
+  () => false,
+  ({ input }) => `expected { "ms": 604800000 } for a week, got ${got(input)}`,
+);
+const window = v.lazy((input: unknown): typeof windowFields | Refusal =>
+  (isObject(input) && !Array.isArray(input)) || input === undefined ? windowFields : noWindow,
+);
 const currency = formed(/^[A-Z]{3}$/, "the code of a currency in capital letters, such as EUR");
 const goalOptions = strictObject({
   weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)),

@@ -85,10 +85,14 @@ function Policies({ settings, change }: FormProps) {
 
 function NumberField({ settings, change, name, label }: FormProps & { name: keyof typeof ranges; label: string }) {
   const [least, most] = ranges[name];
+  const [refused, setRefused] = useState("");
   const taken = (event: Event) => {
     const field = event.currentTarget as HTMLInputElement;
-    // The browser shows its own message for a value out of range, and the setting stays.
-    if (field.reportValidity()) change({ ...settings, [name]: field.valueAsNumber });
+    const { value, valueAsNumber, validity } = field;
+    setRefused(
+      validity.valid ? "" : `Expected a whole number from ${least} to ${most}, got ${value || "none"}: ${settings[name]} still counts.`,
+    );
+    if (validity.valid) change({ ...settings, [name]: valueAsNumber });
   };
   return (
     <label class="number-field">
@@ -103,7 +107,9 @@ function NumberField({ settings, change, name, label }: FormProps & { name: keyo
         required
         value={settings[name]}
         onChange={taken}
+        aria-invalid={refused !== ""}
       />
+      <small role="alert">{refused}</small>
     </label>
   );
 }
