@@ -203,7 +203,7 @@ describe("a share that changes", () => {
 
   it("may have been 0 or 1, which tells nothing", async () => {
     const lines = [configuration({ holdout: 0 }), ...many("policy", 100, 90)];
-    await expect(read(lines)).rejects.toThrow('put the model with "holdout": 0.1');
+    await expect(read(lines)).rejects.toThrow('PATCH it with { "holdout": 0.1 }');
     const all = [configuration({ holdout: 1 }), ...many("holdout", 100, 90)];
     await expect(read(all)).rejects.toThrow("expected lists of the policy beside those of the holdout");
     const risen = [...many("policy", 900, 90, after), ...many("holdout", 400, 40, after)];
@@ -220,7 +220,7 @@ describe("a log that cannot be compared", () => {
   const lines = [configuration(), impression("a", "policy"), impression("c", "holdout")];
 
   it("has no holdout, no configuration, or another form", async () => {
-    await expect(read([configuration(), impression("a", "policy")])).rejects.toThrow('put the model with "holdout": 0.1');
+    await expect(read([configuration(), impression("a", "policy")])).rejects.toThrow('PATCH it with { "holdout": 0.1 }');
     await expect(read([impression("a", "policy")])).rejects.toThrow("expected a log with the model's configuration, got none");
     await expect(loggedArms(["{"], undefined, progress)).rejects.toThrow("line 1: expected a line of an exported log");
   });

@@ -115,7 +115,7 @@ describe("a change of some options", () => {
     ["an option of a new model", { seed: 7 }, 409, "seed: expected 0, got 7."],
     ["a misspelt option", { hold_out: 0.1 }, 400, 'hold_out: there is no such field; did you mean "holdout"?'],
     ["a value out of range", { holdout: 0.75 }, 422, "holdout: expected at most 0.5, got 0.75"],
-    ["no window", { window: null }, 400, "window: expected an object, got null"],
+    ["no window", { window: null }, 400, 'window: expected { "ms": 604800000 } for a week, got null'],
   ])("refuses %s, and stays as it is", async (_, body, status, detail) => {
     const model = await createModel();
     const before = await describeModel(model);

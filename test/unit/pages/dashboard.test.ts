@@ -47,7 +47,7 @@ describe("the lift", () => {
     const { text, elements } = said({ difference: { tooFew: { more: 12, of: "converted lists of the arm that has fewer" } } });
     expect(text).toContain("Too few: about 12 more converted lists of the arm that has fewer");
     expect(elements.some(({ props }) => props.style)).toBe(false);
-    expect(drawn(LiftOf, { metrics: { ...busy, lift: null } }).text).toContain("PUT /v1/models/shop and holdout: 0.1");
+    expect(drawn(LiftOf, { metrics: { ...busy, lift: null } }).text).toContain('PATCH /v1/models/shop and { "holdout": 0.1 }');
   });
 
   it("says what is compared: each goal, within each share, conversions and not amounts", () => {
