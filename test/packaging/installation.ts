@@ -86,9 +86,10 @@ export async function installProject(base: string, name: string): Promise<string
   return folder;
 }
 
-/** Installs the packed package in a folder with a package.json, without a network. */
+/** Installs the packed package in a folder with a package.json, without a network. A lock file says what else is there. */
 export function installTarball(project: string, tarball: string): void {
-  run(project, "npm", ["install", "--offline", "--no-audit", "--no-fund", "--no-package-lock", tarball]);
+  const lock = existsSync(join(project, "package-lock.json")) ? [] : ["--no-package-lock"];
+  run(project, "npm", ["install", "--offline", "--no-audit", "--no-fund", ...lock, tarball]);
 }
 
 /** Returns a program's standard output. If it fails, the exception holds its standard error. */
