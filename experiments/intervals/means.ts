@@ -15,22 +15,25 @@ const VISITORS = 5;
 const prompt: Delays = { laws: [atOnce], windowMs: DAY_MS };
 const late: Delays = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
 
-const conversions: Sales = {
+/** The share of conversions that come within the window. What comes later is no reward. */
+const withinWindow = ({ laws, windowMs }: Delays): number => laws[0].cdf(windowMs / MINUTE_MS);
+
+const conversions = (delays: Delays): Sales => ({
   body: {},
   reached: ({ rates, luck, delaysMs }, index) => (luck < rates[index] ? [{ reward: 1, delayMs: delaysMs[0] }] : []),
-  truth: (rate) => rate,
-};
+  truth: (rate) => withinWindow(delays) * rate,
+});
 
 /** Five times as many clicks as purchases. */
 const CLICKS = 5;
-/** The second goal's weight. */
+/** Clicks at once, and late purchases. */
 const clicksAndPurchases = (goals: object, weightOfClick = 0): Sales => ({
   body: { goals } as Sales["body"],
   reached: ({ rates, luck, delaysMs }, index) => [
     ...(luck < CLICKS * rates[index] ? [{ goal: "click", reward: 1, delayMs: MINUTE_MS }] : []),
     ...(luck < rates[index] ? [{ goal: "purchase", reward: 1, delayMs: Math.max(delaysMs[0], MINUTE_MS) }] : []),
   ],
-  truth: (rate) => (1 + CLICKS * weightOfClick) * rate,
+  truth: (rate) => (withinWindow(late) + CLICKS * weightOfClick) * rate,
 });
 
 /** Mean amount of a product, in euros, and standard deviation of its logarithm. */
@@ -43,7 +46,7 @@ const orders: Sales = {
     const reward = Math.round(100 * priceOf(index) * Math.exp(SPREAD * random.normal() - SPREAD ** 2 / 2)) / 100;
     return luck < rates[index] ? [{ goal: "order", reward, delayMs: delaysMs[0] }] : [];
   },
-  truth: (rate, index) => rate * priceOf(index),
+  truth: (rate, index) => withinWindow(late) * rate * priceOf(index),
 };
 
 interface World {
@@ -51,31 +54,32 @@ interface World {
   readonly sales: Sales;
 }
 
-const products =
-  (delays: Delays, oneHot: boolean): World["shop"] =>
-  (names) =>
-    productShop({ ...TEN, oneHot }, delays, names);
-const catalogue =
-  (delays: Delays): World["shop"] =>
-  (names) =>
-    catalogueShop(CATALOGUE, delays, names);
+const products = (delays: Delays, oneHot: boolean, sales = conversions(delays)): World => ({
+  shop: (names) => productShop({ ...TEN, oneHot }, delays, names),
+  sales,
+});
+const catalogue = (delays: Delays): World => ({
+  shop: (names) => catalogueShop(CATALOGUE, delays, names),
+  sales: conversions(delays),
+});
+const logOdds = (delays: Delays): Sales => ({ ...conversions(delays), body: { options: { rewards: "bernoulli" } } });
 const beside = { click: { weight: 0 }, purchase: { weight: 1 } };
 const after = { click: { weight: 0 }, purchase: { weight: 1, after: "click" } };
 const costly = { click: { weight: -0.1 }, purchase: { weight: 1 } };
 
 const worlds: Readonly<Record<string, World>> = {
-  "ten products, one-hot, at once": { shop: products(prompt, true), sales: conversions },
-  "ten products, one-hot, 2 days": { shop: products(late, true), sales: conversions },
-  "ten products, ids, at once": { shop: products(prompt, false), sales: conversions },
-  "ten products, ids, 2 days": { shop: products(late, false), sales: conversions },
-  "catalogue of 50, at once": { shop: catalogue(prompt), sales: conversions },
-  "catalogue of 50, 2 days": { shop: catalogue(late), sales: conversions },
-  "log-odds, one-hot, at once": { shop: products(prompt, true), sales: { ...conversions, body: { options: { rewards: "bernoulli" } } } },
-  "log-odds, one-hot, 2 days": { shop: products(late, true), sales: { ...conversions, body: { options: { rewards: "bernoulli" } } } },
-  "click of weight 0 and purchase, 2 days": { shop: products(late, true), sales: clicksAndPurchases(beside) },
-  "click that costs 0.1 and purchase, 2 days": { shop: products(late, true), sales: clicksAndPurchases(costly, -0.1) },
-  "purchase after click, 2 days": { shop: products(late, true), sales: clicksAndPurchases(after) },
-  "amounts, 2 days": { shop: products(late, true), sales: orders },
+  "ten products, one-hot, at once": products(prompt, true),
+  "ten products, one-hot, 2 days": products(late, true),
+  "ten products, ids, at once": products(prompt, false),
+  "ten products, ids, 2 days": products(late, false),
+  "catalogue of 50, at once": catalogue(prompt),
+  "catalogue of 50, 2 days": catalogue(late),
+  "log-odds, one-hot, at once": products(prompt, true, logOdds(prompt)),
+  "log-odds, one-hot, 2 days": products(late, true, logOdds(late)),
+  "click of weight 0 and purchase, 2 days": products(late, true, clicksAndPurchases(beside)),
+  "click that costs 0.1 and purchase, 2 days": products(late, true, clicksAndPurchases(costly, -0.1)),
+  "purchase after click, 2 days": products(late, true, clicksAndPurchases(after)),
+  "amounts, 2 days": products(late, true, orders),
 };
 const traffics = ["uniform", "own"];
 

@@ -114,11 +114,13 @@ export async function crashing(n: number, stub: DurableObjectStub<Learner>, run:
   return n > 0 && effects >= n;
 }
 
-/** Lets a shard fail at each order of its coordinator, until the end of the returned function. */
-export function unreachable(model: string, shard: number): () => void {
+/** Lets shards fail at each order of their coordinator, until the end of the returned function. One at a time: it replaces the method. */
+export function unreachable(model: string, ...shards: number[]): () => void {
+  const names = shards.map((shard) => shardName(model, shard));
   const { follow } = Learner.prototype;
+  if (vi.isMockFunction(follow)) throw new Error("the orders of a coordinator fail already");
   const spy = vi.spyOn(Learner.prototype, "follow").mockImplementation(function (this: Learner, name, order) {
-    return name === shardName(model, shard) ? Promise.reject(new Error("lost")) : follow.call(this, name, order);
+    return names.includes(name) ? Promise.reject(new Error("lost")) : follow.call(this, name, order);
   });
   return () => spy.mockRestore();
 }
