@@ -1,4 +1,4 @@
-import { reset } from "cloudflare:test";
+import { evictAllDurableObjects, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, afterEach, beforeEach, expect } from "vitest";
 import { listen, unexpected } from "./complaints.ts";
@@ -13,6 +13,7 @@ afterEach(() => expect(unexpected(), "complaints that this test does not expect"
 
 // The next file in this runtime finds nothing, so no alarm of an unknown model runs meanwhile.
 afterAll(async () => {
+  await evictAllDurableObjects();
   await reset();
   for (let complete = false; !complete; ) {
     const { keys, list_complete } = await env.EVENTS.list();
