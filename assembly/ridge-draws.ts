@@ -8,9 +8,9 @@ import { estimate, Ridge, settle } from "./ridge";
 import { solveTransposed } from "./vector";
 
 /** Draws that are scored together: two for each of four sums, which run in parallel. */
-const GROUP: usize = 8;
+export const GROUP: usize = 8;
 /** Bytes of one feature's row in a group. */
-const GROUP_ROW: usize = GROUP << 3;
+export const GROUP_ROW: usize = GROUP << 3;
 
 /**
  * Keeps w = L^-T z for each of m rows z of `normals` (m x d) for `ridgeDrawScores`, instead of earlier draws. The draws belong to
@@ -116,7 +116,7 @@ export function ridgeDrawHits(model: Ridge, k: usize, m: usize, candidate: usize
 }
 
 /** Lists the features that are not zero, 16 bytes each: the value, and the offset of its row in a group. Returns the end of the list. */
-function listFeatures(x: usize, d: usize, list: usize): usize {
+export function listFeatures(x: usize, d: usize, list: usize): usize {
   for (let first: usize = 0; first < d; first += 64) {
     // A mask finds the features first. A branch for each feature would be unpredictable.
     for (let mask = maskOf(x + (first << 3), min(64, d - first)); mask != 0; mask &= mask - 1, list += 16) {

@@ -158,6 +158,7 @@ export class Pending {
     if (this.#age(impression, this.#inMs ? conversion.at : this.#round) > this.#spanOf(conversion.goal)) {
       return { status: "late", previous, reward: previous };
     }
+    if (!this.#goals && impression.conversions.length === 0) return this.#convertFirst(impression, conversion, observe);
     let conflict = false;
     for (const { goal, eventId, at, reward } of impression.conversions) {
       if (goal !== conversion.goal || eventId !== conversion.eventId) continue;
@@ -180,6 +181,18 @@ export class Pending {
     const changed = reward !== previous || registration.delay?.before !== registration.delay?.after;
     if (reward !== undefined && (changed || (this.#goals && !isSame(before, after)))) observe(impression, registration);
     impression.conversions = conversions;
+    impression.reward = reward;
+    return registration;
+  }
+
+  /** The first event of an impression without declared goals: the usual one, which needs no lists of outcomes. */
+  #convertFirst(impression: Impression, conversion: Conversion, observe: (impression: Impression, registration: Registration) => void) {
+    const reward = conversion.reward ?? undefined;
+    const common = { status: "applied", previous: undefined, reward } as const;
+    const after = reward === undefined ? undefined : Math.max(conversion.at - (impression.now as number), 0);
+    const registration: Registration = this.#inMs ? { ...common, delay: { before: undefined, after } } : common;
+    if (reward !== undefined) observe(impression, registration);
+    impression.conversions = [conversion];
     impression.reward = reward;
     return registration;
   }

@@ -204,10 +204,14 @@ export class Recommender {
     const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
     const choices = this.policy.choose({ ...moment, candidates, points, limit, decision: ids[0] });
-    const ranking = choices.map((choice, place): RankedAction => ({ ...choice, impressionId: ids[place] }));
-    for (const [place, { impressionId, index, ...own }] of this.policy.learns ? ranking.entries() : []) {
-      const features = own.features ?? candidates?.[index].features ?? points?.subarray(index * d, (index + 1) * d);
-      this.#show(impressionId, { features, place }, moment);
+    // Set on the choices themselves: copies of them would take as long as a decision among few candidates.
+    const ranking = choices as (Choice & { impressionId: string })[];
+    for (let place = 0; place < ranking.length; place++) {
+      const shown = ranking[place];
+      shown.impressionId = ids[place];
+      if (!this.policy.learns) continue;
+      const features = shown.features ?? candidates?.[shown.index].features ?? points?.subarray(shown.index * d, (shown.index + 1) * d);
+      this.#show(shown.impressionId, { features, place }, moment);
     }
     this.#round = moment.round;
     this.#pending.advance(moment);

@@ -17,6 +17,17 @@ export const parameters = ({ variance, bias, lengthscale }: KernelSpec): Float64
 
 declare const brand: unique symbol;
 
+/** Samples to list candidates for, see `ridgeDrawLists`. */
+export interface ListedDraws {
+  readonly scale: number;
+  readonly level: number;
+  readonly samples: number;
+  /** At most k. */
+  readonly limit: number;
+  /** d. Default: theta. */
+  readonly centre?: Float64Array;
+}
+
 /** A ridge posterior in the memory of the core that created it. Its fields are for `Core` alone. */
 export interface RidgeHandle {
   readonly pointer: number;
@@ -195,6 +206,15 @@ export class Core {
     return this.memory.copy(out, h.dimension);
   }
 
+  /** The means of `xs` (k x d), with the bits of `ridgeScore`: k. */
+  ridgeMeans(h: RidgeHandle, xs: Float64Array): Float64Array {
+    const k = rows(xs, h.dimension);
+    const [points, theta, means] = this.memory.place([xs], [h.dimension, k]);
+    check(this.exports.ridgeEstimate(h.pointer, theta));
+    check(this.exports.ridgeProducts(h.pointer, points, k, theta, means));
+    return this.memory.copy(means, k);
+  }
+
   /** Scores <x, parameter> of `xs` (k x d) for the draw theta + scale L^-T z, z = `normals` (d): k. */
   ridgeSampleScores(h: RidgeHandle, xs: Float64Array, normals: Float64Array, scale: number): Float64Array {
     const k = rows(xs, h.dimension);
@@ -228,6 +248,25 @@ export class Core {
   /** The number of samples of the last `ridgeDrawScores` (k candidates) that rank a candidate at a place. */
   ridgeDrawHits(h: RidgeHandle, k: number, samples: number, candidate: number, place: number): number {
     return this.exports.ridgeDrawHits(h.pointer, k, samples, candidate, place);
+  }
+
+  /**
+   * The best candidates of each of `samples` samples, as `ridgeDrawScores` scores them, with `level` added: samples x `limit`, row-major. The
+   * scores of one sample's list follow from `ridgeListedScores`.
+   */
+  ridgeDrawLists(h: RidgeHandle, xs: Float64Array, { scale, level, samples, limit, centre }: ListedDraws): Float64Array {
+    const k = rows(xs, h.dimension);
+    const [points, parameter, lists] = this.memory.place([xs, centre ? exactly(centre, h.dimension) : NOTHING], [samples * limit]);
+    check(this.exports.ridgeDrawLists(h.pointer, centre ? parameter : 0, points, k, scale, level, samples, limit));
+    this.exports.ridgeListed(h.pointer, samples, lists);
+    return this.memory.copy(lists, samples * limit);
+  }
+
+  /** The scores of the candidates of a sample's list: `limit`. */
+  ridgeListedScores(h: RidgeHandle, sample: number, limit: number): Float64Array {
+    const [scores] = this.memory.place([], [limit]);
+    this.exports.ridgeListedScores(h.pointer, sample, scores);
+    return this.memory.copy(scores, limit);
   }
 
   ridgeRefactor(h: RidgeHandle): void {

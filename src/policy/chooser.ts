@@ -1,11 +1,14 @@
 import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
 import type { Families } from "../model/families.ts";
-import { best, type ChanceOf } from "../model/ranking.ts";
+import { best, type ChanceOf, type KnownScores, rowsAt, type Scores } from "../model/ranking.ts";
 import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";
 
 /** Samples per decision, at most. More would fill the memory for a precision that nothing needs. */
 const DRAWS_LIMIT = 10_000;
+
+/** Places of a list for which candidates are listed while they are scored. Longer lists need the scores of all. */
+const LONGEST_LIST = 64;
 
 /** An action to choose among. */
 export interface Candidate {
@@ -74,6 +77,16 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** The part of a request that decides whether its list is random. */
 export type RandomRequest = Pick<ChooseRequest, "round" | "decision" | "minimumShare" | "families">;
+
+/** A list before any share of random orders. */
+interface Ranked extends Pick<Scores, "moments"> {
+  readonly own: readonly number[];
+  readonly scoreOf: (index: number) => number;
+  /** Whether it ranks by means. */
+  readonly greedy: boolean;
+  /** Probability of each candidate at each place. Undefined if the rule does not know it. */
+  readonly free?: ChanceOf;
+}
 
 /** A share of the probability that a random order has. */
 type RandomShare = (share: number, index: number, place: number) => number;
@@ -174,13 +187,13 @@ export class Chooser {
   }
 
   #rank(request: ChooseRequest, limit: number): Choice[] {
-    const { domain, score, ranked, shares, known, random, momentsOf } = this.#scored(request, limit, { shownOnly: true });
+    const { domain, scoreOf, ranked, shares, known, random, momentsOf } = this.#scored(request, limit, { shownOnly: true });
     const { candidates } = request;
     const chance = known || shares.uniform === 1 ? mixed(shares.uniform, random, known) : undefined;
     const moments = momentsOf?.(ranked);
     return ranked.map((index, place) => {
       const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
-      const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: score[index], mean, width };
+      const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: scoreOf(index), mean, width };
       if (domain) choice.features = domain.at(index);
       if (chance) choice.probability = chance(index, place);
       return choice;
@@ -192,25 +205,51 @@ export class Chooser {
    * candidate's are asked for.
    */
   #scored(request: ChooseRequest, limit: number, { shownOnly = false } = {}) {
-    const { domain, score: rule } = this.#rule as Required<Rule>;
+    const { domain } = this.#rule as Required<Rule>;
     if (domain) this.#refuseCandidates(request);
     const points = domain?.points ?? this.#points(request);
     const count = domain?.count ?? request.candidates?.length ?? points.length / this.#rule.dimension;
-    const scores = rule(this.#asked(request, points, count));
-    const greedy = request.greedy === true && scores.moments !== undefined;
-    // Copied, because the next call for moments may overwrite the means.
-    const score = greedy ? Float64Array.from(scores.moments(Array.from({ length: count }, (_, index) => index)).mean) : scores.score;
+    const asked = this.#asked(request, points, count);
     const { families } = request;
     if (families && families.count !== count) throw outOfRange("families", `those of ${count} candidates`, families.count);
-    const own = families ? families.best(score, limit) : best(score, limit);
+    const { own, scoreOf, greedy, free, moments } = this.#ranked(asked, request, limit);
     const shares = this.#shares(request, count, own.length);
     const certain = greedy || (shares.uniform > 0 && this.#rule.deterministic);
-    const free = families ? scores.rankings && families.chances(scores.rankings, own.length) : scores.probability;
     const known: ChanceOf | undefined = certain ? (index, place) => Number(own[place] === index) : free;
     const ranked = shares.order ?? own;
     const inAnyOrder = families?.randomChances(own.length, shownOnly ? ranked : undefined);
     const random: RandomShare = inAnyOrder ? (share, ...at) => share * inAnyOrder(...at) : (share) => share / count;
-    return { domain, count, score, own, ranked, shares, known, random, momentsOf: scores.moments };
+    return { domain, count, scoreOf, own, ranked, shares, known, random, momentsOf: moments };
+  }
+
+  /** The list by the rule's own draw or by the means, and its probabilities as far as they are known. */
+  #ranked(asked: ScoreRequest, { greedy = false, families }: ChooseRequest, limit: number): Ranked {
+    const { score: rule, list, dimension } = this.#rule as Required<Rule>;
+    const only = (indices: readonly number[]) => ({ ...asked, points: rowsAt(asked.points, dimension, indices), count: indices.length });
+    if (list && asked.draws > 0 && !greedy && !families && limit <= LONGEST_LIST) {
+      const { best: own, score, probability, moments } = list(asked, Math.min(limit, asked.count));
+      const scoreOf = (index: number): number => score[own.indexOf(index)] ?? rule(only([index])).score[0];
+      return { own, scoreOf, greedy, free: probability, moments };
+    }
+    const scores = greedy ? this.#byMeans(asked, only) : rule(asked);
+    const { score, moments } = scores;
+    const own = families ? families.best(score, limit) : best(score, limit);
+    const free = families ? scores.rankings && families.chances(scores.rankings, own.length) : scores.probability;
+    return { own, scoreOf: (index) => score[index], greedy: greedy && moments !== undefined, free, moments };
+  }
+
+  /** Scores that are the means, or those of the rule if it knows no means. `only`: the request for some candidates. */
+  #byMeans(asked: ScoreRequest, only: (indices: readonly number[]) => ScoreRequest): Scores {
+    const { score: rule, means } = this.#rule as Required<Rule>;
+    if (means) {
+      const momentsOf = (indices: readonly number[]) =>
+        (rule({ ...only(indices), draws: 0 }) as KnownScores).moments(indices.map((_, place) => place));
+      return { score: means(asked.points), moments: momentsOf };
+    }
+    const scores = rule(asked);
+    const { moments } = scores;
+    // Copied, because the next call for moments may overwrite the means.
+    return moments ? { score: Float64Array.from(moments(Array.from({ length: asked.count }, (_, index) => index)).mean), moments } : scores;
   }
 
   /** As `Policy.ranksAtRandom`. */

@@ -34,6 +34,7 @@ export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ de
       deterministic: true,
       delayOffset: 0,
       state,
+      means: (points) => state.means(points),
       score({ points }) {
         const moments = state.upper(points, exploration);
         return { score: moments.mean.map((each, i) => each + moments.width[i]), moments: known(moments.mean, moments.width) };

@@ -6,8 +6,8 @@
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
-import { rowsAt } from "../model/ranking.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { type KnownScores, rowsAt } from "../model/ranking.ts";
+import { definePolicy, type PolicyFactory, type ScoreRequest } from "./rule.ts";
 
 /** Options of `otfLinTs`. */
 export interface OtfLinTsOptions {
@@ -54,6 +54,21 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: released ? "after" : "before" });
 
+    const multiplierOf = (request: ScoreRequest): number => {
+      const { trial: t } = request;
+      const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
+      // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
+      // that number: the choice is the same, and the mean stays an estimate of the reward.
+      const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
+      return exploration * Math.min(Math.sqrt(beta), widthCap);
+    };
+    const momentsOf =
+      ({ points }: ScoreRequest, multiplier: number): KnownScores["moments"] =>
+      (indices) => {
+        const { mean, deviation: norm } = posterior.moments(rowsAt(points, d, indices));
+        return { mean, width: norm.map((each) => multiplier * each) };
+      };
+
     return {
       dimension: d,
       orderInvariant: true,
@@ -61,22 +76,17 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
       deterministic: false,
       delayOffset: 0,
       state,
+      means: (points) => posterior.means(points),
+      list(request, limit) {
+        const multiplier = multiplierOf(request);
+        return { ...posterior.drawList(request, limit, multiplier), moments: momentsOf(request, multiplier) };
+      },
       score(request) {
-        const { points, trial: t, draws, normals } = request;
-        const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
-        // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
-        // that number: the choice is the same, and the mean stays an estimate of the reward.
-        const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
-        const multiplier = exploration * Math.min(Math.sqrt(beta), widthCap);
+        const { points, draws, normals } = request;
+        const multiplier = multiplierOf(request);
         const scores =
           draws > 0 ? posterior.drawScores(request, multiplier) : { score: posterior.sampleScores(points, normals(d), multiplier) };
-        return {
-          ...scores,
-          moments(indices) {
-            const { mean, deviation: norm } = posterior.moments(rowsAt(points, d, indices));
-            return { mean, width: norm.map((each) => multiplier * each) };
-          },
-        };
+        return { ...scores, moments: momentsOf(request, multiplier) };
       },
     };
   },

@@ -62,6 +62,7 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
       deterministic: true,
       delayOffset: 0,
       state,
+      means: (points) => posterior.means(points),
       score(request) {
         const { points, trial: t } = request;
         const f = released

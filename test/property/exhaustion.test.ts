@@ -102,6 +102,17 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
       ];
     },
   ],
+  [
+    "draws of a ridge posterior, and lists",
+    40 * 8,
+    (core) => {
+      const handle = core.ridgeCreate(40, 1);
+      return () => [
+        core.ridgeDraw(handle, values(320)),
+        core.ridgeDrawLists(handle, values(400), { scale: 1, level: 0, samples: 16, limit: 10 }),
+      ];
+    },
+  ],
   ["a ridge solved from its sums", 820, (core) => () => core.shrunkSolve(new Float64Array(820), 1, values(40), 1)],
 ];
 

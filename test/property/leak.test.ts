@@ -31,6 +31,7 @@ const calls: [string, (core: Core) => () => void][] = [
       const handle = core.ridgeCreate(8, 1);
       core.ridgeDraw(handle, values(8 * 300));
       core.ridgeDrawScores(handle, values(8 * 100), 1, 32);
+      core.ridgeDrawLists(handle, values(8 * 100), { scale: 1, level: 0, samples: 32, limit: 6 });
       core.ridgeRelease(handle);
     },
   ],
@@ -48,6 +49,15 @@ const calls: [string, (core: Core) => () => void][] = [
       core.ridgeDraw(handle, values(2 * 64));
       let round = 0;
       return () => void core.ridgeDrawScores(handle, values(2 * (1 + (round++ % 70))), 1, 128);
+    },
+  ],
+  [
+    "lists of draws of a ridge posterior",
+    (core) => {
+      const handle = core.ridgeCreate(2, 1);
+      core.ridgeDraw(handle, values(2 * 64));
+      let round = 0;
+      return () => void core.ridgeDrawLists(handle, values(2 * 70), { scale: 1, level: 0, samples: 128, limit: 1 + (round++ % 70) });
     },
   ],
   [

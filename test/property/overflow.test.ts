@@ -32,6 +32,7 @@ describe("a ridge posterior", () => {
       expectOverflow(() => core.ridgeScore(handle, xs, new Float64Array(k), new Float64Array(k)));
       expectOverflow(() => core.ridgeSampleScores(handle, xs, Float64Array.of(1, 1), 1));
       expectOverflow(() => core.ridgeDrawScores(handle, xs, 1, 2));
+      expectOverflow(() => core.ridgeDrawLists(handle, xs, { scale: 1, level: 0, samples: 2, limit: 1 }));
     }
   });
 

@@ -226,8 +226,7 @@ it("draws are counted at each place, of equal scores the first candidate first",
         core.ridgeDrawScores(handle, xs, 1, samples);
         for (let s = 0; s < samples; s++) {
           const scores = core.ridgeDrawn(handle, k, s, 1);
-          const order = Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b);
-          order.forEach((candidate, rank) => void hits[candidate][rank]++);
+          orderOf(scores).forEach((candidate, rank) => void hits[candidate][rank]++);
         }
         for (let c = 0; c < k; c++) {
           for (let rank = 0; rank < k; rank++) expect(core.ridgeDrawHits(handle, k, samples, c, rank)).toBe(hits[c][rank]);
@@ -235,6 +234,43 @@ it("draws are counted at each place, of equal scores the first candidate first",
       },
     ),
     { numRuns: 60 },
+  );
+});
+
+/** Candidates best first, of equal scores the first one first. */
+const orderOf = (scores: Float64Array): number[] => Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b);
+
+it("lists of draws are the beginnings of their rankings, with the same bits", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 7 }).chain((d) => fc.array(vectorOf(d), { minLength: 1, maxLength: 40 })),
+      fc.integer({ min: 1, max: 39 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.constantFrom(0, -1.25),
+      fc.boolean(),
+      (points, samples, most, level, centred) => {
+        const { core } = freshCore();
+        const d = points[0].length;
+        const handle = core.ridgeCreate(d, 1);
+        // Few distinct numbers, so that scores are often equal.
+        core.ridgeDraw(
+          handle,
+          core.normals(1, "draws", 20 * d).map((z) => Math.round(z * 2) / 2),
+        );
+        const xs = Float64Array.from(points.flat());
+        const centre = centred ? new Float64Array(d).fill(0.5) : undefined;
+        const limit = Math.min(most, points.length);
+        core.ridgeDrawScores(handle, xs, 0.75, samples, centre);
+        const scores = Array.from({ length: samples }, (_, s) => core.ridgeDrawn(handle, points.length, s, 1).map((each) => level + each));
+        const lists = core.ridgeDrawLists(handle, xs, { scale: 0.75, level, samples, limit, centre });
+        scores.forEach((own, s) => {
+          const best = orderOf(own).slice(0, limit);
+          expect(Array.from(lists.subarray(s * limit, (s + 1) * limit))).toEqual(best);
+          expect(Array.from(core.ridgeListedScores(handle, s, limit))).toEqual(best.map((c) => own[c]));
+        });
+      },
+    ),
+    { numRuns: 200 },
   );
 });
 

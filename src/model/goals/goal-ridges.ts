@@ -143,6 +143,13 @@ export class GoalRidges {
     );
   }
 
+  means(points: Float64Array): Float64Array {
+    return this.#combined(points, (ridge) => {
+      const mean = ridge.means(points);
+      return { mean, deviation: new Float64Array(mean.length) };
+    }).mean;
+  }
+
   upper(points: Float64Array, exploration: number): { readonly mean: Float64Array; readonly width: Float64Array } {
     const { mean, deviation } = this.#combined(points, (ridge) => {
       const { mean, width } = ridge.upper(points, exploration);

@@ -110,7 +110,7 @@ export class CorrectedMean {
     const d = shift.length;
     for (let row = 0; row < scores.length; row++) {
       let sum = 0;
-      for (let i = 0, at = row * d; i < d; i++) sum += shift[i] * points[at + i];
+      for (let i = 0, at = row * d; i < d; i++) if (points[at + i] !== 0) sum += shift[i] * points[at + i];
       scores[row] += this.#level + sum;
     }
     return scores;

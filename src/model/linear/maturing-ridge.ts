@@ -3,7 +3,7 @@ import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "..
 import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
-import type { SampleRequest, Scores } from "../ranking.ts";
+import type { Listed, SampleRequest, Scores } from "../ranking.ts";
 import { amountLikelihood, LEAST_AMOUNTS } from "./amount-likelihood.ts";
 import { CappedSums, type Clipped } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
@@ -256,6 +256,12 @@ export class MaturingRidge {
     return { score: this.#mean.correct(this.#posterior.sampleScores(points, normal, scale), points) };
   }
 
+  /** The list by a draw of `sampleScores`, see `Ridge.drawList`. */
+  list(request: SampleRequest, limit: number, exploration: number): Listed {
+    const { level, spread, coefficients } = this.#mean;
+    return this.#posterior.drawList(request, limit, this.#widening(exploration) * spread, { level, centre: coefficients });
+  }
+
   /** Draws of the expected rewards, as `sampleScores` takes one of them: max(draws, 1) x k, row-major. */
   samples(request: SampleRequest, exploration: number): Float64Array {
     const { points, draws, normals } = request;
@@ -266,6 +272,12 @@ export class MaturingRidge {
         ? this.#posterior.allDraws(request, scale, coefficients).map((each) => level + each)
         : this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scale), points);
     return this.#likelihood.toRewards?.(scores) ?? scores;
+  }
+
+  /** Expected rewards at `points`, with the bits of `upper`. */
+  means(points: Float64Array): Float64Array {
+    const latent = this.#mean.correct(this.#posterior.means(points), points);
+    return this.#likelihood.toRewards?.(latent) ?? latent;
   }
 
   /** Expected rewards at `points`, and how much higher they are by as many deviations as `exploration` stands for. */

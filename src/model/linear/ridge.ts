@@ -2,7 +2,7 @@ import type { Core, RidgeHandle } from "../../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { ExactSums, PLAIN } from "../exact-sums.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
-import { type SampleRequest, type Scores, taken } from "../ranking.ts";
+import { type Listed, type SampleRequest, type Scores, taken } from "../ranking.ts";
 import { product, triangle } from "./vector.ts";
 
 /** Numbers of a ridge regression in a snapshot: two packed triangles and a vector. */
@@ -90,6 +90,11 @@ export class Ridge implements Posterior {
     return this.#moments;
   }
 
+  /** The means alone, with the bits of `moments`. **Cost:** O(k d). */
+  means(points: Float64Array): Float64Array {
+    return this.#core.ridgeMeans(this.#handle, points);
+  }
+
   deviation(features: Float64Array): number {
     return this.#core.ridgeWidth(this.#handle, features);
   }
@@ -117,6 +122,31 @@ export class Ridge implements Posterior {
     };
   }
 
+  /**
+   * The list of `limit` candidates by the draw that the decision takes, with the bits of `drawScores` plus `level`. No other scores are kept, so
+   * it takes less time. `limit` is at most the number of candidates.
+   */
+  drawList(
+    request: SampleRequest,
+    limit: number,
+    scale: number,
+    { level = 0, centre }: { level?: number; centre?: Float64Array } = {},
+  ): Listed {
+    const { points, draws } = request;
+    this.#keepDraws(request);
+    const lists = this.#core.ridgeDrawLists(this.#handle, points, { scale, level, samples: draws, limit, centre });
+    const own = taken(request);
+    return {
+      best: Array.from(lists.subarray(own * limit, (own + 1) * limit)),
+      score: this.#core.ridgeListedScores(this.#handle, own, limit),
+      probability(index, place) {
+        let hits = 0;
+        for (let at = place; at < lists.length; at += limit) if (lists[at] === index) hits++;
+        return hits / draws;
+      },
+    };
+  }
+
   /** Draws anew for the next request, although V is the same. */
   redraw(): void {
     this.#pairs = 0;
@@ -128,13 +158,16 @@ export class Ridge implements Posterior {
     return this.#core.ridgeDrawn(this.#handle, request.count, 0, request.draws);
   }
 
-  #draw({ points, draws, normals }: SampleRequest, scale: number, centre?: Float64Array): void {
+  #draw(request: SampleRequest, scale: number, centre?: Float64Array): void {
+    this.#keepDraws(request);
+    this.#core.ridgeDrawScores(this.#handle, request.points, scale, request.draws, centre);
+  }
+
+  #keepDraws({ draws, normals }: SampleRequest): void {
     const pairs = Math.ceil(draws / 2);
-    if (this.#pairs < pairs) {
-      this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
-      this.#pairs = pairs;
-    }
-    this.#core.ridgeDrawScores(this.#handle, points, scale, draws, centre);
+    if (this.#pairs >= pairs) return;
+    this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
+    this.#pairs = pairs;
   }
 
   /** Number of features that impressions have had: each counts by its share of V that is not the ridge. **Cost:** O(d). */
