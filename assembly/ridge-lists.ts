@@ -1,4 +1,5 @@
-// The best candidates of each of many samples of a ridge posterior, without storing a score of every candidate.
+// The best candidates of each of many samples, without storing a score of every candidate. A score is a sample of one ridge posterior, or
+// follows from samples of several: a sum of products, in which each stage of a funnel multiplies the value of the stages after it.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { splat } from "./linalg";
@@ -15,65 +16,132 @@ const LEVEL: usize = 32;
 const PAIRS: usize = GROUP / 2;
 /** Draws of a pair. */
 const LANES: usize = 2;
+/** Lists of a group: two for each pair. */
+const LISTS: usize = 2 * PAIRS;
+/** Bytes of a stage's samples of a group: a vector for each list. */
+const SAMPLES: usize = LISTS << 4;
+
+// A stage is seven doubles: its ridge posterior; its centre (d), or 0 for theta; the scale of draws; the sample at a point without
+// features; the weight of its own; the index of the stage before it, or -1; and 1 if its samples are probabilities, which stay within 0 to 1.
+const STAGE: usize = 7 << 3;
+
+// @ts-ignore: decorator
+@inline function modelOf(stage: usize): Ridge {
+  return changetype<Ridge>(<usize>load<f64>(stage));
+}
+
+// @ts-ignore: decorator
+@inline function parentOf(stage: usize): i32 {
+  return <i32>load<f64>(stage, 40);
+}
 
 /**
- * Lists the `limit` best of k candidates for each of m samples, which are those of `ridgeDrawScores`, plus `level`. Among equal scores the
- * first candidate ranks first.
+ * Lists the `limit` best of k candidates for each of m samples. Among equal scores the first candidate ranks first. The samples of a stage
+ * are those of `ridgeDrawScores`, plus those of a point without features. The value of a stage is its sample times the sum of its weight
+ * and the values of the stages after it. A score is the sum of the values of the stages that come after none.
  *
- * `ridgeDraw` must have kept at least m / 2 draws. `centre`: d, or 0 for theta; `xs`: k x d, row-major; 0 < `limit` <= k. Returns OK,
- * OUT_OF_MEMORY or NOT_FINITE. **Cost:** m / 2 for each feature that is not zero, and `limit` for each change of a list.
+ * `ridgeDraw` must have kept at least m / 2 draws for each stage. `stages`: 7 x `count`, each after the one before it; `xs`: k x d,
+ * row-major; 0 < `limit` <= k. The first stage keeps the lists. Returns OK, OUT_OF_MEMORY or NOT_FINITE.
+ * **Cost:** m / 2 for each feature that is not zero and each stage, and `limit` for each change of a list.
  */
-export function ridgeDrawLists(model: Ridge, centre: usize, xs: usize, k: usize, scale: f64, level: f64, m: usize, limit: usize): i32 {
-  const d = model.dimension;
-  if (!centre) centre = estimate(model);
+export function ridgeDrawLists(stages: usize, count: usize, xs: usize, k: usize, m: usize, limit: usize): i32 {
+  const model = modelOf(stages);
   const groups = (m + 2 * GROUP - 1) / (2 * GROUP);
   const bytes = limit * LEVEL;
-  if (!emptyLists(model, groups * 2 * PAIRS, (m + 1) / 2, limit)) return OUT_OF_MEMORY;
-  const features = model.panel;
-  const row = d << 3;
-  const scales = f64x2.splat(scale);
-  const levels = f64x2.splat(level);
-  // Not a number, or infinite, if any score is.
+  if (!emptyLists(model, groups * LISTS, (m + 1) / 2, limit, count)) return OUT_OF_MEMORY;
+  const values = model.lists + groups * LISTS * bytes;
+  const means = values + count * SAMPLES;
+  const endOfStages = stages + count * STAGE;
+  for (let stage = stages; stage < endOfStages; stage += STAGE) {
+    if (load<f64>(stage, 8) == 0) store<f64>(stage, <f64>estimate(modelOf(stage)), 8);
+  }
+  const row = model.dimension << 3;
+  // Not a number, or infinite, if any sample or score is.
   let total = f64x2.splat(0);
   for (let c: usize = 0; c < k; c++, xs += row) {
-    const last = listFeatures(xs, d, features);
-    let mean: f64 = 0;
-    for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(centre + load<usize>(f, 8) / GROUP);
-    const means = f64x2.splat(mean);
+    const features = model.panel;
+    const last = listFeatures(xs, model.dimension, features);
+    for (let s: usize = 0; s < count; s++) {
+      const centre = <usize>load<f64>(stages + s * STAGE, 8);
+      let mean: f64 = 0;
+      for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(centre + load<usize>(f, 8) / GROUP);
+      store<f64>(means + (s << 3), mean);
+    }
+    const candidate = i64x2.splat(c);
     let list = model.lists;
     for (let g: usize = 0; g < groups; g++) {
-      const group = model.draws + g * d * GROUP_ROW;
-      let sum0 = f64x2.splat(0);
-      let sum1 = f64x2.splat(0);
-      let sum2 = f64x2.splat(0);
-      let sum3 = f64x2.splat(0);
-      for (let f = features; f < last; f += 16) {
-        const value = splat(f);
-        const draws = group + load<usize>(f, 8);
-        sum0 = f64x2.add(sum0, f64x2.mul(value, v128.load(draws)));
-        sum1 = f64x2.add(sum1, f64x2.mul(value, v128.load(draws, 16)));
-        sum2 = f64x2.add(sum2, f64x2.mul(value, v128.load(draws, 32)));
-        sum3 = f64x2.add(sum3, f64x2.mul(value, v128.load(draws, 48)));
+      for (let s: usize = 0; s < count; s++) {
+        sampleGroup(stages + s * STAGE, features, last, g * row * GROUP, load<f64>(means + (s << 3)), values + s * SAMPLES);
       }
-      total = f64x2.add(total, offer(list, bytes, means, f64x2.mul(scales, sum0), levels, c));
-      total = f64x2.add(total, offer(list + 2 * bytes, bytes, means, f64x2.mul(scales, sum1), levels, c));
-      total = f64x2.add(total, offer(list + 4 * bytes, bytes, means, f64x2.mul(scales, sum2), levels, c));
-      total = f64x2.add(total, offer(list + 6 * bytes, bytes, means, f64x2.mul(scales, sum3), levels, c));
-      list += 8 * bytes;
+      total = f64x2.add(total, fold(stages, count, values));
+      for (let v: usize = 0; v < SAMPLES; v += 16, list += bytes) {
+        const score = v128.load(values + v);
+        total = f64x2.add(total, score);
+        const end = list + bytes - LEVEL;
+        if (v128.any_true(f64x2.gt(score, v128.load(end)))) insert(list, end, score, candidate);
+      }
     }
   }
   return isFinite(f64x2.extract_lane(total, 0) + f64x2.extract_lane(total, 1)) ? OK : NOT_FINITE;
 }
 
-/** Offers a candidate to the lists above and below the mean of a pair of draws. Returns the sum of both scores, of each draw. */
+/** Writes the samples of a stage for a group of draws: for each pair those above the mean, then those below. */
 // @ts-ignore: decorator
-@inline function offer(list: usize, bytes: usize, means: v128, bonus: v128, levels: v128, candidate: usize): v128 {
-  const above = f64x2.add(levels, f64x2.add(means, bonus));
-  const below = f64x2.add(levels, f64x2.sub(means, bonus));
-  const last = list + bytes - LEVEL;
-  if (v128.any_true(f64x2.gt(above, v128.load(last)))) insert(list, last, above, i64x2.splat(candidate));
-  if (v128.any_true(f64x2.gt(below, v128.load(last + bytes)))) insert(list + bytes, last + bytes, below, i64x2.splat(candidate));
-  return f64x2.add(above, below);
+@inline function sampleGroup(stage: usize, feature: usize, last: usize, at: usize, mean: f64, out: usize): void {
+  const group = modelOf(stage).draws + at;
+  let sum0 = f64x2.splat(0);
+  let sum1 = f64x2.splat(0);
+  let sum2 = f64x2.splat(0);
+  let sum3 = f64x2.splat(0);
+  for (; feature < last; feature += 16) {
+    const value = splat(feature);
+    const draws = group + load<usize>(feature, 8);
+    sum0 = f64x2.add(sum0, f64x2.mul(value, v128.load(draws)));
+    sum1 = f64x2.add(sum1, f64x2.mul(value, v128.load(draws, 16)));
+    sum2 = f64x2.add(sum2, f64x2.mul(value, v128.load(draws, 32)));
+    sum3 = f64x2.add(sum3, f64x2.mul(value, v128.load(draws, 48)));
+  }
+  const scale = splat(stage + 16);
+  const level = splat(stage + 24);
+  const means = f64x2.splat(mean);
+  writeSides(f64x2.mul(scale, sum0), means, level, out);
+  writeSides(f64x2.mul(scale, sum1), means, level, out + 32);
+  writeSides(f64x2.mul(scale, sum2), means, level, out + 64);
+  writeSides(f64x2.mul(scale, sum3), means, level, out + 96);
+}
+
+// @ts-ignore: decorator
+@inline function writeSides(bonus: v128, means: v128, level: v128, out: usize): void {
+  v128.store(out, f64x2.add(level, f64x2.add(means, bonus)));
+  v128.store(out, f64x2.add(level, f64x2.sub(means, bonus)), 16);
+}
+
+/** Turns the samples of all stages into scores, which replace those of the first stage. Later stages first. Returns the sum of the samples. */
+function fold(stages: usize, count: usize, values: usize): v128 {
+  let total = f64x2.splat(0);
+  for (let s = <i32>count - 1; s >= 0; s--) {
+    const stage = stages + s * STAGE;
+    const own = values + s * SAMPLES;
+    const weight = splat(stage + 32);
+    const isProbability = load<f64>(stage, 48) != 0;
+    for (let v: usize = 0; v < SAMPLES; v += 16) {
+      let worth = weight;
+      for (let t = s + 1; t < <i32>count; t++) {
+        if (parentOf(stages + t * STAGE) == s) worth = f64x2.add(worth, v128.load(values + t * SAMPLES + v));
+      }
+      let sample = v128.load(own + v);
+      total = f64x2.add(total, sample);
+      if (isProbability) sample = f64x2.min(f64x2.max(sample, f64x2.splat(0)), f64x2.splat(1));
+      v128.store(own + v, f64x2.mul(sample, worth));
+    }
+  }
+  for (let t: usize = 1; t < count; t++) {
+    if (parentOf(stages + t * STAGE) >= 0) continue;
+    for (let v: usize = 0; v < SAMPLES; v += 16) {
+      v128.store(values + v, f64x2.add(v128.load(values + v), v128.load(values + t * SAMPLES + v)));
+    }
+  }
+  return total;
 }
 
 /**
@@ -97,9 +165,12 @@ function insert(list: usize, last: usize, score: v128, candidate: v128): void {
   v128.store(at, v128.bitselect(candidate, v128.load(at, 16), isGreater), 16);
 }
 
-/** Makes room for lists and empties them. Lanes without a draw have scores that no candidate beats. Returns false without memory. */
-function emptyLists(model: Ridge, count: usize, draws: usize, limit: usize): bool {
-  const doubles = <u64>count * limit * (LEVEL / 8);
+/**
+ * Makes room for lists and for the samples of stages, and empties the lists. Lanes without a draw have scores that no candidate beats.
+ * Returns false without memory.
+ */
+function emptyLists(model: Ridge, count: usize, draws: usize, limit: usize, stages: usize): bool {
+  const doubles = <u64>count * limit * (LEVEL / 8) + stages * (SAMPLES / 8 + 1);
   if (doubles > <u64>model.listRoom) {
     const lists = allocateDoubles(doubles);
     if (!lists) return false;

@@ -17,16 +17,23 @@ export const parameters = ({ variance, bias, lengthscale }: KernelSpec): Float64
 
 declare const brand: unique symbol;
 
-/** Samples to list candidates for, see `ridgeDrawLists`. */
-export interface ListedDraws {
+/** One stage of the scores that `ridgeDrawLists` ranks by. Its samples are those of `ridgeDrawScores`, plus `level`. */
+export interface DrawStage {
+  readonly handle: RidgeHandle;
   readonly scale: number;
   readonly level: number;
-  readonly samples: number;
-  /** At most k. */
-  readonly limit: number;
   /** d. Default: theta. */
   readonly centre?: Float64Array;
+  /** Value of the stage by itself, beside those after it. */
+  readonly weight: number;
+  /** Index of the stage before it, or -1. */
+  readonly parent: number;
+  /** Whether its samples are probabilities, which stay within 0 to 1. */
+  readonly isProbability: boolean;
 }
+
+/** Doubles of a stage in the core. */
+const STAGE = 7;
 
 /** A ridge posterior in the memory of the core that created it. Its fields are for `Core` alone. */
 export interface RidgeHandle {
@@ -251,14 +258,22 @@ export class Core {
   }
 
   /**
-   * The best candidates of each of `samples` samples, as `ridgeDrawScores` scores them, with `level` added: samples x `limit`, row-major. The
-   * scores of one sample's list follow from `ridgeListedScores`.
+   * The `limit` best candidates, at most k, for each of `samples` samples: samples x `limit`, row-major. Each draw of a stage is a factor of
+   * the scores, see `assembly/ridge-lists.ts`. The first stage keeps the lists for `ridgeListedScores`.
    */
-  ridgeDrawLists(h: RidgeHandle, xs: Float64Array, { scale, level, samples, limit, centre }: ListedDraws): Float64Array {
-    const k = rows(xs, h.dimension);
-    const [points, parameter, lists] = this.memory.place([xs, centre ? exactly(centre, h.dimension) : NOTHING], [samples * limit]);
-    check(this.exports.ridgeDrawLists(h.pointer, centre ? parameter : 0, points, k, scale, level, samples, limit));
-    this.exports.ridgeListed(h.pointer, samples, lists);
+  ridgeDrawLists(xs: Float64Array, stages: readonly DrawStage[], samples: number, limit: number): Float64Array {
+    const [{ handle }] = stages;
+    const k = rows(xs, handle.dimension);
+    const inputs = [xs, new Float64Array(STAGE * stages.length), ...stages.map(({ centre }) => centre ?? NOTHING)];
+    const [points, records, ...rest] = this.memory.place(inputs, [samples * limit]);
+    const lists = rest[stages.length];
+    for (let i = 0; i < stages.length; i++) {
+      const { handle: own, centre, scale, level, weight, parent, isProbability } = stages[i];
+      inputs[1].set([own.pointer, centre ? rest[i] : 0, scale, level, weight, parent, Number(isProbability)], STAGE * i);
+    }
+    this.memory.write(records, inputs[1]);
+    check(this.exports.ridgeDrawLists(records, stages.length, points, k, samples, limit));
+    this.exports.ridgeListed(handle.pointer, samples, lists);
     return this.memory.copy(lists, samples * limit);
   }
 

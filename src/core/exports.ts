@@ -29,7 +29,7 @@ export interface CoreExports {
   ridgeTouch(h: Pointer): void;
 
   ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;
-  ridgeDrawLists(h: Pointer, centre: Pointer, xs: Pointer, k: number, scale: number, level: number, m: number, limit: number): Status;
+  ridgeDrawLists(stages: Pointer, count: number, xs: Pointer, k: number, m: number, limit: number): Status;
   ridgeListed(h: Pointer, m: number, candidates: Pointer): void;
   ridgeListedScores(h: Pointer, sample: number, scores: Pointer): void;
   ridgeDrawHits(h: Pointer, k: number, m: number, candidate: number, place: number): number;

@@ -224,12 +224,13 @@ export class Chooser {
 
   /** The list by the rule's own draw or by the means, and its probabilities as far as they are known. */
   #ranked(asked: ScoreRequest, { greedy = false, families }: ChooseRequest, limit: number): Ranked {
-    const { score: rule, list, dimension } = this.#rule as Required<Rule>;
+    const { score: rule, list, dimension } = this.#rule as Required<Omit<Rule, "list">> & Pick<Rule, "list">;
     const only = (indices: readonly number[]) => ({ ...asked, points: rowsAt(asked.points, dimension, indices), count: indices.length });
-    if (list && asked.draws > 0 && !greedy && !families && limit <= LONGEST_LIST) {
-      const { best: own, score, probability, moments } = list(asked, Math.min(limit, asked.count));
-      const scoreOf = (index: number): number => score[own.indexOf(index)] ?? rule(only([index])).score[0];
-      return { own, scoreOf, greedy, free: probability, moments };
+    const listable = asked.draws > 0 && !greedy && !families && limit <= LONGEST_LIST;
+    const listed = listable ? list?.(asked, Math.min(limit, asked.count)) : undefined;
+    if (listed) {
+      const { best: own, score, probability: free, moments } = listed;
+      return { own, scoreOf: (index) => score[own.indexOf(index)] ?? rule(only([index])).score[0], greedy, free, moments };
     }
     const scores = greedy ? this.#byMeans(asked, only) : rule(asked);
     const { score, moments } = scores;

@@ -39,10 +39,10 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
       delayOffset: 0,
       state,
       means: (points) => state.means(points),
-      // The scores of several goals are products of draws, which are not listed one by one.
-      ...(state instanceof MaturingRidge && {
-        list: (request, limit) => ({ ...state.list(request, limit, exploration), moments: momentsOf(request) }),
-      }),
+      list(request, limit) {
+        const listed = state.list(request, limit, exploration);
+        return listed && { ...listed, moments: momentsOf(request) };
+      },
       score: (request) => ({ ...state.sampleScores(request, exploration), moments: momentsOf(request) }),
     };
   },

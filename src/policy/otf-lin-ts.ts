@@ -4,7 +4,7 @@
 // Expired means: the reward stays 0.
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
+import { drawnList, Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { type KnownScores, rowsAt } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory, type ScoreRequest } from "./rule.ts";
@@ -79,7 +79,7 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
       means: (points) => posterior.means(points),
       list(request, limit) {
         const multiplier = multiplierOf(request);
-        return { ...posterior.drawList(request, limit, multiplier), moments: momentsOf(request, multiplier) };
+        return { ...drawnList(core, [posterior.stage(request, multiplier)], request, limit), moments: momentsOf(request, multiplier) };
       },
       score(request) {
         const { points, draws, normals } = request;

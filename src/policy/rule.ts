@@ -88,9 +88,9 @@ export interface Rule {
   score?(request: ScoreRequest): Scores;
   /**
    * The best `limit` candidates by the draw that the decision takes, to the bit as `score` would rank them, if there are draws. Changes no
-   * state. Absent: they follow from `score`.
+   * state. Absent or undefined: they follow from `score`.
    */
-  list?(request: ScoreRequest, limit: number): Listed;
+  list?(request: ScoreRequest, limit: number): Listed | undefined;
   /** The means of candidates, to the bit as `score` knows them, without draws and bonuses. Absent: greedy decisions take them from `score`. */
   means?(points: Float64Array): Float64Array;
   /** Chooses in its own domain. Changes no state. Absent for a rule that scores. */

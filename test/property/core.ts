@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { Core } from "../../src/core/core.ts";
+import { Core, type DrawStage, type RidgeHandle } from "../../src/core/core.ts";
 import type { CoreExports } from "../../src/core/exports.ts";
 
 const bytes = readFileSync(new URL("../../dist/core.wasm", import.meta.url));
@@ -30,4 +30,9 @@ export function logDeterminant(factor: Float64Array): number {
   let sum = 0;
   for (let row = 0, diagonal = 0; diagonal < factor.length; row++, diagonal += row + 1) sum += 2 * Math.log(factor[diagonal]);
   return sum;
+}
+
+/** A stage alone: scores are samples of a ridge posterior. */
+export function stageOf(handle: RidgeHandle): DrawStage {
+  return { handle, scale: 1, level: 0, weight: 1, parent: -1, isProbability: false };
 }

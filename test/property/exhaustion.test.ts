@@ -3,7 +3,7 @@ import { LINEAR, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import type { Core } from "../../src/core/core.ts";
 import { CoreProcess } from "../../src/core/core-process.ts";
 import type { CoreExports } from "../../src/core/exports.ts";
-import { freshCore, smallCore } from "./core.ts";
+import { freshCore, smallCore, stageOf } from "./core.ts";
 
 // If memory cannot grow, a call reports this. It succeeds as soon as there is room.
 
@@ -107,10 +107,7 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
     40 * 8,
     (core) => {
       const handle = core.ridgeCreate(40, 1);
-      return () => [
-        core.ridgeDraw(handle, values(320)),
-        core.ridgeDrawLists(handle, values(400), { scale: 1, level: 0, samples: 16, limit: 10 }),
-      ];
+      return () => [core.ridgeDraw(handle, values(320)), core.ridgeDrawLists(values(400), [stageOf(handle)], 16, 10)];
     },
   ],
   ["a ridge solved from its sums", 820, (core) => () => core.shrunkSolve(new Float64Array(820), 1, values(40), 1)],

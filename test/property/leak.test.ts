@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { LINEAR, MATERN32, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import type { Core, KernelSpec } from "../../src/core/core.ts";
 import { CoreProcess } from "../../src/core/core-process.ts";
-import { freshCore } from "./core.ts";
+import { freshCore, stageOf } from "./core.ts";
 
 // Repeated operations need no more memory than a few: every call frees what it allocates.
 
@@ -31,7 +31,7 @@ const calls: [string, (core: Core) => () => void][] = [
       const handle = core.ridgeCreate(8, 1);
       core.ridgeDraw(handle, values(8 * 300));
       core.ridgeDrawScores(handle, values(8 * 100), 1, 32);
-      core.ridgeDrawLists(handle, values(8 * 100), { scale: 1, level: 0, samples: 32, limit: 6 });
+      core.ridgeDrawLists(values(8 * 100), [stageOf(handle)], 32, 6);
       core.ridgeRelease(handle);
     },
   ],
@@ -57,7 +57,7 @@ const calls: [string, (core: Core) => () => void][] = [
       const handle = core.ridgeCreate(2, 1);
       core.ridgeDraw(handle, values(2 * 64));
       let round = 0;
-      return () => void core.ridgeDrawLists(handle, values(2 * 70), { scale: 1, level: 0, samples: 128, limit: 1 + (round++ % 70) });
+      return () => void core.ridgeDrawLists(values(2 * 70), [stageOf(handle)], 128, 1 + (round++ % 70));
     },
   ],
   [

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { LINEAR } from "../../assembly/abi.ts";
 import { CoreProcess } from "../../src/core/core-process.ts";
 import { NumericalError } from "../../src/errors.ts";
-import { freshCore, logDeterminant } from "./core.ts";
+import { freshCore, logDeterminant, stageOf } from "./core.ts";
 
 // A result too large for a double is refused, wherever it occurs. The posterior stays unchanged.
 
@@ -32,7 +32,7 @@ describe("a ridge posterior", () => {
       expectOverflow(() => core.ridgeScore(handle, xs, new Float64Array(k), new Float64Array(k)));
       expectOverflow(() => core.ridgeSampleScores(handle, xs, Float64Array.of(1, 1), 1));
       expectOverflow(() => core.ridgeDrawScores(handle, xs, 1, 2));
-      expectOverflow(() => core.ridgeDrawLists(handle, xs, { scale: 1, level: 0, samples: 2, limit: 1 }));
+      expectOverflow(() => core.ridgeDrawLists(xs, [stageOf(handle)], 2, 1));
     }
   });
 

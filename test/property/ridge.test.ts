@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Core, RidgeHandle } from "../../src/core/core.ts";
-import { freshCore, logDeterminant } from "./core.ts";
+import { freshCore, logDeterminant, stageOf } from "./core.ts";
 import { dot, exact, type Fraction, plus, rounded, solveExactly, times, ZERO } from "./fraction.ts";
 
 // The core's ridge posterior against exact rational arithmetic: theta = V^-1 B and width^2 = x^T V^-1 x with
@@ -262,7 +262,7 @@ it("lists of draws are the beginnings of their rankings, with the same bits", ()
         const limit = Math.min(most, points.length);
         core.ridgeDrawScores(handle, xs, 0.75, samples, centre);
         const scores = Array.from({ length: samples }, (_, s) => core.ridgeDrawn(handle, points.length, s, 1).map((each) => level + each));
-        const lists = core.ridgeDrawLists(handle, xs, { scale: 0.75, level, samples, limit, centre });
+        const lists = core.ridgeDrawLists(xs, [{ ...stageOf(handle), scale: 0.75, level, centre }], samples, limit);
         scores.forEach((own, s) => {
           const best = orderOf(own).slice(0, limit);
           expect(Array.from(lists.subarray(s * limit, (s + 1) * limit))).toEqual(best);

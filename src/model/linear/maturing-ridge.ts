@@ -1,4 +1,4 @@
-import type { Core } from "../../core/core.ts";
+import type { Core, DrawStage } from "../../core/core.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
@@ -13,7 +13,7 @@ import type { Interval } from "./interval.ts";
 import { BernoulliLikelihood, gaussianLikelihood, type Likelihood } from "./likelihood.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import { type RateChange, RateChanges } from "./rate-changes.ts";
-import { Ridge } from "./ridge.ts";
+import { drawnList, Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
 import { triangle } from "./vector.ts";
 
@@ -256,10 +256,20 @@ export class MaturingRidge {
     return { score: this.#mean.correct(this.#posterior.sampleScores(points, normal, scale), points) };
   }
 
-  /** The list by a draw of `sampleScores`, see `Ridge.drawList`. */
+  /** The list by a draw of `sampleScores`, see `drawnList`. */
   list(request: SampleRequest, limit: number, exploration: number): Listed {
+    return drawnList(this.#core, [this.stage(request, exploration)], request, limit);
+  }
+
+  /** Samples of <x, theta>, as `sampleScores` takes one of them. */
+  stage(request: SampleRequest, exploration: number): DrawStage {
     const { level, spread, coefficients } = this.#mean;
-    return this.#posterior.drawList(request, limit, this.#widening(exploration) * spread, { level, centre: coefficients });
+    return this.#posterior.stage(request, this.#widening(exploration) * spread, level, coefficients);
+  }
+
+  /** Whether the samples of a `stage` are expected rewards. */
+  get isLinear(): boolean {
+    return this.#likelihood.toRewards === undefined;
   }
 
   /** Draws of the expected rewards, as `sampleScores` takes one of them: max(draws, 1) x k, row-major. */

@@ -1,4 +1,4 @@
-import type { Core, RidgeHandle } from "../../core/core.ts";
+import type { Core, DrawStage, RidgeHandle } from "../../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { ExactSums, PLAIN } from "../exact-sums.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
@@ -122,29 +122,10 @@ export class Ridge implements Posterior {
     };
   }
 
-  /**
-   * The list of `limit` candidates by the draw that the decision takes, with the bits of `drawScores` plus `level`. No other scores are kept, so
-   * it takes less time. `limit` is at most the number of candidates.
-   */
-  drawList(
-    request: SampleRequest,
-    limit: number,
-    scale: number,
-    { level = 0, centre }: { level?: number; centre?: Float64Array } = {},
-  ): Listed {
-    const { points, draws } = request;
+  /** A stage of `drawnList` whose samples are those of `drawScores`, plus `level`. */
+  stage(request: SampleRequest, scale: number, level = 0, centre?: Float64Array): DrawStage {
     this.#keepDraws(request);
-    const lists = this.#core.ridgeDrawLists(this.#handle, points, { scale, level, samples: draws, limit, centre });
-    const own = taken(request);
-    return {
-      best: Array.from(lists.subarray(own * limit, (own + 1) * limit)),
-      score: this.#core.ridgeListedScores(this.#handle, own, limit),
-      probability(index, place) {
-        let hits = 0;
-        for (let at = place; at < lists.length; at += limit) if (lists[at] === index) hits++;
-        return hits / draws;
-      },
-    };
+    return { handle: this.#handle, scale, level, centre, weight: 1, parent: -1, isProbability: false };
   }
 
   /** Draws anew for the next request, although V is the same. */
@@ -264,4 +245,23 @@ export class Ridge implements Posterior {
     sums.set(moment, gram.length);
     return sums;
   }
+}
+
+/**
+ * The list of `limit` candidates by the draw that the decision takes. No scores of other candidates are kept, so it takes less time than
+ * `Ridge.drawScores`, with the same bits. `limit` is at most the number of candidates.
+ */
+export function drawnList(core: Core, stages: readonly DrawStage[], request: SampleRequest, limit: number): Listed {
+  const { points, draws } = request;
+  const lists = core.ridgeDrawLists(points, stages, draws, limit);
+  const own = taken(request);
+  return {
+    best: Array.from(lists.subarray(own * limit, (own + 1) * limit)),
+    score: core.ridgeListedScores(stages[0].handle, own, limit),
+    probability(index, place) {
+      let hits = 0;
+      for (let at = place; at < lists.length; at += limit) if (lists[at] === index) hits++;
+      return hits / draws;
+    },
+  };
 }
