@@ -55,6 +55,8 @@ export function ridgeDrawLists(stages: usize, count: usize, xs: usize, k: usize,
   for (let stage = stages; stage < endOfStages; stage += STAGE) {
     if (load<f64>(stage, 8) == 0) store<f64>(stage, <f64>estimate(modelOf(stage)), 8);
   }
+  // The samples of one stage with weight 1 are the scores.
+  const isAlone = count == 1 && load<f64>(stages, 32) == 1 && load<f64>(stages, 48) == 0;
   const row = model.dimension << 3;
   // Not a number, or infinite, if any sample or score is.
   let total = f64x2.splat(0);
@@ -73,7 +75,7 @@ export function ridgeDrawLists(stages: usize, count: usize, xs: usize, k: usize,
       for (let s: usize = 0; s < count; s++) {
         sampleGroup(stages + s * STAGE, features, last, g * row * GROUP, load<f64>(means + (s << 3)), values + s * SAMPLES);
       }
-      total = f64x2.add(total, fold(stages, count, values));
+      if (!isAlone) total = f64x2.add(total, fold(stages, count, values));
       for (let v: usize = 0; v < SAMPLES; v += 16, list += bytes) {
         const score = v128.load(values + v);
         total = f64x2.add(total, score);
