@@ -1,4 +1,6 @@
 import { createReadStream } from "node:fs";
+import { pipeline } from "node:stream";
+import { createGunzip } from "node:zlib";
 import { LogMismatch } from "./event-line.ts";
 
 /** Most bytes of a line. A catalogue, which is the longest line of a log, has at most 25 MiB. */
@@ -9,13 +11,22 @@ const [LINE_FEED, CARRIAGE_RETURN] = [10, 13];
 const OTHERS: readonly (readonly [string, readonly number[]])[] = [
   ["UTF-16: save it as UTF-8", [0xff, 0xfe]],
   ["UTF-16: save it as UTF-8", [0xfe, 0xff]],
-  ["gzip: unpack it first", [0x1f, 0x8b]],
+  ["gzip: let its name end with .gz", [0x1f, 0x8b]],
   ["zip: unpack it first", [0x50, 0x4b]],
   ["Parquet: give its folder instead of the file", [0x50, 0x41, 0x52, 0x31]],
 ];
 
-/** The lines of a file of text, as `linesOfBytes`. */
-export const textLines = (file: string): AsyncGenerator<string> => linesOfBytes(createReadStream(file));
+/** The lines of a file of text, as `linesOfBytes`. A file whose name ends with .gz is unpacked. */
+export async function* textLines(file: string): AsyncGenerator<string> {
+  const bytes = createReadStream(file);
+  try {
+    // The loop over the lines throws the error, so the callback ignores it.
+    yield* linesOfBytes(file.endsWith(".gz") ? pipeline(bytes, createGunzip(), () => {}) : bytes);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw code?.startsWith("Z_") ? new LogMismatch(`expected a file in gzip, as its name says: ${message}`) : error;
+  }
+}
 
 /**
  * The lines of a text in UTF-8, with or without a byte order mark. A line ends with a line feed, a carriage return or both. Only one line is

@@ -1,5 +1,9 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { linesOfBytes } from "../../../scripts/verify/text-lines.ts";
+import { linesOfBytes, textLines } from "../../../scripts/verify/text-lines.ts";
 
 // The lines of a log, as editors and other systems store them.
 
@@ -34,10 +38,38 @@ it("an empty file has none", async () => {
 it.each([
   ["UTF-16, little endian", Uint8Array.of(0xff, 0xfe, 0x7b, 0), "UTF-16: save it as UTF-8"],
   ["UTF-16, big endian", Uint8Array.of(0xfe, 0xff, 0, 0x7b), "UTF-16: save it as UTF-8"],
-  ["gzip", Uint8Array.of(0x1f, 0x8b, 8, 0), "gzip: unpack it first"],
+  ["gzip", Uint8Array.of(0x1f, 0x8b, 8, 0), "gzip: let its name end with .gz"],
   ["Latin-1", Uint8Array.of(0x7b, 10, 0x22, 0xe9, 0x22), "line 2: expected a text in UTF-8, got other bytes"],
 ])("names %s", async (_, bytes, message) => {
   await expect(linesIn(bytes)).rejects.toThrow(message);
+});
+
+describe("a file whose name ends with .gz", () => {
+  const packed = gzipSync("one\ntwo\n");
+  const linesOf = async (name: string, bytes: Uint8Array) => {
+    const folder = await mkdtemp(join(tmpdir(), "afterclick-lines-"));
+    try {
+      await writeFile(join(folder, name), bytes);
+      return await Array.fromAsync(textLines(join(folder, name)));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  };
+
+  it("is unpacked", async () => {
+    expect(await linesOf("log.jsonl.gz", packed)).toEqual(["one", "two"]);
+  });
+
+  it.each([
+    ["is no gzip", bytesOf("one\n"), "expected a file in gzip, as its name says: incorrect header check"],
+    ["is cut off", packed.subarray(0, -6), "expected a file in gzip, as its name says: unexpected end of file"],
+  ])("is refused if it %s", async (_, bytes, message) => {
+    await expect(linesOf("log.jsonl.gz", bytes)).rejects.toThrow(message);
+  });
+
+  it("is missing by its name", async () => {
+    await expect(Array.fromAsync(textLines("missing.jsonl.gz"))).rejects.toThrow("ENOENT");
+  });
 });
 
 it("refuses a line of more than 32 MiB before it is in memory", async () => {
