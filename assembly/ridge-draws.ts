@@ -1,4 +1,4 @@
-// Many samples of a ridge posterior at once, and their rankings of k candidates with sparse features.
+// Many samples of a ridge posterior at once, for k candidates with sparse features.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { allFinite, splat } from "./linalg";
@@ -82,37 +82,6 @@ export function ridgeDrawn(model: Ridge, k: usize, first: usize, count: usize, o
     let score = model.scores + (sample << 3);
     for (const end = out + (k << 3); out < end; out += 8, score += stride) store<f64>(out, load<f64>(score));
   }
-}
-
-/**
- * The number of samples of the last `ridgeDrawScores` (m samples, k candidates) that rank a candidate at a place, from 0. Among equal
- * scores the first candidate ranks first. **Cost:** m k.
- */
-export function ridgeDrawHits(model: Ridge, k: usize, m: usize, candidate: usize, place: usize): i32 {
-  const row = model.scoreStride << 3;
-  const wanted = i64x2.splat(place);
-  let hits = 0;
-  for (let s: usize = 0; s < m; s += 4) {
-    const column = model.scores + (s << 3);
-    const own = column + candidate * row;
-    const lower = v128.load(own);
-    const upper = v128.load(own, 16);
-    let before0 = i64x2.splat(0);
-    let before1 = i64x2.splat(0);
-    let other = column;
-    // A true comparison is -1.
-    for (; other < own; other += row) {
-      before0 = i64x2.sub(before0, f64x2.ge(v128.load(other), lower));
-      before1 = i64x2.sub(before1, f64x2.ge(v128.load(other, 16), upper));
-    }
-    for (const end = column + k * row; other < end; other += row) {
-      before0 = i64x2.sub(before0, f64x2.gt(v128.load(other), lower));
-      before1 = i64x2.sub(before1, f64x2.gt(v128.load(other, 16), upper));
-    }
-    const here = i64x2.bitmask(i64x2.eq(before0, wanted)) | (i64x2.bitmask(i64x2.eq(before1, wanted)) << 2);
-    hits += popcnt(m - s < 4 ? here & ((1 << <i32>(m - s)) - 1) : here);
-  }
-  return hits;
 }
 
 /** Lists the features that are not zero, 16 bytes each: the value, and the offset of its row in a group. Returns the end of the list. */

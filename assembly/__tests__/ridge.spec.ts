@@ -10,7 +10,7 @@ import {
   ridgeState,
   ridgeTouch,
 } from "../ridge";
-import { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "../ridge-draws";
+import { ridgeDraw, ridgeDrawn, ridgeDrawScores } from "../ridge-draws";
 import { ridgeProducts, ridgeSample, ridgeScore } from "../ridge-scores";
 import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
 
@@ -184,34 +184,6 @@ describe("ridge", () => {
         ridgeDrawn(model, 1, s, 1, parameter);
         expect<f64>(get(parameter, 0)).toBe(get(scores, c));
       }
-    }
-    ridgeRelease(model);
-  });
-
-  it("counts how many draws put a candidate at a place, of equal scores the first one first", () => {
-    const model = learnt(false);
-    const samples = 11;
-    // The last two are the same.
-    const k = 5;
-    const xs = zeros(k * D);
-    memory.copy(xs, candidates, 4 * D << 3);
-    memory.copy(xs + 4 * D * 8, candidates + 3 * D * 8, D << 3);
-    const counts = zeros(k * k);
-    const scores = zeros(k);
-    ridgeDraw(model, noise(6, 6 * D), 6);
-    ridgeDrawScores(model, 0, xs, k, 0.5, samples);
-    for (let s = 0; s < samples; s++) {
-      ridgeDrawn(model, k, s, 1, scores);
-      for (let c = 0; c < k; c++) {
-        let place = 0;
-        for (let i = 0; i < k; i++) {
-          if (get(scores, i) > get(scores, c) || (get(scores, i) == get(scores, c) && i < c)) place++;
-        }
-        put(counts, c * k + place, get(counts, c * k + place) + 1);
-      }
-    }
-    for (let c = 0; c < k; c++) {
-      for (let place = 0; place < k; place++) expect<i32>(ridgeDrawHits(model, k, samples, c, place)).toBe(<i32>get(counts, c * k + place));
     }
     ridgeRelease(model);
   });

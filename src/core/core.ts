@@ -252,11 +252,6 @@ export class Core {
     return this.memory.copy(scores, k * count);
   }
 
-  /** The number of samples of the last `ridgeDrawScores` (k candidates) that rank a candidate at a place. */
-  ridgeDrawHits(h: RidgeHandle, k: number, samples: number, candidate: number, place: number): number {
-    return this.exports.ridgeDrawHits(h.pointer, k, samples, candidate, place);
-  }
-
   /**
    * The `limit` best candidates, at most k, for each of `samples` samples: samples x `limit`, row-major. Each draw of a stage is a factor of
    * the scores, see `assembly/ridge-lists.ts`. The first stage keeps the lists for `ridgeListedScores`.

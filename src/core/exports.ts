@@ -32,7 +32,6 @@ export interface CoreExports {
   ridgeDrawLists(stages: Pointer, count: number, xs: Pointer, k: number, m: number, limit: number): Status;
   ridgeListed(h: Pointer, m: number, candidates: Pointer): void;
   ridgeListedScores(h: Pointer, sample: number, scores: Pointer): void;
-  ridgeDrawHits(h: Pointer, k: number, m: number, candidate: number, place: number): number;
   ridgeDrawn(h: Pointer, k: number, first: number, count: number, scores: Pointer): void;
   ridgeDrawScores(h: Pointer, centre: Pointer, xs: Pointer, k: number, scale: number, m: number): Status;
   ridgeProducts(h: Pointer, xs: Pointer, k: number, parameter: Pointer, scores: Pointer): Status;

@@ -8,7 +8,7 @@ import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";
 const DRAWS_LIMIT = 10_000;
 
 /** Places of a list for which candidates are listed while they are scored. Longer lists need the scores of all. */
-const LONGEST_LIST = 64;
+const LONGEST_LIST = 100;
 
 /** An action to choose among. */
 export interface Candidate {

@@ -6,7 +6,7 @@
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
 import { drawnList, Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
-import { type KnownScores, rowsAt } from "../model/ranking.ts";
+import { type KnownScores, rowsAt, sampled } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory, type ScoreRequest } from "./rule.ts";
 
 /** Options of `otfLinTs`. */
@@ -84,9 +84,8 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
       score(request) {
         const { points, draws, normals } = request;
         const multiplier = multiplierOf(request);
-        const scores =
-          draws > 0 ? posterior.drawScores(request, multiplier) : { score: posterior.sampleScores(points, normals(d), multiplier) };
-        return { ...scores, moments: momentsOf(request, multiplier) };
+        const samples = draws > 0 ? posterior.drawScores(request, multiplier) : posterior.sampleScores(points, normals(d), multiplier);
+        return { ...sampled(samples, request), moments: momentsOf(request, multiplier) };
       },
     };
   },

@@ -53,13 +53,13 @@ it.each(amongCandidates.filter(({ chance }) => chance === "draws"))("$name: a sh
   const d = recommender.policy.dimension;
   const draw = stream(7);
   // So many that a list of all of them is ranked by the scores of all.
-  const points = Float64Array.from({ length: 90 * d }, () => Math.round(8 * draw()) / 16);
+  const points = Float64Array.from({ length: 120 * d }, () => Math.round(8 * draw()) / 16);
   for (const decision of ["one", "another"]) {
     const request = { points, round: 31, draws: 11, decision };
-    const all = recommender.policy.choose({ ...request, limit: 90 });
+    const all = recommender.policy.choose({ ...request, limit: 120 });
     expect(recommender.policy.choose({ ...request, limit: 5 })).toEqual(all.slice(0, 5));
-    const random = { ...request, minimumShare: 1 / 90 };
-    expect(recommender.policy.choose({ ...random, limit: 5 })).toEqual(recommender.policy.choose({ ...random, limit: 90 }).slice(0, 5));
+    const random = { ...request, minimumShare: 1 / 120 };
+    expect(recommender.policy.choose({ ...random, limit: 5 })).toEqual(recommender.policy.choose({ ...random, limit: 120 }).slice(0, 5));
   }
 });
 

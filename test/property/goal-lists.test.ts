@@ -6,7 +6,7 @@ import { stream } from "../support/scenario.ts";
 // A short list is ranked while candidates are scored, a long one by the scores of all: to the bit the same.
 
 const DIMENSION = 5;
-const COUNT = 90;
+const COUNT = 120;
 
 const goals: Readonly<Record<string, Goals>> = {
   "one goal": { purchase: { weight: 0.25 } },
@@ -45,7 +45,7 @@ it.each(Object.keys(goals))("%s: a short list is the beginning of a long one", a
     fc.assert(
       fc.property(
         fc.nat(),
-        fc.integer({ min: 1, max: 60 }),
+        fc.integer({ min: 1, max: 100 }),
         fc.integer({ min: 1, max: 40 }),
         fc.boolean(),
         (seed, limit, draws, shares) => {

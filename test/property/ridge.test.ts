@@ -208,35 +208,6 @@ describe.each([63, 64, 65, 127, 129, 130])("sparse features among %d", (d) => {
   });
 });
 
-it("draws are counted at each place, of equal scores the first candidate first", () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.tuple(eighth(2), eighth(2)), { minLength: 1, maxLength: 7 }),
-      fc.integer({ min: 1, max: 21 }),
-      (points, samples) => {
-        const { core } = freshCore();
-        const handle = core.ridgeCreate(2, 1);
-        core.ridgeDraw(
-          handle,
-          core.normals(1, "draws", 22).map((z) => Math.round(z * 2) / 2),
-        );
-        const k = points.length;
-        const xs = Float64Array.from(points.flat());
-        const hits = Array.from({ length: k }, () => new Array<number>(k).fill(0));
-        core.ridgeDrawScores(handle, xs, 1, samples);
-        for (let s = 0; s < samples; s++) {
-          const scores = core.ridgeDrawn(handle, k, s, 1);
-          orderOf(scores).forEach((candidate, rank) => void hits[candidate][rank]++);
-        }
-        for (let c = 0; c < k; c++) {
-          for (let rank = 0; rank < k; rank++) expect(core.ridgeDrawHits(handle, k, samples, c, rank)).toBe(hits[c][rank]);
-        }
-      },
-    ),
-    { numRuns: 60 },
-  );
-});
-
 /** Candidates best first, of equal scores the first one first. */
 const orderOf = (scores: Float64Array): number[] => Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b);
 

@@ -3,7 +3,7 @@ import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "..
 import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
-import type { Listed, SampleRequest, Scores } from "../ranking.ts";
+import { type Listed, type SampleRequest, type Scores, sampled } from "../ranking.ts";
 import { amountLikelihood, LEAST_AMOUNTS } from "./amount-likelihood.ts";
 import { CappedSums, type Clipped } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
@@ -245,15 +245,16 @@ export class MaturingRidge {
    * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
    */
   sampleScores(request: SampleRequest, exploration: number): Scores {
+    return sampled(this.#latentSamples(request, exploration), request);
+  }
+
+  /** Samples of <x, theta>: max(draws, 1) x k, row-major. */
+  #latentSamples(request: SampleRequest, exploration: number): Float64Array {
     const { points, draws, normals } = request;
-    const scale = this.#widening(exploration) * this.#mean.spread;
-    if (draws > 0) {
-      const { score, ...drawn } = this.#posterior.drawScores(request, scale, this.#mean.coefficients);
-      const { level } = this.#mean;
-      return { score: level === 0 ? score : score.map((each) => level + each), ...drawn };
-    }
-    const normal = normals(this.#posterior.dimension);
-    return { score: this.#mean.correct(this.#posterior.sampleScores(points, normal, scale), points) };
+    const { level, spread, coefficients } = this.#mean;
+    const scale = this.#widening(exploration) * spread;
+    if (draws > 0) return this.#posterior.drawScores(request, scale, level, coefficients);
+    return this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scale), points);
   }
 
   /** The list by a draw of `sampleScores`, see `drawnList`. */
@@ -274,13 +275,7 @@ export class MaturingRidge {
 
   /** Draws of the expected rewards, as `sampleScores` takes one of them: max(draws, 1) x k, row-major. */
   samples(request: SampleRequest, exploration: number): Float64Array {
-    const { points, draws, normals } = request;
-    const scale = this.#widening(exploration) * this.#mean.spread;
-    const { level, coefficients } = this.#mean;
-    const scores =
-      draws > 0
-        ? this.#posterior.allDraws(request, scale, coefficients).map((each) => level + each)
-        : this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scale), points);
+    const scores = this.#latentSamples(request, exploration);
     return this.#likelihood.toRewards?.(scores) ?? scores;
   }
 

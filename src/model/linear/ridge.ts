@@ -2,7 +2,7 @@ import type { Core, DrawStage, RidgeHandle } from "../../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { ExactSums, PLAIN } from "../exact-sums.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
-import { type Listed, type SampleRequest, type Scores, taken } from "../ranking.ts";
+import { type Listed, type SampleRequest, taken } from "../ranking.ts";
 import { product, triangle } from "./vector.ts";
 
 /** Numbers of a ridge regression in a snapshot: two packed triangles and a vector. */
@@ -112,14 +112,12 @@ export class Ridge implements Posterior {
    * of more. Probabilities are valid until the next call.
    * **Cost:** O(draws) for each nonzero feature, and O(draws d^2) once per V.
    */
-  drawScores(request: SampleRequest, scale: number, centre?: Float64Array): Scores {
-    const { count, draws } = request;
-    this.#draw(request, scale, centre);
-    return {
-      score: this.#core.ridgeDrawn(this.#handle, count, taken(request), 1),
-      probability: (index, place) => this.#core.ridgeDrawHits(this.#handle, count, draws, index, place) / draws,
-      rankings: { random: 0, count: draws, scores: (draw) => this.#core.ridgeDrawn(this.#handle, count, draw, 1) },
-    };
+  drawScores(request: SampleRequest, scale: number, level = 0, centre?: Float64Array): Float64Array {
+    this.#keepDraws(request);
+    this.#core.ridgeDrawScores(this.#handle, request.points, scale, request.draws, centre);
+    const scores = this.#core.ridgeDrawn(this.#handle, request.count, 0, request.draws);
+    if (level !== 0) for (let i = 0; i < scores.length; i++) scores[i] += level;
+    return scores;
   }
 
   /** A stage of `drawnList` whose samples are those of `drawScores`, plus `level`. */
@@ -131,17 +129,6 @@ export class Ridge implements Posterior {
   /** Draws anew for the next request, although V is the same. */
   redraw(): void {
     this.#pairs = 0;
-  }
-
-  /** The scores of all draws of `drawScores`: draws x k, row-major. */
-  allDraws(request: SampleRequest, scale: number, centre?: Float64Array): Float64Array {
-    this.#draw(request, scale, centre);
-    return this.#core.ridgeDrawn(this.#handle, request.count, 0, request.draws);
-  }
-
-  #draw(request: SampleRequest, scale: number, centre?: Float64Array): void {
-    this.#keepDraws(request);
-    this.#core.ridgeDrawScores(this.#handle, request.points, scale, request.draws, centre);
   }
 
   #keepDraws({ draws, normals }: SampleRequest): void {

@@ -39,8 +39,8 @@ async function published({ policy = otfLinTs(ENCODER), config, actions = catalog
   };
 }
 
-/** Simulates the worker: its publication or error status, the requests it got, and the posted bodies. */
-let worker: { bytes: Uint8Array<ArrayBuffer>; status: number; date: string | null; etag: string | null };
+/** Simulates the worker: its publication or error status, when it answers, the requests it got, and the posted bodies. */
+let worker: { bytes: Uint8Array<ArrayBuffer>; status: number; date: string | null; etag: string | null; ready?: Promise<void> };
 let asked: { readonly url: string; readonly headers: Record<string, string> }[];
 let posted: [path: string, items: Record<string, unknown>[]][];
 let reports: Error[];
@@ -58,6 +58,7 @@ beforeEach(async () => {
       return new Response("", { status: 201 });
     }
     asked.push({ url, headers });
+    await worker.ready;
     const { bytes, status, date, etag } = worker;
     const unchanged = status === 200 && etag !== null && headers["if-none-match"] === etag;
     const about = { ...(date !== null && { date }), ...(etag !== null && { etag }) };
@@ -101,9 +102,11 @@ describe("opening", () => {
 
   it("begins at once with what an earlier visit has kept, and takes what is newer meanwhile", async () => {
     (await open()).close();
-    worker = { ...worker, bytes: (await published({ version: 8 })).bytes, etag: '"8"' };
+    const { promise: ready, resolve: arrive } = Promise.withResolvers<void>();
+    worker = { ...worker, bytes: (await published({ version: 8 })).bytes, etag: '"8"', ready };
     const model = await open();
     expect(model.version).toBe(7);
+    arrive();
     await vi.waitFor(() => expect(model.version).toBe(8));
     expect(asked.map(({ headers }) => headers["if-none-match"])).toEqual([undefined, '"7"']);
   });
