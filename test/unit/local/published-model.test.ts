@@ -102,7 +102,10 @@ describe("opening", () => {
 
   it("begins at once with what an earlier visit has kept, and takes what is newer meanwhile", async () => {
     (await open()).close();
-    const { promise: ready, resolve: arrive } = Promise.withResolvers<void>();
+    let arrive = () => {};
+    const ready = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
     worker = { ...worker, bytes: (await published({ version: 8 })).bytes, etag: '"8"', ready };
     const model = await open();
     expect(model.version).toBe(7);
