@@ -90,19 +90,20 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "experiments/shop",
     "experiments/signals",
     "scripts/command.ts",
+    "scripts/markdown.ts",
     "scripts/progress.ts",
   ],
   // The worker itself makes the default model that is tried in shops.
-  "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop"],
+  "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop", "scripts/markdown.ts"],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
     ...["afterclick", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],
     ...["worker/domain", "worker/learner", "worker/protocol", "worker/rpc"],
   ],
-  "experiments/shop": ["afterclick", "simulation", "worker/domain", "type worker/protocol", "experiments"],
+  "experiments/shop": ["afterclick", "simulation", "worker/domain", "type worker/protocol", "experiments", "scripts/markdown.ts"],
   bench: [
     ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],
-    ...["api", "command", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),
+    ...["api", "command", "markdown", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),
   ],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
