@@ -11,11 +11,11 @@ export const longRunWorkloads: readonly Workload[] = [
   {
     name: "mini-gp-ucb-grid points=10648 T=10000",
     unit: "s",
-    rounds: 1,
+    rounds: 6,
     warmUps: 0,
     peer: "afterclick",
     targets: [{ variant: "afterclick", atMost: 20 }],
-    prepare: () => prepared("s", { afterclick: { run: () => miniGrid(10_000) } }),
+    prepare: ({ quick } = {}) => prepared("s", { afterclick: { run: () => miniGrid(quick ? 200 : 10_000) } }),
   },
   {
     name: "zooming T=60000",
@@ -23,7 +23,7 @@ export const longRunWorkloads: readonly Workload[] = [
     rounds: 5,
     warmUps: 1,
     peer: "afterclick",
-    prepare: () => prepared("ms", { afterclick: { run: () => zooming(60_000) } }),
+    prepare: ({ quick } = {}) => prepared("ms", { afterclick: { run: () => zooming(quick ? 1000 : 60_000) } }),
   },
 ];
 

@@ -102,9 +102,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "experiments/shop": ["afterclick", "simulation", "worker/domain", "type worker/protocol", "experiments", "scripts/markdown.ts"],
   bench: [
-    ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],
+    ...["afterclick", "simulation", "bench/against", "bench/peers", "bench/peers/typescript"],
     ...["api", "command", "markdown", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),
   ],
+  "bench/against": ["scripts/command.ts", "type bench/variant.ts", "type bench/workload.ts"],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
   "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner", "worker/learner/store"],
