@@ -20,7 +20,7 @@ export const longRunWorkloads: readonly Workload[] = [
   {
     name: "zooming T=60000",
     unit: "ms",
-    rounds: 5,
+    rounds: 7,
     warmUps: 1,
     peer: "afterclick",
     prepare: ({ quick } = {}) => prepared("ms", { afterclick: { run: () => zooming(quick ? 1000 : 60_000) } }),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
+import { delayLinTs, gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
 import { stream } from "../simulation/stream.ts";
 import { compileCore } from "./core.ts";
 import { publicationOf } from "./shop.ts";
@@ -20,6 +20,7 @@ const execute = promisify(execFile);
 
 export const restartWorkloads: readonly Workload[] = [
   restoring("snapshot-restore ridge d=128", otfLinUcb({ dimension: 128 }), otfLinUcb),
+  restoring("snapshot-restore default d=256", delayLinTs({ dimension: 256 }), delayLinTs),
   restoring("snapshot-restore gp n=1000", gpUcbSdf({ dimension: 8, norms: "buffered" }), gpUcbSdf),
   {
     name: "cold-start node",
