@@ -5,7 +5,7 @@ import type { GridInputs } from "./inputs.ts";
 import { playGrid } from "./peers/typescript/grid.ts";
 import { programs } from "./program.ts";
 import { short } from "./statistics.ts";
-import { cpuTime, local, type Missing, prepared, type Variant } from "./variant.ts";
+import { cpuTime, local, type Missing, prepared, repeated, type Variant } from "./variant.ts";
 import type { Finding, Target, Workload } from "./workload.ts";
 
 // Whole runs of GP-UCB-SDF and GP-TS-SDF over 1,000 fixed points.
@@ -40,8 +40,8 @@ export const gridWorkloads: readonly Workload[] = [
       };
       // The two samplers draw different numbers of one distribution, so there is no answer to compare.
       return prepared("s", {
-        afterclick: { run: run(gpTsSdf({ ...options(inputs), sampler: "pathwise" })) },
-        "afterclick-joint": { run: run(gpTsSdf(options(inputs))) },
+        afterclick: repeated(run(gpTsSdf({ ...options(inputs), sampler: "pathwise" }))),
+        "afterclick-joint": repeated(run(gpTsSdf(options(inputs)))),
       });
     },
   },

@@ -86,12 +86,12 @@ function restoring(name: string, policy: PolicyDescriptor, factory: PolicyFactor
       }
       const restore = async (): Promise<Recommender> => Recommender.restore(recommender.snapshot(), { policies: [factory], module });
       if ((await restore()).digest() !== recommender.digest()) throw new Error(`${name}: the restored recommender has another digest`);
-      return prepared("ms", { afterclick: { run: (times) => repeated(restore, times) } });
+      return prepared("ms", { afterclick: { run: (times) => timed(restore, times) } });
     },
   };
 }
 
-async function repeated(work: () => Promise<unknown>, times: number): Promise<number> {
+async function timed(work: () => Promise<unknown>, times: number): Promise<number> {
   const start = cpuTime();
   for (let i = 0; i < times; i++) await work();
   return cpuTime() - start;

@@ -63,7 +63,7 @@ export function contextsOf(visitor = OF_VISITOR): NamedFeatures[] {
   });
 }
 
-/** The publication of a model after 2,000 impressions; after 100, if it is only to run. */
+/** The publication of a model after 2,000 impressions; after 20, if it is only to run. */
 export async function publicationOf({ k, d, goals = 1, visitor }: Size, quick = false): Promise<Uint8Array<ArrayBuffer>> {
   const draw = stream("bench", "impressions", k, d);
   const points = encoder(encoderOptions(d)).among(actionsOf(k))(contextsOf(visitor)[0]);
@@ -77,7 +77,7 @@ export async function publicationOf({ k, d, goals = 1, visitor }: Size, quick = 
     window: { ms: WINDOW_MS },
     ...(goals > 1 && { goals: Object.fromEntries(options) }),
   });
-  for (let n = 0; n < (quick ? 100 : IMPRESSIONS); n++) {
+  for (let n = 0; n < (quick ? 20 : IMPRESSIONS); n++) {
     const [now, row] = [1000 * n, draw.below(k) * d];
     recommender.register({ impressionId: `${n}`, features: points.subarray(row, row + d), now });
     if (goals === 1 && draw() < 0.05) recommender.convert({ impressionId: `${n}`, reward: 1, at: now });

@@ -91,3 +91,14 @@ export function local(work: () => unknown, answer?: Float64Array): Variant {
     },
   };
 }
+
+/** A variant that times itself. `play` does the work once, and returns its seconds. */
+export function repeated(play: () => Promise<number>): Variant {
+  return {
+    async run(times) {
+      let seconds = 0;
+      for (let i = 0; i < times; i++) seconds += await play();
+      return seconds;
+    },
+  };
+}
