@@ -1,61 +1,74 @@
 // npm run bench: measures each workload beside its peers in one run on one machine, and prints ratios.
 import { command, UsageError, type Values } from "../scripts/command.ts";
 import { progressBar } from "../scripts/progress.ts";
-import { catalogueWorkload } from "./catalogue.ts";
-import { gaussianProcessWorkloads } from "./gaussian-process.ts";
-import { gridWorkloads } from "./grid.ts";
-import { longRunWorkloads } from "./long-run.ts";
-import { otfLinUcbWorkloads } from "./otf-lin-ucb.ts";
-import { restartWorkloads } from "./restart.ts";
-import { ridgeWorkloads } from "./ridge.ts";
-import { workerWorkloads } from "./worker.ts";
-import { type Comparison, measure, once, short, type Workload } from "./workload.ts";
+import { type Build, buildOf, commitOf } from "./against/build.ts";
+import { beside } from "./against/process.ts";
+import { NOISY, short, shown, verdictOn } from "./statistics.ts";
+import type { Missing } from "./variant.ts";
+import { type Comparison, measure, once, type Workload } from "./workload.ts";
+import { files, workloads } from "./workloads.ts";
 
-const workloads: readonly Workload[] = [
-  ...ridgeWorkloads,
-  ...otfLinUcbWorkloads,
-  ...gaussianProcessWorkloads,
-  ...gridWorkloads,
-  ...longRunWorkloads,
-  ...restartWorkloads,
-  catalogueWorkload,
-  ...workerWorkloads,
-];
+const USAGE = `Measures each workload and its peers in turn. Prints medians, 10th and 90th percentiles, the ratio to the peer with its 95 % interval,
+then the targets. It says "${NOISY}" where the interval is on both sides of a target, or of 1. Times are processor time of
+the working thread, except the cold start, which is wall-clock time.
 
-const USAGE = `Measures each workload and its peers in turn. Prints medians, 10th and 90th percentiles and the ratio to the peer, then the
-targets. Times are processor time of the working thread, except the cold start, which is wall-clock time.
+Usage: npm run bench [-- --json] [--only NAME] [--against REV] [--quick] [--write]
 
-Usage: npm run bench [-- --json] [--only NAME] [--quick]
-
-  --json        print only [{ workload, variant, unit, median, p10, p90, runs }]
-  --quick       measure each variant once, to see that it runs; the figures mean nothing
-  --only NAME   run one workload; may be repeated. The workloads are
+  --json         print only [{ workload, variant, unit, median, p10, p90, runs }]
+  --quick        measure each variant once, to see that it runs; the figures mean nothing
+  --against REV  build this commit too, and measure it beside as the variant "before"
+  --write        keep the results, and write docs/speed.md and its figures
+  --only NAME    run one workload; may be repeated. The workloads are
 ${workloads.map(({ name }) => `                  ${name}`).join("\n")}
 
-Example: npm run bench -- --only "${workloads[0].name}"`;
+Example: npm run bench -- --only "${workloads[0].name}" --against HEAD~1`;
 
 const options = {
   json: { type: "boolean", default: false },
   only: { type: "string", multiple: true },
   quick: { type: "boolean", default: false },
+  against: { type: "string" },
+  write: { type: "boolean", default: false },
 } as const;
 
 async function main(values: Values<typeof options>): Promise<void> {
-  const chosen = choose(values.only).map((workload) => (values.quick ? once(workload) : workload));
+  if (values.quick && values.write) throw new UsageError("--write: expected no --quick, because its figures mean nothing");
+  const names = chosen(values.only);
+  const commit = values.against === undefined ? undefined : await commitOf(values.against);
+  const before = commit === undefined ? undefined : await built(commit);
+  // Loaded on demand, because it loads a library for figures.
+  const page = values.write ? await import("./page.ts") : undefined;
+  const ran = workloadsOf(names, before, values.quick);
   const comparisons: Comparison[] = [];
-  for (const workload of chosen) {
+  for (const workload of ran) {
     const comparison = await measureWithBar(workload);
     comparisons.push(comparison);
+    await page?.keep(workload, comparison, commit);
     if (!values.json) console.log(table(workload, comparison));
   }
+  await page?.writePage();
   if (values.json) console.log(JSON.stringify(comparisons.flatMap(({ results }) => results)));
-  else console.log(targets(chosen, comparisons));
+  else console.log(targets(ran, comparisons));
 }
 
-function choose(names: readonly string[] | undefined): readonly Workload[] {
-  const unknown = names?.find((name) => workloads.every((workload) => workload.name !== name));
+/** Names of the workloads to run. */
+function chosen(names: readonly string[] | undefined): readonly string[] {
+  const known = workloads.map(({ name }) => name);
+  const unknown = names?.find((name) => !known.includes(name));
   if (unknown !== undefined) throw new UsageError(`--only: expected one of the workloads below, got ${JSON.stringify(unknown)}`);
-  return names ? workloads.filter(({ name }) => names.includes(name)) : workloads;
+  return known.filter((name) => names?.includes(name) ?? true);
+}
+
+async function built(commit: string): Promise<Build | Missing> {
+  console.error(`Building ${commit} ...`);
+  return buildOf(commit);
+}
+
+function workloadsOf(names: readonly string[], before: Build | Missing | undefined, quick: boolean): readonly Workload[] {
+  return Object.entries(files)
+    .flatMap(([file, each]) => each.map((workload) => (before ? beside(workload, file, before) : workload)))
+    .filter(({ name }) => names.includes(name))
+    .map((workload) => (quick ? once(workload) : workload));
 }
 
 /** Measures and shows a progress bar. The bar goes to standard error, because standard output may go to a file. */
@@ -72,19 +85,18 @@ async function measureWithBar(workload: Workload): Promise<Comparison> {
 
 function table({ name, unit, peer }: Workload, { results, ratios, missing }: Comparison): string {
   const absent = Object.entries(missing).map(([variant, why]) => `\n  ${variant}: ${why}`);
-  const rows = results.map(({ variant, median, p10, p90, runs }) => [
-    variant,
-    short(median),
-    `${short(p10)} to ${short(p90)}`,
-    String(runs),
-    variant === peer || !ratios.has(variant) ? "" : `${short(ratios.get(variant) as number)} x ${peer}`,
-  ]);
-  return `\n${name} (${unit})\n${aligned([["", "median", "p10 to p90", "runs", ""], ...rows])}${absent.join("")}`;
+  const rows = results.map(({ variant, median, p10, p90, runs }) => {
+    const ratio = variant === peer ? undefined : ratios.get(variant);
+    const told = ratio && verdictOn(ratio, 1, ["", ""]);
+    const spread = `${short(p10)} to ${short(p90)}`;
+    return [variant, short(median), spread, String(runs), ratio ? `${shown(ratio)} x ${peer}` : "", told ?? ""];
+  });
+  return `\n${name} (${unit})\n${aligned([["", "median", "p10 to p90", "runs", "", ""], ...rows])}${absent.join("")}`;
 }
 
-/** One line per target of the workloads that ran. */
+/** One line per target of the workloads that ran, and per comparison with another commit. */
 function targets(ran: readonly Workload[], comparisons: readonly Comparison[]): string {
-  const rows = comparisons.flatMap(({ findings }, i) => findings.map(({ text, met }) => [`${met ? "yes" : "no "}  ${ran[i].name}`, text]));
+  const rows = comparisons.flatMap(({ findings }, i) => findings.map(({ text, verdict }) => [ran[i].name, verdict, text]));
   return rows.length === 0 ? "" : `\ntargets\n${aligned(rows)}`;
 }
 

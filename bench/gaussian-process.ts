@@ -28,8 +28,9 @@ export const gaussianProcessWorkloads: readonly Workload[] = [
   {
     name: `gp-append n=1000 d=${DIMENSION}`,
     unit: "ms",
-    rounds: 7,
+    rounds: 9,
     peer: "afterclick",
+    targets: [{ variant: "afterclick", peer: "c", atLeast: 1 / 1.1 }],
     async prepare() {
       const inputs = inputsOf("gp-append", 1000, 20);
       return prepared("ms", {
@@ -44,7 +45,7 @@ export const gaussianProcessWorkloads: readonly Workload[] = [
     { variant: "afterclick", atMost: 3 },
     { variant: "afterclick", peer: "numpy", atLeast: 0.4 },
   ]),
-  asking("gp-score", 1000, 100, moments),
+  asking("gp-score", 1000, 100, moments, [{ variant: "afterclick", peer: "numpy", atLeast: 1 / 1.1 }]),
   asking("late-conversion", 1000, 1, converting),
 ];
 

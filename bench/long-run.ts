@@ -2,7 +2,7 @@ import { delayedZooming, miniGpUcb, Recommender, squaredExponential } from "afte
 import { uniformDelay } from "../simulation/delay-law.ts";
 import { stream } from "../simulation/stream.ts";
 import { play } from "../simulation/world.ts";
-import { cpuTime, prepared } from "./variant.ts";
+import { cpuTime, prepared, repeated } from "./variant.ts";
 import type { Workload } from "./workload.ts";
 
 // Horizons of tens of thousands of rounds, with the settings of the papers' experiments.
@@ -11,19 +11,19 @@ export const longRunWorkloads: readonly Workload[] = [
   {
     name: "mini-gp-ucb-grid points=10648 T=10000",
     unit: "s",
-    rounds: 1,
+    rounds: 6,
     warmUps: 0,
     peer: "afterclick",
     targets: [{ variant: "afterclick", atMost: 20 }],
-    prepare: () => prepared("s", { afterclick: { run: () => miniGrid(10_000) } }),
+    prepare: ({ quick } = {}) => prepared("s", { afterclick: repeated(() => miniGrid(quick ? 1000 : 10_000)) }),
   },
   {
     name: "zooming T=60000",
     unit: "ms",
-    rounds: 5,
+    rounds: 7,
     warmUps: 1,
     peer: "afterclick",
-    prepare: () => prepared("ms", { afterclick: { run: () => zooming(60_000) } }),
+    prepare: ({ quick } = {}) => prepared("ms", { afterclick: repeated(() => zooming(quick ? 10_000 : 60_000)) }),
   },
 ];
 

@@ -1,5 +1,6 @@
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
+import { withTables } from "../scripts/markdown.ts";
 
 /** Figures at a number of open impressions. Times are in ms. */
 export interface OpenFigures {
@@ -34,7 +35,6 @@ type Name = keyof typeof NAMES;
 export const COLUMNS: readonly string[] = Object.values(NAMES);
 /** Panels of the figure. */
 const PANELS: readonly Name[] = ["metricsMs", "describeMs", "snapshotMs", "closeMs", "pruneMs", "memoryMb"];
-const [BEGIN, END] = ["<!-- open impressions -->", "<!-- end of open impressions -->"];
 
 export function tableRow(figures: OpenFigures): string {
   const cells = (Object.keys(NAMES) as Name[]).map((name) => {
@@ -44,12 +44,10 @@ export function tableRow(figures: OpenFigures): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-/** A page with these figures between its two comments. @throws {Error} if it lacks them. */
-export function withTable(page: string, all: readonly OpenFigures[]): string {
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`expected the comments ${BEGIN} and ${END} in the page`);
+/** A page with these figures in its table. */
+export function withFigures(page: string, all: readonly OpenFigures[]): string {
   const table = [`| ${COLUMNS.join(" | ")} |`, `|${" --: |".repeat(COLUMNS.length)}`, ...all.map(tableRow)];
-  return `${page.slice(0, begin + BEGIN.length)}\n${table.join("\n")}\n${page.slice(end)}`;
+  return withTables(page, { "open-impressions": table.join("\n") });
 }
 
 /** An SVG with a panel for each figure, against the number of open impressions. */

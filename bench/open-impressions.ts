@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { command, wholeNumber } from "../scripts/command.ts";
 import { memoryOf } from "./inspector.ts";
-import { COLUMNS, drawn, type OpenFigures, tableRow, withTable } from "./open-figure.ts";
+import { COLUMNS, drawn, type OpenFigures, tableRow, withFigures } from "./open-figure.ts";
 import { type Service, startWorkerd } from "./workerd.ts";
 
 const vars = {
@@ -82,7 +82,7 @@ async function run({ most, write }: { readonly most: string; readonly write?: bo
   }
   await close();
   if (!write) return;
-  await writeFile(PAGE, withTable(await readFile(PAGE, "utf8"), measured));
+  await writeFile(PAGE, withFigures(await readFile(PAGE, "utf8"), measured));
   await writeFile(FIGURE, await drawn(measured));
 }
 

@@ -28,7 +28,7 @@ interface Inputs {
 }
 
 const targets: Record<string, readonly Target[]> = {
-  "otflinucb-round d=5 k=10": [{ variant: "afterclick", atMost: 2 }],
+  "otflinucb-round d=5 k=10": [{ variant: "afterclick", peer: "typescript", atLeast: 1 / 3 }],
   "otflinucb-round d=32 k=100": [
     { variant: "afterclick-core", atMost: 15 },
     { variant: "afterclick-core", peer: "typescript", atLeast: 5 },

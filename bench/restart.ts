@@ -1,13 +1,17 @@
 import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
+import { delayLinTs, gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
 import { stream } from "../simulation/stream.ts";
 import { compileCore } from "./core.ts";
+import { publicationOf } from "./shop.ts";
 import { cpuTime, prepared } from "./variant.ts";
-import type { Workload } from "./workload.ts";
+import type { Target, Workload } from "./workload.ts";
 
-// The cost of a restart: restoring a snapshot, and a cold start.
+// The cost of a restart: restoring a snapshot, a cold start, and the first decision among a catalogue.
 
 const WITHIN_MS = 5;
 const DELAY = 20;
@@ -16,6 +20,7 @@ const execute = promisify(execFile);
 
 export const restartWorkloads: readonly Workload[] = [
   restoring("snapshot-restore ridge d=128", otfLinUcb({ dimension: 128 }), otfLinUcb),
+  restoring("snapshot-restore default d=256", delayLinTs({ dimension: 256 }), delayLinTs),
   restoring("snapshot-restore gp n=1000", gpUcbSdf({ dimension: 8, norms: "buffered" }), gpUcbSdf),
   {
     name: "cold-start node",
@@ -25,11 +30,42 @@ export const restartWorkloads: readonly Workload[] = [
     peer: "afterclick",
     targets: [{ variant: "afterclick", atMost: WITHIN_MS }],
     async prepare() {
-      const script = fileURLToPath(new URL("cold-start.ts", import.meta.url));
-      return { variants: { afterclick: async () => Number((await execute(process.execPath, [script])).stdout) } };
+      return { variants: { afterclick: () => printed("cold-start.ts") } };
     },
   },
+  firstDecision(100),
+  firstDecision(1000, [{ variant: "afterclick", atMost: 10 }]),
+  firstDecision(10_000, [{ variant: "afterclick", atMost: 20 }]),
 ];
+
+/** The number that a script prints in a new process. It loads the same build of the package as this process. */
+async function printed(script: string, ...args: readonly string[]): Promise<number> {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  return Number((await execute(process.execPath, [...process.execArgv, path, ...args])).stdout);
+}
+
+/**
+ * Processor time of all threads of a new process, in which no code is optimised yet: restoring a publication, hashing the catalogue,
+ * and one decision. Not included: starting Node.js, loading the package, reading the publication and compiling the core.
+ */
+function firstDecision(k: number, targets?: readonly Target[]): Workload {
+  const size = { k, d: 128 };
+  return {
+    name: `first-decision k=${k}`,
+    unit: "ms",
+    rounds: 9,
+    warmUps: 1,
+    peer: "afterclick",
+    targets,
+    async prepare({ quick } = {}) {
+      const folder = await mkdtemp(join(tmpdir(), "afterclick-bench-"));
+      const file = join(folder, "publication");
+      await writeFile(file, await publicationOf(size, quick));
+      const afterclick = () => printed("first-decision.ts", file, String(k), String(size.d));
+      return { variants: { afterclick }, close: () => rm(folder, { recursive: true }) };
+    },
+  };
+}
 
 /** Restores a recommender from a snapshot taken after 1,000 impressions. The ledger remembers all of them. */
 function restoring(name: string, policy: PolicyDescriptor, factory: PolicyFactory): Workload {
@@ -50,12 +86,12 @@ function restoring(name: string, policy: PolicyDescriptor, factory: PolicyFactor
       }
       const restore = async (): Promise<Recommender> => Recommender.restore(recommender.snapshot(), { policies: [factory], module });
       if ((await restore()).digest() !== recommender.digest()) throw new Error(`${name}: the restored recommender has another digest`);
-      return prepared("ms", { afterclick: { run: (times) => repeated(restore, times) } });
+      return prepared("ms", { afterclick: { run: (times) => timed(restore, times) } });
     },
   };
 }
 
-async function repeated(work: () => Promise<unknown>, times: number): Promise<number> {
+async function timed(work: () => Promise<unknown>, times: number): Promise<number> {
   const start = cpuTime();
   for (let i = 0; i < times; i++) await work();
   return cpuTime() - start;

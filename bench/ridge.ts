@@ -15,7 +15,8 @@ const targets: Record<string, readonly Target[]> = {
     { variant: "afterclick", peer: "numpy", atLeast: 1 },
     { variant: "afterclick-copied", peer: "ml-matrix", atLeast: 10 },
   ],
-  "ridge-score d=128 k=1000": [{ variant: "afterclick", peer: "numpy", atLeast: 0.6 }],
+  "ridge-score d=64 k=1000": [{ variant: "afterclick", peer: "numpy", atLeast: 1 }],
+  "ridge-score d=128 k=1000": [{ variant: "afterclick", peer: "numpy", atLeast: 1 }],
 };
 
 export const ridgeWorkloads: readonly Workload[] = [16, 32, 64, 128].flatMap((d) => [100, 1000].map((k) => workload(d, k)));

@@ -23,7 +23,7 @@ const LEAST_SECONDS = 0.01;
 const perSecond = { us: 1e6, ms: 1e3, s: 1 };
 
 /**
- * Prepares variants for measurement, in `unit` per execution of the work. All answers must equal the first variant's.
+ * Prepares variants for measurement, in `unit` per execution of the work. All answers must equal the first.
  * @throws {Error} naming the variant with another answer.
  */
 export async function prepared(unit: keyof typeof perSecond, variants: Readonly<Record<string, Variant | Missing>>): Promise<Prepared> {
@@ -31,7 +31,8 @@ export async function prepared(unit: keyof typeof perSecond, variants: Readonly<
   const present = entries.filter((entry): entry is [string, Variant] => "run" in entry[1]);
   const close = async () => void (await Promise.all(present.map(([, variant]) => variant.close?.())));
   try {
-    for (const [name, { answer }] of present) checkAnswer(name, answer, present[0][1].answer);
+    const expected = present.find(([, { answer }]) => answer)?.[1].answer;
+    for (const [name, { answer }] of present) checkAnswer(name, answer, expected);
   } catch (error) {
     await close();
     throw error;
@@ -63,14 +64,19 @@ function batches({ run }: Variant, scale: number): () => Promise<number> {
 }
 
 // Older Node.js has only the processor time of the whole process.
-const cpuUsage = process.threadCpuUsage?.bind(process) ?? process.cpuUsage.bind(process);
+const threadUsage = process.threadCpuUsage?.bind(process) ?? process.cpuUsage.bind(process);
 const cell = new Int32Array(new SharedArrayBuffer(4));
 
 /** Processor time of this thread, in seconds. It excludes other work of the machine. */
-export function cpuTime(): number {
+export const cpuTime = (): number => secondsOf(threadUsage);
+
+/** Processor time of all threads of this process, in seconds. It includes those that compile and collect garbage. */
+export const processTime = (): number => secondsOf(process.cpuUsage);
+
+function secondsOf(usage: () => NodeJS.CpuUsage): number {
   // The time of a running thread is up to 4 ms old. It is exact after the thread has slept, however briefly.
   Atomics.wait(cell, 0, 0, 0.01);
-  const { user, system } = cpuUsage();
+  const { user, system } = usage();
   return (user + system) / 1e6;
 }
 
@@ -82,6 +88,17 @@ export function local(work: () => unknown, answer?: Float64Array): Variant {
       const start = cpuTime();
       for (let i = 0; i < times; i++) work();
       return cpuTime() - start;
+    },
+  };
+}
+
+/** A variant that times itself. `play` does the work once, and returns its seconds. */
+export function repeated(play: () => Promise<number>): Variant {
+  return {
+    async run(times) {
+      let seconds = 0;
+      for (let i = 0; i < times; i++) seconds += await play();
+      return seconds;
     },
   };
 }

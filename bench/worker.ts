@@ -16,6 +16,8 @@ const ROUNDS = 11;
 const ROUND_MS = 700;
 /** Time for the runtime to compile hot code, as in a worker that has run for long. */
 const WARM_UP_MS = 2500;
+/** Time of a round that only has to run. */
+const QUICK_MS = 50;
 const MODEL = "bench";
 const PATH = `/v1/models/${MODEL}/recommendations`;
 
@@ -36,30 +38,32 @@ const row: Service = { name: "one-row", entry: "bench/services/row.ts", objects:
 
 export const workerWorkloads: readonly Workload[] = [
   workload("worker-edge", silent, "edge", constant, 0.7),
-  workload("worker-edge-registering", worker, "edge", constant, 0.4),
-  workload("worker-learner", worker, "learner", row),
+  workload("worker-edge-registering", worker, "edge", constant, 0.5),
+  workload("worker-learner", worker, "learner", row, 0.5),
 ];
 
 /** Requests per second of a worker and of a peer that takes the same requests. The target is a share of the peer's rate. */
-function workload(name: string, subject: Service, serving: "edge" | "learner", peer: Service, share?: number): Workload {
+function workload(name: string, subject: Service, serving: "edge" | "learner", peer: Service, share: number): Workload {
   return {
     name,
     unit: "requests/s",
     rounds: ROUNDS,
     peer: peer.name,
-    ...(share !== undefined && { targets: [{ variant: "afterclick", peer: peer.name, atLeast: share }] }),
-    async prepare(): Promise<Prepared> {
-      const { ports, close } = await startWorkerd([subject, keyValue, peer]);
+    targets: [{ variant: "afterclick", peer: peer.name, atLeast: share }],
+    async prepare({ alone, quick } = {}): Promise<Prepared> {
+      const measured = alone ? [subject] : [subject, peer];
+      const { ports, close } = await startWorkerd([keyValue, ...measured]);
       const rate = (service: Service, milliseconds: number) =>
         requestsPerSecond({ port: ports.get(service.name) as number, requests, connections: CONNECTIONS, milliseconds });
       try {
         await createModel(ports.get(subject.name) as number, serving);
-        for (const service of [subject, peer]) await rate(service, WARM_UP_MS);
+        for (const service of measured) await rate(service, quick ? QUICK_MS : WARM_UP_MS);
       } catch (error) {
         await close();
         throw error;
       }
-      return { variants: { afterclick: () => rate(subject, ROUND_MS), [peer.name]: () => rate(peer, ROUND_MS) }, close };
+      const variant = (service: Service) => () => rate(service, quick ? QUICK_MS : ROUND_MS);
+      return { variants: { afterclick: variant(subject), ...(!alone && { [peer.name]: variant(peer) }) }, close };
     },
   };
 }

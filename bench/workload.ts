@@ -1,3 +1,5 @@
+import { type Estimate, estimateOf, quantile, ratioOf, short, shown, verdictOn } from "./statistics.ts";
+
 /**
  * The same work done by several variants. Each round measures every variant once, one after the other, so that drift of the machine
  * affects all of them alike.
@@ -13,11 +15,30 @@ export interface Workload {
   readonly warmUps?: number;
   readonly targets?: readonly Target[];
   /** Makes seeded inputs and starts the variants. Leaves out a variant whose program is not installed. */
-  prepare(): Promise<Prepared>;
+  prepare(purpose?: Purpose): Promise<Prepared>;
+}
+
+/** What the variants are prepared for. */
+export interface Purpose {
+  /** Only the variant "afterclick" is needed. */
+  readonly alone?: boolean;
+  /** To see that it runs: warm-ups and horizons may be short. */
+  readonly quick?: boolean;
 }
 
 /** A target of a variant: a ratio to a peer, or a value in the workload's unit. */
-export type Target = { readonly variant: string } & ({ readonly peer: string; readonly atLeast: number } | { readonly atMost: number });
+export type Target = RatioTarget | ValueTarget;
+
+interface RatioTarget {
+  readonly variant: string;
+  readonly peer: string;
+  readonly atLeast: number;
+}
+
+interface ValueTarget {
+  readonly variant: string;
+  readonly atMost: number;
+}
 
 export interface Prepared {
   /** Each function makes one measurement. */
@@ -40,26 +61,31 @@ export interface Result {
   readonly runs: number;
 }
 
-/** The result of a target. */
+/** A target or another finding, and whether it is met. */
 export interface Finding {
   readonly text: string;
-  readonly met: boolean;
+  readonly verdict: string;
 }
 
 /** Results of a workload. `ratios` says how many times better than the peer each variant was, as a median over rounds. */
 export interface Comparison {
   readonly results: readonly Result[];
-  readonly ratios: ReadonlyMap<string, number>;
+  readonly ratios: ReadonlyMap<string, Estimate>;
   readonly findings: readonly Finding[];
   readonly missing: Readonly<Record<string, string>>;
 }
 
 /** The same workload with one measurement of each variant, to see that it runs. */
-export const once = (workload: Workload): Workload => ({ ...workload, rounds: 1, warmUps: 0 });
+export const once = (workload: Workload): Workload => ({
+  ...workload,
+  rounds: 1,
+  warmUps: 0,
+  prepare: (purpose) => workload.prepare({ ...purpose, quick: true }),
+});
 
 /** Measures all variants in turn. */
 export async function measure(workload: Workload, progress: (done: number, total: number) => void = () => {}): Promise<Comparison> {
-  const { variants, missing = {}, findings, close } = await workload.prepare();
+  const { variants, missing = {}, findings, close } = await workload.prepare({});
   const names = Object.keys(variants);
   const values = new Map<string, number[]>(names.map((name) => [name, []]));
   try {
@@ -92,46 +118,34 @@ export function compare(
     p90: quantile(runs, 0.9),
     runs: runs.length,
   }));
-  const ratio = (variant: string, other: string) => ratioOf(values.get(variant), values.get(other), unit);
-  const median = (of: string): number | undefined => results.find(({ variant }) => variant === of)?.median;
-  const ratios = new Map<string, number>();
+  const ratio = (variant: string, other: string): Estimate | undefined => {
+    const [own, others] = [values.get(variant), values.get(other)];
+    return own && others && ratioOf(own, others, unit);
+  };
+  const ratios = new Map<string, Estimate>();
   for (const variant of values.keys()) {
     const better = ratio(variant, peer);
-    if (better !== undefined) ratios.set(variant, better);
+    if (better) ratios.set(variant, better);
   }
-  const findings = targets.flatMap((target) =>
-    found(target, "peer" in target ? ratio(target.variant, target.peer) : median(target.variant), unit),
-  );
+  const findings = targets.flatMap((target) => {
+    if ("peer" in target) return foundRatio(target, ratio(target.variant, target.peer));
+    const runs = values.get(target.variant);
+    return runs ? [foundValue(target, runs, unit)] : [];
+  });
+  const before = ratio("afterclick", "before");
+  if (before) findings.push({ text: `afterclick ${shown(before)} x before`, verdict: verdictOn(before, 1, ["faster", "slower"]) });
   return { results, ratios, findings, missing: {} };
 }
 
-/** How many times better one variant was than another in the same rounds, as a median. */
-function ratioOf(own: readonly number[] | undefined, others: readonly number[] | undefined, unit: string): number | undefined {
-  if (!own || !others) return undefined;
-  const rate = /(\/s|per second)$/.test(unit);
-  const better = own.map((value, round) => (rate ? value / others[round] : others[round] / value));
-  return quantile(better, 0.5);
+/** Evaluates a target that is a ratio. Empty if one of its variants was not measured. */
+function foundRatio({ variant, peer, atLeast }: RatioTarget, ratio: Estimate | undefined): Finding[] {
+  if (!ratio) return [];
+  const text = `${variant} ${shown(ratio)} x ${peer}, wanted ${short(atLeast)} x`;
+  return [{ text, verdict: verdictOn(ratio, atLeast, ["yes", "no"]) }];
 }
 
-/** Evaluates a target. Empty if one of its variants was not measured. */
-function found(target: Target, value: number | undefined, unit: string): Finding[] {
-  if (value === undefined) return [];
-  if ("peer" in target) {
-    const text = `${target.variant} ${short(value)} x ${target.peer}, wanted ${target.atLeast} x`;
-    return [{ text, met: value >= target.atLeast }];
-  }
-  return [{ text: `${target.variant} ${short(value)} ${unit}, wanted ${target.atMost} ${unit}`, met: value <= target.atMost }];
-}
-
-/** Formats with three significant digits, or as an integer from 100 up. */
-export function short(value: number): string {
-  return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
-}
-
-/** A quantile of at least one number, by linear interpolation. */
-export function quantile(values: readonly number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const place = q * (sorted.length - 1);
-  const below = Math.floor(place);
-  return sorted[below] + (sorted[Math.ceil(place)] - sorted[below]) * (place - below);
+/** Evaluates a target that is a value. */
+function foundValue({ variant, atMost }: ValueTarget, runs: readonly number[], unit: string): Finding {
+  const text = `${variant} ${shown(estimateOf(runs))} ${unit}, wanted ${atMost} ${unit}`;
+  return { text, verdict: verdictOn(estimateOf(runs.map((value) => atMost / value)), 1, ["yes", "no"]) };
 }

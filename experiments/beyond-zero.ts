@@ -1,6 +1,8 @@
 // Writes the table of docs/research.md about what knowing delays gains on the papers' problems.
+
+import { table } from "../scripts/markdown.ts";
 import { AS_ZERO } from "./beyond.ts";
-import { PROVENANCE, provenance, table } from "./provenance.ts";
+import { PROVENANCE, provenance } from "./provenance.ts";
 import { type Result, ratioName, ratioText, verdictOf } from "./results.ts";
 
 /** The table of `delay-lin-ts` beside policies that take a pending impression for a zero, on the papers' problems. */

@@ -1,8 +1,9 @@
 // Writes the tables and figures of docs/choosing.md from results.json.
 import { parse, resetSVGDefIds, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
+import { table, withTables } from "../scripts/markdown.ts";
 import { geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
-import { PROVENANCE, provenance, table } from "./provenance.ts";
+import { PROVENANCE, provenance } from "./provenance.ts";
 import type { Result } from "./results.ts";
 
 /** A comparison. Each setting is a column of the table or a panel of the figure; each algorithm is a row or a bar. */
@@ -119,16 +120,6 @@ function sharesTable(): string {
     ...lengths.map((length) => `${(100 * law.cdf(length * typical)).toFixed(0)} %`),
   ]);
   return table(["delays", ...lengths.map((length) => `${length} times`)], rows);
-}
-
-/** Replaces each table of a page, between the marks `<!-- NAME -->` and `<!-- /NAME -->`. @throws {Error} if the marks are missing. */
-export function withTables(page: string, tables: Readonly<Record<string, string>>): string {
-  return Object.entries(tables).reduce((text, [name, table]) => {
-    const place = new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(\n<!-- /${name} -->)`);
-    if (!place.test(text))
-      throw new Error(`The page must have the marks <!-- ${name} --> and <!-- /${name} -->, and has not. Add them where the table goes.`);
-    return text.replace(place, (_, before, after) => `${before}\n${table}\n${after}`);
-  }, page);
 }
 
 /** The guide with its tables replaced. */

@@ -1,5 +1,6 @@
 // Checks the papers' claims against results.json, and writes the table of claims in docs/research.md.
-import { PROVENANCE, provenance, table } from "./provenance.ts";
+import { table } from "../scripts/markdown.ts";
+import { PROVENANCE, provenance } from "./provenance.ts";
 import type { Result } from "./results.ts";
 
 /** The figures that decide a claim, and whether it holds. */

@@ -1,8 +1,10 @@
 // Checks this project's goals on the papers' problems against results.json, and writes the table of goals in docs/research.md.
+
+import { table } from "../scripts/markdown.ts";
 import { settings as bootstrapSettings } from "./beyond-bootstrap.ts";
 import { forgetting } from "./beyond-linear.ts";
 import { type Look, list, type Weighed, watched } from "./claims.ts";
-import { PROVENANCE, provenance, table } from "./provenance.ts";
+import { PROVENANCE, provenance } from "./provenance.ts";
 import type { Result } from "./results.ts";
 import { rhythmSettings } from "./rhythms.ts";
 

@@ -40,9 +40,3 @@ export function commandOf(rows: readonly Result[]): string {
 /** A row's last cells: the number of runs, and the command. */
 export const provenance = (rows: readonly Result[]): readonly [string, string] => [runsOf(rows), commandOf(rows)];
 export const PROVENANCE = ["runs", "command"] as const;
-
-/** @param left number of leading columns of words. The others are aligned to the right, except the command. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[], left = 1): string {
-  const align = head.map((name, i) => (i < left || name === "command" ? "---" : "--:"));
-  return [head, align, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
-}

@@ -1,7 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { command } from "../scripts/command.ts";
+import { withTables } from "../scripts/markdown.ts";
 import { zeroTable } from "./beyond-zero.ts";
-import { comparisons, drawingOf, withNumbers, withTables } from "./choosing.ts";
+import { comparisons, drawingOf, withNumbers } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
 import { goalsTable, rhythmTable } from "./goals.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";

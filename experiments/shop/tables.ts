@@ -1,6 +1,8 @@
 // Writes the tables and figures of docs/research.md about the shop suite.
+
+import { table } from "../../scripts/markdown.ts";
 import type { Comparison } from "../choosing.ts";
-import { PROVENANCE, provenance, table } from "../provenance.ts";
+import { PROVENANCE, provenance } from "../provenance.ts";
 import { type Result, ratioName, ratioText, verdictOf } from "../results.ts";
 import { AS_ZERO, algorithms, DEFAULT, WAITING } from "./algorithms.ts";
 

@@ -1,6 +1,8 @@
 // Writes the table and the figures of docs/research.md about the signals of a shop.
+
+import { table } from "../../scripts/markdown.ts";
 import type { Comparison } from "../choosing.ts";
-import { PROVENANCE, provenance, table } from "../provenance.ts";
+import { PROVENANCE, provenance } from "../provenance.ts";
 import { type Result, ratioName, ratioText, verdictOf } from "../results.ts";
 
 const EXPERIMENTS = ["goals", "funnel", "contextual-funnel", "revenue", "lists"];

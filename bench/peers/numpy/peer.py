@@ -7,11 +7,14 @@ import numpy as np
 
 import gaussian_process
 import grid
+import product
 import ridge
 
 WORKLOADS = {
     "ridge-score": ridge.Scoring,
     "otflinucb-round": ridge.Bandit,
+    "product": product.Dense,
+    "sparse-product": product.Sparse,
     "gp-append": gaussian_process.Appending,
     "gp-score": gaussian_process.Scoring,
     "late-conversion": gaussian_process.Converting,

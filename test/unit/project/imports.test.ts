@@ -90,20 +90,22 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "experiments/shop",
     "experiments/signals",
     "scripts/command.ts",
+    "scripts/markdown.ts",
     "scripts/progress.ts",
   ],
   // The worker itself makes the default model that is tried in shops.
-  "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop"],
+  "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop", "scripts/markdown.ts"],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
     ...["afterclick", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],
     ...["worker/domain", "worker/learner", "worker/protocol", "worker/rpc"],
   ],
-  "experiments/shop": ["afterclick", "simulation", "worker/domain", "type worker/protocol", "experiments"],
+  "experiments/shop": ["afterclick", "simulation", "worker/domain", "type worker/protocol", "experiments", "scripts/markdown.ts"],
   bench: [
-    ...["afterclick", "simulation", "bench/peers", "bench/peers/typescript"],
-    ...["api", "command", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),
+    ...["afterclick", "simulation", "bench/against", "bench/peers", "bench/peers/typescript"],
+    ...["api", "command", "markdown", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),
   ],
+  "bench/against": ["scripts/command.ts", "type bench/variant.ts", "type bench/workload.ts"],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
   "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner", "worker/learner/store"],

@@ -44,6 +44,8 @@ const wrong: readonly (readonly [file: string, args: readonly string[], message:
   ],
   ["experiments/reproduce.ts", ["--papre", "verma"], /^Unknown option '--papre'[\s\S]*\nUsage: /],
   ["bench/bench.ts", ["--only", "ridge"], /^--only: expected one of the workloads below, got "ridge"[\s\S]*ridge-score/],
+  ["bench/bench.ts", ["--against", "nowhere"], /^--against: expected a revision of this repository, got nowhere\n/],
+  ["bench/bench.ts", ["--quick", "--write"], /^--write: expected no --quick, because its figures mean nothing\n/],
   ["scripts/mutations.ts", ["--only", "source"], /^--only: expected the start of a path in one of assembly, .*src\/policy.*; got source\n/],
 ];
 
