@@ -49,7 +49,8 @@ export function ridgeDrawLists(stages: usize, count: usize, xs: usize, k: usize,
   const groups = (m + 2 * GROUP - 1) / (2 * GROUP);
   const bytes = limit * LEVEL;
   if (!emptyLists(model, groups * LISTS, (m + 1) / 2, limit, count)) return OUT_OF_MEMORY;
-  const values = model.lists + groups * LISTS * bytes;
+  const thresholds = model.lists + groups * LISTS * bytes;
+  const values = thresholds + groups * SAMPLES;
   const means = values + count * SAMPLES;
   const endOfStages = stages + count * STAGE;
   for (let stage = stages; stage < endOfStages; stage += STAGE) {
@@ -69,27 +70,29 @@ export function ridgeDrawLists(stages: usize, count: usize, xs: usize, k: usize,
       for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(centre + load<usize>(f, 8) / GROUP);
       store<f64>(means + (s << 3), mean);
     }
-    const candidate = i64x2.splat(c);
     let list = model.lists;
+    let least = thresholds;
     for (let g: usize = 0; g < groups; g++) {
       for (let s: usize = 0; s < count; s++) {
-        sampleGroup(stages + s * STAGE, features, last, g * row * GROUP, load<f64>(means + (s << 3)), values + s * SAMPLES);
+        total = f64x2.add(total, sampleGroup(stages + s * STAGE, features, last, g * row * GROUP, load<f64>(means + (s << 3)), values + s * SAMPLES));
       }
-      if (!isAlone) total = f64x2.add(total, fold(stages, count, values));
-      for (let v: usize = 0; v < SAMPLES; v += 16, list += bytes) {
-        const score = v128.load(values + v);
-        total = f64x2.add(total, score);
-        const end = list + bytes - LEVEL;
-        if (v128.any_true(f64x2.gt(score, v128.load(end)))) insert(list, end, score, candidate);
+      if (!isAlone) fold(stages, count, values);
+      // One branch for all: few candidates enter any list.
+      let isBetter = f64x2.gt(v128.load(values), v128.load(least));
+      for (let v: usize = 16; v < SAMPLES; v += 16) {
+        isBetter = v128.or(isBetter, f64x2.gt(v128.load(values + v), v128.load(least + v)));
       }
+      if (v128.any_true(isBetter)) insertAll(list, bytes, least, values, i64x2.splat(c));
+      list += LISTS * bytes;
+      least += SAMPLES;
     }
   }
   return isFinite(f64x2.extract_lane(total, 0) + f64x2.extract_lane(total, 1)) ? OK : NOT_FINITE;
 }
 
-/** Writes the samples of a stage for a group of draws: for each pair those above the mean, then those below. */
+/** Writes the samples of a stage for a group of draws: for each pair those above the mean, then those below. Returns their sum. */
 // @ts-ignore: decorator
-@inline function sampleGroup(stage: usize, feature: usize, last: usize, at: usize, mean: f64, out: usize): void {
+@inline function sampleGroup(stage: usize, feature: usize, last: usize, at: usize, mean: f64, out: usize): v128 {
   const group = modelOf(stage).draws + at;
   let sum0 = f64x2.splat(0);
   let sum1 = f64x2.splat(0);
@@ -110,6 +113,7 @@ export function ridgeDrawLists(stages: usize, count: usize, xs: usize, k: usize,
   writeSides(f64x2.mul(scale, sum1), means, level, out + 32);
   writeSides(f64x2.mul(scale, sum2), means, level, out + 64);
   writeSides(f64x2.mul(scale, sum3), means, level, out + 96);
+  return f64x2.add(means, f64x2.mul(scale, f64x2.add(f64x2.add(sum0, sum1), f64x2.add(sum2, sum3))));
 }
 
 // @ts-ignore: decorator
@@ -118,9 +122,8 @@ export function ridgeDrawLists(stages: usize, count: usize, xs: usize, k: usize,
   v128.store(out, f64x2.add(level, f64x2.sub(means, bonus)), 16);
 }
 
-/** Turns the samples of all stages into scores, which replace those of the first stage. Later stages first. Returns the sum of the samples. */
-function fold(stages: usize, count: usize, values: usize): v128 {
-  let total = f64x2.splat(0);
+/** Turns the samples of all stages into scores, which replace those of the first stage. Later stages first. */
+function fold(stages: usize, count: usize, values: usize): void {
   for (let s = <i32>count - 1; s >= 0; s--) {
     const stage = stages + s * STAGE;
     const own = values + s * SAMPLES;
@@ -132,7 +135,6 @@ function fold(stages: usize, count: usize, values: usize): v128 {
         if (parentOf(stages + t * STAGE) == s) worth = f64x2.add(worth, v128.load(values + t * SAMPLES + v));
       }
       let sample = v128.load(own + v);
-      total = f64x2.add(total, sample);
       if (isProbability) sample = f64x2.min(f64x2.max(sample, f64x2.splat(0)), f64x2.splat(1));
       v128.store(own + v, f64x2.mul(sample, worth));
     }
@@ -143,7 +145,17 @@ function fold(stages: usize, count: usize, values: usize): v128 {
       v128.store(values + v, f64x2.add(v128.load(values + v), v128.load(values + t * SAMPLES + v)));
     }
   }
-  return total;
+}
+
+/** Puts the scores of a candidate into the lists of a group, and renews their thresholds. */
+function insertAll(list: usize, bytes: usize, least: usize, values: usize, candidate: v128): void {
+  for (let v: usize = 0; v < SAMPLES; v += 16, list += bytes) {
+    const score = v128.load(values + v);
+    if (!v128.any_true(f64x2.gt(score, v128.load(least + v)))) continue;
+    const last = list + bytes - LEVEL;
+    insert(list, last, score, candidate);
+    v128.store(least + v, v128.load(last));
+  }
 }
 
 /**
@@ -157,6 +169,7 @@ function insert(list: usize, last: usize, score: v128, candidate: v128): void {
   for (; at > list; at -= LEVEL) {
     const next = v128.load(at - LEVEL);
     const isGreaterNext = f64x2.gt(score, next);
+    if (!v128.any_true(isGreaterNext)) break;
     v128.store(at, v128.bitselect(v128.bitselect(next, score, isGreaterNext), own, isGreater));
     const candidates = v128.bitselect(v128.load(at - LEVEL, 16), candidate, isGreaterNext);
     v128.store(at, v128.bitselect(candidates, v128.load(at, 16), isGreater), 16);
@@ -168,11 +181,11 @@ function insert(list: usize, last: usize, score: v128, candidate: v128): void {
 }
 
 /**
- * Makes room for lists and for the samples of stages, and empties the lists. Lanes without a draw have scores that no candidate beats.
- * Returns false without memory.
+ * Makes room for lists, for their thresholds, which are the last scores in them, and for the samples of stages. Empties the lists. Lanes
+ * without a draw have scores that no candidate beats. Returns false without memory.
  */
 function emptyLists(model: Ridge, count: usize, draws: usize, limit: usize, stages: usize): bool {
-  const doubles = <u64>count * limit * (LEVEL / 8) + stages * (SAMPLES / 8 + 1);
+  const doubles = <u64>count * limit * (LEVEL / 8) + <u64>count * LANES + stages * (SAMPLES / 8 + 1);
   if (doubles > <u64>model.listRoom) {
     const lists = allocateDoubles(doubles);
     if (!lists) return false;
@@ -181,7 +194,8 @@ function emptyLists(model: Ridge, count: usize, draws: usize, limit: usize, stag
     model.listRoom = <usize>doubles;
   }
   model.listLimit = limit;
-  for (let i: usize = 0, at = model.lists; i < count; i++) {
+  let threshold = model.lists + count * limit * LEVEL;
+  for (let i: usize = 0, at = model.lists; i < count; i++, threshold += 16) {
     for (let end = at + limit * LEVEL; at < end; at += LEVEL) {
       for (let lane: usize = 0; lane < LANES; lane++) {
         const isDraw = (i / 2) * LANES + lane < draws;
@@ -189,6 +203,7 @@ function emptyLists(model: Ridge, count: usize, draws: usize, limit: usize, stag
         store<i64>(at + (lane << 3), 0, 16);
       }
     }
+    v128.store(threshold, v128.load(at - LEVEL));
   }
   return true;
 }
