@@ -10,6 +10,7 @@ const WITHOUT_OPTIONS = [
   "build",
   "test",
   "test:all",
+  "test:built",
   "test:quick",
   "test:core",
   "test:speed",
