@@ -48,13 +48,13 @@ function workload(name: string, subject: Service, serving: "edge" | "learner", p
     rounds: ROUNDS,
     peer: peer.name,
     ...(share !== undefined && { targets: [{ variant: "afterclick", peer: peer.name, atLeast: share }] }),
-    async prepare(): Promise<Prepared> {
+    async prepare(cold = false): Promise<Prepared> {
       const { ports, close } = await startWorkerd([subject, keyValue, peer]);
       const rate = (service: Service, milliseconds: number) =>
         requestsPerSecond({ port: ports.get(service.name) as number, requests, connections: CONNECTIONS, milliseconds });
       try {
         await createModel(ports.get(subject.name) as number, serving);
-        for (const service of [subject, peer]) await rate(service, WARM_UP_MS);
+        if (!cold) for (const service of [subject, peer]) await rate(service, WARM_UP_MS);
       } catch (error) {
         await close();
         throw error;

@@ -12,8 +12,8 @@ export interface Workload {
   /** Runs of each variant before the first measurement, so that caches and compilers are warm. Default: 2. */
   readonly warmUps?: number;
   readonly targets?: readonly Target[];
-  /** Makes seeded inputs and starts the variants. Leaves out a variant whose program is not installed. */
-  prepare(): Promise<Prepared>;
+  /** Makes seeded inputs and starts the variants. Leaves out a variant whose program is not installed. @param cold warms nothing up. */
+  prepare(cold?: boolean): Promise<Prepared>;
 }
 
 /** A target of a variant: a ratio to a peer, or a value in the workload's unit. */
@@ -55,7 +55,12 @@ export interface Comparison {
 }
 
 /** The same workload with one measurement of each variant, to see that it runs. */
-export const once = (workload: Workload): Workload => ({ ...workload, rounds: 1, warmUps: 0 });
+export const once = (workload: Workload): Workload => ({
+  ...workload,
+  rounds: 1,
+  warmUps: 0,
+  prepare: () => workload.prepare(true),
+});
 
 /** Measures all variants in turn. */
 export async function measure(workload: Workload, progress: (done: number, total: number) => void = () => {}): Promise<Comparison> {

@@ -5,13 +5,10 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-// The commands of README.md and CONTRIBUTING.md, each in small.
+// The commands of README.md and CONTRIBUTING.md, each in small. `test/speed` has those that take minutes also in small.
 
 const execute = promisify(execFile);
 const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
-
-/** Soak and attack kill workers and wait for windows, also on a busy machine. */
-const LONGEST_MS = 900_000;
 
 let folder: string;
 beforeAll(async () => {
@@ -22,8 +19,6 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 /** Arguments that make a command small, and what it prints. */
 const SMALL: Readonly<Record<string, readonly (readonly [args: readonly string[], printed: RegExp])[]>> = {
   "bench:open": [[["--most", "1000"], /1,000/]],
-  soak: [[["--recommendations", "200", "--conversions", "40"], /"lost":0/]],
-  attack: [[["--minutes", "0.5"], /"broke":0,.*"ok":true/]],
   simulate: [
     [["--schedules", "3"], /3 of 3 schedules kept all laws/],
     [["--schedules", "2", "--shards"], /2 of 2 schedules kept all laws/],
@@ -44,6 +39,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   verify: "test/packaging/bin.test.ts",
   package: "test/packaging/installation.ts",
   release: "test/unit/scripts/release.test.ts",
+  soak: "test/speed/commands.test.ts",
+  attack: "test/speed/commands.test.ts",
   mutations: "test/unit/scripts/mutations.test.ts",
 };
 
@@ -55,7 +52,7 @@ const run = (script: string, args: readonly string[], cwd = ".") => {
   return execute(process.execPath, [program, ...args.map((arg) => (arg === "FOLDER" ? folder : arg))], { cwd, maxBuffer: 2 ** 26 });
 };
 
-it("each workload of npm run bench runs, with finite figures of every variant", { timeout: LONGEST_MS }, async () => {
+it("each workload of npm run bench runs, with finite figures of every variant", async () => {
   const { stdout } = await run("bench", ["--quick", "--json"]);
   const { stdout: usage } = await run("bench", ["--help"]);
   const names = Array.from(usage.matchAll(/^ {18}(\S.*)$/gm), ([, name]) => name);
@@ -69,7 +66,7 @@ it("each workload of npm run bench runs, with finite figures of every variant", 
 });
 
 describe.each(Object.entries(SMALL))("npm run %s", (script, calls) => {
-  it.each(calls)("%j", { timeout: LONGEST_MS }, async (args, printed) => {
+  it.each(calls)("%j", async (args, printed) => {
     const { stdout } = await run(script, args);
     expect(stdout).toMatch(printed);
     expect(stdout).not.toMatch(/NaN|undefined/);
