@@ -2,10 +2,27 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Starts the files first that wait for browsers, servers and packages. They take longest, so that none of them is left over at the end. */
+/** The files that take longest, the longest first. Vitest starts large files first while it has no times of an earlier run, and these are small. */
+const LONGEST = [
+  "packaging/add-a-policy",
+  "browser/newcomer",
+  "packaging/commands",
+  "simulation/crash-sweep",
+  "browser/site",
+  "packaging/next",
+  "packaging/packaging",
+  "simulation/launch",
+  "packaging/bin",
+].map((name) => `/test/${name}.test.ts`);
+
+/** Starts the files first that wait for browsers, servers and packages, so that none of them is left over at the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => Number(!/\/test\/(browser|packaging|simulation)\//.test(moduleId));
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const place = LONGEST.findIndex((name) => moduleId.endsWith(name));
+      if (place >= 0) return place;
+      return LONGEST.length + Number(!/\/test\/(browser|packaging|simulation)\//.test(moduleId));
+    };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { secrets } from "./worker.ts";
@@ -11,20 +11,29 @@ import { secrets } from "./worker.ts";
 const HOUR_MS = 3_600_000;
 const soon = { timeout: 20_000, interval: 100 };
 
-describeInChromium("a page with a beacon", () => {
+/** A visitor with storage of its own, to whom a model of its own has shown one impression. */
+interface Visit {
+  readonly context: BrowserContext;
+  readonly model: string;
+  page: Page;
+  /** Attributes of the beacon's script in the next page, besides its address. */
+  attributes: string;
+  /** What the next page holds besides the script. */
+  content(impressionId: string): string;
+  /** Impressions that count, and goals that pages reported. */
+  counted(): Promise<readonly [impressions: number, goals: number]>;
+  address(path?: string): string;
+  click(): Promise<void>;
+}
+
+// Most of the time a page waits, so several visitors come at once.
+const suite = () => {
   let harness: TestHarness;
   let worker: string;
   let server: Server;
   let browser: Browser;
-  let context: BrowserContext;
-  let page: Page;
-  let models = 0;
-  let model: string;
-  let impressionId: string;
-  /** Attributes of the beacon's script in the next page, besides its address. */
-  let attributes = "";
-  /** What the next page holds besides the script. */
-  let content: (impressionId: string) => string;
+  /** Pages by the model of their visit, which is their path. */
+  const documents = new Map<string, () => string>();
 
   async function call(method: string, path: string, body?: unknown) {
     const headers = { authorization: `Bearer ${secrets.AFTERCLICK_SECRET_KEY}`, "content-type": "application/json" };
@@ -32,16 +41,7 @@ describeInChromium("a page with a beacon", () => {
     if (!response.ok) throw new Error(await response.text());
     return response.json();
   }
-  /** Impressions that count, and goals that pages reported. */
-  const counted = async () => {
-    const { counts } = await call("GET", `models/${model}`);
-    return [counts.impressions, counts.pageGoals];
-  };
   const configured = () => `data-url="${worker}" data-key="${secrets.AFTERCLICK_PUBLISHABLE_KEY}"`;
-  const html = () => `<!doctype html><link rel="icon" href="data:,">
-    <script defer src="/beacon-script.js" ${attributes}></script>
-    ${content(impressionId)}
-    <div style="margin-top: 300vh">the end</div>`;
 
   beforeAll(async () => {
     harness = createTestHarness({
@@ -51,7 +51,7 @@ describeInChromium("a page with a beacon", () => {
     server = createServer(async ({ url = "" }, response) => {
       const isScript = url.endsWith(".js");
       response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
-      response.end(isScript ? await readFile(`dist${url}`) : url === "/other" ? "<title>another page</title>" : html());
+      response.end(isScript ? await readFile(`dist${url}`) : (documents.get(url.slice(1))?.() ?? "<title>another page</title>"));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     browser = await launchChromium();
@@ -61,121 +61,146 @@ describeInChromium("a page with a beacon", () => {
     server?.close();
     await harness?.close();
   });
-  beforeEach(async () => {
-    model = `beacon-${++models}`;
-    attributes = configured();
-    content = (id) => `<div data-afterclick="${id}"><button data-afterclick-goal="click">Buy</button></div>`;
+
+  async function visited(model: string): Promise<Visit> {
     const goals = { click: { weight: 1, public: true }, purchase: { weight: 1 } };
     await call("PUT", `models/${model}`, { window: { ms: HOUR_MS }, serving: "edge", goals });
     await call("PUT", `models/${model}/actions`, { actions: [{ id: "tent" }] });
     const { actions } = await call("POST", `models/${model}/recommendations`, { defer: true });
-    [{ impressionId }] = actions;
-    context = await browser.newContext();
-    page = await context.newPage();
+    const [{ impressionId }] = actions;
+    const context = await browser.newContext();
+    const visit: Visit = {
+      context,
+      model,
+      page: await context.newPage(),
+      attributes: configured(),
+      content: (id) => `<div data-afterclick="${id}"><button data-afterclick-goal="click">Buy</button></div>`,
+      async counted() {
+        const { counts } = await call("GET", `models/${model}`);
+        return [counts.impressions, counts.pageGoals];
+      },
+      address: (path = `/${model}`) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+      click: () => visit.page.locator("button").click(),
+    };
+    documents.set(
+      model,
+      () => `<!doctype html><link rel="icon" href="data:,">
+    <script defer src="/beacon-script.js" ${visit.attributes}></script>
+    ${visit.content(impressionId)}
+    <div style="margin-top: 300vh">the end</div>`,
+    );
+    return visit;
+  }
+
+  let visits = 0;
+  const it = test.extend<{ visit: Visit }>({
+    // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the pattern which fixtures this one needs.
+    visit: async ({}, use) => {
+      const visit = await visited(`beacon-${++visits}`);
+      await use(visit);
+      await visit.context.close();
+    },
   });
-  afterEach(() => context?.close());
 
-  const address = (path = "/") => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
-  const click = () => page.locator("button").click();
-
-  it("reports what was seen for a second, and a click once, however often", async () => {
-    await page.goto(address());
-    expect(await counted()).toEqual([0, 0]);
-    await expect.poll(counted, soon).toEqual([1, 0]);
-    await click();
-    await click();
-    await expect.poll(counted, soon).toEqual([1, 1]);
-    await page.reload();
-    await click();
-    await page.waitForResponse("**/v1/beacon");
-    expect(await counted()).toEqual([1, 1]);
+  it("reports what was seen for a second, and a click once, however often", async ({ visit, expect }) => {
+    await visit.page.goto(visit.address());
+    expect(await visit.counted()).toEqual([0, 0]);
+    await expect.poll(visit.counted, soon).toEqual([1, 0]);
+    await visit.click();
+    await visit.click();
+    await expect.poll(visit.counted, soon).toEqual([1, 1]);
+    await visit.page.reload();
+    await visit.click();
+    await visit.page.waitForResponse("**/v1/beacon");
+    expect(await visit.counted()).toEqual([1, 1]);
   });
 
-  it("reports a click of a page that is left at once", async () => {
-    await page.goto(address());
-    await click();
-    await page.goto(address("/other"));
-    await expect.poll(counted, soon).toEqual([1, 1]);
+  it("reports a click of a page that is left at once", async ({ visit, expect }) => {
+    await visit.page.goto(visit.address());
+    await visit.click();
+    await visit.page.goto(visit.address("/other"));
+    await expect.poll(visit.counted, soon).toEqual([1, 1]);
   });
 
-  it("reports once if an answer is lost, and if the page is killed before it is sent again", async () => {
-    await page.goto(address());
-    await page.route("**/v1/beacon", async (route) => {
+  it("reports once if an answer is lost, and if the page is killed before it is sent again", async ({ visit, expect }) => {
+    await visit.page.goto(visit.address());
+    await visit.page.route("**/v1/beacon", async (route) => {
       await route.fetch();
       await route.abort();
     });
-    await click();
-    await expect.poll(counted, soon).toEqual([1, 1]);
-    await page.close({ runBeforeUnload: false });
-    page = await context.newPage();
-    const sent = page.waitForResponse("**/v1/beacon");
-    await page.goto(address());
+    await visit.click();
+    await expect.poll(visit.counted, soon).toEqual([1, 1]);
+    await visit.page.close({ runBeforeUnload: false });
+    visit.page = await visit.context.newPage();
+    const sent = visit.page.waitForResponse("**/v1/beacon");
+    await visit.page.goto(visit.address());
     expect(await (await sent).json()).toMatchObject({ reached: [{ status: "duplicate" }] });
-    expect(await counted()).toEqual([1, 1]);
+    expect(await visit.counted()).toEqual([1, 1]);
   });
 
-  it("keeps a click while it is disconnected, for the next page", async () => {
-    await page.goto(address());
-    await context.setOffline(true);
-    await click();
-    await page.waitForTimeout(1000);
-    await page.close();
-    await context.setOffline(false);
-    expect(await counted()).toEqual([0, 0]);
-    page = await context.newPage();
-    await page.goto(address());
-    await expect.poll(counted, soon).toEqual([1, 1]);
+  it("keeps a click while it is disconnected, for the next page", async ({ visit, expect }) => {
+    await visit.page.goto(visit.address());
+    await visit.context.setOffline(true);
+    await visit.click();
+    await visit.page.waitForTimeout(1000);
+    await visit.page.close();
+    await visit.context.setOffline(false);
+    expect(await visit.counted()).toEqual([0, 0]);
+    visit.page = await visit.context.newPage();
+    await visit.page.goto(visit.address());
+    await expect.poll(visit.counted, soon).toEqual([1, 1]);
   });
 
-  it("sends and stores nothing without consent", async () => {
-    attributes += ' data-consent="required"';
+  it("sends and stores nothing without consent", async ({ visit, expect }) => {
+    visit.attributes += ' data-consent="required"';
     const requests: string[] = [];
-    page.on("request", (request) => requests.push(request.url()));
-    await page.goto(address());
-    await click();
-    await page.waitForTimeout(1500);
+    visit.page.on("request", (request) => requests.push(request.url()));
+    await visit.page.goto(visit.address());
+    await visit.click();
+    await visit.page.waitForTimeout(1500);
     expect(requests.filter((url) => url.startsWith(worker))).toEqual([]);
-    expect(await page.evaluate("localStorage.length")).toBe(0);
-    await page.evaluate("afterclick.consent(true)");
-    await click();
-    await expect.poll(counted, soon).toEqual([1, 1]);
-    await page.evaluate("afterclick.consent(false)");
-    expect(await page.evaluate("localStorage.length")).toBe(0);
+    expect(await visit.page.evaluate("localStorage.length")).toBe(0);
+    await visit.page.evaluate("afterclick.consent(true)");
+    await visit.click();
+    await expect.poll(visit.counted, soon).toEqual([1, 1]);
+    await visit.page.evaluate("afterclick.consent(false)");
+    expect(await visit.page.evaluate("localStorage.length")).toBe(0);
   });
 
   describe("a click", () => {
     const link = (id: string) => `<a href="#x" data-afterclick="${id}" data-afterclick-goal="click"><b>Boots</b></a>`;
-    /** Waits until the impression was seen, so that a click would have been reported too. */
-    const isSeen = () => expect.poll(async () => (await counted())[0], soon).toBe(1);
+    it.for(["attributes", "beacon.clicked"])(
+      "of the right button, or of the middle one beside a link, is none: %s",
+      async (by, { visit, expect }) => {
+        visit.content = (id) => `${by === "attributes" ? link(id) : listened(id)}<p id="text" data-afterclick-goal="click">text</p>`;
+        await visit.page.goto(visit.address());
+        await visit.page.locator("b").click({ button: "right" });
+        await visit.page.locator("#text").click({ button: "middle" });
+        await visit.page.evaluate("document.querySelector('a').dispatchEvent(new MouseEvent('auxclick', { button: 3, bubbles: true }))");
+        // Once the impression was seen, a click would have been reported too.
+        await expect.poll(async () => (await visit.counted())[0], soon).toBe(1);
+        expect(await visit.counted()).toEqual([1, 0]);
+      },
+    );
 
-    it.each(["attributes", "beacon.clicked"])("of the right button, or of the middle one beside a link, is none: %s", async (by) => {
-      content = (id) => `${by === "attributes" ? link(id) : listened(id)}<p id="text" data-afterclick-goal="click">text</p>`;
-      await page.goto(address());
-      await page.locator("b").click({ button: "right" });
-      await page.locator("#text").click({ button: "middle" });
-      await page.evaluate("document.querySelector('a').dispatchEvent(new MouseEvent('auxclick', { button: 3, bubbles: true }))");
-      await isSeen();
-      expect(await counted()).toEqual([1, 0]);
-    });
-
-    it.each([
+    it.for([
       ["attributes", "middle"],
       ["beacon.clicked", "middle"],
       ["attributes", "left"],
       ["beacon.clicked", "left"],
-    ] as const)("opens a link, by %s with the %s button", async (by, button) => {
-      content = (id) => (by === "attributes" ? link(id) : listened(id));
-      await page.goto(address());
-      await page.locator("b").click({ button });
-      await expect.poll(counted, soon).toEqual([1, 1]);
+    ] as const)("opens a link, by %s with the %s button", async ([by, button], { visit, expect }) => {
+      visit.content = (id) => (by === "attributes" ? link(id) : listened(id));
+      await visit.page.goto(visit.address());
+      await visit.page.locator("b").click({ button });
+      await expect.poll(visit.counted, soon).toEqual([1, 1]);
     });
 
-    it("of the keyboard counts", async () => {
-      content = link;
-      await page.goto(address());
-      await page.locator("a").focus();
-      await page.keyboard.press("Enter");
-      await expect.poll(counted, soon).toEqual([1, 1]);
+    it("of the keyboard counts", async ({ visit, expect }) => {
+      visit.content = link;
+      await visit.page.goto(visit.address());
+      await visit.page.locator("a").focus();
+      await visit.page.keyboard.press("Enter");
+      await expect.poll(visit.counted, soon).toEqual([1, 1]);
     });
 
     /** A link whose clicks a module reports. */
@@ -230,37 +255,37 @@ describeInChromium("a page with a beacon", () => {
       ["beside elements without a class", (id) => `<no-class></no-class><p is="no-class"></p><shop-card></shop-card>${defined(link(id))}`],
     ];
 
-    it.each(pages)("is seen and clicked once: %s", async (_, inside) => {
-      content = inside;
+    it.for(pages)("is seen and clicked once: %s", async ([_, inside], { visit, expect }) => {
+      visit.content = inside;
       const complaints: string[] = [];
-      page.on("pageerror", ({ message }) => complaints.push(message));
-      await page.goto(address());
-      await expect.poll(counted, soon).toEqual([1, 0]);
-      await page.locator("a").click();
-      await page.locator("a").click();
-      await expect.poll(counted, soon).toEqual([1, 1]);
+      visit.page.on("pageerror", ({ message }) => complaints.push(message));
+      await visit.page.goto(visit.address());
+      await expect.poll(visit.counted, soon).toEqual([1, 0]);
+      await visit.page.locator("a").click();
+      await visit.page.locator("a").click();
+      await expect.poll(visit.counted, soon).toEqual([1, 1]);
       expect(complaints).toEqual([]);
     });
 
-    it("reports a closed one that is named", async () => {
-      attributes = "";
-      content = (id) => `<div id="host"></div><script type="module">
+    it("reports a closed one that is named", async ({ visit, expect }) => {
+      visit.attributes = "";
+      visit.content = (id) => `<div id="host"></div><script type="module">
         import { createBeacon, watchAttributes } from "/beacon.js";
         const root = document.querySelector("#host").attachShadow({ mode: "closed" });
         root.innerHTML = ${JSON.stringify(link(id))};
         globalThis.link = root.firstChild;
         watchAttributes(createBeacon({ url: "${worker}", key: "${secrets.AFTERCLICK_PUBLISHABLE_KEY}" }), root);
       </script>`;
-      await page.goto(address());
-      await page.evaluate("link.click()");
-      await expect.poll(counted, soon).toEqual([1, 1]);
+      await visit.page.goto(visit.address());
+      await visit.page.evaluate("link.click()");
+      await expect.poll(visit.counted, soon).toEqual([1, 1]);
     });
   });
 
   describe("a script whose attributes are lost", () => {
-    const options = () => JSON.stringify({ url: worker, key: secrets.AFTERCLICK_PUBLISHABLE_KEY, model });
+    const options = ({ model }: Visit) => JSON.stringify({ url: worker, key: secrets.AFTERCLICK_PUBLISHABLE_KEY, model });
     /** Error messages and requests to the worker of the next page. */
-    function watched() {
+    function watched({ page }: Visit) {
       const [errors, requests]: string[][] = [[], []];
       page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
       page.on("pageerror", ({ message }) => errors.push(message));
@@ -268,58 +293,60 @@ describeInChromium("a page with a beacon", () => {
       return { errors, requests };
     }
 
-    it.each(["", 'type="module"', 'data-url="https://learn.shop.example"', 'data-key="pk_"', 'data-url="" data-key=""'])(
+    it.for(["", 'type="module"', 'data-url="https://learn.shop.example"', 'data-key="pk_"', 'data-url="" data-key=""'])(
       "says so once, and sends nothing: %s",
-      async (lost) => {
-        attributes = lost;
-        const { errors, requests } = watched();
-        await page.goto(address());
-        await click();
-        await click();
-        await page.waitForTimeout(1500);
+      async (lost, { visit, expect }) => {
+        visit.attributes = lost;
+        const { errors, requests } = watched(visit);
+        await visit.page.goto(visit.address());
+        await visit.click();
+        await visit.click();
+        await visit.page.waitForTimeout(1500);
         expect(errors).toEqual(["afterclick: set data-url and data-key, or first afterclick = { url, key }"]);
         expect(requests).toEqual([]);
-        expect(await page.evaluate("localStorage.length")).toBe(0);
+        expect(await visit.page.evaluate("localStorage.length")).toBe(0);
       },
     );
 
-    it.each(["", 'type="module"'])("takes the options that the page sets: %s", async (lost) => {
-      attributes = lost;
-      const [{ errors }, button] = [watched(), content];
-      content = (id) => `${button(id)}<script>var afterclick = ${options()};</script>`;
-      await page.goto(address());
-      await click();
-      await expect.poll(counted, soon).toEqual([1, 1]);
+    it.for(["", 'type="module"'])("takes the options that the page sets: %s", async (lost, { visit, expect }) => {
+      visit.attributes = lost;
+      const [{ errors }, button] = [watched(visit), visit.content];
+      visit.content = (id) => `${button(id)}<script>var afterclick = ${options(visit)};</script>`;
+      await visit.page.goto(visit.address());
+      await visit.click();
+      await expect.poll(visit.counted, soon).toEqual([1, 1]);
       expect(errors).toEqual([]);
-      expect(await page.evaluate("typeof afterclick.consent")).toBe("function");
+      expect(await visit.page.evaluate("typeof afterclick.consent")).toBe("function");
     });
 
-    it.each([
+    it.for([
       ["", "{ consent: false }"],
       ["", '{ consent: "required" }'],
       ['data-consent="required"', "{ consent: true }"],
-    ])("waits for consent where either asks for it: %s %s", async (asked, set) => {
-      attributes = asked;
-      const { requests } = watched();
-      const button = content;
-      content = (id) => `${button(id)}<script>var afterclick = { ...${options()}, ...${set} };</script>`;
-      await page.goto(address());
-      await click();
-      await page.waitForTimeout(1000);
+    ])("waits for consent where either asks for it: %s %s", async ([asked, set], { visit, expect }) => {
+      visit.attributes = asked;
+      const { requests } = watched(visit);
+      const button = visit.content;
+      visit.content = (id) => `${button(id)}<script>var afterclick = { ...${options(visit)}, ...${set} };</script>`;
+      await visit.page.goto(visit.address());
+      await visit.click();
+      await visit.page.waitForTimeout(1000);
       expect(requests).toEqual([]);
-      await page.evaluate("afterclick.consent(true)");
-      await click();
-      await expect.poll(counted, soon).toEqual([1, 1]);
+      await visit.page.evaluate("afterclick.consent(true)");
+      await visit.click();
+      await expect.poll(visit.counted, soon).toEqual([1, 1]);
     });
   });
 
-  it("adds one name to the page, its own", async () => {
+  it("adds one name to the page, its own", async ({ visit, expect }) => {
     const names = "Object.getOwnPropertyNames(globalThis)";
-    attributes = 'type="text/plain"';
-    await page.goto(address());
-    const before = (await page.evaluate(names)) as string[];
-    attributes = configured();
-    await page.goto(address());
-    expect(((await page.evaluate(names)) as string[]).filter((name) => !before.includes(name))).toEqual(["afterclick"]);
+    visit.attributes = 'type="text/plain"';
+    await visit.page.goto(visit.address());
+    const before = (await visit.page.evaluate(names)) as string[];
+    visit.attributes = configured();
+    await visit.page.goto(visit.address());
+    expect(((await visit.page.evaluate(names)) as string[]).filter((name) => !before.includes(name))).toEqual(["afterclick"]);
   });
-});
+};
+
+describeInChromium("a page with a beacon", suite, { concurrent: true });

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { RunningEngine } from "../support/engine/engine.ts";
+import type { Engine, RunningEngine } from "../support/engine/engine.ts";
 import { describeInEngines } from "../support/engine/engines.ts";
 import { newcomer } from "./newcomer.ts";
 import { startShop, type TestWorker } from "./worker.ts";
 
-// The path of a newcomer in every engine. Where its driver tells, the page must also be silent, and ask no other host.
+// The path of a newcomer in every engine. Where its driver tells, the page must also be silent, and ask no other host. The engines run
+// beside each other, because their pages wait for visitors and purchases most of the time.
 
-describeInEngines((engine) => {
+const suite = (engine: Engine) => {
   let shop: TestWorker;
   let running: RunningEngine;
 
@@ -32,5 +33,7 @@ describeInEngines((engine) => {
     expect(dashboard).toEqual(counts);
     const elsewhere = (running.requests ?? []).filter((url) => !url.startsWith("data:") && new URL(url).host !== shop.url.host);
     expect([running.messages ?? [], elsewhere]).toEqual([[], []]);
-  }, 180_000);
-});
+  });
+};
+
+describeInEngines(suite, { concurrent: true });

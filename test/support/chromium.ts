@@ -15,9 +15,12 @@ const path = find();
 /** Whether Chromium is installed. Without it no browser tests are generated, and `test/browser/engines.test.ts` reports that. */
 export const hasChromium = path !== undefined;
 
-/** A suite that needs Chromium. Its tests share a page, so they keep their order in a shuffled run. */
-export function describeInChromium(name: string, suite: () => void): void {
-  if (hasChromium) describe(name, { shuffle: false }, suite);
+/**
+ * A suite that needs Chromium. Its tests share a page, so they keep their order in a shuffled run. Concurrent tests run beside each
+ * other: each has a page of its own, and mostly waits.
+ */
+export function describeInChromium(name: string, suite: () => void, { concurrent = false } = {}): void {
+  if (hasChromium) describe(name, { shuffle: false, concurrent }, suite);
 }
 
 export function launchChromium(): Promise<Browser> {
