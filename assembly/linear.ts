@@ -5,8 +5,7 @@ export { exponential as exp } from "./exponential";
 export { allocate, release } from "./memory";
 export { normals, uniforms } from "./random";
 export { ridgeAppend, ridgeCreate, ridgeEstimate, ridgeRefactor, ridgeRelease, ridgeReward, ridgeState, ridgeSums, ridgeTouch } from "./ridge";
-export { ridgeDraw, ridgeDrawn, ridgeDrawScores } from "./ridge-draws";
-export { ridgeDrawLists, ridgeListed, ridgeListedScores } from "./ridge-lists";
+export { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "./ridge-draws";
 export { ridgeProducts, ridgeSample, ridgeScore } from "./ridge-scores";
 export { shrunkSolve } from "./shrunk";
 

@@ -1,4 +1,4 @@
-// Many samples of a ridge posterior at once, for k candidates with sparse features.
+// Many samples of a ridge posterior at once, and their rankings of k candidates with sparse features.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { allFinite, splat } from "./linalg";
@@ -8,9 +8,25 @@ import { estimate, Ridge, settle } from "./ridge";
 import { solveTransposed } from "./vector";
 
 /** Draws that are scored together: two for each of four sums, which run in parallel. */
-export const GROUP: usize = 8;
+const GROUP: usize = 8;
 /** Bytes of one feature's row in a group. */
-export const GROUP_ROW: usize = GROUP << 3;
+const GROUP_ROW: usize = GROUP << 3;
+/** Bytes of the samples of a group: two for each draw. */
+const SAMPLES: usize = 2 * GROUP_ROW;
+
+// A stage is seven doubles: its ridge posterior; its centre (d), or 0 for theta; the scale of draws; the sample at a point without
+// features; the weight of its own; the index of the stage before it, or -1; and 1 if its samples are probabilities, which stay within 0 to 1.
+const STAGE: usize = 7 << 3;
+
+// @ts-ignore: decorator
+@inline function modelOf(stage: usize): Ridge {
+  return changetype<Ridge>(<usize>load<f64>(stage));
+}
+
+// @ts-ignore: decorator
+@inline function parentOf(stage: usize): i32 {
+  return <i32>load<f64>(stage, 40);
+}
 
 /**
  * Keeps w = L^-T z for each of m rows z of `normals` (m x d) for `ridgeDrawScores`, instead of earlier draws. The draws belong to
@@ -37,31 +53,90 @@ export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
 }
 
 /**
- * Computes the scores of m samples in opposite pairs, and keeps them in `model.scores`: k rows. In row c, entry 2 s is
- * <x_c, centre> + scale <x_c, w_s> for each w_s of `ridgeDraw`, and entry 2 s + 1 has a minus, at no extra cost.
+ * Computes the scores of m samples for k candidates, and keeps them in the first stage: k rows. A stage samples in opposite pairs: sample
+ * 2 s is level + (<x_c, centre> + scale <x_c, w_s>) for each w_s of `ridgeDraw`, and sample 2 s + 1 has a minus, at no extra cost. The value
+ * of a stage is its sample times the sum of its weight and the values of the stages after it. A score is the sum of the values of the stages
+ * that come after none.
  *
- * `ridgeDraw` must have kept at least m / 2 draws. `centre`: d, or 0 for theta; `xs`: k x d, row-major. Returns OK, OUT_OF_MEMORY or
- * NOT_FINITE. **Cost:** m / 2 for each feature that is not zero.
+ * `ridgeDraw` must have kept at least m / 2 draws for each stage. `stages`: 7 x `count`, each after the one before it; `xs`: k x d,
+ * row-major; `work`: 16 x `count`, for use meanwhile. Returns OK, OUT_OF_MEMORY or NOT_FINITE.
+ * **Cost:** m / 2 for each feature that is not zero and each stage.
  */
-export function ridgeDrawScores(model: Ridge, centre: usize, xs: usize, k: usize, scale: f64, m: usize): i32 {
-  const d = model.dimension;
-  if (!centre) centre = estimate(model);
+export function ridgeDrawScores(stages: usize, count: usize, xs: usize, k: usize, m: usize, work: usize): i32 {
+  const model = modelOf(stages);
   const groups = (m + 2 * GROUP - 1) / (2 * GROUP);
   const stride = groups * 2 * GROUP;
   if (!reserve(model, <u64>k * stride)) return OUT_OF_MEMORY;
   model.scoreStride = stride;
+  const end = stages + count * STAGE;
+  for (let stage = stages; stage < end; stage += STAGE) {
+    if (load<f64>(stage, 8) == 0) store<f64>(stage, <f64>estimate(modelOf(stage)), 8);
+  }
+  // The samples of one stage with weight 1 are the scores.
+  const isAlone = count == 1 && load<f64>(stages, 32) == 1 && load<f64>(stages, 48) == 0;
   const features = model.panel;
-  const row = d << 3;
   let out = model.scores;
-  for (const end = xs + k * row; xs < end; xs += row) {
-    const last = listFeatures(xs, d, features);
-    let mean: f64 = 0;
-    for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(centre + load<usize>(f, 8) / GROUP);
-    for (let g: usize = 0; g < groups; g++, out += 2 * GROUP_ROW) {
-      scoreGroup(features, last, model.draws + g * d * GROUP_ROW, mean, scale, out);
+  let areFinite = true;
+  for (const row = model.dimension << 3, last = xs + k * row; xs < last; xs += row, out += stride << 3) {
+    const end = listFeatures(xs, model.dimension, features);
+    if (isAlone) {
+      sampleStage(stages, features, end, 0, groups, out);
+      continue;
+    }
+    for (let g: usize = 0; g < groups; g++) {
+      for (let s: usize = 0; s < count; s++) sampleStage(stages + s * STAGE, features, end, g, 1, work + s * SAMPLES);
+      areFinite = areFinite && allFinite(work, 2 * GROUP * count);
+      fold(stages, count, work);
+      memory.copy(out + g * SAMPLES, work, SAMPLES);
     }
   }
-  return allFinite(model.scores, k * stride) ? OK : NOT_FINITE;
+  return areFinite && allFinite(model.scores, k * stride) ? OK : NOT_FINITE;
+}
+
+/** Writes the samples of a stage for `count` groups of draws from one on. */
+function sampleStage(stage: usize, features: usize, last: usize, first: usize, count: usize, out: usize): void {
+  const model = modelOf(stage);
+  const centre = <usize>load<f64>(stage, 8);
+  const scale = load<f64>(stage, 16);
+  const level = load<f64>(stage, 24);
+  let mean: f64 = 0;
+  for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(centre + load<usize>(f, 8) / GROUP);
+  const bytes = model.dimension * GROUP_ROW;
+  let group = model.draws + first * bytes;
+  for (const end = group + count * bytes; group < end; group += bytes, out += SAMPLES) {
+    scoreGroup(features, last, group, mean, scale, out);
+    if (level != 0) addLevel(out, level);
+  }
+}
+
+function addLevel(samples: usize, level: f64): void {
+  const levels = f64x2.splat(level);
+  for (let v: usize = 0; v < SAMPLES; v += 16) v128.store(samples + v, f64x2.add(levels, v128.load(samples + v)));
+}
+
+/** Turns the samples of all stages into scores, which replace those of the first stage. Later stages first. */
+function fold(stages: usize, count: usize, samples: usize): void {
+  for (let s = <i32>count - 1; s >= 0; s--) {
+    const stage = stages + s * STAGE;
+    const own = samples + s * SAMPLES;
+    const weight = splat(stage + 32);
+    const isProbability = load<f64>(stage, 48) != 0;
+    for (let v: usize = 0; v < SAMPLES; v += 16) {
+      let worth = weight;
+      for (let t = s + 1; t < <i32>count; t++) {
+        if (parentOf(stages + t * STAGE) == s) worth = f64x2.add(worth, v128.load(samples + t * SAMPLES + v));
+      }
+      let sample = v128.load(own + v);
+      if (isProbability) sample = f64x2.min(f64x2.max(sample, f64x2.splat(0)), f64x2.splat(1));
+      v128.store(own + v, f64x2.mul(sample, worth));
+    }
+  }
+  for (let t: usize = 1; t < count; t++) {
+    if (parentOf(stages + t * STAGE) >= 0) continue;
+    for (let v: usize = 0; v < SAMPLES; v += 16) {
+      v128.store(samples + v, f64x2.add(v128.load(samples + v), v128.load(samples + t * SAMPLES + v)));
+    }
+  }
 }
 
 /** Makes room for `count` scores. Returns false without memory. */
@@ -84,8 +159,39 @@ export function ridgeDrawn(model: Ridge, k: usize, first: usize, count: usize, o
   }
 }
 
+/**
+ * The number of samples of the last `ridgeDrawScores` (m samples, k candidates) that rank a candidate at a place, from 0. Among equal
+ * scores the first candidate ranks first. **Cost:** m k.
+ */
+export function ridgeDrawHits(model: Ridge, k: usize, m: usize, candidate: usize, place: usize): i32 {
+  const row = model.scoreStride << 3;
+  const wanted = i64x2.splat(place);
+  let hits = 0;
+  for (let s: usize = 0; s < m; s += 4) {
+    const column = model.scores + (s << 3);
+    const own = column + candidate * row;
+    const lower = v128.load(own);
+    const upper = v128.load(own, 16);
+    let before0 = i64x2.splat(0);
+    let before1 = i64x2.splat(0);
+    let other = column;
+    // A true comparison is -1.
+    for (; other < own; other += row) {
+      before0 = i64x2.sub(before0, f64x2.ge(v128.load(other), lower));
+      before1 = i64x2.sub(before1, f64x2.ge(v128.load(other, 16), upper));
+    }
+    for (const end = column + k * row; other < end; other += row) {
+      before0 = i64x2.sub(before0, f64x2.gt(v128.load(other), lower));
+      before1 = i64x2.sub(before1, f64x2.gt(v128.load(other, 16), upper));
+    }
+    const here = i64x2.bitmask(i64x2.eq(before0, wanted)) | (i64x2.bitmask(i64x2.eq(before1, wanted)) << 2);
+    hits += popcnt(m - s < 4 ? here & ((1 << <i32>(m - s)) - 1) : here);
+  }
+  return hits;
+}
+
 /** Lists the features that are not zero, 16 bytes each: the value, and the offset of its row in a group. Returns the end of the list. */
-export function listFeatures(x: usize, d: usize, list: usize): usize {
+function listFeatures(x: usize, d: usize, list: usize): usize {
   for (let first: usize = 0; first < d; first += 64) {
     // A mask finds the features first. A branch for each feature would be unpredictable.
     for (let mask = maskOf(x + (first << 3), min(64, d - first)); mask != 0; mask &= mask - 1, list += 16) {

@@ -40,10 +40,6 @@ import { solve, solveTransposed } from "./vector";
   scoreStride: usize;
   /** The number of scores with room in `scores`. */
   scoreRoom: usize;
-  /** Owned: the lists of `ridgeDrawLists`, their length, and the number of doubles with room in `lists`. */
-  lists: usize;
-  listLimit: usize;
-  listRoom: usize;
 }
 
 /** Creates a posterior with V = ridge I, ridge > 0. Returns a handle, which the caller owns until `ridgeRelease`, or 0 without memory. */
@@ -70,8 +66,6 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
   model.draws = 0;
   model.scores = 0;
   model.scoreRoom = 0;
-  model.lists = 0;
-  model.listRoom = 0;
   memory.fill(gram, 0, model.reciprocals - gram);
   for (let i: usize = 0; i < dimension; i++) store<f64>(factorRow(model.factor, i) + (i << 3), sqrt(ridge));
   ridgeTouch(model);
@@ -81,7 +75,6 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
 export function ridgeRelease(model: Ridge): void {
   release(model.draws);
   release(model.scores);
-  release(model.lists);
   releaseUpdates(model.updates);
   release(model.gram);
   release(changetype<usize>(model));

@@ -10,7 +10,7 @@ import {
   ridgeState,
   ridgeTouch,
 } from "../ridge";
-import { ridgeDraw, ridgeDrawn, ridgeDrawScores } from "../ridge-draws";
+import { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "../ridge-draws";
 import { ridgeProducts, ridgeSample, ridgeScore } from "../ridge-scores";
 import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
 
@@ -36,6 +36,16 @@ function learnt(backwards: bool): Ridge {
 function gram(model: Ridge, i: i32, j: i32): f64 {
   const state = ridgeState(model);
   return (i == j ? RIDGE : 0) + (j > i ? lower(state, j, i) : lower(state, i, j));
+}
+
+/** Scores samples of one posterior about theta. */
+function drawScores(model: Ridge, xs: usize, k: usize, scale: f64, samples: usize): i32 {
+  const stage = zeros(7);
+  put(stage, 0, <f64>changetype<usize>(model));
+  put(stage, 2, scale);
+  put(stage, 4, 1);
+  put(stage, 5, -1);
+  return ridgeDrawScores(stage, 1, xs, k, samples, zeros(16));
 }
 
 describe("ridge", () => {
@@ -174,16 +184,44 @@ describe("ridge", () => {
     const expected = zeros(k);
     expect<i32>(ridgeDraw(model, z, 6)).toBe(OK);
     for (let s = 0; s < samples; s++) {
-      expect<i32>(ridgeDrawScores(model, 0, candidates, k, 0.5, samples)).toBe(OK);
+      expect<i32>(drawScores(model, candidates, k, 0.5, samples)).toBe(OK);
       ridgeDrawn(model, k, s, 1, scores);
       ridgeSample(model, z + (s >> 1) * D * 8, s & 1 ? -0.5 : 0.5, parameter);
       ridgeProducts(model, candidates, k, parameter, expected);
       expect<f64>(distance(scores, expected, k)).toBeLessThan(1e-14);
       for (let c = 0; c < k; c++) {
-        ridgeDrawScores(model, 0, candidates + c * D * 8, 1, 0.5, samples);
+        drawScores(model, candidates + c * D * 8, 1, 0.5, samples);
         ridgeDrawn(model, 1, s, 1, parameter);
         expect<f64>(get(parameter, 0)).toBe(get(scores, c));
       }
+    }
+    ridgeRelease(model);
+  });
+
+  it("counts how many draws put a candidate at a place, of equal scores the first one first", () => {
+    const model = learnt(false);
+    const samples = 11;
+    // The last two are the same.
+    const k = 5;
+    const xs = zeros(k * D);
+    memory.copy(xs, candidates, 4 * D << 3);
+    memory.copy(xs + 4 * D * 8, candidates + 3 * D * 8, D << 3);
+    const counts = zeros(k * k);
+    const scores = zeros(k);
+    ridgeDraw(model, noise(6, 6 * D), 6);
+    drawScores(model, xs, k, 0.5, samples);
+    for (let s = 0; s < samples; s++) {
+      ridgeDrawn(model, k, s, 1, scores);
+      for (let c = 0; c < k; c++) {
+        let place = 0;
+        for (let i = 0; i < k; i++) {
+          if (get(scores, i) > get(scores, c) || (get(scores, i) == get(scores, c) && i < c)) place++;
+        }
+        put(counts, c * k + place, get(counts, c * k + place) + 1);
+      }
+    }
+    for (let c = 0; c < k; c++) {
+      for (let place = 0; place < k; place++) expect<i32>(ridgeDrawHits(model, k, samples, c, place)).toBe(<i32>get(counts, c * k + place));
     }
     ridgeRelease(model);
   });

@@ -17,7 +17,7 @@ export const parameters = ({ variance, bias, lengthscale }: KernelSpec): Float64
 
 declare const brand: unique symbol;
 
-/** One stage of the scores that `ridgeDrawLists` ranks by. Its samples are those of `ridgeDrawScores`, plus `level`. */
+/** One stage of the scores of `ridgeDrawScores`. Its samples are level + <x, centre + scale L^-T z>. */
 export interface DrawStage {
   readonly handle: RidgeHandle;
   readonly scale: number;
@@ -32,8 +32,8 @@ export interface DrawStage {
   readonly isProbability: boolean;
 }
 
-/** Doubles of a stage in the core. */
-const STAGE = 7;
+/** Doubles of a stage in the core, and of its workspace. */
+const [STAGE, STAGE_WORK] = [7, 16];
 
 /** A ridge posterior in the memory of the core that created it. Its fields are for `Core` alone. */
 export interface RidgeHandle {
@@ -238,11 +238,21 @@ export class Core {
     check(this.exports.ridgeDraw(h.pointer, z, m));
   }
 
-  /** Scores `xs` (k x d) by `samples` parameters, two per kept draw, around theta or a given `centre` (d). `ridgeDrawn` reads the scores. */
-  ridgeDrawScores(h: RidgeHandle, xs: Float64Array, scale: number, samples: number, centre?: Float64Array): void {
-    const k = rows(xs, h.dimension);
-    const [points, parameter] = this.memory.place([xs, centre ? exactly(centre, h.dimension) : NOTHING]);
-    check(this.exports.ridgeDrawScores(h.pointer, centre ? parameter : 0, points, k, scale, samples));
+  /**
+   * Scores `xs` (k x d) by `samples` samples of stages, two per kept draw, see `assembly/ridge-draws.ts`. The first stage keeps the scores:
+   * `ridgeDrawn` reads them.
+   */
+  ridgeDrawScores(xs: Float64Array, stages: readonly DrawStage[], samples: number): void {
+    const { length } = stages;
+    const k = rows(xs, stages[0].handle.dimension);
+    const records = new Float64Array(STAGE * length);
+    const pointers = this.memory.place([xs, records, ...stages.map(({ centre }) => centre ?? NOTHING)], [STAGE_WORK * length]);
+    for (let i = 0; i < length; i++) {
+      const { handle, centre, scale, level, weight, parent, isProbability } = stages[i];
+      records.set([handle.pointer, centre ? pointers[2 + i] : 0, scale, level, weight, parent, Number(isProbability)], STAGE * i);
+    }
+    this.memory.write(pointers[1], records);
+    check(this.exports.ridgeDrawScores(pointers[1], length, pointers[0], k, samples, pointers[2 + length]));
   }
 
   /** The scores of `count` samples of the last `ridgeDrawScores` (k candidates), from one on: count x k, row-major. */
@@ -252,31 +262,9 @@ export class Core {
     return this.memory.copy(scores, k * count);
   }
 
-  /**
-   * The `limit` best candidates, at most k, for each of `samples` samples: samples x `limit`, row-major. Each draw of a stage is a factor of
-   * the scores, see `assembly/ridge-lists.ts`. The first stage keeps the lists for `ridgeListedScores`.
-   */
-  ridgeDrawLists(xs: Float64Array, stages: readonly DrawStage[], samples: number, limit: number): Float64Array {
-    const [{ handle }] = stages;
-    const k = rows(xs, handle.dimension);
-    const inputs = [xs, new Float64Array(STAGE * stages.length), ...stages.map(({ centre }) => centre ?? NOTHING)];
-    const [points, records, ...rest] = this.memory.place(inputs, [samples * limit]);
-    const lists = rest[stages.length];
-    for (let i = 0; i < stages.length; i++) {
-      const { handle: own, centre, scale, level, weight, parent, isProbability } = stages[i];
-      inputs[1].set([own.pointer, centre ? rest[i] : 0, scale, level, weight, parent, Number(isProbability)], STAGE * i);
-    }
-    this.memory.write(records, inputs[1]);
-    check(this.exports.ridgeDrawLists(records, stages.length, points, k, samples, limit));
-    this.exports.ridgeListed(handle.pointer, samples, lists);
-    return this.memory.copy(lists, samples * limit);
-  }
-
-  /** The scores of the candidates of a sample's list: `limit`. */
-  ridgeListedScores(h: RidgeHandle, sample: number, limit: number): Float64Array {
-    const [scores] = this.memory.place([], [limit]);
-    this.exports.ridgeListedScores(h.pointer, sample, scores);
-    return this.memory.copy(scores, limit);
+  /** The number of samples of the last `ridgeDrawScores` (k candidates) that rank a candidate at a place. */
+  ridgeDrawHits(h: RidgeHandle, k: number, samples: number, candidate: number, place: number): number {
+    return this.exports.ridgeDrawHits(h.pointer, k, samples, candidate, place);
   }
 
   ridgeRefactor(h: RidgeHandle): void {

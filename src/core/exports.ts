@@ -29,11 +29,9 @@ export interface CoreExports {
   ridgeTouch(h: Pointer): void;
 
   ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;
-  ridgeDrawLists(stages: Pointer, count: number, xs: Pointer, k: number, m: number, limit: number): Status;
-  ridgeListed(h: Pointer, m: number, candidates: Pointer): void;
-  ridgeListedScores(h: Pointer, sample: number, scores: Pointer): void;
+  ridgeDrawHits(h: Pointer, k: number, m: number, candidate: number, place: number): number;
   ridgeDrawn(h: Pointer, k: number, first: number, count: number, scores: Pointer): void;
-  ridgeDrawScores(h: Pointer, centre: Pointer, xs: Pointer, k: number, scale: number, m: number): Status;
+  ridgeDrawScores(stages: Pointer, count: number, xs: Pointer, k: number, m: number, work: Pointer): Status;
   ridgeProducts(h: Pointer, xs: Pointer, k: number, parameter: Pointer, scores: Pointer): Status;
   ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
   ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;

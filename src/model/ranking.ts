@@ -12,14 +12,6 @@ export interface Scores {
   readonly rankings?: Rankings;
 }
 
-/** The list of a decision whose candidates have not all got a score, valid until the next choice of the rule. */
-export interface Listed extends Pick<Scores, "moments"> {
-  /** Indices of the best candidates, best first, and their scores. */
-  readonly best: readonly number[];
-  readonly score: Float64Array;
-  readonly probability: ChanceOf;
-}
-
 /** Probability of a candidate at a place. */
 export type ChanceOf = (index: number, place: number) => number;
 

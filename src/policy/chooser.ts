@@ -7,9 +7,6 @@ import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";
 /** Samples per decision, at most. More would fill the memory for a precision that nothing needs. */
 const DRAWS_LIMIT = 10_000;
 
-/** Places of a list for which candidates are listed while they are scored. Longer lists need the scores of all. */
-const LONGEST_LIST = 100;
-
 /** An action to choose among. */
 export interface Candidate {
   readonly id?: string;
@@ -77,16 +74,6 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** The part of a request that decides whether its list is random. */
 export type RandomRequest = Pick<ChooseRequest, "round" | "decision" | "minimumShare" | "families">;
-
-/** A list before any share of random orders. */
-interface Ranked extends Pick<Scores, "moments"> {
-  readonly own: readonly number[];
-  readonly scoreOf: (index: number) => number;
-  /** Whether it ranks by means. */
-  readonly greedy: boolean;
-  /** Probability of each candidate at each place. Undefined if the rule does not know it. */
-  readonly free?: ChanceOf;
-}
 
 /** A share of the probability that a random order has. */
 type RandomShare = (share: number, index: number, place: number) => number;
@@ -187,13 +174,13 @@ export class Chooser {
   }
 
   #rank(request: ChooseRequest, limit: number): Choice[] {
-    const { domain, scoreOf, ranked, shares, known, random, momentsOf } = this.#scored(request, limit, { shownOnly: true });
+    const { domain, score, ranked, shares, known, random, momentsOf } = this.#scored(request, limit, { shownOnly: true });
     const { candidates } = request;
     const chance = known || shares.uniform === 1 ? mixed(shares.uniform, random, known) : undefined;
     const moments = momentsOf?.(ranked);
     return ranked.map((index, place) => {
       const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
-      const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: scoreOf(index), mean, width };
+      const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: score[index], mean, width };
       if (domain) choice.features = domain.at(index);
       if (chance) choice.probability = chance(index, place);
       return choice;
@@ -205,47 +192,37 @@ export class Chooser {
    * candidate's are asked for.
    */
   #scored(request: ChooseRequest, limit: number, { shownOnly = false } = {}) {
-    const { domain } = this.#rule as Required<Rule>;
+    const { domain, score: rule } = this.#rule as Required<Rule>;
     if (domain) this.#refuseCandidates(request);
     const points = domain?.points ?? this.#points(request);
     const count = domain?.count ?? request.candidates?.length ?? points.length / this.#rule.dimension;
     const asked = this.#asked(request, points, count);
+    const scores = request.greedy ? this.#byMeans(asked) : rule(asked);
+    const { score, moments } = scores;
+    const greedy = request.greedy === true && moments !== undefined;
     const { families } = request;
     if (families && families.count !== count) throw outOfRange("families", `those of ${count} candidates`, families.count);
-    const { own, scoreOf, greedy, free, moments } = this.#ranked(asked, request, limit);
+    const own = families ? families.best(score, limit) : best(score, limit);
     const shares = this.#shares(request, count, own.length);
     const certain = greedy || (shares.uniform > 0 && this.#rule.deterministic);
+    const free = families ? scores.rankings && families.chances(scores.rankings, own.length) : scores.probability;
     const known: ChanceOf | undefined = certain ? (index, place) => Number(own[place] === index) : free;
     const ranked = shares.order ?? own;
     const inAnyOrder = families?.randomChances(own.length, shownOnly ? ranked : undefined);
     const random: RandomShare = inAnyOrder ? (share, ...at) => share * inAnyOrder(...at) : (share) => share / count;
-    return { domain, count, scoreOf, own, ranked, shares, known, random, momentsOf: moments };
+    return { domain, count, score, own, ranked, shares, known, random, momentsOf: moments };
   }
 
-  /** The list by the rule's own draw or by the means, and its probabilities as far as they are known. */
-  #ranked(asked: ScoreRequest, { greedy = false, families }: ChooseRequest, limit: number): Ranked {
-    const { score: rule, list, dimension } = this.#rule as Required<Omit<Rule, "list">> & Pick<Rule, "list">;
-    const only = (indices: readonly number[]) => ({ ...asked, points: rowsAt(asked.points, dimension, indices), count: indices.length });
-    const listable = asked.draws > 0 && !greedy && !families && limit <= LONGEST_LIST;
-    const listed = listable ? list?.(asked, Math.min(limit, asked.count)) : undefined;
-    if (listed) {
-      const { best: own, score, probability: free, moments } = listed;
-      return { own, scoreOf: (index) => score[own.indexOf(index)] ?? rule(only([index])).score[0], greedy, free, moments };
-    }
-    const scores = greedy ? this.#byMeans(asked, only) : rule(asked);
-    const { score, moments } = scores;
-    const own = families ? families.best(score, limit) : best(score, limit);
-    const free = families ? scores.rankings && families.chances(scores.rankings, own.length) : scores.probability;
-    return { own, scoreOf: (index) => score[index], greedy: greedy && moments !== undefined, free, moments };
-  }
-
-  /** Scores that are the means, or those of the rule if it knows no means. `only`: the request for some candidates. */
-  #byMeans(asked: ScoreRequest, only: (indices: readonly number[]) => ScoreRequest): Scores {
-    const { score: rule, means } = this.#rule as Required<Rule>;
+  /** Scores that are the means, or those of the rule if it knows no means. */
+  #byMeans(asked: ScoreRequest): Scores {
+    const { score: rule, means, dimension } = this.#rule as Required<Rule>;
     if (means) {
-      const momentsOf = (indices: readonly number[]) =>
-        (rule({ ...only(indices), draws: 0 }) as KnownScores).moments(indices.map((_, place) => place));
-      return { score: means(asked.points), moments: momentsOf };
+      // Bonuses of the shown candidates alone.
+      const moments = (indices: readonly number[]) => {
+        const shown = { ...asked, points: rowsAt(asked.points, dimension, indices), count: indices.length, draws: 0 };
+        return (rule(shown) as KnownScores).moments(indices.map((_, place) => place));
+      };
+      return { score: means(asked.points), moments };
     }
     const scores = rule(asked);
     const { moments } = scores;

@@ -9,7 +9,7 @@ import { GoalRidges } from "../model/goals/goal-ridges.ts";
 import { MaturingRidge } from "../model/linear/maturing-ridge.ts";
 import { type MaturingRidgeSettings, parseMaturingRidge } from "../model/linear/maturing-ridge-settings.ts";
 import { ridgeNumbers } from "../model/linear/ridge.ts";
-import { type KnownScores, rowsAt, type SampleRequest } from "../model/ranking.ts";
+import { rowsAt } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `delayLinTs`. */
@@ -27,10 +27,6 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
   start({ core, window, reward, goals }, { exploration, ...settings }) {
     const options = { ...settings, reward };
     const state = goals ? new GoalRidges(core, window, options, goals) : new MaturingRidge(core, window, options);
-    const momentsOf =
-      ({ points }: SampleRequest): KnownScores["moments"] =>
-      (indices) =>
-        state.upper(rowsAt(points, settings.dimension, indices), exploration);
     return {
       dimension: settings.dimension,
       orderInvariant: state.orderInvariant,
@@ -39,11 +35,10 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
       delayOffset: 0,
       state,
       means: (points) => state.means(points),
-      list(request, limit) {
-        const listed = state.list(request, limit, exploration);
-        return listed && { ...listed, moments: momentsOf(request) };
-      },
-      score: (request) => ({ ...state.sampleScores(request, exploration), moments: momentsOf(request) }),
+      score: (request) => ({
+        ...state.sampleScores(request, exploration),
+        moments: (indices) => state.upper(rowsAt(request.points, settings.dimension, indices), exploration),
+      }),
     };
   },
 });

@@ -4,10 +4,10 @@
 // Expired means: the reward stays 0.
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { drawnList, Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
+import { drawnScores, Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
-import { type KnownScores, rowsAt, sampled } from "../model/ranking.ts";
-import { definePolicy, type PolicyFactory, type ScoreRequest } from "./rule.ts";
+import { rowsAt } from "../model/ranking.ts";
+import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `otfLinTs`. */
 export interface OtfLinTsOptions {
@@ -54,21 +54,6 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: released ? "after" : "before" });
 
-    const multiplierOf = (request: ScoreRequest): number => {
-      const { trial: t } = request;
-      const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
-      // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
-      // that number: the choice is the same, and the mean stays an estimate of the reward.
-      const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
-      return exploration * Math.min(Math.sqrt(beta), widthCap);
-    };
-    const momentsOf =
-      ({ points }: ScoreRequest, multiplier: number): KnownScores["moments"] =>
-      (indices) => {
-        const { mean, deviation: norm } = posterior.moments(rowsAt(points, d, indices));
-        return { mean, width: norm.map((each) => multiplier * each) };
-      };
-
     return {
       dimension: d,
       orderInvariant: true,
@@ -77,15 +62,24 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
       delayOffset: 0,
       state,
       means: (points) => posterior.means(points),
-      list(request, limit) {
-        const multiplier = multiplierOf(request);
-        return { ...drawnList(core, [posterior.stage(request, multiplier)], request, limit), moments: momentsOf(request, multiplier) };
-      },
       score(request) {
-        const { points, draws, normals } = request;
-        const multiplier = multiplierOf(request);
-        const samples = draws > 0 ? posterior.drawScores(request, multiplier) : posterior.sampleScores(points, normals(d), multiplier);
-        return { ...sampled(samples, request), moments: momentsOf(request, multiplier) };
+        const { points, trial: t, draws, normals } = request;
+        const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
+        // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
+        // that number: the choice is the same, and the mean stays an estimate of the reward.
+        const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
+        const multiplier = exploration * Math.min(Math.sqrt(beta), widthCap);
+        const scores =
+          draws > 0
+            ? drawnScores(core, [posterior.stage(request, multiplier)], request)
+            : { score: posterior.sampleScores(points, normals(d), multiplier) };
+        return {
+          ...scores,
+          moments(indices) {
+            const { mean, deviation: norm } = posterior.moments(rowsAt(points, d, indices));
+            return { mean, width: norm.map((each) => multiplier * each) };
+          },
+        };
       },
     };
   },

@@ -7,7 +7,7 @@ import type { Factor } from "../model/goals/goal-ridges.ts";
 import type { Interval } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
-import type { Listed, SampleRequest, Scores } from "../model/ranking.ts";
+import type { SampleRequest, Scores } from "../model/ranking.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 
 // The contract of an algorithm: how it scores candidates, and how impressions and rewards change its state. The parts that all
@@ -86,11 +86,6 @@ export interface Rule {
   check?(features: Float64Array): void;
   /** Scores candidates. Changes no state. Absent for a rule that proposes. */
   score?(request: ScoreRequest): Scores;
-  /**
-   * The best `limit` candidates by the draw that the decision takes, to the bit as `score` would rank them, if there are draws. Changes no
-   * state. Absent or undefined: they follow from `score`.
-   */
-  list?(request: ScoreRequest, limit: number): Listed | undefined;
   /** The means of candidates, to the bit as `score` knows them, without draws and bonuses. Absent: greedy decisions take them from `score`. */
   means?(points: Float64Array): Float64Array;
   /** Chooses in its own domain. Changes no state. Absent for a rule that scores. */

@@ -48,21 +48,6 @@ it.each(listed.filter(({ chance }) => chance !== "draws"))("$name ignores draws,
   expect(recommender.policy.choose({ ...request, draws: 20 })).toEqual(recommender.policy.choose(request));
 });
 
-it.each(amongCandidates.filter(({ chance }) => chance === "draws"))("$name: a short list is the beginning of a long one", async (each) => {
-  const { recommender } = await learnt(each);
-  const d = recommender.policy.dimension;
-  const draw = stream(7);
-  // So many that a list of all of them is ranked by the scores of all.
-  const points = Float64Array.from({ length: 120 * d }, () => Math.round(8 * draw()) / 16);
-  for (const decision of ["one", "another"]) {
-    const request = { points, round: 31, draws: 11, decision };
-    const all = recommender.policy.choose({ ...request, limit: 120 });
-    expect(recommender.policy.choose({ ...request, limit: 5 })).toEqual(all.slice(0, 5));
-    const random = { ...request, minimumShare: 1 / 120 };
-    expect(recommender.policy.choose({ ...random, limit: 5 })).toEqual(recommender.policy.choose({ ...random, limit: 120 }).slice(0, 5));
-  }
-});
-
 describe("greedy", () => {
   const greed = ranking.filter((each) => !isUniform(each));
 

@@ -97,17 +97,9 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
       const handle = core.ridgeCreate(40, 1);
       return () => [
         core.ridgeDraw(handle, values(320)),
-        core.ridgeDrawScores(handle, values(400), 1, 16),
+        core.ridgeDrawScores(values(400), [stageOf(handle)], 16),
         core.ridgeDrawn(handle, 10, 0, 16),
       ];
-    },
-  ],
-  [
-    "draws of a ridge posterior, and lists",
-    40 * 8,
-    (core) => {
-      const handle = core.ridgeCreate(40, 1);
-      return () => [core.ridgeDraw(handle, values(320)), core.ridgeDrawLists(values(400), [stageOf(handle)], 16, 10)];
     },
   ],
   ["a ridge solved from its sums", 820, (core) => () => core.shrunkSolve(new Float64Array(820), 1, values(40), 1)],

@@ -30,8 +30,7 @@ const calls: [string, (core: Core) => () => void][] = [
     (core) => () => {
       const handle = core.ridgeCreate(8, 1);
       core.ridgeDraw(handle, values(8 * 300));
-      core.ridgeDrawScores(handle, values(8 * 100), 1, 32);
-      core.ridgeDrawLists(values(8 * 100), [stageOf(handle)], 32, 6);
+      core.ridgeDrawScores(values(8 * 100), [stageOf(handle)], 32);
       core.ridgeRelease(handle);
     },
   ],
@@ -48,16 +47,7 @@ const calls: [string, (core: Core) => () => void][] = [
       const handle = core.ridgeCreate(2, 1);
       core.ridgeDraw(handle, values(2 * 64));
       let round = 0;
-      return () => void core.ridgeDrawScores(handle, values(2 * (1 + (round++ % 70))), 1, 128);
-    },
-  ],
-  [
-    "lists of draws of a ridge posterior",
-    (core) => {
-      const handle = core.ridgeCreate(2, 1);
-      core.ridgeDraw(handle, values(2 * 64));
-      let round = 0;
-      return () => void core.ridgeDrawLists(values(2 * 70), [stageOf(handle)], 128, 1 + (round++ % 70));
+      return () => void core.ridgeDrawScores(values(2 * (1 + (round++ % 70))), [stageOf(handle)], 128);
     },
   ],
   [

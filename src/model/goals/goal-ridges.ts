@@ -4,9 +4,9 @@ import { isInMs, type Moment, type Window } from "../delay/window.ts";
 import type { Interval } from "../linear/interval.ts";
 import { MaturingRidge, type MaturingRidgeOptions } from "../linear/maturing-ridge.ts";
 import type { RateChange } from "../linear/rate-changes.ts";
-import { drawnList } from "../linear/ridge.ts";
+import { drawnScores } from "../linear/ridge.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
-import { type Listed, type SampleRequest, type Scores, sampled } from "../ranking.ts";
+import { type SampleRequest, type Scores, sampled } from "../ranking.ts";
 import type { GoalChange, LearntGoal } from "./goal.ts";
 import { folded, type Progress, progressOf, type Stage, stagesOf } from "./stages.ts";
 import { type Estimate, productOf, sumOf } from "./uncertain.ts";
@@ -125,17 +125,6 @@ export class GoalRidges {
     return changes.reduce<RateChange | undefined>((most, each) => (most && most.probability >= each.probability ? most : each), undefined);
   }
 
-  /** The list by a draw of `sampleScores`. Undefined if a sample is not an expected reward. */
-  list(request: SampleRequest, limit: number, exploration: number): Listed | undefined {
-    const used = this.#used();
-    if (!used.every(([ridge]) => ridge.isLinear)) return undefined;
-    const stages = used.map(([ridge, { weight, parent, children }], place): DrawStage => {
-      const own = ridge.stage(this.#requestOf(request, place), exploration);
-      return { ...own, weight, parent: used.findIndex(([, , i]) => i === parent), isProbability: children.length > 0 };
-    });
-    return drawnList(this.#core, stages, request, limit);
-  }
-
   /** The request to one of the regressions. */
   #requestOf(request: SampleRequest, place: number): SampleRequest {
     return { ...request, normals: interleaved(request, this.#dimension, place, this.#used().length) };
@@ -144,6 +133,13 @@ export class GoalRidges {
   /** Scores are draws of the value: each draw multiplies draws of the factors. */
   sampleScores(request: SampleRequest, exploration: number): Scores {
     const used = this.#used();
+    if (request.draws > 0 && used.every(([ridge]) => ridge.isLinear)) {
+      const stages = used.map(([ridge, { weight, parent, children }], place): DrawStage => {
+        const own = ridge.stage(this.#requestOf(request, place), exploration);
+        return { ...own, weight, parent: used.findIndex(([, , i]) => i === parent), isProbability: children.length > 0 };
+      });
+      return drawnScores(this.#core, stages, request);
+    }
     const samples = this.#stages.map((): Float64Array | undefined => undefined);
     used.forEach(([ridge, , i], place) => {
       samples[i] = ridge.samples(this.#requestOf(request, place), exploration);

@@ -3,7 +3,7 @@ import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "..
 import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
-import { type Listed, type SampleRequest, type Scores, sampled } from "../ranking.ts";
+import type { SampleRequest, Scores } from "../ranking.ts";
 import { amountLikelihood, LEAST_AMOUNTS } from "./amount-likelihood.ts";
 import { CappedSums, type Clipped } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
@@ -13,7 +13,7 @@ import type { Interval } from "./interval.ts";
 import { BernoulliLikelihood, gaussianLikelihood, type Likelihood } from "./likelihood.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import { type RateChange, RateChanges } from "./rate-changes.ts";
-import { drawnList, Ridge } from "./ridge.ts";
+import { drawnScores, Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
 import { triangle } from "./vector.ts";
 
@@ -241,28 +241,15 @@ export class MaturingRidge {
   }
 
   /**
-   * Samples <x, theta> about its mean with deviations that `exploration` scales, see `Ridge.drawScores` and `Ridge.sampleScores`. Log-odds are
+   * Samples <x, theta> about its mean with deviations that `exploration` scales, see `drawnScores` and `Ridge.sampleScores`. Log-odds are
    * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
    */
   sampleScores(request: SampleRequest, exploration: number): Scores {
-    return sampled(this.#latentSamples(request, exploration), request);
+    if (request.draws > 0) return drawnScores(this.#core, [this.stage(request, exploration)], request);
+    return { score: this.#latentSample(request, exploration) };
   }
 
-  /** Samples of <x, theta>: max(draws, 1) x k, row-major. */
-  #latentSamples(request: SampleRequest, exploration: number): Float64Array {
-    const { points, draws, normals } = request;
-    const { level, spread, coefficients } = this.#mean;
-    const scale = this.#widening(exploration) * spread;
-    if (draws > 0) return this.#posterior.drawScores(request, scale, level, coefficients);
-    return this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scale), points);
-  }
-
-  /** The list by a draw of `sampleScores`, see `drawnList`. */
-  list(request: SampleRequest, limit: number, exploration: number): Listed {
-    return drawnList(this.#core, [this.stage(request, exploration)], request, limit);
-  }
-
-  /** Samples of <x, theta>, as `sampleScores` takes one of them. */
+  /** Samples of level + <x, theta>, as `sampleScores` takes one of them. */
   stage(request: SampleRequest, exploration: number): DrawStage {
     const { level, spread, coefficients } = this.#mean;
     return this.#posterior.stage(request, this.#widening(exploration) * spread, level, coefficients);
@@ -273,9 +260,21 @@ export class MaturingRidge {
     return this.#likelihood.toRewards === undefined;
   }
 
+  /** A sample without draws. */
+  #latentSample({ points, normals }: SampleRequest, exploration: number): Float64Array {
+    const scale = this.#widening(exploration) * this.#mean.spread;
+    return this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scale), points);
+  }
+
   /** Draws of the expected rewards, as `sampleScores` takes one of them: max(draws, 1) x k, row-major. */
   samples(request: SampleRequest, exploration: number): Float64Array {
-    const scores = this.#latentSamples(request, exploration);
+    const { count, draws, points } = request;
+    let scores: Float64Array;
+    if (draws > 0) {
+      const stage = this.stage(request, exploration);
+      this.#core.ridgeDrawScores(points, [stage], draws);
+      scores = this.#core.ridgeDrawn(stage.handle, count, 0, draws);
+    } else scores = this.#latentSample(request, exploration);
     return this.#likelihood.toRewards?.(scores) ?? scores;
   }
 

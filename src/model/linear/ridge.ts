@@ -2,7 +2,7 @@ import type { Core, DrawStage, RidgeHandle } from "../../core/core.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { ExactSums, PLAIN } from "../exact-sums.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
-import { type Listed, type SampleRequest, taken } from "../ranking.ts";
+import { type SampleRequest, type Scores, taken } from "../ranking.ts";
 import { product, triangle } from "./vector.ts";
 
 /** Numbers of a ridge regression in a snapshot: two packed triangles and a vector. */
@@ -105,22 +105,11 @@ export class Ridge implements Posterior {
   }
 
   /**
-   * The same by one of `draws` parameters, which are drawn in opposite pairs about theta, or about `centre` (d). The decision takes
-   * one of them at random.
+   * A stage of `drawnScores` that samples the same about theta, or about `centre` (d), with `level` added. Draws come in opposite pairs.
    *
-   * The draws L^-T z are kept until V changes. Until then, requests must give the same normals, and fewer normals must be the first
-   * of more. Probabilities are valid until the next call.
-   * **Cost:** O(draws) for each nonzero feature, and O(draws d^2) once per V.
+   * The draws L^-T z are kept until V changes. Until then, requests must give the same normals, and fewer normals must be the first of more.
+   * **Cost:** O(draws d^2) once per V.
    */
-  drawScores(request: SampleRequest, scale: number, level = 0, centre?: Float64Array): Float64Array {
-    this.#keepDraws(request);
-    this.#core.ridgeDrawScores(this.#handle, request.points, scale, request.draws, centre);
-    const scores = this.#core.ridgeDrawn(this.#handle, request.count, 0, request.draws);
-    if (level !== 0) for (let i = 0; i < scores.length; i++) scores[i] += level;
-    return scores;
-  }
-
-  /** A stage of `drawnList` whose samples are those of `drawScores`, plus `level`. */
   stage(request: SampleRequest, scale: number, level = 0, centre?: Float64Array): DrawStage {
     this.#keepDraws(request);
     return { handle: this.#handle, scale, level, centre, weight: 1, parent: -1, isProbability: false };
@@ -235,20 +224,16 @@ export class Ridge implements Posterior {
 }
 
 /**
- * The list of `limit` candidates by the draw that the decision takes. No scores of other candidates are kept, so it takes less time than
- * `Ridge.drawScores`, with the same bits. `limit` is at most the number of candidates.
+ * Scores by one of `draws` samples of stages, each after the one before it. The decision takes one of them at random. Probabilities are valid
+ * until the next call. **Cost:** O(draws) for each nonzero feature and stage.
  */
-export function drawnList(core: Core, stages: readonly DrawStage[], request: SampleRequest, limit: number): Listed {
-  const { points, draws } = request;
-  const lists = core.ridgeDrawLists(points, stages, draws, limit);
-  const own = taken(request);
+export function drawnScores(core: Core, stages: readonly DrawStage[], request: SampleRequest): Scores {
+  const { count, draws, points } = request;
+  const [{ handle }] = stages;
+  core.ridgeDrawScores(points, stages, draws);
   return {
-    best: Array.from(lists.subarray(own * limit, (own + 1) * limit)),
-    score: core.ridgeListedScores(stages[0].handle, own, limit),
-    probability(index, place) {
-      let hits = 0;
-      for (let at = place; at < lists.length; at += limit) if (lists[at] === index) hits++;
-      return hits / draws;
-    },
+    score: core.ridgeDrawn(handle, count, taken(request), 1),
+    probability: (index, place) => core.ridgeDrawHits(handle, count, draws, index, place) / draws,
+    rankings: { random: 0, count: draws, scores: (draw) => core.ridgeDrawn(handle, count, draw, 1) },
   };
 }
