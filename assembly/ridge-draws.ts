@@ -116,15 +116,15 @@ function addLevel(samples: usize, level: f64): void {
 
 /** Turns the samples of all stages into scores, which replace those of the first stage. Later stages first. */
 function fold(stages: usize, count: usize, samples: usize): void {
-  for (let s = <i32>count - 1; s >= 0; s--) {
+  for (let s = count; s-- > 0; ) {
     const stage = stages + s * STAGE;
     const own = samples + s * SAMPLES;
     const weight = splat(stage + 32);
     const isProbability = load<f64>(stage, 48) != 0;
     for (let v: usize = 0; v < SAMPLES; v += 16) {
       let worth = weight;
-      for (let t = s + 1; t < <i32>count; t++) {
-        if (parentOf(stages + t * STAGE) == s) worth = f64x2.add(worth, v128.load(samples + t * SAMPLES + v));
+      for (let t = s + 1; t < count; t++) {
+        if (parentOf(stages + t * STAGE) == <i32>s) worth = f64x2.add(worth, v128.load(samples + t * SAMPLES + v));
       }
       let sample = v128.load(own + v);
       if (isProbability) sample = f64x2.min(f64x2.max(sample, f64x2.splat(0)), f64x2.splat(1));

@@ -14,9 +14,13 @@ async function linesIn(bytes: Uint8Array, length = bytes.length): Promise<string
   async function* chunks() {
     for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
   }
-  const lines: string[] = [];
-  for await (const line of linesOfBytes(chunks())) lines.push(line);
-  return lines;
+  return collected(linesOfBytes(chunks()));
+}
+
+async function collected(lines: AsyncIterable<string>): Promise<string[]> {
+  const all: string[] = [];
+  for await (const line of lines) all.push(line);
+  return all;
 }
 
 describe("the same lines", () => {
@@ -50,7 +54,7 @@ describe("a file whose name ends with .gz", () => {
     const folder = await mkdtemp(join(tmpdir(), "afterclick-lines-"));
     try {
       await writeFile(join(folder, name), bytes);
-      return await Array.fromAsync(textLines(join(folder, name)));
+      return await collected(textLines(join(folder, name)));
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -68,7 +72,7 @@ describe("a file whose name ends with .gz", () => {
   });
 
   it("is missing by its name", async () => {
-    await expect(Array.fromAsync(textLines("missing.jsonl.gz"))).rejects.toThrow("ENOENT");
+    await expect(collected(textLines("missing.jsonl.gz"))).rejects.toThrow("ENOENT");
   });
 });
 
