@@ -74,17 +74,17 @@ export function ridgeDrawScores(stages: usize, count: usize, xs: usize, k: usize
   }
   // The samples of one stage with weight 1 are the scores.
   const isAlone = count == 1 && load<f64>(stages, 32) == 1 && load<f64>(stages, 48) == 0;
-  const atOnce = isAlone ? groups : 1;
   const features = model.panel;
   let out = model.scores;
   let areFinite = true;
   for (const row = model.dimension << 3, last = xs + k * row; xs < last; xs += row, out += stride << 3) {
     const end = listFeatures(xs, model.dimension, features);
-    for (let g: usize = 0; g < groups; g += atOnce) {
-      for (let s: usize = 0; s < count; s++) {
-        sampleStage(stages + s * STAGE, features, end, g, atOnce, isAlone ? out : work + s * SAMPLES);
-      }
-      if (isAlone) break;
+    if (isAlone) {
+      sampleStage(stages, features, end, 0, groups, out);
+      continue;
+    }
+    for (let g: usize = 0; g < groups; g++) {
+      for (let s: usize = 0; s < count; s++) sampleStage(stages + s * STAGE, features, end, g, 1, work + s * SAMPLES);
       areFinite = areFinite && allFinite(work, 2 * GROUP * count);
       fold(stages, count, work);
       memory.copy(out + g * SAMPLES, work, SAMPLES);

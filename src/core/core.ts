@@ -213,6 +213,15 @@ export class Core {
     return this.memory.copy(out, h.dimension);
   }
 
+  /** The means of `xs` (k x d), with the bits of `ridgeScore`: k. */
+  ridgeMeans(h: RidgeHandle, xs: Float64Array): Float64Array {
+    const k = rows(xs, h.dimension);
+    const [points, theta, means] = this.memory.place([xs], [h.dimension, k]);
+    check(this.exports.ridgeEstimate(h.pointer, theta));
+    check(this.exports.ridgeProducts(h.pointer, points, k, theta, means));
+    return this.memory.copy(means, k);
+  }
+
   /** Scores <x, parameter> of `xs` (k x d) for the draw theta + scale L^-T z, z = `normals` (d): k. */
   ridgeSampleScores(h: RidgeHandle, xs: Float64Array, normals: Float64Array, scale: number): Float64Array {
     const k = rows(xs, h.dimension);

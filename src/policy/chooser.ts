@@ -220,7 +220,7 @@ export class Chooser {
       // Bonuses of the shown candidates alone.
       const moments = (indices: readonly number[]) => {
         const shown = { ...asked, points: rowsAt(asked.points, dimension, indices), count: indices.length, draws: 0 };
-        return (rule(shown) as KnownScores).moments([...indices.keys()]);
+        return (rule(shown) as KnownScores).moments(indices.map((_, place) => place));
       };
       return { score: means(asked.points), moments };
     }

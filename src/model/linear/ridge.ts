@@ -90,9 +90,9 @@ export class Ridge implements Posterior {
     return this.#moments;
   }
 
-  /** The means alone, with the bits of `moments`: a sample of scale 0. **Cost:** O(d^2 + k d). */
+  /** The means alone, with the bits of `moments`. **Cost:** O(k d). */
   means(points: Float64Array): Float64Array {
-    return this.sampleScores(points, new Float64Array(this.dimension), 0);
+    return this.#core.ridgeMeans(this.#handle, points);
   }
 
   deviation(features: Float64Array): number {
