@@ -59,7 +59,7 @@ export function ridgeDraw(model: Ridge, normals: usize, m: usize): i32 {
  * that come after none.
  *
  * `ridgeDraw` must have kept at least m / 2 draws for each stage. `stages`: 7 x `count`, each after the one before it; `xs`: k x d,
- * row-major; `work`: 16 x `count`, for use meanwhile. Returns OK, OUT_OF_MEMORY or NOT_FINITE.
+ * row-major; `work`: m x `count`, with m rounded up to 16, for use meanwhile. Returns OK, OUT_OF_MEMORY or NOT_FINITE.
  * **Cost:** m / 2 for each feature that is not zero and each stage.
  */
 export function ridgeDrawScores(stages: usize, count: usize, xs: usize, k: usize, m: usize, work: usize): i32 {
@@ -74,27 +74,23 @@ export function ridgeDrawScores(stages: usize, count: usize, xs: usize, k: usize
   }
   // The samples of one stage with weight 1 are the scores.
   const isAlone = count == 1 && load<f64>(stages, 32) == 1 && load<f64>(stages, 48) == 0;
+  const bytes = stride << 3;
   const features = model.panel;
   let out = model.scores;
   let areFinite = true;
-  for (const row = model.dimension << 3, last = xs + k * row; xs < last; xs += row, out += stride << 3) {
+  for (const row = model.dimension << 3, last = xs + k * row; xs < last; xs += row, out += bytes) {
     const end = listFeatures(xs, model.dimension, features);
-    if (isAlone) {
-      sampleStage(stages, features, end, 0, groups, out);
-      continue;
-    }
-    for (let g: usize = 0; g < groups; g++) {
-      for (let s: usize = 0; s < count; s++) sampleStage(stages + s * STAGE, features, end, g, 1, work + s * SAMPLES);
-      areFinite = areFinite && allFinite(work, 2 * GROUP * count);
-      fold(stages, count, work);
-      memory.copy(out + g * SAMPLES, work, SAMPLES);
-    }
+    for (let s: usize = 0; s < count; s++) sampleStage(stages + s * STAGE, features, end, groups, isAlone ? out : work + s * bytes);
+    if (isAlone) continue;
+    areFinite = areFinite && allFinite(work, stride * count);
+    fold(stages, count, work, bytes);
+    memory.copy(out, work, bytes);
   }
   return areFinite && allFinite(model.scores, k * stride) ? OK : NOT_FINITE;
 }
 
-/** Writes the samples of a stage for `count` groups of draws from one on. */
-function sampleStage(stage: usize, features: usize, last: usize, first: usize, count: usize, out: usize): void {
+/** Writes all samples of a stage for one candidate. */
+function sampleStage(stage: usize, features: usize, last: usize, groups: usize, out: usize): void {
   const model = modelOf(stage);
   const centre = <usize>load<f64>(stage, 8);
   const scale = load<f64>(stage, 16);
@@ -102,8 +98,8 @@ function sampleStage(stage: usize, features: usize, last: usize, first: usize, c
   let mean: f64 = 0;
   for (let f = features; f < last; f += 16) mean += load<f64>(f) * load<f64>(centre + load<usize>(f, 8) / GROUP);
   const bytes = model.dimension * GROUP_ROW;
-  let group = model.draws + first * bytes;
-  for (const end = group + count * bytes; group < end; group += bytes, out += SAMPLES) {
+  let group = model.draws;
+  for (const end = group + groups * bytes; group < end; group += bytes, out += SAMPLES) {
     scoreGroup(features, last, group, mean, scale, out);
     if (level != 0) addLevel(out, level);
   }
@@ -114,17 +110,17 @@ function addLevel(samples: usize, level: f64): void {
   for (let v: usize = 0; v < SAMPLES; v += 16) v128.store(samples + v, f64x2.add(levels, v128.load(samples + v)));
 }
 
-/** Turns the samples of all stages into scores, which replace those of the first stage. Later stages first. */
-function fold(stages: usize, count: usize, samples: usize): void {
+/** Turns the samples of all stages, `bytes` each, into scores, which replace those of the first stage. Later stages first. */
+function fold(stages: usize, count: usize, samples: usize, bytes: usize): void {
   for (let s = count; s-- > 0; ) {
     const stage = stages + s * STAGE;
-    const own = samples + s * SAMPLES;
+    const own = samples + s * bytes;
     const weight = splat(stage + 32);
     const isProbability = load<f64>(stage, 48) != 0;
-    for (let v: usize = 0; v < SAMPLES; v += 16) {
+    for (let v: usize = 0; v < bytes; v += 16) {
       let worth = weight;
       for (let t = s + 1; t < count; t++) {
-        if (parentOf(stages + t * STAGE) == <i32>s) worth = f64x2.add(worth, v128.load(samples + t * SAMPLES + v));
+        if (parentOf(stages + t * STAGE) == <i32>s) worth = f64x2.add(worth, v128.load(samples + t * bytes + v));
       }
       let sample = v128.load(own + v);
       if (isProbability) sample = f64x2.min(f64x2.max(sample, f64x2.splat(0)), f64x2.splat(1));
@@ -133,8 +129,8 @@ function fold(stages: usize, count: usize, samples: usize): void {
   }
   for (let t: usize = 1; t < count; t++) {
     if (parentOf(stages + t * STAGE) >= 0) continue;
-    for (let v: usize = 0; v < SAMPLES; v += 16) {
-      v128.store(samples + v, f64x2.add(v128.load(samples + v), v128.load(samples + t * SAMPLES + v)));
+    for (let v: usize = 0; v < bytes; v += 16) {
+      v128.store(samples + v, f64x2.add(v128.load(samples + v), v128.load(samples + t * bytes + v)));
     }
   }
 }

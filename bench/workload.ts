@@ -18,7 +18,7 @@ export interface Workload {
   prepare(purpose?: Purpose): Promise<Prepared>;
 }
 
-/** What the variants are prepared for. */
+/** The purpose for which the variants are prepared. */
 export interface Purpose {
   /** Only the variant "afterclick" is needed. */
   readonly alone?: boolean;

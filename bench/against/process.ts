@@ -5,7 +5,7 @@ import type { Missing } from "../variant.ts";
 import type { Prepared, Purpose, Workload } from "../workload.ts";
 import type { Build } from "./build.ts";
 
-/** What a measuring process tells. */
+/** A message from a measuring process. */
 export type Answer = { readonly ready: true } | Missing | { readonly value: number };
 
 interface Measured {

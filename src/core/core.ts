@@ -32,8 +32,10 @@ export interface DrawStage {
   readonly isProbability: boolean;
 }
 
-/** Doubles of a stage in the core, and of its workspace. */
-const [STAGE, STAGE_WORK] = [7, 16];
+/** Doubles of a stage in the core. */
+const STAGE = 7;
+/** Samples that the core computes together. */
+const GROUP = 16;
 
 /** A ridge posterior in the memory of the core that created it. Its fields are for `Core` alone. */
 export interface RidgeHandle {
@@ -246,7 +248,10 @@ export class Core {
     const { length } = stages;
     const k = rows(xs, stages[0].handle.dimension);
     const records = new Float64Array(STAGE * length);
-    const pointers = this.memory.place([xs, records, ...stages.map(({ centre }) => centre ?? NOTHING)], [STAGE_WORK * length]);
+    const pointers = this.memory.place(
+      [xs, records, ...stages.map(({ centre, handle }) => (centre ? exactly(centre, handle.dimension) : NOTHING))],
+      [GROUP * Math.ceil(samples / GROUP) * length],
+    );
     for (let i = 0; i < length; i++) {
       const { handle, centre, scale, level, weight, parent, isProbability } = stages[i];
       records.set([handle.pointer, centre ? pointers[2 + i] : 0, scale, level, weight, parent, Number(isProbability)], STAGE * i);

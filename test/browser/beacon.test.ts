@@ -18,7 +18,7 @@ interface Visit {
   page: Page;
   /** Attributes of the beacon's script in the next page, besides its address. */
   attributes: string;
-  /** What the next page holds besides the script. */
+  /** Content of the next page, besides the script. */
   content(impressionId: string): string;
   /** Impressions that count, and goals that pages reported. */
   counted(): Promise<readonly [impressions: number, goals: number]>;
