@@ -19,3 +19,5 @@ export const OUT_OF_MEMORY = -1;
 export const NOT_POSITIVE_DEFINITE = -2;
 /** A result overflowed: it is not a finite number. */
 export const NOT_FINITE = -3;
+/** Bytes from outside do not fit together. */
+export const MALFORMED = -4;

@@ -33,13 +33,11 @@ import { solve, solveTransposed } from "./vector";
   panel: usize;
   /** Owned: impressions in gram that the factor does not contain yet. `settle` adds them in their order, so no bit depends on when. */
   updates: Updates;
-  /** Owned: the draws of `ridgeDraw`, in groups (d x 8). */
+  /** Owned: the draws of `ridgeDraw` (m x d). */
   draws: usize;
-  /** Owned: scores for these draws (k x `scoreStride`). */
-  scores: usize;
-  scoreStride: usize;
-  /** The number of scores with room in `scores`. */
-  scoreRoom: usize;
+  /** Owned: the rows of `ridgeRows`, and how many a group has. */
+  rows: usize;
+  rowsOfGroup: usize;
 }
 
 /** Creates a posterior with V = ridge I, ridge > 0. Returns a handle, which the caller owns until `ridgeRelease`, or 0 without memory. */
@@ -64,8 +62,7 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
   model.panel = model.theta + vector;
   model.updates = updates;
   model.draws = 0;
-  model.scores = 0;
-  model.scoreRoom = 0;
+  model.rows = 0;
   memory.fill(gram, 0, model.reciprocals - gram);
   for (let i: usize = 0; i < dimension; i++) store<f64>(factorRow(model.factor, i) + (i << 3), sqrt(ridge));
   ridgeTouch(model);
@@ -74,7 +71,7 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
 
 export function ridgeRelease(model: Ridge): void {
   release(model.draws);
-  release(model.scores);
+  release(model.rows);
   releaseUpdates(model.updates);
   release(model.gram);
   release(changetype<usize>(model));

@@ -41,7 +41,7 @@ function deciding(name: string, size: Size, { greedy, peers }: Further = {}): Wo
 }
 
 async function own(size: Size, quick?: boolean, greedy?: boolean): Promise<Variant> {
-  const decide = await decider(await publicationOf(size, quick), size, greedy);
+  const decide = await decider(await publicationOf(size, quick), size, { greedy });
   let made = 0;
   return local(() => decide(made++));
 }
@@ -51,7 +51,9 @@ async function own(size: Size, quick?: boolean, greedy?: boolean): Promise<Varia
  * probabilities.
  */
 async function productOf({ k, d }: Size): Promise<Record<string, Variant | Missing>> {
-  const vectors = encoder(encoderOptions(d)).among(actionsOf(k))(contextsOf()[0]);
+  const vectors = encoder(encoderOptions(d))
+    .among(actionsOf(k))(contextsOf()[0])
+    .rows(Array.from({ length: k }, (_, i) => i));
   const draws = Float64Array.from({ length: DRAWS * d }, stream("bench", "draws", d).normal);
   const started = async (workload: string) => programs({ workload, numbers: [k, d], arrays: [vectors, draws] }, ["numpy"]);
   const [dense, sparse] = [await started("product"), await started("sparse-product")];

@@ -1,14 +1,14 @@
-// Prints the milliseconds of processor time of all threads to the first decision of a new process: PUBLICATION K D.
+// Prints the milliseconds of processor time of all threads to the first decision of a new process: K D PUBLICATION [COLUMNS].
 import { readFile } from "node:fs/promises";
 import { compileCore } from "./core.ts";
 import { decider } from "./shop.ts";
 import { processTime } from "./variant.ts";
 
-const [file, k, d] = process.argv.slice(2);
-const publication = await readFile(file);
+const [k, d, ...files] = process.argv.slice(2);
+const [publication, columns] = await Promise.all(files.map((file) => readFile(file)));
 const module = await compileCore();
 
 const start = processTime();
-const decide = await decider(publication, { k: Number(k), d: Number(d) }, false, module);
+const decide = await decider(publication, { k: Number(k), d: Number(d) }, { module, columns });
 decide(0);
 console.log(1000 * (processTime() - start));

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { delayLinTs, gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
 import { stream } from "../simulation/stream.ts";
 import { compileCore } from "./core.ts";
-import { publicationOf } from "./shop.ts";
+import { columnsOf, publicationOf } from "./shop.ts";
 import { cpuTime, prepared } from "./variant.ts";
 import type { Target, Workload } from "./workload.ts";
 
@@ -45,8 +45,8 @@ async function printed(script: string, ...args: readonly string[]): Promise<numb
 }
 
 /**
- * Processor time of all threads of a new process, in which no code is optimised yet: restoring a publication, hashing the catalogue,
- * and one decision. Not included: starting Node.js, loading the package, reading the publication and compiling the core.
+ * Processor time of all threads of a new process, in which no code is optimised yet: restoring a publication with its catalogue,
+ * and one decision. Not included: starting Node.js, loading the package, reading the files and compiling the core.
  */
 function firstDecision(k: number, targets?: readonly Target[]): Workload {
   const size = { k, d: 128 };
@@ -59,9 +59,10 @@ function firstDecision(k: number, targets?: readonly Target[]): Workload {
     targets,
     async prepare({ quick } = {}) {
       const folder = await mkdtemp(join(tmpdir(), "afterclick-bench-"));
-      const file = join(folder, "publication");
-      await writeFile(file, await publicationOf(size, quick));
-      const afterclick = () => printed("first-decision.ts", file, String(k), String(size.d));
+      const parts = [await publicationOf(size, quick), columnsOf(size)].filter((part) => part !== undefined);
+      const files = parts.map((_, i) => join(folder, `${i}`));
+      await Promise.all(parts.map((part, i) => writeFile(files[i], part)));
+      const afterclick = () => printed("first-decision.ts", String(k), String(size.d), ...files);
       return { variants: { afterclick }, close: () => rm(folder, { recursive: true }) };
     },
   };

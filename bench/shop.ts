@@ -66,7 +66,8 @@ export function contextsOf(visitor = OF_VISITOR): NamedFeatures[] {
 /** The publication of a model after 2,000 impressions; after 20, if it is only to run. */
 export async function publicationOf({ k, d, goals = 1, visitor }: Size, quick = false): Promise<Uint8Array<ArrayBuffer>> {
   const draw = stream("bench", "impressions", k, d);
-  const points = encoder(encoderOptions(d)).among(actionsOf(k))(contextsOf(visitor)[0]);
+  const { encode } = encoder(encoderOptions(d));
+  const [actions, [context]] = [actionsOf(k), contextsOf(visitor)];
   // The last goal is the purchase.
   const named = goals > 1 ? [...GOALS.slice(0, goals - 1), GOALS[GOALS.length - 1]] : [];
   const options = named.map(
@@ -78,8 +79,8 @@ export async function publicationOf({ k, d, goals = 1, visitor }: Size, quick = 
     ...(goals > 1 && { goals: Object.fromEntries(options) }),
   });
   for (let n = 0; n < (quick ? 20 : IMPRESSIONS); n++) {
-    const [now, row] = [1000 * n, draw.below(k) * d];
-    recommender.register({ impressionId: `${n}`, features: points.subarray(row, row + d), now });
+    const now = 1000 * n;
+    recommender.register({ impressionId: `${n}`, features: encode({ context, action: actions[draw.below(k)] }), now });
     if (goals === 1 && draw() < 0.05) recommender.convert({ impressionId: `${n}`, reward: 1, at: now });
     for (const goal of named) {
       if (draw() > 0.3) break;
@@ -89,10 +90,24 @@ export async function publicationOf({ k, d, goals = 1, visitor }: Size, quick = 
   return recommender.publication() as Uint8Array<ArrayBuffer>;
 }
 
+/** The columns of the catalogue, as a learner publishes them. Undefined from a build that has none. */
+export function columnsOf({ k, d }: Size): Uint8Array | undefined {
+  const own = encoder(encoderOptions(d));
+  return "columns" in own ? own.columns(actionsOf(k)) : undefined;
+}
+
+interface Deciding {
+  readonly greedy?: boolean | undefined;
+  readonly module?: WebAssembly.Module;
+  /** Of `columnsOf`. Default: the catalogue's actions are read. */
+  readonly columns?: Uint8Array | undefined;
+}
+
 /** Restores a publication and prepares the catalogue. The returned function makes the n-th decision as the worker does, for a list of six. */
-export async function decider(publication: Uint8Array, { k, d, visitor }: Size, greedy = false, module?: WebAssembly.Module) {
+export async function decider(publication: Uint8Array, { k, d, visitor }: Size, { greedy = false, module, columns }: Deciding = {}) {
   const contexts = contextsOf(visitor);
-  const pointsIn = encoder(encoderOptions(d)).among(actionsOf(k));
+  const { among } = encoder(encoderOptions(d));
+  const pointsIn = columns ? among(actionsOf(k), { columns }) : among(actionsOf(k));
   const { policy } = await Recommender.restore(publication, { policies: [delayLinTs], module });
   const request = { round: policy.impressions + 1, now: 1000 * IMPRESSIONS, draws: DRAWS, limit: LIMIT, greedy };
   return (n: number) => policy.choose({ ...request, decision: `decision ${n}`, points: pointsIn(contexts[n % CONTEXTS]) });

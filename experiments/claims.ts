@@ -182,16 +182,20 @@ function claims(printed: (experiment: string, setting: string, algorithm: string
   ];
 }
 
-/** @throws {Error} if there is no such result. */
-function found(results: readonly Result[], [experiment, setting, algorithm, metric]: Parameters<Look>): Result {
-  const result = results.find(
+function matching(results: readonly Result[], [experiment, setting, algorithm, metric]: Parameters<Look>): Result | undefined {
+  return results.find(
     (each) =>
       each.experiment === experiment &&
       each.setting === setting &&
       each.algorithm === algorithm &&
       (metric === undefined || each.metric === metric),
   );
-  if (!result) throw new Error(`results.json has no ${[experiment, setting, algorithm, metric].join(", ")}`);
+}
+
+/** @throws {Error} if there is no such result. */
+function found(results: readonly Result[], names: Parameters<Look>): Result {
+  const result = matching(results, names);
+  if (!result) throw new Error(`results.json has no ${names.join(", ")}`);
   return result;
 }
 
@@ -200,12 +204,13 @@ export const means =
   (...names) =>
     found(results, names).mean;
 
-/** Looks up means, and keeps the results that were looked up. */
-export function watched(results: readonly Result[]): { readonly mean: Look; readonly used: readonly Result[] } {
+/** Looks up means, and keeps the results that were looked up. `has`: whether there is such a result. */
+export function watched(results: readonly Result[]) {
   const used: Result[] = [];
   return {
     used,
-    mean(...names) {
+    has: (...names: Parameters<Look>): boolean => matching(results, names) !== undefined,
+    mean(...names: Parameters<Look>): number {
       const result = found(results, names);
       if (!used.includes(result)) used.push(result);
       return result.mean;

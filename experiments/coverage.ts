@@ -1,5 +1,6 @@
 // Coverage of the off-policy estimators' intervals in a world whose truth is known. This experiment reproduces no paper.
 import { evaluate, isTooFew, type LoggedDecision, otfLinTs, Recommender } from "afterclick";
+import { vectorAt } from "../publication/featurizer.ts";
 import { geometric } from "../simulation/delay-law.ts";
 import { type Stream, stream } from "../simulation/stream.ts";
 import type { Curve, Experiment, Task } from "./experiment.ts";
@@ -96,8 +97,8 @@ async function learntPolicy({ points }: World, log: readonly Drawn[], windowMs: 
   const recommender = await Recommender.create({ policy, window: { ms: windowMs }, seed });
   const half = log.slice(0, log.length / 2);
   const now = log[log.length / 2].shownAt;
-  half.forEach(({ shownAt, points, index }, i) => {
-    recommender.register({ impressionId: `${i}`, features: points?.subarray(index * DIMENSION, (index + 1) * DIMENSION), now: shownAt });
+  half.forEach(({ shownAt, points, index, count }, i) => {
+    recommender.register({ impressionId: `${i}`, features: points && vectorAt(points, index, count), now: shownAt });
   });
   half.forEach(({ conversions = [] }, i) => {
     for (const { at, reward } of conversions) if (at < now) recommender.convert({ impressionId: `${i}`, at, reward });

@@ -11,7 +11,8 @@ import { rhythmSettings } from "./rhythms.ts";
 interface Goal {
   readonly problem: string;
   readonly goal: string;
-  weigh(mean: Look): Weighed;
+  /** `has`: whether there is such a result. */
+  weigh(mean: Look, has: (...names: Parameters<Look>) => boolean): Weighed;
 }
 
 const UCB = "delay-aware GP-UCB";
@@ -218,13 +219,18 @@ const goals: readonly Goal[] = [
   {
     problem: "off-policy intervals at 95 %, of policies given and learnt",
     goal: "hold the truth in 93 to 97 % of 1,000 logs",
-    weigh(mean) {
+    weigh(mean, has) {
+      // Where all logs support too little of a policy, there is no interval.
       const shares = logs.map((log) =>
         ["given", "learnt"].flatMap((policy) =>
-          ["ips", "snips", "doublyRobust"].map((name) => mean("intervals", log, policy, `${name} covers (%)`)),
+          ["ips", "snips", "doublyRobust"].flatMap((name) => {
+            const metric = `${name} covers (%)`;
+            return has("intervals", log, policy, metric) ? [mean("intervals", log, policy, metric)] : [];
+          }),
         ),
       );
-      const range = (values: readonly number[]): string => [Math.min(...values), Math.max(...values)].map((v) => v.toFixed(1)).join(" to ");
+      const range = (values: readonly number[]): string =>
+        values.length === 0 ? "too few" : [Math.min(...values), Math.max(...values)].map((v) => v.toFixed(1)).join(" to ");
       return {
         figures: logs.map((log, i) => `${log} ${range(shares[i])}`).join("; "),
         holds: shares.flat().every((share) => share >= 93 && share <= 97),
@@ -236,8 +242,8 @@ const goals: readonly Goal[] = [
 /** The table of goals: the goal, the figures here, and whether they reach it. */
 export function goalsTable(results: readonly Result[]): string {
   const rows = goals.map(({ problem, goal, weigh }) => {
-    const { mean, used } = watched(results);
-    const { figures, holds } = weigh(mean);
+    const { mean, has, used } = watched(results);
+    const { figures, holds } = weigh(mean, has);
     return [problem, goal, figures, holds ? "yes" : "**no**", ...provenance(used)];
   });
   return table(["problem", "goal", "here", "reached", ...PROVENANCE], rows, 4);

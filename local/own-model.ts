@@ -112,7 +112,7 @@ export class OwnModel implements LocalModel {
     if (other) throw new TypeError(`${other}: expected actions, a context and a limit, as actions are given`);
     if (actions.length === 0) throw new RangeError("actions: expected at least one, as there is no catalogue");
     const { policy } = recommender;
-    const points = this.#featurize.matrix(context, actions);
+    const points = this.#featurize.points(context, actions);
     const { ranking } = recommender.recommend({
       ...(policy.dimension > 0 ? { points } : { candidates: actions.map(() => ({})) }),
       limit: Math.min(limit, actions.length),

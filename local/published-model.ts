@@ -159,7 +159,7 @@ export class PublishedModel implements LocalModel {
         `actions: expected at least one, as ${publication.actions.length > 0 ? "none is available" : "there is no catalogue"}`,
       );
     }
-    const points = featurize.matrix(context, offered);
+    const points = featurize.points(context, offered);
     const now = this.#clock.now();
     const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID() as string);
     const choices = policy.choose({

@@ -5,7 +5,7 @@ import { SnapshotError } from "afterclick";
 
 const FORMAT = 1;
 /** Version of the meaning of features. It rises when the same request gives other vectors. */
-const FEATURE_SCHEMA = 2;
+const FEATURE_SCHEMA = 3;
 const DIGEST_BYTES = 32;
 const HEADER_AT = DIGEST_BYTES + 4;
 

@@ -1,4 +1,4 @@
-import { type EncoderOptions, encoder, type NamedFeatures } from "afterclick";
+import { type Encoder, type EncoderOptions, encoder, type NamedFeatures, type Points, SnapshotError } from "afterclick";
 
 /** Features by name if the model has an encoder, otherwise as numbers. */
 export type Features = NamedFeatures | readonly number[];
@@ -15,15 +15,19 @@ export interface Featurizer {
   /** @throws {TypeError | RangeError} naming the features that do not fit the model. */
   vector(context: Features | undefined, action: Action): Float64Array;
   /**
-   * Shapes: actions x dimension, row-major. A list that comes again is prepared only once.
+   * Actions in a context, for a decision. A list that comes again is prepared only once.
    * @throws {TypeError | RangeError} naming the features that do not fit the model.
    */
-  matrix(context: Features | undefined, actions: readonly Action[]): Float64Array;
+  points(context: Features | undefined, actions: readonly Action[]): Points;
+  /** What `prepare` takes in another process. Undefined unless an encoder multiplies every context feature with every action feature. */
+  columns(actions: readonly Action[]): Uint8Array | undefined;
+  /** Prepares a list from its columns, which takes a fraction of the time. Columns of another encoder are ignored. */
+  prepare(actions: readonly Action[], columns: Uint8Array): void;
 }
 
 /** @param options of the model's encoder. Null if its features are numbers. */
 export function featurizer(options: EncoderOptions | null): Featurizer {
-  return options ? byName(encoder(options), options.dimension) : byPlace;
+  return options ? byName(encoder(options), options) : byPlace;
 }
 
 /** Entries of feature vectors, and rewards, are multiples of 1 / RESOLUTION. */
@@ -34,14 +38,16 @@ export function toDyadic(value: number): number {
   return Math.trunc(value * RESOLUTION) / RESOLUTION + 0;
 }
 
-/** Most steps of interactions in one matrix, which take about 50 ms. An encoder states what a step is. */
-const MOST_STEPS = 20_000_000;
-/** Most numbers in one matrix, which take 20 MB: 10,000 actions of 256 features. */
+/** Most interactions of all actions in one context, which take about 50 ms. */
+const MOST_INTERACTIONS = 2_000_000;
+/** Most numbers of all actions together, which take 20 MB: 10,000 actions of 256 features. */
 const MOST_NUMBERS = 10_000 * 256;
 
-const byPlace: Featurizer = {
-  vector: (context, action) => byPlace.matrix(context, [action]),
-  matrix(context = [], actions) {
+const byPlace = {
+  columns: () => undefined,
+  prepare() {},
+  vector: (context: Features | undefined, action: Action) => byPlace.points(context, [action]),
+  points(context: Features = [], actions: readonly Action[]): Float64Array {
     const left = numbers("context", context);
     const right = actions.map(({ id, features = [] }) => numbers(`features of action ${id}`, features));
     const dimension = left.length + (right[0]?.length ?? 0);
@@ -51,7 +57,9 @@ const byPlace: Featurizer = {
         `features of action ${actions[i].id}: expected ${dimension} numbers with the context's, got ${left.length + length}`,
       );
     });
-    checkNumbers(dimension * right.length);
+    if (dimension * right.length > MOST_NUMBERS) {
+      throw new RangeError(`features: expected at most ${MOST_NUMBERS} numbers of all actions together, got ${dimension * right.length}`);
+    }
     const shared = left.map(toDyadic);
     const points = new Float64Array(right.length * dimension);
     right.forEach((own, i) => {
@@ -62,26 +70,34 @@ const byPlace: Featurizer = {
   },
 };
 
-function byName({ encode, among }: ReturnType<typeof encoder>, dimension: number): Featurizer {
+function byName({ encode, among, columns }: Encoder, { interactions }: EncoderOptions): Featurizer {
   const prepared = new WeakMap<readonly Action[], ReturnType<typeof among>>();
+  const read = (actions: readonly Action[], given?: Uint8Array): ReturnType<typeof among> => {
+    const encodeFor = among(actions.map(namedAction), { budget: MOST_INTERACTIONS, columns: given });
+    prepared.set(actions, encodeFor);
+    return encodeFor;
+  };
   return {
     vector: (context, action) => encode({ context: named("context", context ?? {}), action: namedAction(action) }),
-    matrix(context, actions) {
-      checkNumbers(dimension * actions.length);
-      let encodeFor = prepared.get(actions);
-      if (!encodeFor) {
-        encodeFor = among(actions.map(namedAction), MOST_STEPS);
-        prepared.set(actions, encodeFor);
+    points(context, actions) {
+      return (prepared.get(actions) ?? read(actions))(named("context", context ?? {}));
+    },
+    columns: (actions) => (interactions === "all" ? columns(actions.map(namedAction)) : undefined),
+    prepare(actions, given) {
+      try {
+        read(actions, given);
+      } catch (error) {
+        if (!(error instanceof SnapshotError)) throw error;
       }
-      return encodeFor(named("context", context ?? {}));
     },
   };
 }
 
-/** @throws {RangeError} */
-function checkNumbers(count: number): void {
-  if (count > MOST_NUMBERS)
-    throw new RangeError(`features: expected at most ${MOST_NUMBERS} numbers of all actions together, got ${count}`);
+/** The vector of one action. */
+export function vectorAt(points: Points, index: number, count: number): Float64Array {
+  if (!(points instanceof Float64Array)) return points.rows([index]);
+  const dimension = points.length / count;
+  return points.slice(index * dimension, (index + 1) * dimension);
 }
 
 /** The features that an encoder is given for an action: its own, and its id. */

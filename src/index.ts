@@ -15,7 +15,10 @@ export {
   type Silence,
 } from "./delay-estimate.ts";
 export type { Entry, Interactions } from "./encoding/components.ts";
-export { type Encoder, type EncoderOptions, encoder } from "./encoding/encoder.ts";
+export type { EncodedActions } from "./encoding/encoded-actions.ts";
+export { type AmongOptions, type Encoder, type EncoderOptions, encoder } from "./encoding/encoder.ts";
+export type { Points } from "./encoding/points.ts";
+export { ENCODER_VERSION } from "./encoding/scale.ts";
 export type { NamedFeatures } from "./encoding/terms.ts";
 export { vocabularyOf } from "./encoding/vocabulary.ts";
 export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
@@ -55,7 +58,8 @@ export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.t
 export { type AsyTsOptions, asyTs } from "./policy/asy-ts.ts";
 export { type BpeOptions, bpe } from "./policy/bpe.ts";
 export { type BpeDelayOptions, bpeDelay } from "./policy/bpe-delay.ts";
-export type { Candidate, Choice, ChooseRequest } from "./policy/chooser.ts";
+export type { Candidate, ChooseRequest } from "./policy/choose-request.ts";
+export type { Choice } from "./policy/chooser.ts";
 export { type DelayGpTsOptions, delayGpTs } from "./policy/delay-gp-ts.ts";
 export { type DelayGpUcbOptions, delayGpUcb } from "./policy/delay-gp-ucb.ts";
 export { type DelayLinTsOptions, delayLinTs } from "./policy/delay-lin-ts.ts";

@@ -1,12 +1,14 @@
 import { compileCore } from "#core-module";
 import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { type Core, instantiate } from "./core/core.ts";
+import { countOf, type Points, rowOf } from "./encoding/points.ts";
 import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
 import { amountOf, type Goals, parseGoals, stateVersionOf } from "./goals.ts";
 import { isInMs, type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
-import type { Candidate, Choice } from "./policy/chooser.ts";
+import type { Candidate } from "./policy/choose-request.ts";
+import type { Choice } from "./policy/chooser.ts";
 import { onlyDecides, Policy } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 import { counted, malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
@@ -42,8 +44,8 @@ export interface RecommenderOptions {
 export interface RecommendRequest {
   /** The candidates. Absent for a policy with its own domain. */
   readonly candidates?: readonly Candidate[];
-  /** Features alone, instead of `candidates`: k x dimension, row-major. The ids are then the places. */
-  readonly points?: Float64Array;
+  /** Features alone, instead of `candidates`: k x dimension, row-major, or encoded actions. The ids are then the places. */
+  readonly points?: Points;
   /** Length of the ranked list, default 1. */
   readonly limit?: number;
   /** The time of the decision, in ms since 1970. Required with a window in ms. */
@@ -200,7 +202,7 @@ export class Recommender {
     const { candidates, points } = request;
     const d = this.policy.dimension;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
-    const count = candidates?.length ?? (points && points.length / d) ?? limit;
+    const count = candidates?.length ?? (points && countOf(points, d)) ?? limit;
     const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
     const choices = this.policy.choose({ ...moment, candidates, points, limit, decision: ids[0] });
@@ -210,7 +212,7 @@ export class Recommender {
       const shown = ranking[place];
       shown.impressionId = ids[place];
       if (!this.policy.learns) continue;
-      const features = shown.features ?? candidates?.[shown.index].features ?? points?.subarray(shown.index * d, (shown.index + 1) * d);
+      const features = shown.features ?? candidates?.[shown.index].features ?? (points && rowOf(points, shown.index, d));
       this.#show(shown.impressionId, { features, place }, moment);
     }
     this.#round = moment.round;

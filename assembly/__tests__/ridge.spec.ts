@@ -1,4 +1,5 @@
 import { NOT_FINITE, OK } from "../abi";
+import { drawLists, drawScores, ridgeDraw, ridgeRows } from "../draws";
 import {
   Ridge,
   ridgeAppend,
@@ -10,7 +11,6 @@ import {
   ridgeState,
   ridgeTouch,
 } from "../ridge";
-import { ridgeDraw, ridgeDrawHits, ridgeDrawn, ridgeDrawScores } from "../ridge-draws";
 import { ridgeProducts, ridgeSample, ridgeScore } from "../ridge-scores";
 import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
 
@@ -38,14 +38,57 @@ function gram(model: Ridge, i: i32, j: i32): f64 {
   return (i == j ? RIDGE : 0) + (j > i ? lower(state, j, i) : lower(state, i, j));
 }
 
-/** Scores samples of one posterior about theta. */
-function drawScores(model: Ridge, xs: usize, k: usize, scale: f64, samples: usize): i32 {
-  const stage = zeros(7);
-  put(stage, 0, <f64>changetype<usize>(model));
-  put(stage, 2, scale);
-  put(stage, 4, 1);
-  put(stage, 5, -1);
-  return ridgeDrawScores(stage, 1, xs, k, samples, zeros(16));
+/** A request for samples of one posterior about theta, after `ridgeRows`. */
+function requestFor(model: Ridge, xs: usize, k: usize, samples: usize): usize {
+  const stage = zeros(3);
+  store<usize>(stage, changetype<usize>(model));
+  store<i32>(stage, -1, 4);
+  store<f32>(stage, 1, 12);
+  const request = zeros(6);
+  store<usize>(request, stage);
+  store<usize>(request, 1, 4);
+  store<usize>(request, samples, 8);
+  store<usize>(request, k, 12);
+  store<usize>(request, xs, 16);
+  store<usize>(request, zeros(D), 32);
+  store<usize>(request, zeros(26), 36);
+  store<usize>(request, zeros(52), 40);
+  return request;
+}
+
+// A request is a class of the module. As a pointer it is the same.
+const scoresAt = changetype<(request: usize, out: usize) => i32>(drawScores);
+const listsAt = changetype<(request: usize, limit: usize, lists: usize, families: usize, room: usize, out: usize) => i32>(drawLists);
+
+/** Writes the scores of samples: samples x k. */
+function scoresOf(model: Ridge, xs: usize, k: usize, samples: usize, out: usize): i32 {
+  return scoresAt(requestFor(model, xs, k, samples), out);
+}
+
+/** Expects the lists of samples to take at each place the best candidate left of which the family, if there are any, has room. */
+function expectBest(model: Ridge, xs: usize, k: i32, samples: i32, limit: i32, families: usize, room: usize): void {
+  const scores = zeros(samples * k);
+  const lists = zeros((((samples + 101) / 102) * limit * 832) / 8);
+  const out = zeros((samples * limit + 1) / 2);
+  expect<i32>(scoresOf(model, xs, k, samples, scores)).toBe(OK);
+  expect<i32>(listsAt(requestFor(model, xs, k, samples), limit, lists, families, room, out)).toBe(OK);
+  for (let s = 0; s < samples; s++) {
+    const used = zeros(k);
+    const chosen = zeros(k);
+    for (let place = 0; place < limit; place++) {
+      let best = -1;
+      for (let c = 0; c < k; c++) {
+        const family = families ? load<i32>(families + (c << 2)) : -1;
+        if (get(chosen, c) != 0 || (family >= 0 && get(used, family) == load<i32>(room + (family << 2)))) continue;
+        if (best < 0 || get(scores, s * k + c) > get(scores, s * k + best)) best = c;
+      }
+      expect<i32>(load<i32>(out + ((s * limit + place) << 2))).toBe(best);
+      if (best < 0) continue;
+      put(chosen, best, 1);
+      const family = families ? load<i32>(families + (best << 2)) : -1;
+      if (family >= 0) put(used, family, get(used, family) + 1);
+    }
+  }
 }
 
 describe("ridge", () => {
@@ -179,50 +222,52 @@ describe("ridge", () => {
     const z = noise(6, 6 * D);
     const samples = 11;
     const k = 10;
-    const scores = zeros(k);
+    const scores = zeros(samples * k);
+    const one = zeros(samples);
     const parameter = zeros(D);
     const expected = zeros(k);
     expect<i32>(ridgeDraw(model, z, 6)).toBe(OK);
+    expect<i32>(ridgeRows(model, 6, 0, 0.5, 0)).toBe(OK);
+    expect<i32>(scoresOf(model, candidates, k, samples, scores)).toBe(OK);
     for (let s = 0; s < samples; s++) {
-      expect<i32>(drawScores(model, candidates, k, 0.5, samples)).toBe(OK);
-      ridgeDrawn(model, k, s, 1, scores);
       ridgeSample(model, z + (s >> 1) * D * 8, s & 1 ? -0.5 : 0.5, parameter);
       ridgeProducts(model, candidates, k, parameter, expected);
-      expect<f64>(distance(scores, expected, k)).toBeLessThan(1e-14);
-      for (let c = 0; c < k; c++) {
-        drawScores(model, candidates + c * D * 8, 1, 0.5, samples);
-        ridgeDrawn(model, 1, s, 1, parameter);
-        expect<f64>(get(parameter, 0)).toBe(get(scores, c));
-      }
+      expect<f64>(distance(scores + s * k * 8, expected, k)).toBeLessThan(1e-5);
+    }
+    // A candidate alone has the same bits.
+    for (let c = 0; c < k; c++) {
+      scoresOf(model, candidates + c * D * 8, 1, samples, one);
+      for (let s = 0; s < samples; s++) expect<f64>(get(one, s)).toBe(get(scores, s * k + c));
     }
     ridgeRelease(model);
   });
 
-  it("counts how many draws put a candidate at a place, of equal scores the first one first", () => {
+  it("lists the best candidates of each draw, of equal scores the first one first", () => {
     const model = learnt(false);
-    const samples = 11;
+    const samples = 111;
     // The last two are the same.
     const k = 5;
     const xs = zeros(k * D);
     memory.copy(xs, candidates, 4 * D << 3);
     memory.copy(xs + 4 * D * 8, candidates + 3 * D * 8, D << 3);
-    const counts = zeros(k * k);
-    const scores = zeros(k);
-    ridgeDraw(model, noise(6, 6 * D), 6);
-    drawScores(model, xs, k, 0.5, samples);
-    for (let s = 0; s < samples; s++) {
-      ridgeDrawn(model, k, s, 1, scores);
-      for (let c = 0; c < k; c++) {
-        let place = 0;
-        for (let i = 0; i < k; i++) {
-          if (get(scores, i) > get(scores, c) || (get(scores, i) == get(scores, c) && i < c)) place++;
-        }
-        put(counts, c * k + place, get(counts, c * k + place) + 1);
-      }
-    }
-    for (let c = 0; c < k; c++) {
-      for (let place = 0; place < k; place++) expect<i32>(ridgeDrawHits(model, k, samples, c, place)).toBe(<i32>get(counts, c * k + place));
-    }
+    ridgeDraw(model, noise(6, 56 * D), 56);
+    ridgeRows(model, 56, 0, 0.5, 2);
+    for (let limit = 1; limit <= k; limit++) expectBest(model, xs, k, samples, limit, 0, 0);
+    ridgeRelease(model);
+  });
+
+  it("lists no more of a family than it has room for", () => {
+    const model = learnt(false);
+    const k = 10;
+    const families = zeros(k / 2);
+    // Two families, and a candidate without one.
+    for (let c = 0; c < k; c++) store<i32>(families + (c << 2), c == 7 ? -1 : c & 1);
+    const room = zeros(1);
+    store<i32>(room, 1);
+    store<i32>(room, 2, 4);
+    ridgeDraw(model, noise(6, 5 * D), 5);
+    ridgeRows(model, 5, 0, 0.5, 0);
+    for (let limit = 1; limit <= k; limit++) expectBest(model, candidates, k, 9, limit, families, room);
     ridgeRelease(model);
   });
 

@@ -1,4 +1,4 @@
-import { featurizer } from "../../publication/featurizer.ts";
+import { featurizer, vectorAt } from "../../publication/featurizer.ts";
 import type { ImpressionRow } from "../../worker/domain/impression.ts";
 import { shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
 import { encoded, type Shown } from "../../worker/edge/outbox.ts";
@@ -36,15 +36,14 @@ export default {
       value: { generation: number; modelVersion: number; encoder: never; bytes: number };
     };
     const { generation, modelVersion: version } = described.value;
-    const { matrix } = featurizer(described.value.encoder);
+    const { points: pointsIn } = featurizer(described.value.encoder);
     const shown: string[] = [];
     const now = Date.now();
     const batches = Array.from({ length: registrations }, (_, n) => {
       const moment = now - Math.floor((((earlier + n) * MOMENTS) % 1) * OLDEST * WINDOW_MS);
       return Array.from({ length: batch / LIMIT }, (_, list): Shown => {
         const context = { country: `country-${(n * 20 + list) % 31}`, device: `device-${list % 3}`, hour: n % 24, returning: n % 2 === 0 };
-        const points = matrix(context, actions);
-        const d = points.length / actions.length;
+        const points = pointsIn(context, actions);
         const ids = Array.from({ length: LIMIT }, () => uuidAt(moment, crypto.getRandomValues(new Uint8Array(10))));
         shown.push(...ids);
         const rows = ids.map((id, place): ImpressionRow => {
@@ -54,7 +53,7 @@ export default {
               id,
               name: null,
               action: actions[index].id,
-              features: points.slice(index * d, (index + 1) * d),
+              features: vectorAt(points, index, actions.length),
               context,
               arm: "policy",
               version,

@@ -1,3 +1,4 @@
+import { vectorAt } from "../../publication/featurizer.ts";
 import { type Stream, stream } from "../../simulation/stream.ts";
 import { type DefaultModel, defaultModel, type ModelOptions } from "../shop/default-model.ts";
 import type { Shop, Visit } from "../shop/shop.ts";
@@ -57,9 +58,8 @@ export async function believed(
     for (const { impressionId, goal, reward, at } of come) recommender.convert({ impressionId, reward, at, ...(goal && { goal }) });
     const visit = shop.visit(round);
     const points = featurize(visit);
-    const d = points.length / count;
     const index = traffic === "uniform" ? random.below(count) : policy.choose({ points, now, round })[0].index;
-    recommender.register({ impressionId: `${round}`, features: points.slice(index * d, (index + 1) * d), now });
+    recommender.register({ impressionId: `${round}`, features: vectorAt(points, index, count), now });
     for (const each of sales.reached(visit, index, random)) {
       if (each.delayMs <= shop.windowMs) due.push({ ...each, impressionId: `${round}`, at: now + each.delayMs });
     }

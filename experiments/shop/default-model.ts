@@ -37,8 +37,8 @@ export async function defaultModel(shop: Shop, seed: number, rest: ModelOptions 
   const configured = await configureModel({ ...rest, ...body, seed, options: { ...body.options, ...rest.options } });
   const config = configured.encoder ? withVocabulary(configured, products) : configured;
   if (!config.encoder) return started(config, ({ points }) => points as Float64Array);
-  const { matrix } = featurizer(config);
-  return started(config, ({ context }) => matrix(context, products));
+  const { points } = featurizer(config);
+  return started(config, ({ context }) => points(context, products));
 }
 
 async function started(config: ModelConfig, featurize: Featurize): Promise<DefaultModel> {

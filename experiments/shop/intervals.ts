@@ -1,3 +1,4 @@
+import { vectorAt } from "../../publication/featurizer.ts";
 import { stream } from "../../simulation/stream.ts";
 import type { Curve } from "../experiment.ts";
 import { defaultModel } from "./default-model.ts";
@@ -51,9 +52,8 @@ export async function intervalCurves(
     due = due.filter(({ at }) => at > now);
     const visit = shop.visit(round);
     const points = featurize(visit);
-    const d = points.length / count;
     const index = traffic === "uniform" ? random.below(count) : policy.choose({ points, now, round })[0].index;
-    recommender.register({ impressionId: `${round}`, features: points.slice(index * d, (index + 1) * d), now });
+    recommender.register({ impressionId: `${round}`, features: vectorAt(points, index, count), now });
     shown.push({ index, now });
     const delay = visit.delaysMs[shop.groups?.[index] ?? 0];
     if (visit.luck < visit.rates[index] && delay <= shop.windowMs) due.push({ impressionId: `${round}`, index, at: now + delay });

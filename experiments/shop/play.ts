@@ -1,3 +1,5 @@
+import type { Points } from "afterclick";
+import { vectorAt } from "../../publication/featurizer.ts";
 import { cumulative } from "../../simulation/stream.ts";
 import type { Curve } from "../experiment.ts";
 import type { Learner } from "./learner.ts";
@@ -22,8 +24,8 @@ interface Impression {
   readonly at?: number;
 }
 
-/** The features of all products for a visitor: products x dimension, row-major. */
-export type Featurize = (visit: Visit) => Float64Array;
+/** The features of all products for a visitor. */
+export type Featurize = (visit: Visit) => Points;
 
 export interface Played {
   /** The chosen product of each round. */
@@ -55,8 +57,7 @@ export function play(learner: Learner, shop: Shop, featurize: Featurize, feedbac
     const index = learner.choose(points, shownAt, round);
     choices[round - 1] = index;
     regret[round - 1] = greatest(visit.rates) - visit.rates[index];
-    const dimension = points.length / products.length;
-    const features = points.slice(index * dimension, (index + 1) * dimension);
+    const features = vectorAt(points, index, products.length);
     tell[feedback](learner, { id: `${round}`, index, features, shownAt, at: convertedAt(shop, visit, index, shownAt) }, shop, later);
   }
   return { choices, regret };

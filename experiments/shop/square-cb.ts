@@ -15,7 +15,8 @@ export function squareCb(products: number, random: Stream): Learner {
   let regression: Regression | undefined;
   const features = new Map<string, Float64Array>();
   return {
-    choose(points, _, round) {
+    choose(given, _, round) {
+      const points = given instanceof Float64Array ? given : given.matrix();
       regression ??= new Regression(points.length / products);
       return draw(regression.predict(points), GAMMA * Math.sqrt(round), random());
     },

@@ -1,9 +1,9 @@
-import { CLOCK_TOLERANCE_MS, type LoggedConversion, Recommender, uniform } from "afterclick";
+import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, type LoggedConversion, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue.ts";
 import { learntGoals } from "../../worker/domain/goals.ts";
 import { isPinned } from "../../worker/domain/impression.ts";
-import { featurizer, type ModelConfig, renewed } from "../../worker/domain/model.ts";
+import { featurizer, type ModelConfig } from "../../worker/domain/model.ts";
 import { freeCandidates } from "../../worker/domain/offer.ts";
 import { isRandomList } from "../../worker/domain/random-list.ts";
 import { counting, resolved } from "../../worker/domain/reward.ts";
@@ -123,7 +123,7 @@ function settingAt(settings: readonly Setting[], version: number): Setting {
 
 /** Decisions of an earlier version of the encoder are encoded by the present one. */
 function presentOf(config: ModelConfig): ModelConfig {
-  return config.encoder && "version" in config.encoder ? config : renewed(config);
+  return config.encoder ? { ...config, encoder: { ...config.encoder, version: ENCODER_VERSION } } : config;
 }
 
 function checkTime(conversion: ConversionLine, { shownAt }: ImpressionLine): void {
@@ -169,7 +169,7 @@ function decisionOf(
     // Computed on access, because the matrices of all decisions would not fit into memory.
     get points() {
       try {
-        return featurize.matrix(context ?? undefined, actions);
+        return featurize.points(context ?? undefined, actions);
       } catch (error) {
         throw notRepeated(line, error as Error);
       }

@@ -1,5 +1,5 @@
-import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OUT_OF_MEMORY } from "../../assembly/abi.ts";
-import { NumericalError } from "../errors.ts";
+import { MALFORMED, NOT_FINITE, NOT_POSITIVE_DEFINITE, OUT_OF_MEMORY } from "../../assembly/abi.ts";
+import { NumericalError, SnapshotError } from "../errors.ts";
 import { outOfMemory } from "./linear-memory.ts";
 
 // Checks of the values that go into the core and come out of it.
@@ -32,5 +32,6 @@ export function check(status: number): number {
   if (status === OUT_OF_MEMORY) throw outOfMemory();
   if (status === NOT_POSITIVE_DEFINITE) throw new NumericalError("not-positive-definite", "a pivot is not a positive finite number");
   if (status === NOT_FINITE) throw new NumericalError("not-finite", "a result is too large for a floating-point number");
+  if (status === MALFORMED) throw new SnapshotError("malformed", "the columns of the catalogue do not fit together");
   throw new Error(`unknown status ${status} of the core`);
 }

@@ -1,6 +1,8 @@
 import { allocated, check, exactly, rows, triangle } from "./checks.ts";
+import { CoreDraws } from "./core-draws.ts";
 import type { CoreExports } from "./exports.ts";
 import { LinearMemory } from "./linear-memory.ts";
+import type { RidgeHandle } from "./ridge-handle.ts";
 
 /** A kernel as the core takes it. */
 export interface KernelSpec {
@@ -14,35 +16,6 @@ export interface KernelSpec {
 
 /** A kernel in the layout of `createKernel` (`assembly/kernels.ts`). */
 export const parameters = ({ variance, bias, lengthscale }: KernelSpec): Float64Array => Float64Array.of(variance, bias, ...lengthscale);
-
-declare const brand: unique symbol;
-
-/** One stage of the scores of `ridgeDrawScores`. Its samples are level + <x, centre + scale L^-T z>. */
-export interface DrawStage {
-  readonly handle: RidgeHandle;
-  readonly scale: number;
-  readonly level: number;
-  /** d. Default: theta. */
-  readonly centre?: Float64Array;
-  /** Value of the stage by itself, beside those after it. */
-  readonly weight: number;
-  /** Index of the stage before it, or -1. */
-  readonly parent: number;
-  /** Whether its samples are probabilities, which stay within 0 to 1. */
-  readonly isProbability: boolean;
-}
-
-/** Doubles of a stage in the core. */
-const STAGE = 7;
-/** Samples that the core computes together. */
-const GROUP = 16;
-
-/** A ridge posterior in the memory of the core that created it. Its fields are for `Core` alone. */
-export interface RidgeHandle {
-  readonly pointer: number;
-  readonly dimension: number;
-  readonly [brand]: "ridge";
-}
 
 export interface RidgeState {
   /** sum x x^T, packed lower triangle: d (d + 1) / 2. */
@@ -78,10 +51,12 @@ export class Core {
   /** For `CoreProcess`, as is `memory`. */
   readonly exports: CoreExports;
   readonly memory: LinearMemory;
+  readonly draws: CoreDraws;
 
   constructor(exports: CoreExports) {
     this.exports = exports;
     this.memory = new LinearMemory(exports);
+    this.draws = new CoreDraws(exports, this.memory);
   }
 
   exp(x: number): number {
@@ -233,43 +208,11 @@ export class Core {
     return this.memory.copy(scores, k);
   }
 
-  /** Keeps one draw per row of `normals` (m x d) for `ridgeDrawScores`, until the factor changes. */
-  ridgeDraw(h: RidgeHandle, normals: Float64Array): void {
-    const m = rows(normals, h.dimension);
-    const [z] = this.memory.place([normals]);
-    check(this.exports.ridgeDraw(h.pointer, z, m));
-  }
-
-  /**
-   * Scores `xs` (k x d) by `samples` samples of stages, two per kept draw, see `assembly/ridge-draws.ts`. The first stage keeps the scores:
-   * `ridgeDrawn` reads them.
-   */
-  ridgeDrawScores(xs: Float64Array, stages: readonly DrawStage[], samples: number): void {
-    const { length } = stages;
-    const k = rows(xs, stages[0].handle.dimension);
-    const records = new Float64Array(STAGE * length);
-    const pointers = this.memory.place(
-      [xs, records, ...stages.map(({ centre, handle }) => (centre ? exactly(centre, handle.dimension) : NOTHING))],
-      [GROUP * Math.ceil(samples / GROUP) * length],
-    );
-    for (let i = 0; i < length; i++) {
-      const { handle, centre, scale, level, weight, parent, isProbability } = stages[i];
-      records.set([handle.pointer, centre ? pointers[2 + i] : 0, scale, level, weight, parent, Number(isProbability)], STAGE * i);
-    }
-    this.memory.write(pointers[1], records);
-    check(this.exports.ridgeDrawScores(pointers[1], length, pointers[0], k, samples, pointers[2 + length]));
-  }
-
-  /** The scores of `count` samples of the last `ridgeDrawScores` (k candidates), from one on: count x k, row-major. */
-  ridgeDrawn(h: RidgeHandle, k: number, first: number, count: number): Float64Array {
-    const [scores] = this.memory.place([], [k * count]);
-    this.exports.ridgeDrawn(h.pointer, k, first, count, scores);
-    return this.memory.copy(scores, k * count);
-  }
-
-  /** The number of samples of the last `ridgeDrawScores` (k candidates) that rank a candidate at a place. */
-  ridgeDrawHits(h: RidgeHandle, k: number, samples: number, candidate: number, place: number): number {
-    return this.exports.ridgeDrawHits(h.pointer, k, samples, candidate, place);
+  /** The draw theta + scale L^-T z for z = `normals`: d. */
+  ridgeSample(h: RidgeHandle, normals: Float64Array, scale: number): Float64Array {
+    const at = this.memory.put(exactly(normals, h.dimension));
+    check(this.exports.ridgeSample(h.pointer, at, scale, at));
+    return this.memory.copy(at, h.dimension);
   }
 
   ridgeRefactor(h: RidgeHandle): void {

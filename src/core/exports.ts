@@ -3,6 +3,9 @@ type Status = number;
 /** Where draws are written. */
 type Draws = [means: Pointer, variances: Pointer, samples: Pointer];
 
+/** A catalogue, a context, the places of k candidates or 0, and k. */
+type CatalogueAt = [catalogue: Pointer, context: Pointer, picks: Pointer, k: number];
+
 /** The exports of core.wasm that the SDK calls. `assembly/` documents each. WebAssembly returns pointers as signed numbers. */
 export interface CoreExports {
   readonly memory: WebAssembly.Memory;
@@ -29,9 +32,11 @@ export interface CoreExports {
   ridgeTouch(h: Pointer): void;
 
   ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;
-  ridgeDrawHits(h: Pointer, k: number, m: number, candidate: number, place: number): number;
-  ridgeDrawn(h: Pointer, k: number, first: number, count: number, scores: Pointer): void;
-  ridgeDrawScores(stages: Pointer, count: number, xs: Pointer, k: number, m: number, work: Pointer): Status;
+  ridgeRows(h: Pointer, m: number, centre: Pointer, scale: number, extra: number): Status;
+  drawLists(request: Pointer, limit: number, lists: Pointer, families: Pointer, room: Pointer, out: Pointer): Status;
+  drawScores(request: Pointer, out: Pointer): Status;
+  catalogueCheck(catalogue: Pointer, bytes: number): Status;
+  catalogueProducts(...at: [...catalogue: CatalogueAt, table: Pointer, list: Pointer, out: Pointer]): Status;
   ridgeProducts(h: Pointer, xs: Pointer, k: number, parameter: Pointer, scores: Pointer): Status;
   ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
   ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;

@@ -109,7 +109,13 @@ export class LinearMemory {
 
   writeBytes(pointer: number, bytes: Uint8Array): void {
     this.#renew();
-    this.#bytes.set(bytes, pointer);
+    this.#bytes.set(bytes, pointer >>> 0);
+  }
+
+  /** A view of bytes, valid until the core writes there or memory grows. */
+  bytesAt(pointer: number, length: number): Uint8Array {
+    this.#renew();
+    return this.#bytes.subarray(pointer >>> 0, (pointer >>> 0) + length);
   }
 
   /** Writes UTF-8, at most three bytes per UTF-16 unit, and returns the number of bytes. */

@@ -1,195 +1,197 @@
+import { SnapshotError } from "../errors.ts";
 import type { Components } from "./components.ts";
-import { ADD_STEPS, checkBudget, checkVector, placeSteps, productSteps } from "./cost.ts";
-import { hashBytes, mixed } from "./hash.ts";
-import { CONSTANT, PRODUCT } from "./scale.ts";
-import { TermSum } from "./term-sum.ts";
-import { centred, isNumber, type Term, type Terms } from "./terms.ts";
+import { leadingHash } from "./hash.ts";
+import { CONSTANT, ENCODER_VERSION, PRODUCT, squaresOf } from "./scale.ts";
+import { isNumber, type NamedFeatures, type Term, type TermReader, type Terms } from "./terms.ts";
 
-/** Most places to remember, 2 bytes each: enough for 256 context terms and 10,000 actions with a distinct name each. */
-const MOST_PLACES = 2_621_440;
+/** Entry of a value without one, as `assembly/catalogue.ts` has it. */
+const NONE = 0xffffffff;
+/** Bytes of a context before its terms, and of a term. */
+const CONTEXT = 12;
+const TERM = 24;
 
-/** Terms as arrays, feature by feature. */
-interface Columns {
-  readonly list: readonly Term[];
-  readonly values: readonly number[];
-  readonly factors: readonly number[];
-  readonly places: readonly number[];
-  /** The end of each feature's terms. */
-  readonly ends: readonly number[];
-}
+/** Version of the columns. It changes with their order or meaning, or with the encoder. */
+const VERSION = 256 * ENCODER_VERSION + 1;
+/** Bytes of the counts and of the columns' places. */
+const HEADER = 108;
+/** Bytes of the column of buckets, the last one. */
+const BUCKETS = 2 * 8192;
 
-/** The terms and features of an action. */
-interface Span {
-  readonly first: number;
-  readonly end: number;
-  readonly feature: number;
-  readonly features: number;
-}
-
-/** Encodes a fixed list of actions in one context after another, with the product of every context term and every action term. */
+/** A list of actions as columns, from which the core lists the rows of each candidate. `assembly/catalogue.ts` documents the columns. */
 export class Catalogue {
-  readonly #count: number;
-  /** The terms of all actions, one action after another: small arrays of each would be spread over the memory. */
-  readonly #values: Float64Array;
-  readonly #factors: Float64Array;
-  /** The factors as products with a number take them, see `productValue`. */
-  readonly #centred: Float64Array;
-  readonly #own: Uint16Array;
-  /** For each term the index of its name among the distinct names. */
-  readonly #names: Int32Array;
-  /** For each action the end of its terms, and that of its features among `#features`, the ends of each feature's terms. */
-  readonly #termEnds: Int32Array;
-  readonly #featureEnds: Int32Array;
-  readonly #features: Int32Array;
-  /** The categories of the distinct names, one after another in UTF-8. */
-  readonly #rests: Uint8Array;
-  /** For each distinct name the end of its category in `#rests`. */
-  readonly #ends: Int32Array;
-  /** For each distinct name the index of its stem. */
-  readonly #stemOf: Int32Array;
-  readonly #stems: readonly Uint8Array[];
-  /** A term of each distinct name. */
-  readonly #terms: readonly Term[];
-  readonly #components: Components;
-  readonly #sum: TermSum;
-  /** The greatest number of terms of an action. */
-  readonly #most: number;
-  /** For one term of a context: the most steps of an action, and the steps of all actions together. */
-  readonly #mostSteps: number;
-  readonly #steps: number;
-  /** The places of the products of a context term with all distinct names. The key is the hash state after the context term. */
-  readonly #places = new Map<number, Uint16Array>();
-  /** The same for the products of a number that have a component of their own, and -1 for the others. The key is the number's stem. */
-  readonly #ownPlaces = new Map<string, Int32Array>();
+  /** The columns, for the memory of a core. */
+  readonly columns: Uint8Array;
+  readonly count: number;
+  /** Terms of all actions together, and the most of one. */
+  readonly terms: number;
+  readonly mostTerms: number;
+  /** Rows that candidates share, behind those of the components. */
+  readonly tableRows: number;
 
-  constructor(actions: readonly Terms[], components: Components) {
-    const columns = actions.map(columnsOf);
-    const all = columns.flatMap(({ list }) => list);
-    this.#count = actions.length;
-    this.#values = Float64Array.from(all, ({ value }) => value);
-    this.#factors = Float64Array.from(all, ({ factor }) => factor);
-    this.#centred = Float64Array.from(all, centred);
-    this.#own = Uint16Array.from(all, ({ place }) => place);
-    let [lastTerm, lastFeature] = [0, 0];
-    this.#features = Int32Array.from(
-      columns.flatMap(({ list, ends }) => {
-        const from = lastTerm;
-        lastTerm += list.length;
-        return ends.map((end) => from + end);
-      }),
-    );
-    lastTerm = 0;
-    this.#termEnds = Int32Array.from(columns, ({ list }) => (lastTerm += list.length));
-    this.#featureEnds = Int32Array.from(columns, ({ ends }) => (lastFeature += ends.length));
-    const terms: Term[] = [];
-    const stems = new Map<string, Map<string, number>>();
-    const indexOf = (term: Term): number => {
-      const indices = stems.get(term.stem) ?? new Map<string, number>();
-      const index = indices.get(term.rest) ?? terms.push(term) - 1;
-      stems.set(term.stem, indices.set(term.rest, index));
-      return index;
+  /**
+   * @param columns of a catalogue of `count` actions under an encoder with these components.
+   * @throws {SnapshotError} code `version` or `malformed`. The core checks what is behind the counts.
+   */
+  constructor(columns: Uint8Array, count: number, components: Components) {
+    const header = new DataView(columns.buffer, columns.byteOffset, columns.byteLength);
+    if (columns.length < HEADER) throw new SnapshotError("truncated", `expected a catalogue's columns, got ${columns.length} bytes`);
+    const words = Array.from({ length: 12 }, (_, i) => header.getUint32(4 * i, true));
+    const [version, fingerprint, actions, mostTerms, values, shared, sharedUses, numberUses, numbers, ...layout] = words;
+    if (version !== VERSION) throw new SnapshotError("version", `expected columns of version ${VERSION}, got ${version}`);
+    const { dimension, productCount, visitors } = components;
+    const fits = fingerprint === components.fingerprint && layout.join() === [dimension, productCount, visitors.length].join();
+    const length = 3 * (values + numbers + actions + 1) + sharedUses + 2 * (numberUses + actions);
+    if (actions !== count || !fits || shared > values || columns.length !== HEADER + 4 * length + BUCKETS) {
+      throw new SnapshotError("malformed", "the columns are those of other actions or of another encoder");
+    }
+    // A copy, because the bytes may begin anywhere.
+    const buckets = new Uint8Array(BUCKETS);
+    buckets.set(columns.subarray(-BUCKETS));
+    components.adopt(new Uint16Array(buckets.buffer));
+    this.columns = columns;
+    this.count = count;
+    this.mostTerms = mostTerms;
+    this.terms = sharedUses + (values - shared) + numberUses;
+    this.tableRows = shared + numbers + 1;
+  }
+
+  /** Reads actions. @throws {TypeError | RangeError} naming the feature of an action. */
+  static of(actions: readonly NamedFeatures[], reader: TermReader, components: Components): Catalogue {
+    const [values, numbers] = [new Distinct(), new Distinct()];
+    const shares: number[] = [];
+    const squares = { values: new Float32Array(actions.length), factors: new Float32Array(actions.length) };
+    let mostTerms = 0;
+    let ofAction = { terms: 0, values: 0, factors: 0 };
+    const take = (term: Term): void => {
+      ofAction.terms++;
+      ofAction.values += term.value * term.value;
+      ofAction.factors += term.factor * term.factor;
+      if (isNumber(term)) shares.push(term.factor);
+      (isNumber(term) ? numbers : values).add(term);
     };
-    this.#names = Int32Array.from(all, indexOf);
-    const utf8 = new TextEncoder();
-    const rests = new Uint8Array(3 * terms.reduce((sum, { rest }) => sum + rest.length, 0));
-    let end = 0;
-    this.#ends = Int32Array.from(terms, ({ rest }) => (end += utf8.encodeInto(rest, rests.subarray(end)).written));
-    this.#rests = rests.slice(0, end);
-    const places = new Map(Array.from(stems.keys(), (stem, place) => [stem, place]));
-    this.#stemOf = Int32Array.from(terms, ({ stem }) => places.get(stem) as number);
-    this.#stems = Array.from(stems.keys(), (stem) => utf8.encode(stem));
-    this.#terms = terms;
-    this.#components = components;
-    this.#sum = new TermSum(components.dimension);
-    this.#most = columns.reduce((most, { list }) => Math.max(most, list.length), 0);
-    this.#mostSteps = columns.reduce((most, { list }) => Math.max(most, productSteps(list)), 0);
-    this.#steps = columns.reduce((sum, { list }) => sum + ADD_STEPS * list.length, placeSteps(terms));
-  }
-
-  /** The vector of each action in a context: actions x d. */
-  vectorsIn(context: Terms, budget: number): Float64Array {
-    const left = columnsOf(context);
-    const { length } = left.list;
-    checkVector(length + this.#most + length * this.#most, length * this.#mostSteps);
-    checkBudget(length * this.#steps, budget);
-    const products = left.list.map(({ prefix }) => this.#productPlaces(prefix));
-    const { dimension } = this.#components;
-    const vectors = new Float64Array(this.#count * dimension);
-    const sum = this.#sum;
-    for (let i = 0, first = 0, feature = 0; i < this.#count; feature = this.#featureEnds[i], first = this.#termEnds[i++]) {
-      sum.add(0, CONSTANT);
-      sum.addAll(left.places, left.values);
-      for (let term = first; term < this.#termEnds[i]; term++) sum.add(this.#own[term], this.#values[term]);
-      this.#addProducts(sum, left, products, { first, end: this.#termEnds[i], feature, features: this.#featureEnds[i] });
-      sum.moveInto(vectors, i * dimension);
+    for (let i = 0; i < actions.length; i++) {
+      ofAction = { terms: 0, values: 0, factors: 0 };
+      reader.visit(actions[i], take);
+      values.end();
+      numbers.end();
+      squares.values[i] = ofAction.values;
+      squares.factors[i] = ofAction.factors;
+      mostTerms = Math.max(mostTerms, ofAction.terms);
     }
-    return vectors;
+    const { order, shared, sharedStarts, ownStarts, sharedValues } = apart(values);
+    const { dimension, productCount, visitors, buckets, fingerprint } = components;
+    const uses = [sharedValues.length, shares.length, numbers.terms.length];
+    const columns = columnsOf(
+      [VERSION, fingerprint, actions.length, mostTerms, order.length, shared, ...uses, dimension, productCount, visitors.length],
+      [
+        Uint32Array.from(order, (id) => values.terms[id].hash),
+        Uint32Array.from(order, (id) => values.terms[id].place),
+        Uint32Array.from(order, (id) => values.terms[id].entry ?? NONE),
+        Uint32Array.from(numbers.terms, ({ hash }) => hash),
+        Uint32Array.from(numbers.terms, ({ place }) => place),
+        Uint32Array.from(numbers.terms, ({ isExact }) => Number(isExact)),
+        sharedStarts,
+        ownStarts,
+        Uint32Array.from([0, ...numbers.ends]),
+        sharedValues,
+        Uint32Array.from(numbers.ids),
+        Float32Array.from(shares),
+        squares.values,
+        squares.factors,
+        buckets,
+      ],
+    );
+    return new Catalogue(columns, actions.length, components);
   }
 
-  /** Adds feature by feature, as `encode` does: in another order, sums of a component would differ by rounding. */
-  #addProducts(sum: TermSum, left: Columns, products: readonly Uint16Array[], { first: start, end, feature, features }: Span): void {
-    const [names, factors] = [this.#names, this.#factors];
-    for (let l = 0, first = 0; l < left.ends.length; first = left.ends[l++]) {
-      const single = left.ends[l] === first + 1;
-      // A feature with one term needs no loop over the features of the action.
-      if (single && isNumber(left.list[first])) this.#addNumber(sum, left.list[first], products[first], start, end);
-      else if (single) sum.addPicked(products[first], names, factors, PRODUCT * left.factors[first], start, end);
-      else {
-        for (let r = feature, from = start; r < features; from = this.#features[r++]) {
-          for (let a = first; a < left.ends[l]; a++) {
-            sum.addPicked(products[a], names, factors, PRODUCT * left.factors[a], from, this.#features[r]);
-          }
-        }
-      }
-    }
+  /** A context, for the memory of a core. */
+  context({ list }: Terms): Uint8Array {
+    const { values, factors } = squaresOf(list);
+    const view = new DataView(new ArrayBuffer(CONTEXT + TERM * list.length));
+    view.setUint32(0, list.length, true);
+    view.setFloat32(4, CONSTANT * CONSTANT + values, true);
+    view.setFloat32(8, factors, true);
+    list.forEach((term, i) => {
+      const at = CONTEXT + TERM * i;
+      view.setUint32(at, term.place, true);
+      view.setFloat32(at + 4, term.value, true);
+      view.setUint32(at + 8, leadingHash(term.hash), true);
+      view.setFloat32(at + 12, PRODUCT * term.factor, true);
+      view.setFloat32(at + 16, PRODUCT * (2 * term.factor - 1), true);
+      view.setInt32(at + 20, term.visitor ?? -1, true);
+    });
+    return new Uint8Array(view.buffer);
   }
 
-  #addNumber(sum: TermSum, number: Term, products: Uint16Array, first: number, end: number): void {
-    const own = this.#ownPlacesOf(number);
-    const inMiddle = centred(number);
-    for (let term = first; term < end; term++) {
-      const name = this.#names[term];
-      const place = own[name];
-      if (place < 0) sum.add(products[name], PRODUCT * (number.factor * this.#factors[term]));
-      else sum.add(place, PRODUCT * (inMiddle * this.#centred[term]));
-    }
-  }
-
-  #ownPlacesOf({ stem }: Term): Int32Array {
-    const known = this.#ownPlaces.get(stem);
-    if (known) return known;
-    const places = Int32Array.from(this.#terms, (term) => this.#components.product(stem, term) ?? -1);
-    this.#ownPlaces.set(stem, places);
-    return places;
-  }
-
-  /** The places of the products of a context term with each distinct name. Contexts share many terms, so results are kept. */
-  #productPlaces(prefix: number): Uint16Array {
-    const known = this.#places.get(prefix);
-    if (known) return known;
-    const [rests, ends, stemOf] = [this.#rests, this.#ends, this.#stemOf];
-    // A dimension is at most 4,096.
-    const places = new Uint16Array(ends.length);
-    const states = this.#stems.map((stem) => hashBytes(prefix, stem));
-    for (let i = 0, from = 0; i < ends.length; from = ends[i++]) {
-      places[i] = this.#components.hashed(mixed(hashBytes(states[stemOf[i]], rests, from, ends[i])));
-    }
-    if ((this.#places.size + 1) * places.length > MOST_PLACES) this.#places.clear();
-    this.#places.set(prefix, places);
-    return places;
+  /** The most rows that the core lists at once in a context. */
+  longestList(context: Uint8Array): number {
+    const terms = (context.length - CONTEXT) / TERM;
+    return 1 + Math.max(terms, this.mostTerms * (1 + Math.max(terms, 1)));
   }
 }
 
-function columnsOf(terms: Terms): Columns {
-  const [list, values, factors, places, ends]: [Term[], number[], number[], number[], number[]] = [[], [], [], [], []];
-  for (const feature of terms.values()) {
-    for (const term of feature) {
-      list.push(term);
-      values.push(term.value);
-      factors.push(term.factor);
-      places.push(term.place);
+/** Terms of one action after another, each with the number of its name. */
+class Distinct {
+  /** A term of each name. */
+  readonly terms: Term[] = [];
+  /** For each name the number of its actions. */
+  readonly uses: number[] = [];
+  /** The numbers of the names, one action after another, and the end of each action. */
+  readonly ids: number[] = [];
+  readonly ends: number[] = [];
+  readonly #byStem = new Map<string, Map<string, number>>();
+
+  add(term: Term): void {
+    const { stem, rest } = term;
+    let ofStem = this.#byStem.get(stem);
+    if (!ofStem) {
+      ofStem = new Map();
+      this.#byStem.set(stem, ofStem);
     }
-    ends.push(list.length);
+    let id = ofStem.get(rest);
+    if (id === undefined) {
+      id = this.terms.push(term) - 1;
+      this.uses.push(0);
+      ofStem.set(rest, id);
+    }
+    this.uses[id]++;
+    this.ids.push(id);
   }
-  return { list, values, factors, places, ends };
+
+  end(): void {
+    this.ends.push(this.ids.length);
+  }
+}
+
+/** Values of several actions first, then those of one action, one action after another. */
+function apart({ uses, ids, ends }: Distinct) {
+  const order: number[] = [];
+  const places = new Int32Array(uses.length).fill(-1);
+  for (let id = 0; id < uses.length; id++) if (uses[id] > 1) places[id] = order.push(id) - 1;
+  const shared = order.length;
+  const [sharedStarts, ownStarts] = [new Uint32Array(ends.length + 1), new Uint32Array(ends.length + 1).fill(shared)];
+  const sharedValues: number[] = [];
+  for (let i = 0, at = 0; i < ends.length; i++) {
+    for (; at < ends[i]; at++) {
+      const id = ids[at];
+      if (places[id] < 0) order.push(id);
+      else sharedValues.push(places[id]);
+    }
+    sharedStarts[i + 1] = sharedValues.length;
+    ownStarts[i + 1] = order.length;
+  }
+  return { order, shared, sharedStarts, ownStarts, sharedValues: Uint32Array.from(sharedValues) };
+}
+
+/** Joins counts, the distance of each column in bytes, and the columns. */
+function columnsOf(counts: readonly number[], columns: readonly (Uint32Array | Float32Array | Uint16Array)[]): Uint8Array {
+  let end = 4 * (counts.length + columns.length);
+  const starts = columns.map(({ byteLength }) => {
+    end += byteLength;
+    return end - byteLength;
+  });
+  const bytes = new Uint8Array(end);
+  bytes.set(new Uint8Array(Uint32Array.from([...counts, ...starts]).buffer));
+  columns.forEach(({ buffer, byteOffset, byteLength }, i) => void bytes.set(new Uint8Array(buffer, byteOffset, byteLength), starts[i]));
+  return bytes;
 }

@@ -1,5 +1,6 @@
 import type { Range } from "../argument.ts";
-import { mixed } from "./hash.ts";
+import { SnapshotError } from "../errors.ts";
+import { FNV_OFFSET, hashText, mixed } from "./hash.ts";
 
 export type Side = "context" | "action";
 
@@ -21,6 +22,8 @@ interface Layout {
 const HASHED = 1 / 4;
 /** Added to a hash whose component is taken: 2^32 divided by the golden ratio. */
 const NEXT = 0x9e3779b9;
+/** Number of buckets of hashes, as a power of two. */
+const BUCKET_BITS = 13;
 
 /** Names the feature of a side within a term's name. */
 export function stemOf(side: Side, feature: string): string {
@@ -35,7 +38,7 @@ export function restOf(category: string): string {
 /**
  * The components of an encoded vector. Component 0 is the constant. Exact components, each of one term, come next: those of declared
  * numbers, then those of the vocabulary. Products of a visitor's number with an entry of the vocabulary have the last components, from
- * the end on. All other terms share the rest, by their hash.
+ * the end on. All other terms share the rest, by the bucket of their hash.
  *
  * A vocabulary that grows takes components from the rest, and then from the products of its last entries. All others stay.
  */
@@ -45,12 +48,24 @@ export class Components {
   readonly exactCount: number;
   /** Entries of the vocabulary without room for a component of their own. */
   readonly unplaced: number;
+  /** Numbers of visitors whose products with entries may have components of their own, by the stem of their name. */
+  readonly visitors: readonly string[];
+  /** Products with a component of their own. */
+  readonly productCount: number;
   readonly #exact = new Map<string, number>();
-  /** The first shared component, and the first one of a product. */
+  /** The index of each category among those of the vocabulary, by name. */
+  readonly #entries: ReadonlyMap<string, number>;
+  /** The index of a product from the end, by its entry and number. Undefined if all numbers are multiplied with all entries. */
+  readonly #multiplied: ReadonlyMap<number, number> | undefined;
+  /** The first shared component. */
   readonly #shared: number;
-  readonly #products: number;
+  #buckets: Uint16Array | undefined;
+  readonly #layout: Layout;
+  #fingerprint: number | undefined;
 
-  constructor({ dimension, ranges, vocabulary, interactions }: Layout) {
+  constructor(layout: Layout) {
+    const { dimension, ranges, vocabulary, interactions } = layout;
+    this.#layout = layout;
     this.dimension = dimension;
     const room = dimension - 1 - Math.ceil((dimension - 1) * HASHED);
     const numbers = Array.from(ranges.keys()).sort();
@@ -63,17 +78,23 @@ export class Components {
     for (const [i, name] of placed.entries()) this.#exact.set(name, 1 + i);
     const known = numbersOf(vocabulary);
     const visitors = numbers.filter((feature) => !known.includes(feature));
-    const products: string[] = [];
-    for (const [feature, category] of categories.slice(0, room - placed.length)) {
-      for (const number of visitors) {
-        if (!multiplied(number, feature, interactions) || products.length === room - placed.length) continue;
-        products.push(productName(stemOf("context", number), stemOf("action", feature), restOf(category)));
-      }
+    const free = room - placed.length;
+    this.visitors = visitors.map((feature) => stemOf("context", feature));
+    this.#entries = new Map(categories.map(([feature, category], i) => [stemOf("action", feature) + restOf(category), i]));
+    if (interactions === "all") this.productCount = Math.min(categories.length * visitors.length, free);
+    else {
+      const multiplied = new Map<number, number>();
+      categories.slice(0, free).forEach(([feature], entry) => {
+        visitors.forEach((number, visitor) => {
+          const meets = interactions.some((pair) => pair.includes(number) && pair.includes(feature));
+          if (meets && multiplied.size < free) multiplied.set(entry * visitors.length + visitor, multiplied.size);
+        });
+      });
+      this.#multiplied = multiplied;
+      this.productCount = multiplied.size;
     }
-    for (const [i, name] of products.entries()) this.#exact.set(name, dimension - 1 - i);
     this.#shared = 1 + placed.length;
-    this.#products = dimension - products.length;
-    this.exactCount = this.#shared + products.length;
+    this.exactCount = this.#shared + this.productCount;
     this.unplaced = Math.min(names.length - placed.length, categories.length);
   }
 
@@ -82,16 +103,48 @@ export class Components {
     return this.#exact.get(stem + rest);
   }
 
-  /** The component of its own that the product of a number with a category has. */
-  product(number: string, { stem, rest }: { readonly stem: string; readonly rest: string }): number | undefined {
-    return this.#exact.get(productName(number, stem, rest));
+  /** Tells the components and ranges of encoders apart: 32 bits of a hash. */
+  get fingerprint(): number {
+    const { dimension, ranges, vocabulary } = this.#layout;
+    this.#fingerprint ??= mixed(hashText(FNV_OFFSET, JSON.stringify([dimension, [...ranges], vocabulary])));
+    return this.#fingerprint;
   }
 
-  /** The shared component of a hash. A hash of an exact component is hashed again. */
+  /** The index of a category in the vocabulary. */
+  entry(stem: string, rest: string): number | undefined {
+    return this.#entries.get(stem + rest);
+  }
+
+  /** The component of its own that the product of a visitor's number with an entry has. */
+  product(visitor: number, entry: number): number | undefined {
+    const place = entry * this.visitors.length + visitor;
+    const index = this.#multiplied ? this.#multiplied.get(place) : place;
+    return index !== undefined && index < this.productCount ? this.dimension - 1 - index : undefined;
+  }
+
+  /** The shared component of a hash: that of its bucket. */
   hashed(hash: number): number {
-    let place = hash % this.dimension;
-    for (let next = hash; place < this.#shared || place >= this.#products; place = next % this.dimension) next = mixed(next + NEXT);
-    return place;
+    return this.buckets[hash >>> (32 - BUCKET_BITS)];
+  }
+
+  /** The shared component of each bucket. Where the component of a bucket's hash is an exact one, the hash is hashed again. */
+  get buckets(): Uint16Array {
+    this.#buckets ??= Uint16Array.from({ length: 1 << BUCKET_BITS }, (_, bucket) => {
+      const end = this.dimension - this.productCount;
+      let hash = mixed(bucket);
+      while (hash % this.dimension < this.#shared || hash % this.dimension >= end) hash = mixed(hash + NEXT);
+      return hash % this.dimension;
+    });
+    return this.#buckets;
+  }
+
+  /** Takes the buckets that another process has computed for the same components. @throws {SnapshotError} code `malformed` for others. */
+  adopt(buckets: Uint16Array): void {
+    if (this.#buckets) return;
+    const end = this.dimension - this.productCount;
+    if (buckets.some((place) => place < this.#shared || place >= end))
+      throw new SnapshotError("malformed", "a bucket has no shared component");
+    this.#buckets = buckets;
   }
 }
 
@@ -99,13 +152,4 @@ export class Components {
 function numbersOf(vocabulary: readonly Entry[]): readonly string[] {
   const end = vocabulary.findIndex((entry) => entry.length === 2);
   return vocabulary.slice(0, end < 0 ? vocabulary.length : end).map(([feature]) => feature);
-}
-
-function multiplied(number: string, feature: string, interactions: Interactions): boolean {
-  if (interactions === "all") return true;
-  return interactions.some((pair) => pair.includes(number) && pair.includes(feature));
-}
-
-function productName(number: string, stem: string, rest: string): string {
-  return `${number}\u0001${stem}${rest}`;
 }

@@ -1,16 +1,18 @@
 import { nonEmptyString, onlyKeys, outOfRange, type Range, range, record, wholeNumber, wrongType } from "../argument.ts";
+import { UnsupportedError } from "../errors.ts";
 import { Catalogue } from "./catalogue.ts";
-import { Components, type Entry, type Interactions } from "./components.ts";
-import { checkBudget, checkVector, PAIR_STEPS, productSteps } from "./cost.ts";
-import { CONSTANT } from "./scale.ts";
+import { Components, type Entry, type Interactions, type Side } from "./components.ts";
+import { checkProducts, checkTerms } from "./cost.ts";
+import { type EncodedActions, encodedActions } from "./encoded-actions.ts";
+import { CONSTANT, ENCODER_VERSION, scaleOf, squaresOf } from "./scale.ts";
 import { TermSum } from "./term-sum.ts";
-import { type NamedFeatures, productOf, type Term, type Terms, termsOf } from "./terms.ts";
+import { type NamedFeatures, productOf, type Term, TermReader, type Terms } from "./terms.ts";
 import { textOf } from "./vocabulary.ts";
 
 /** Two encoders with the same options give the same vectors. */
 export interface EncoderOptions {
   /** Version of the encoding. It changes with the vectors of any options. */
-  readonly version?: typeof VERSION;
+  readonly version?: typeof ENCODER_VERSION;
   /** Components of the vector (d), at least 2. */
   readonly dimension: number;
   /** Range of each numeric feature. A number outside it counts as the nearer end. */
@@ -24,36 +26,46 @@ export interface EncoderOptions {
   readonly vocabulary?: readonly Entry[];
 }
 
+/** Options of `Encoder.among`. */
+export interface AmongOptions {
+  /** The most interactions of all actions in one context, default no limit. It bounds the time that a stranger's context takes. */
+  readonly budget?: number | undefined;
+  /** What `columns` made of the same actions under the same options. The actions are then not read before their vectors are. */
+  readonly columns?: Uint8Array | undefined;
+}
+
 /** Turns named features into vectors. */
 export interface Encoder {
   /** The given options, and the version. */
-  readonly options: EncoderOptions & { readonly version: typeof VERSION };
+  readonly options: EncoderOptions & { readonly version: typeof ENCODER_VERSION };
   /** Components of one term each, the constant among them. The others are shared by hashing. */
   readonly exact: number;
   /** Entries of the vocabulary that share a component, because there was no room for one of their own. */
   readonly unplaced: number;
   /**
-   * Turns the features of a context and of an action into one vector inside the unit ball. Its components are multiples of 2^-12.
+   * Turns the features of a context and of an action into one vector. Its components are multiples of 2^-12. Its length is 1 at
+   * most, as long as no terms share components and no products of numbers are centred. Otherwise it is about 1, and never above 4.
    *
    * @throws {TypeError | RangeError} naming the feature, for a number that has no declared range or is not finite.
    */
   encode(features: { readonly context?: NamedFeatures; readonly action?: NamedFeatures }): Float64Array;
   /**
-   * Encodes k actions in one context after another, with the same bits as `encode`. The actions are hashed only once.
-   * **Shapes:** k x d, row-major, a new array for each context.
+   * Encodes k actions in one context after another, for the `points` of a request. Actions are read only once, and must not change.
    *
    * @example
    * const featuresIn = among(products);
    * recommender.recommend({ points: featuresIn({ country: "PT" }) });
-   * @param budget the most steps for the interactions of all actions in one context: about a step for each character of their names,
-   *   and 12 for each product. Default: no limit. A budget bounds the time that a stranger's context takes.
    * @throws {TypeError | RangeError} as `encode`. The returned function throws for a context, before it encodes anything.
+   * @throws {SnapshotError} code `truncated`, `version` or `malformed` for columns that are not those of the actions. A decision checks the rest.
    */
-  among(actions: readonly NamedFeatures[], budget?: number): (context?: NamedFeatures) => Float64Array;
+  among(actions: readonly NamedFeatures[], options?: AmongOptions): (context?: NamedFeatures) => EncodedActions;
+  /**
+   * What `among` reads of actions, about 40 bytes each, for a process that has to decide at once. Only with `interactions: "all"`.
+   * @throws {TypeError | RangeError} as `encode`.
+   */
+  columns(actions: readonly NamedFeatures[]): Uint8Array;
 }
 
-/** 1 hashed with random signs, and had neither a constant nor components of one term. */
-const VERSION = 2;
 /** Most entries of a vocabulary. */
 const MOST_ENTRIES = 65_536;
 
@@ -70,8 +82,12 @@ const MOST_ENTRIES = 65_536;
  */
 export function encoder(options: EncoderOptions): Encoder {
   onlyKeys("options", record("options", options), ["version", "dimension", "numeric", "interactions", "vocabulary"]);
-  if ((options.version ?? VERSION) !== VERSION) {
-    throw outOfRange("version", `${VERSION}, as vectors of another version cannot be compared; learn again from the log`, options.version);
+  if ((options.version ?? ENCODER_VERSION) !== ENCODER_VERSION) {
+    throw outOfRange(
+      "version",
+      `${ENCODER_VERSION} or none, as vectors of another version cannot be compared; learn again from the log`,
+      options.version,
+    );
   }
   const dimension = wholeNumber("dimension", options.dimension, 2, 4096);
   const ranges = new Map<string, Range>();
@@ -83,39 +99,70 @@ export function encoder(options: EncoderOptions): Encoder {
   const vocabulary = parseVocabulary(options.vocabulary ?? []);
   const components = new Components({ dimension, ranges, vocabulary, interactions });
 
-  const encode = (context: Terms, actions: readonly Terms[], budget: number): Float64Array => {
-    let steps = 0;
-    for (const action of actions) {
-      steps += checkedSteps(context, action, interactions);
-      checkBudget(steps, budget);
-    }
+  const sum = new TermSum(dimension);
+  const readerOf = (side: Side) => new TermReader(side, ranges, components);
+
+  const encode = (context: Terms, actions: readonly Terms[]): Float64Array => {
     const vectors = new Float64Array(actions.length * dimension);
-    const sum = new TermSum(dimension);
     for (let i = 0; i < actions.length; i++) {
-      addTogether(sum, components, context, actions[i], interactions);
-      sum.moveInto(vectors, i * dimension);
+      const products = pairs(context, actions[i], interactions);
+      addTogether(sum, components, [context.list, actions[i].list], products);
+      sum.moveInto(vectors, i * dimension, scaleTogether(context.list, actions[i].list, products));
     }
     return vectors;
   };
 
+  const catalogueOf = (actions: readonly NamedFeatures[], reader: TermReader, columns?: Uint8Array): Catalogue | undefined => {
+    if (columns) return new Catalogue(columns, actions.length, components);
+    return interactions === "all" ? Catalogue.of(actions, reader, components) : undefined;
+  };
+
   return {
-    options: { ...structuredClone(options), version: VERSION },
+    options: { ...structuredClone(options), version: ENCODER_VERSION },
     exact: components.exactCount,
     unplaced: components.unplaced,
     encode({ context = {}, action = {} }) {
-      const [left, right] = [termsOf("context", context, ranges, components), termsOf("action", action, ranges, components)];
-      return encode(left, [right], Number.POSITIVE_INFINITY);
+      const [left, right] = [readerOf("context").terms(context), readerOf("action").terms(action)];
+      checkedProducts(left, right, interactions);
+      return encode(left, [right]);
     },
-    among(actions, budget = Number.POSITIVE_INFINITY) {
+    among(actions, { budget = Number.POSITIVE_INFINITY, columns } = {}) {
       if (!Array.isArray(actions)) throw wrongType("actions", "an array", actions);
-      const terms = actions.map((action) => termsOf("action", action, ranges, components));
-      const catalogue = interactions === "all" ? new Catalogue(terms, components) : null;
+      const reader = readerOf("action");
+      const catalogue = catalogueOf(actions, reader, columns);
+      // Without a catalogue, wrong actions are refused here.
+      const terms = catalogue ? [] : actions.map((action) => reader.terms(action));
+      const termsAt = (i: number): Terms => terms[i] ?? reader.terms(actions[i]);
       return (context = {}) => {
-        const contextTerms = termsOf("context", context, ranges, components);
-        return catalogue ? catalogue.vectorsIn(contextTerms, budget) : encode(contextTerms, terms, budget);
+        const own = readerOf("context").terms(context);
+        if (catalogue) checkCatalogue(own, catalogue, budget);
+        else checkAll(own, terms, interactions, budget);
+        const vectors = (indices: readonly number[]) => encode(own, indices.map(termsAt));
+        return encodedActions({ dimension, vectors, catalogue, context: catalogue?.context(own) }, actions.length);
       };
     },
+    columns(actions) {
+      const catalogue = catalogueOf(actions, readerOf("action"));
+      if (!catalogue) throw new UnsupportedError("no-columns", 'columns: expected an encoder with interactions: "all"');
+      return catalogue.columns;
+    },
   };
+}
+
+/** @throws {RangeError} for too many terms of an action, or too many interactions. */
+function checkCatalogue(context: Terms, { mostTerms, terms }: Catalogue, budget: number): void {
+  const count = context.list.length;
+  checkTerms(count + mostTerms + count * mostTerms);
+  checkProducts(count * terms, budget);
+}
+
+/** @throws {RangeError} as `checkCatalogue`. */
+function checkAll(context: Terms, actions: readonly Terms[], interactions: Interactions, budget: number): void {
+  let products = 0;
+  for (const action of actions) {
+    products += checkedProducts(context, action, interactions);
+    checkProducts(products, budget);
+  }
 }
 
 function parseInteractions(value: unknown): Interactions {
@@ -142,29 +189,31 @@ function parseVocabulary(value: unknown): readonly Entry[] {
   });
 }
 
-/** Steps for the interactions of one vector. @throws {RangeError} for too many. */
-function checkedSteps(context: Terms, action: Terms, interactions: Interactions): number {
-  let terms = countOf(context) + countOf(action);
-  let steps = interactions === "all" ? 0 : interactions.length * PAIR_STEPS;
-  for (const [left, right] of pairs(context, action, interactions)) {
-    terms += left.length * right.length;
-    steps += left.length * productSteps(right);
-  }
-  checkVector(terms, steps);
-  return steps;
+/** Number of interactions of one vector. To look up a pair of names counts as one. @throws {RangeError} for too many terms. */
+function checkedProducts(context: Terms, action: Terms, interactions: Interactions): number {
+  let products = 0;
+  for (const [left, right] of pairs(context, action, interactions)) products += left.length * right.length;
+  checkTerms(context.list.length + action.list.length + products);
+  return products + (interactions === "all" ? 0 : interactions.length);
 }
 
-function countOf(terms: Terms): number {
-  let count = 0;
-  for (const { length } of terms.values()) count += length;
-  return count;
+/** Two lists of terms of which each is multiplied with each. */
+type Pair = readonly [readonly Term[], readonly Term[]];
+
+function pairs(context: Terms, action: Terms, interactions: Interactions): readonly Pair[] {
+  if (interactions === "all") return [[context.list, action.list]];
+  return interactions.flatMap(([first, second]): Pair[] => {
+    const left = context.of(first) ?? action.of(first);
+    const right = action.of(second) ?? context.of(second);
+    return left && right ? [[left, right]] : [];
+  });
 }
 
-/** Adds the constant, the terms of a context and of an action, and their interactions. */
-function addTogether(sum: TermSum, components: Components, context: Terms, action: Terms, interactions: Interactions): void {
+/** Adds the constant, the terms of both sides, and their products. */
+function addTogether(sum: TermSum, components: Components, sides: Pair, products: readonly Pair[]): void {
   sum.add(0, CONSTANT);
-  for (const terms of [...context.values(), ...action.values()]) for (const { place, value } of terms) sum.add(place, value);
-  for (const [left, right] of pairs(context, action, interactions)) {
+  for (const side of sides) for (const { place, value } of side) sum.add(place, value);
+  for (const [left, right] of products) {
     for (const a of left) {
       for (const b of right) {
         const { place, value } = productOf(a, b, components);
@@ -174,14 +223,8 @@ function addTogether(sum: TermSum, components: Components, context: Terms, actio
   }
 }
 
-function* pairs(context: Terms, action: Terms, interactions: Interactions): Generator<readonly [readonly Term[], readonly Term[]]> {
-  if (interactions === "all") {
-    for (const left of context.values()) for (const right of action.values()) yield [left, right];
-    return;
-  }
-  for (const [first, second] of interactions) {
-    const left = context.get(first) ?? action.get(first);
-    const right = action.get(second) ?? context.get(second);
-    if (left && right) yield [left, right];
-  }
+function scaleTogether(context: readonly Term[], action: readonly Term[], products: readonly Pair[]): number {
+  let square = 0;
+  for (const [left, right] of products) square += squaresOf(left).factors * squaresOf(right).factors;
+  return scaleOf(squaresOf(context).values, squaresOf(action).values, square);
 }

@@ -1,16 +1,11 @@
-// FNV-1a over UTF-8, so that a common prefix is hashed once. The finaliser of MurmurHash3 makes every bit depend on every byte.
+// FNV-1a over the UTF-8 of a name. The finaliser of MurmurHash3 makes every bit depend on every byte.
 
 export const FNV_OFFSET = 0x811c9dc5;
-/** Stands between the names of a product. */
-export const SEPARATOR = 1;
+/** Tells the first hash of a product from the second: 2^32 divided by the golden ratio. */
+const FIRST = 0x9e3779b9;
 
-export function step(state: number, byte: number): number {
+function step(state: number, byte: number): number {
   return Math.imul(state ^ byte, 0x01000193);
-}
-
-export function hashBytes(state: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
-  for (let i = from; i < to; i++) state = step(state, bytes[i]);
-  return state;
 }
 
 /** Hashes the UTF-8 of a text without an array of bytes. A lone surrogate counts as U+FFFD, as in `TextEncoder`. */
@@ -40,4 +35,14 @@ export function mixed(state: number): number {
   let hash = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+/** The hash of a term as the first one of products. */
+export function leadingHash(hash: number): number {
+  return Math.imul(hash, FIRST) >>> 0;
+}
+
+/** The hash of a product, from the hashes of its terms. */
+export function productHash(first: number, second: number): number {
+  return mixed(leadingHash(first) ^ second);
 }

@@ -1,5 +1,7 @@
 /** Components are multiples of 2^-12. Sums of their products are exact in float64, so they do not depend on order. */
 const RESOLUTION = 4096;
+/** Greatest length of a vector. */
+const MOST_LENGTH = 4;
 
 /** A sparse sum of terms. */
 export class TermSum {
@@ -39,10 +41,10 @@ export class TermSum {
   }
 
   /**
-   * Writes the sum to `target`, which holds zeros from `offset` on, and clears the sum. A sum longer than 1 is scaled to length 1.
-   * Components are then rounded towards zero, which never makes the vector longer.
+   * Writes the sum, times `scale`, to `target`, which holds zeros from `offset` on, and clears the sum. A vector longer than 4 is brought to
+   * that length: names that were chosen to share components make one, and many terms in few components. Components are rounded towards zero, which makes no vector longer.
    */
-  moveInto(target: Float64Array, offset: number): void {
+  moveInto(target: Float64Array, offset: number, scale: number): void {
     const components = this.#components;
     const touched = this.#touched;
     const list = this.#list;
@@ -57,12 +59,11 @@ export class TermSum {
       }
       touched[word] = 0;
     }
-    // The reciprocal of a power of two is exact, and a product is faster than a quotient.
-    const scale = square > 1 ? 1 / Math.sqrt(square) : 1;
+    const own = scale * scale * square > MOST_LENGTH * MOST_LENGTH ? MOST_LENGTH / Math.sqrt(square) : scale;
     for (let i = 0; i < count; i++) {
       const j = list[i];
-      // Adding 0 turns -0 into 0.
-      target[offset + j] = Math.trunc(components[j] * scale * RESOLUTION) * (1 / RESOLUTION) + 0;
+      // The reciprocal of a power of two is exact, and a product is faster than a quotient. Adding 0 turns -0 into 0.
+      target[offset + j] = Math.trunc(components[j] * own * RESOLUTION) * (1 / RESOLUTION) + 0;
       components[j] = 0;
     }
   }

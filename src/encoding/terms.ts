@@ -1,6 +1,6 @@
 import { finiteNumber, outOfRange, type Range, record, wrongType } from "../argument.ts";
 import { type Components, restOf, type Side, stemOf } from "./components.ts";
-import { FNV_OFFSET, hashText, mixed, SEPARATOR, step } from "./hash.ts";
+import { FNV_OFFSET, hashText, mixed, productHash } from "./hash.ts";
 import { PRODUCT } from "./scale.ts";
 
 /** Features by name: numbers, categories, flags or lists of categories. */
@@ -16,72 +16,142 @@ export interface Term {
   readonly factor: number;
   /** The component. */
   readonly place: number;
-  /** The hash state after the name and a separator. The hash of a product's name continues from it. */
-  readonly prefix: number;
+  /** Whether the component is its own. */
+  readonly isExact: boolean;
+  /** The hash of the term's name. Those of products follow from it. */
+  readonly hash: number;
+  /** The index of a category among the entries of the vocabulary, and that of a number among the numbers of visitors. */
+  readonly entry: number | undefined;
+  readonly visitor: number | undefined;
 }
 
-/** The terms of each feature of one side, in order of name: one for a number or category, one per entry for a list. */
-export type Terms = ReadonlyMap<string, readonly Term[]>;
+/** The terms of one side, feature by feature in order of name: one for a number or category, one per entry for a list. */
+export interface Terms {
+  readonly list: readonly Term[];
+  /** The terms of a feature. Undefined if the side has no such feature. */
+  of(feature: string): readonly Term[] | undefined;
+}
 
 /** Objects have these names already, and libraries that read JSON drop them in silence. */
 const RESERVED = ["constructor", "prototype", "__proto__"];
 
-/**
- * The terms of one side. `ranges`: the range of each numeric feature.
- * @throws {TypeError | RangeError} naming the feature.
- */
-export function termsOf(side: Side, named: NamedFeatures, ranges: ReadonlyMap<string, Range>, components: Components): Terms {
-  const term = (stem: string, rest: string, share = 1): Term => {
-    const state = hashText(hashText(FNV_OFFSET, stem), rest);
-    const exact = components.exact(stem, rest);
-    // A number is centred where it has a component of its own.
-    const value = exact === undefined ? share : rest === "" ? 2 * share - 1 : share;
-    return { stem, rest, value, factor: share, place: exact ?? components.hashed(mixed(state)), prefix: step(state, SEPARATOR) };
-  };
-  const terms = new Map<string, Term[]>();
-  // In order of name, so that the order of an object's keys does not change the bits.
-  for (const feature of Object.keys(record(side, named)).sort()) {
-    const value: unknown = named[feature];
-    if (RESERVED.includes(feature)) throw outOfRange(`${side}.${feature}`, `a name other than ${RESERVED.join(", ")}`, value);
-    const categories = Array.isArray(value) ? value : [value];
-    if (typeof value === "number") {
-      const range = ranges.get(feature);
-      if (!range) throw new RangeError(`${side}.${feature}: expected its range under numeric, or a string for a category`);
-      const share = (finiteNumber(`${side}.${feature}`, value) - range.min) / (range.max - range.min);
-      terms.set(feature, [term(stemOf(side, feature), "", Math.min(1, Math.max(0, share)))]);
-    } else if (categories.every((category) => typeof category === "string" || typeof category === "boolean")) {
-      const distinct = categories.length > 1 ? [...new Set(categories)] : categories;
-      const stem = stemOf(side, feature);
-      terms.set(
-        feature,
-        distinct.map((category) => term(stem, restOf(String(category)))),
-      );
-    } else {
-      throw wrongType(`${side}.${feature}`, "a number, a string, a boolean or an array of strings", value);
+/** A feature of one side: what its terms have in common. */
+interface Feature {
+  readonly stem: string;
+  readonly range: Range | undefined;
+  /** Terms of categories, by category. */
+  readonly categories: Map<string, Term>;
+  /** The term of a number, but for its amounts. */
+  number?: Omit<Term, "value" | "factor">;
+}
+
+/** Reads the features of one side as terms. It remembers each feature and category, so it lives no longer than a list of actions. */
+export class TermReader {
+  readonly #side: Side;
+  readonly #ranges: ReadonlyMap<string, Range>;
+  readonly #components: Components;
+  readonly #features = new Map<string, Feature>();
+  /** Names of the last reading, as they came and in order. */
+  #names: readonly string[] = [];
+  #sorted: readonly string[] = [];
+
+  /** `ranges`: the range of each numeric feature. */
+  constructor(side: Side, ranges: ReadonlyMap<string, Range>, components: Components) {
+    this.#side = side;
+    this.#ranges = ranges;
+    this.#components = components;
+  }
+
+  /** The terms of features. @throws {TypeError | RangeError} naming the feature. */
+  terms(named: NamedFeatures): Terms {
+    const list: Term[] = [];
+    const features = new Map<string, Term[]>();
+    this.visit(named, (term, feature) => {
+      list.push(term);
+      const own = features.get(feature);
+      if (own) own.push(term);
+      else features.set(feature, [term]);
+    });
+    const of = (feature: string) => features.get(feature) ?? (Object.hasOwn(named, feature) ? [] : undefined);
+    return { list, of };
+  }
+
+  /** Calls `take` for each term, in order of the features' names, so that the order of an object's keys does not change the bits. */
+  visit(named: NamedFeatures, take: (term: Term, feature: string) => void): void {
+    for (const feature of this.#inOrder(Object.keys(record(this.#side, named)))) {
+      const value: unknown = named[feature];
+      const known = this.#feature(feature, value);
+      if (typeof value === "number") take(this.#number(feature, known, value), feature);
+      else if (typeof value === "string" || typeof value === "boolean") take(this.#category(known, String(value)), feature);
+      else {
+        if (!Array.isArray(value) || !value.every((each) => typeof each === "string" || typeof each === "boolean")) {
+          throw wrongType(`${this.#side}.${feature}`, "a number, a string, a boolean or an array of strings", value);
+        }
+        for (const category of new Set(value.map(String))) take(this.#category(known, category), feature);
+      }
     }
   }
-  return terms;
+
+  /** Names in order. Actions of a catalogue have the same names as a rule. */
+  #inOrder(names: readonly string[]): readonly string[] {
+    if (names.length !== this.#names.length || names.some((name, i) => name !== this.#names[i])) {
+      this.#names = names;
+      this.#sorted = [...names].sort();
+    }
+    return this.#sorted;
+  }
+
+  #feature(name: string, value: unknown): Feature {
+    const known = this.#features.get(name);
+    if (known) return known;
+    if (RESERVED.includes(name)) throw outOfRange(`${this.#side}.${name}`, `a name other than ${RESERVED.join(", ")}`, value);
+    const feature = { stem: stemOf(this.#side, name), range: this.#ranges.get(name), categories: new Map() };
+    this.#features.set(name, feature);
+    return feature;
+  }
+
+  #category({ stem, categories }: Feature, category: string): Term {
+    const known = categories.get(category);
+    if (known) return known;
+    const rest = restOf(category);
+    const term = { ...this.#named(stem, rest), value: 1, factor: 1 };
+    categories.set(category, term);
+    return term;
+  }
+
+  #number(name: string, feature: Feature, value: number): Term {
+    const { range } = feature;
+    if (!range) throw new RangeError(`${this.#side}.${name}: expected its range under numeric, or a string for a category`);
+    const given = (finiteNumber(`${this.#side}.${name}`, value) - range.min) / (range.max - range.min);
+    const factor = Math.min(1, Math.max(0, given));
+    feature.number ??= this.#named(feature.stem, "");
+    // A number is centred where it has a component of its own.
+    return { ...feature.number, value: feature.number.isExact ? 2 * factor - 1 : factor, factor };
+  }
+
+  #named(stem: string, rest: string): Omit<Term, "value" | "factor"> {
+    const hash = mixed(hashText(hashText(FNV_OFFSET, stem), rest));
+    const exact = this.#components.exact(stem, rest);
+    const visitor = rest === "" ? this.#components.visitors.indexOf(stem) : -1;
+    return {
+      ...{ stem, rest, hash, isExact: exact !== undefined, entry: this.#components.entry(stem, rest) },
+      place: exact ?? this.#components.hashed(hash),
+      visitor: visitor < 0 ? undefined : visitor,
+    };
+  }
 }
 
 /** The product of two terms: its component, and the amount that is added to it. */
 export function productOf(first: Term, second: Term, components: Components): { readonly place: number; readonly value: number } {
-  const own = isNumber(first)
-    ? components.product(first.stem, second)
-    : isNumber(second)
-      ? components.product(second.stem, first)
-      : undefined;
-  const place = own ?? components.hashed(mixed(hashText(hashText(first.prefix, second.stem), second.rest)));
-  return { place, value: productValue(first, second, own !== undefined) };
+  const own = ownProduct(first, second, components) ?? ownProduct(second, first, components);
+  // A number is centred where the product has a component of its own. Its other factor is a category, which is 1.
+  if (own !== undefined) return { place: own, value: PRODUCT * (2 * (isNumber(first) ? first : second).factor - 1) };
+  return { place: components.hashed(productHash(first.hash, second.hash)), value: PRODUCT * (first.factor * second.factor) };
 }
 
-/** The amount that a product adds. A number is centred where the product has a component of its own. */
-function productValue(first: Term, second: Term, own: boolean): number {
-  return PRODUCT * (own ? centred(first) * centred(second) : first.factor * second.factor);
-}
-
-/** The factor of a term in products that have a component of their own: a number is centred. */
-export function centred(term: Term): number {
-  return isNumber(term) ? 2 * term.factor - 1 : term.factor;
+/** The component of its own that the product of a visitor's number with an entry of the vocabulary has. */
+function ownProduct({ visitor }: Term, { entry }: Term, components: Components): number | undefined {
+  return visitor === undefined || entry === undefined ? undefined : components.product(visitor, entry);
 }
 
 export function isNumber({ rest }: Pick<Term, "rest">): boolean {

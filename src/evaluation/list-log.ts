@@ -1,6 +1,7 @@
 import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../argument.ts";
+import type { Points } from "../encoding/points.ts";
 import type { Goals } from "../goals.ts";
-import type { ChooseRequest } from "../policy/chooser.ts";
+import type { ChooseRequest } from "../policy/choose-request.ts";
 import { checkConversions, type LoggedConversion, loggedShare } from "./log.ts";
 
 /** An item of a logged list. */
@@ -29,8 +30,8 @@ export interface LoggedList {
   readonly shownAt: number;
   /** Number of candidates (k). */
   readonly count: number;
-  /** Features of the candidates: k x d, row-major. Absent if they have none. May be a getter: it is read only when needed. */
-  readonly points?: Float64Array;
+  /** Features of the candidates: k x d, row-major, or encoded actions. Absent if they have none. May be a getter: it is read only when needed. */
+  readonly points?: Points;
   /** The shown items, the first place first. */
   readonly items: readonly LoggedItem[];
   /** Bounds of families within which every policy ranks. Default: none. */

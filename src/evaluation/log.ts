@@ -1,5 +1,6 @@
 import { finiteNumber, matrix, nonEmptyString, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
 import { checkConversionTime } from "../conversion-time.ts";
+import { areEncoded, type Points } from "../encoding/points.ts";
 import { amountOf, type Goals } from "../goals.ts";
 
 /** The goal of a conversion that names none. */
@@ -21,8 +22,8 @@ export interface LoggedDecision {
   readonly shownAt: number;
   /** Number of candidates (k). */
   readonly count: number;
-  /** Features of the candidates: k x d, row-major. Absent if they have none. May be a getter: it is read only when needed. */
-  readonly points?: Float64Array;
+  /** Features of the candidates: k x d, row-major, or encoded actions. Absent if they have none. May be a getter: it is read only when needed. */
+  readonly points?: Points;
   /**
    * Ids of the candidates, which tell the actions apart that the log never took. Without ids, candidates with the same index are one
    * action.
@@ -88,9 +89,13 @@ export function checkConversions(
   });
 }
 
-/** Features of all candidates, if they have any. @throws {TypeError | RangeError} unless they are a matrix of `count` rows. */
-export function pointsOf({ points, count }: Pick<LoggedDecision, "points" | "count">): Float64Array | undefined {
+/** Features of all candidates, if they have any. @throws {TypeError | RangeError} unless they are those of `count` candidates. */
+export function pointsOf({ points, count }: Pick<LoggedDecision, "points" | "count">): Points | undefined {
   if (points === undefined) return undefined;
+  if (areEncoded(points)) {
+    if (points.count !== count) throw outOfRange("points", `${count} actions`, points.count);
+    return points;
+  }
   if (points instanceof Float64Array && points.length % count !== 0) throw outOfRange("points", `${count} rows of numbers`, points);
   return matrix("points", points, points.length / count);
 }

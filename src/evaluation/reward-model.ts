@@ -1,5 +1,6 @@
 import type { Range } from "../argument.ts";
 import type { Core } from "../core/core.ts";
+import { type Points, rowOf } from "../encoding/points.ts";
 import { Ridge } from "../model/linear/ridge.ts";
 import { type LoggedDecision, pointsOf } from "./log.ts";
 
@@ -16,7 +17,7 @@ export interface SeenReward {
 export function rewardModel(core: Core, seen: readonly SeenReward[], { min, max }: Range): (decision: LoggedDecision) => Float64Array {
   const within = (value: number): number => Math.min(Math.max(value, min), max);
   const [first] = seen;
-  const d = first ? (pointsOf(first.decision)?.length ?? 0) / first.decision.count : 0;
+  const d = first ? dimensionOf(first.decision) : 0;
   if (d === 0) {
     const mean = seen.reduce((sum, { reward }) => sum + reward, 0) / Math.max(seen.length, 1);
     return ({ count }) => new Float64Array(count).fill(within(mean));
@@ -24,9 +25,18 @@ export function rewardModel(core: Core, seen: readonly SeenReward[], { min, max 
   const ridge = new Ridge(core, { dimension: d, ridge: 1 });
   for (const { decision, reward } of seen) {
     const { index } = decision;
-    const features = (pointsOf(decision) as Float64Array).slice(index * d, (index + 1) * d);
+    const features = rowOf(pointsOf(decision) as Points, index, d).slice();
     ridge.append(features);
     if (reward !== 0) ridge.reward({ features }, reward, 0);
   }
-  return (decision) => ridge.moments(pointsOf(decision) as Float64Array).mean.map(within);
+  return (decision) => {
+    const points = pointsOf(decision) as Points;
+    return ridge.means(points instanceof Float64Array ? { points } : { points: points.matrix() }).map(within);
+  };
+}
+
+/** Features of a candidate. 0 if candidates have none. */
+function dimensionOf(decision: LoggedDecision): number {
+  const points = pointsOf(decision);
+  return points instanceof Float64Array ? points.length / decision.count : (points?.dimension ?? 0);
 }

@@ -1,4 +1,5 @@
 import { outOfRange, wrongType } from "../argument.ts";
+import { rowOf } from "../encoding/points.ts";
 import { UnsupportedError } from "../errors.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { PolicyDescriptor } from "../policy/rule.ts";
@@ -59,7 +60,8 @@ export function fittedTarget({ policy, request }: Fitted): Target {
 
 function featuresOf(policy: Policy, decision: LoggedDecision): Float64Array | undefined {
   const d = policy.dimension;
-  return d > 0 ? pointsOf(decision)?.subarray(decision.index * d, (decision.index + 1) * d) : undefined;
+  const points = d > 0 ? pointsOf(decision) : undefined;
+  return points && rowOf(points, decision.index, d);
 }
 
 /** The candidates of a decision or a list, for a policy. */

@@ -7,6 +7,7 @@ import type { ChanceOf, Rankings } from "./ranking.ts";
 export interface Families {
   /** Number of candidates (k). */
   readonly count: number;
+  readonly bounds: FamilyBounds;
   /** The candidates that a list takes in order of score, see `bestWithin`. */
   best(score: Float64Array, limit: number): number[];
   /** A list in random order, see `randomWithin`. */
@@ -26,16 +27,18 @@ export interface Families {
  * policy.choose({ points, round, limit: 2, families: oneOfEach });
  * @throws {TypeError | RangeError} naming the entry.
  */
-export function families(bounds: FamilyBounds): Families {
-  const { of, room } = record("bounds", bounds) as unknown as FamilyBounds;
+export function families(given: FamilyBounds): Families {
+  const { of, room } = record("bounds", given) as unknown as FamilyBounds;
   if (typeof of?.length !== "number") throw wrongType("bounds.of", "an array of numbers", of);
   if (typeof room?.length !== "number") throw wrongType("bounds.room", "an array of numbers", room);
   const count = of.length;
   for (let family = 0; family < room.length; family++) wholeNumber(`bounds.room[${family}]`, room[family], 1);
   for (let i = 0; i < count; i++) wholeNumber(`bounds.of[${i}]`, of[i], -1, room.length - 1);
+  const bounds = { of: Int32Array.from(of), room: Int32Array.from(room) };
   const anyOrder = (places: number, indices?: readonly number[]) => later(() => randomChances(count, places, bounds, indices));
   return {
     count,
+    bounds,
     best: (score, limit) => bestWithin(score, limit, bounds),
     random: (picks) => randomWithin(count, picks, bounds),
     randomChances: anyOrder,

@@ -1,6 +1,7 @@
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import type { SampleRequest } from "./candidates.ts";
 import type { Moment } from "./delay/window.ts";
-import { type KnownScores, known, type SampleRequest, type Scores, sampled } from "./ranking.ts";
+import { type KnownScores, known, type Scores, sampled } from "./ranking.ts";
 
 /** Posterior of the expected reward at k points, k entries each. */
 export interface Moments {

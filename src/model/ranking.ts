@@ -42,21 +42,18 @@ export function rowsAt(matrix: Float64Array, columns: number, indices: readonly 
   return rows;
 }
 
-/** The request for a choice among candidates, as a sampling rule gets it. */
-export interface SampleRequest {
-  /** Features of the candidates or of the rule's own domain: count x d, row-major. */
-  readonly points: Float64Array;
+/** How a decision samples. */
+export interface Sampling {
+  /** Number of candidates (k). */
   readonly count: number;
   /** The number of samples for the trial. The decision takes one of them. With 0, the decision draws a sample of its own. */
   readonly draws: number;
-  /** Standard normals of the decision, or of the trial if there are draws. A longer request starts with the same numbers. */
-  normals(count: number): Float64Array;
   /** Uniforms on (0, 1) of the decision. */
   uniforms(count: number): Float64Array;
 }
 
 /** The index of the draw that the decision takes. */
-export function taken({ draws, uniforms }: Pick<SampleRequest, "draws" | "uniforms">): number {
+export function taken({ draws, uniforms }: Pick<Sampling, "draws" | "uniforms">): number {
   // A uniform from the caller may be 1.
   return Math.min(Math.floor(uniforms(1)[0] * draws), draws - 1);
 }
@@ -65,7 +62,7 @@ export function taken({ draws, uniforms }: Pick<SampleRequest, "draws" | "unifor
  * Scores from samples: 1 x k, or draws x k with `draws` > 0. A uniform then selects one of them, and nothing else is random. The
  * probability of a candidate at a place is hence exactly the share of the samples that rank it there.
  */
-export function sampled(samples: Float64Array, request: SampleRequest): Scores {
+export function sampled(samples: Float64Array, request: Sampling): Scores {
   const { count, draws } = request;
   if (draws === 0) return { score: samples };
   const start = taken(request) * count;

@@ -1,55 +1,14 @@
-import { boundedNumbers, copyVector, finiteNumber, finiteVector, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
+import { areEncoded } from "../encoding/points.ts";
 import { UnsupportedError } from "../errors.ts";
-import type { Families } from "../model/families.ts";
-import { best, type ChanceOf, type KnownScores, rowsAt, type Scores } from "../model/ranking.ts";
+import { type Ranked, rankedBy } from "../model/candidates.ts";
+import type { ChanceOf } from "../model/ranking.ts";
+import type { Candidate, ChooseRequest } from "./choose-request.ts";
+import { DecisionRequest, type Given } from "./decision-request.ts";
 import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";
 
 /** Samples per decision, at most. More would fill the memory for a precision that nothing needs. */
 const DRAWS_LIMIT = 10_000;
-
-/** An action to choose among. */
-export interface Candidate {
-  readonly id?: string;
-  /** `dimension` numbers. */
-  readonly features?: ArrayLike<number>;
-}
-
-/** A request to choose. It changes no state. */
-export interface ChooseRequest {
-  /** Absent for a policy with its own domain. */
-  readonly candidates?: readonly Candidate[];
-  /** The features alone, instead of candidates: k x `dimension`, row-major, not copied. Ids are then the indices of rows. */
-  readonly points?: Float64Array;
-  readonly round: number;
-  readonly now?: number;
-  /** Places to rank, default 1. */
-  readonly limit?: number;
-  /**
-   * For a Thompson policy: number of samples, of which the decision takes one at random. All decisions until the next impression
-   * share them, and `probability` is exact. Default 0: the decision draws a sample of its own. Other policies ignore this.
-   */
-  readonly draws?: number;
-  /**
-   * Ranks by posterior mean, without exploring. The score is then the mean. Policies that have no means ("uniform"), or that choose
-   * one point at a time, ignore this.
-   */
-  readonly greedy?: boolean;
-  /**
-   * Least probability of each candidate at each place, default 0. With `count` times this probability, the decision ranks uniformly
-   * at random. `probability` is then known if the policy is deterministic or knows its own.
-   */
-  readonly minimumShare?: number;
-  /**
-   * Made by `families`. Bounds the candidates of a family in the list: each place takes the next candidate whose family still has room. Default: no bounds.
-   * `probability` is that of the bounded list. A random order is bounded alike, so `minimumShare` then holds for the first place.
-   */
-  readonly families?: Families;
-  /** Replace the generator's draws. With `draws` the normals belong to the trial and cannot be replaced. */
-  readonly normals?: ArrayLike<number>;
-  readonly uniforms?: ArrayLike<number>;
-  /** Name of the decision, which seeds its random draws. Default: its round. */
-  readonly decision?: string;
-}
 
 /** The choice for one place of the ranking. */
 export interface Choice {
@@ -139,32 +98,13 @@ export class Chooser {
     return { count, places: own.length, chance: mixed(shares.uniform, random, free) };
   }
 
-  /** The request to the rule. It is built as one object: copies of it would take as long as a decision among few candidates. */
-  #asked(request: ChooseRequest, points: Float64Array, count: number): ScoreRequest {
-    const { round, now, draws = 0, normals, uniforms } = request;
-    const { core, seed } = this.#context;
-    const trial = this.#impressions() + 1;
-    const decision = () => request.decision ?? `round ${round}`;
-    return {
-      points,
-      count,
-      trial,
-      round,
-      now,
-      draws,
-      normals(count) {
-        if (normals) return finiteVector("normals", normals, count);
-        return core.normals(seed, draws > 0 ? `trial ${trial}` : decision(), count);
-      },
-      uniforms: (count) => (uniforms ? finiteVector("uniforms", uniforms, count) : core.uniforms(seed, decision(), count)),
-    };
-  }
-
   #propose(request: ChooseRequest, limit: number): Choice[] {
     this.#refuseCandidates(request);
     if (request.minimumShare) throw outOfRange("minimumShare", `0, as ${this.#id} chooses in its own domain`, request.minimumShare);
     if (limit > 1) throw outOfRange("limit", `1, as ${this.#id} chooses one point at a time`, limit);
-    const proposal = (this.#rule as Required<Rule>).propose(this.#asked(request, NO_POINTS, 0));
+    const proposal = (this.#rule as Required<Rule>).propose(
+      new DecisionRequest(request, ofFeatures(NO_POINTS, 0, 0), limit, this.#impressions() + 1, this.#context),
+    );
     return [{ ...proposal, id: String(proposal.index) }];
   }
 
@@ -174,60 +114,63 @@ export class Chooser {
   }
 
   #rank(request: ChooseRequest, limit: number): Choice[] {
-    const { domain, score, ranked, shares, known, random, momentsOf } = this.#scored(request, limit, { shownOnly: true });
+    const { domain, shown, ranked, shares, known, random, momentsOf } = this.#scored(request, limit, true);
     const { candidates } = request;
     const chance = known || shares.uniform === 1 ? mixed(shares.uniform, random, known) : undefined;
-    const moments = momentsOf?.(ranked);
-    return ranked.map((index, place) => {
-      const [mean, width] = [moments?.mean[place] ?? 0, moments?.width[place] ?? 0];
-      const choice: Writable<Choice> = { index, id: candidates?.[index].id ?? String(index), score: score[index], mean, width };
+    const scores = ranked.scores(shown);
+    const moments = momentsOf?.(shown);
+    const choices: Choice[] = [];
+    for (let place = 0; place < shown.length; place++) {
+      const index = shown[place];
+      const choice: Writable<Choice> = {
+        index,
+        id: candidates?.[index].id ?? String(index),
+        score: scores[place],
+        mean: moments?.mean[place] ?? 0,
+        width: moments?.width[place] ?? 0,
+      };
       if (domain) choice.features = domain.at(index);
       if (chance) choice.probability = chance(index, place);
-      return choice;
-    });
+      choices.push(choice);
+    }
+    return choices;
   }
 
   /**
-   * The candidates' scores, the ranking by them, the list that is shown, and its probabilities as far as they are known. `shownOnly`: no other
-   * candidate's are asked for.
+   * The list by score, the list that is shown, and its probabilities as far as they are known. `shownOnly`: no other candidate's are asked for.
    */
-  #scored(request: ChooseRequest, limit: number, { shownOnly = false } = {}) {
-    const { domain, score: rule } = this.#rule as Required<Rule>;
+  #scored(request: ChooseRequest, limit: number, shownOnly = false) {
+    const { domain, moments, deterministic } = this.#rule;
     if (domain) this.#refuseCandidates(request);
-    const points = domain?.points ?? this.#points(request);
-    const count = domain?.count ?? request.candidates?.length ?? points.length / this.#rule.dimension;
-    const asked = this.#asked(request, points, count);
-    const scores = request.greedy ? this.#byMeans(asked) : rule(asked);
-    const { score, moments } = scores;
-    const greedy = request.greedy === true && moments !== undefined;
+    const given = domain ? ofFeatures(domain.points, domain.dimension, domain.count) : this.#given(request);
+    const { count } = given;
     const { families } = request;
     if (families && families.count !== count) throw outOfRange("families", `those of ${count} candidates`, families.count);
-    const own = families ? families.best(score, limit) : best(score, limit);
+    const asked = new DecisionRequest(request, given, limit, this.#impressions() + 1, this.#context);
+    const ranked = this.#ranked(asked, request.greedy === true);
+    const { list: own } = ranked;
+    const momentsOf = ranked.moments ?? (moments && ((indices: readonly number[]) => moments(asked, indices)));
+    const greedy = request.greedy === true && momentsOf !== undefined;
     const shares = this.#shares(request, count, own.length);
-    const certain = greedy || (shares.uniform > 0 && this.#rule.deterministic);
-    const free = families ? scores.rankings && families.chances(scores.rankings, own.length) : scores.probability;
-    const known: ChanceOf | undefined = certain ? (index, place) => Number(own[place] === index) : free;
-    const ranked = shares.order ?? own;
-    const inAnyOrder = families?.randomChances(own.length, shownOnly ? ranked : undefined);
+    const certain = greedy || (shares.uniform > 0 && deterministic);
+    const known: ChanceOf | undefined = certain ? (index, place) => Number(own[place] === index) : ranked.chance;
+    const shown = shares.order ?? own;
+    const inAnyOrder = families?.randomChances(own.length, shownOnly ? shown : undefined);
     const random: RandomShare = inAnyOrder ? (share, ...at) => share * inAnyOrder(...at) : (share) => share / count;
-    return { domain, count, score, own, ranked, shares, known, random, momentsOf: moments };
+    return { domain, count, own, shown, ranked, shares, known, random, momentsOf };
   }
 
-  /** Scores that are the means, or those of the rule if it knows no means. */
-  #byMeans(asked: ScoreRequest): Scores {
-    const { score: rule, means, dimension } = this.#rule as Required<Rule>;
-    if (means) {
-      // Bonuses of the shown candidates alone.
-      const moments = (indices: readonly number[]) => {
-        const shown = { ...asked, points: rowsAt(asked.points, dimension, indices), count: indices.length, draws: 0 };
-        return (rule(shown) as KnownScores).moments(indices.map((_, place) => place));
-      };
-      return { score: means(asked.points), moments };
-    }
+  /** Ranks by the rule, or by the means if it knows them. */
+  #ranked(asked: ScoreRequest, greedy: boolean): Ranked {
+    const { score: rule, means } = this.#rule as Required<Pick<Rule, "score">> & Rule;
+    if (greedy && means) return rankedBy({ score: means(asked) }, asked);
     const scores = rule(asked);
+    if ("list" in scores) return scores;
     const { moments } = scores;
+    if (!greedy || !moments) return rankedBy(scores, asked);
+    const all = Array.from({ length: asked.count }, (_, index) => index);
     // Copied, because the next call for moments may overwrite the means.
-    return moments ? { score: Float64Array.from(moments(Array.from({ length: asked.count }, (_, index) => index)).mean), moments } : scores;
+    return rankedBy({ score: Float64Array.from(moments(all).mean), moments }, asked);
   }
 
   /** As `Policy.ranksAtRandom`. */
@@ -250,11 +193,16 @@ export class Chooser {
     return { uniform, order: order.slice(0, places) };
   }
 
-  #points({ candidates, points }: ChooseRequest): Float64Array {
-    if (points === undefined) return this.flatten(candidates);
+  #given({ candidates, points }: ChooseRequest): Given {
+    const { dimension } = this.#rule;
+    if (points === undefined) return ofFeatures(this.flatten(candidates), dimension, (candidates as readonly Candidate[]).length);
     if (candidates !== undefined) throw outOfRange("points", "none beside candidates", points);
-    if (this.#rule.dimension === 0) throw wrongType("points", `candidates instead, as ${this.#id} looks at no features`, points);
-    return boundedNumbers("points", matrix("points", points, this.#rule.dimension));
+    if (dimension === 0) throw wrongType("points", `candidates instead, as ${this.#id} looks at no features`, points);
+    if (!areEncoded(points)) return ofFeatures(boundedNumbers("points", matrix("points", points, dimension)), dimension);
+    if (points.dimension !== dimension) throw outOfRange("points", `vectors of ${dimension} numbers`, points.dimension);
+    if (points.count === 0) throw outOfRange("points", "at least one action", points.count);
+    if (!points.catalogue) return ofFeatures(points.matrix(), dimension);
+    return { count: points.count, dimension, points: undefined, encoded: points };
   }
 
   /** The features of candidates: k x dimension, row-major. */
@@ -269,6 +217,10 @@ export class Chooser {
     }
     return points;
   }
+}
+
+function ofFeatures(points: Float64Array, dimension: number, count = points.length / dimension): Given {
+  return { count, dimension, points, encoded: undefined };
 }
 
 /** Checks the options that govern random draws. @throws {TypeError | RangeError} naming the option. */

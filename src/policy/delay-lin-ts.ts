@@ -9,7 +9,6 @@ import { GoalRidges } from "../model/goals/goal-ridges.ts";
 import { MaturingRidge } from "../model/linear/maturing-ridge.ts";
 import { type MaturingRidgeSettings, parseMaturingRidge } from "../model/linear/maturing-ridge-settings.ts";
 import { ridgeNumbers } from "../model/linear/ridge.ts";
-import { rowsAt } from "../model/ranking.ts";
 import { definePolicy, type PolicyFactory } from "./rule.ts";
 
 /** Options of `delayLinTs`. */
@@ -18,7 +17,7 @@ export type DelayLinTsOptions = MaturingRidgeSettings;
 /** Thompson sampling for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ts",
-  stateVersion: 5,
+  stateVersion: 6,
   publishes: true,
 
   parse: parseMaturingRidge,
@@ -34,11 +33,9 @@ export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ defi
       deterministic: false,
       delayOffset: 0,
       state,
-      means: (points) => state.means(points),
-      score: (request) => ({
-        ...state.sampleScores(request, exploration),
-        moments: (indices) => state.upper(rowsAt(request.points, settings.dimension, indices), exploration),
-      }),
+      means: (candidates) => state.means(candidates),
+      score: (request) => state.sampleScores(request, exploration),
+      moments: (request, indices) => state.upper(request.rows(indices), exploration),
     };
   },
 });

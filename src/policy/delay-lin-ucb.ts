@@ -34,7 +34,8 @@ export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ de
       deterministic: true,
       delayOffset: 0,
       state,
-      means: (points) => state.means(points),
+      means: (candidates) => state.means(candidates),
+      moments: (request, indices) => state.upper(request.rows(indices), exploration),
       score({ points }) {
         const moments = state.upper(points, exploration);
         return { score: moments.mean.map((each, i) => each + moments.width[i]), moments: known(moments.mean, moments.width) };

@@ -4,10 +4,9 @@
 // Expired means: the reward stays 0.
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../argument.ts";
-import { drawnScores, Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
+import { drawnList, Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
-import { rowsAt } from "../model/ranking.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { definePolicy, type PolicyFactory, type ScoreRequest } from "./rule.ts";
 
 /** Options of `otfLinTs`. */
 export interface OtfLinTsOptions {
@@ -30,7 +29,7 @@ export interface OtfLinTsOptions {
 /** OTFLinTS: Thompson sampling for late linear rewards. Pending impressions widen its samples. */
 export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePolicy({
   id: "otf-lin-ts",
-  stateVersion: 1,
+  stateVersion: 2,
 
   parse(options: OtfLinTsOptions) {
     onlyKeys("options", options, ["dimension", "delta", "ridge", "exploration", "width", "widthCap", "norms"]);
@@ -54,6 +53,15 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: released ? "after" : "before" });
 
+    const multiplierOf = (request: ScoreRequest): number => {
+      const { trial: t } = request;
+      const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
+      // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
+      // that number: the choice is the same, and the mean stays an estimate of the reward.
+      const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
+      return exploration * Math.min(Math.sqrt(beta), widthCap);
+    };
+
     return {
       dimension: d,
       orderInvariant: true,
@@ -61,25 +69,17 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
       deterministic: false,
       delayOffset: 0,
       state,
-      means: (points) => posterior.means(points),
+      means: (candidates) => posterior.means(candidates),
       score(request) {
-        const { points, trial: t, draws, normals } = request;
-        const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
-        // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
-        // that number: the choice is the same, and the mean stays an estimate of the reward.
-        const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;
-        const multiplier = exploration * Math.min(Math.sqrt(beta), widthCap);
-        const scores =
-          draws > 0
-            ? drawnScores(core, [posterior.stage(request, multiplier)], request)
-            : { score: posterior.sampleScores(points, normals(d), multiplier) };
-        return {
-          ...scores,
-          moments(indices) {
-            const { mean, deviation: norm } = posterior.moments(rowsAt(points, d, indices));
-            return { mean, width: norm.map((each) => multiplier * each) };
-          },
-        };
+        const multiplier = multiplierOf(request);
+        if (request.draws > 0) return drawnList(core, [posterior.stage(request, request.normals, multiplier)], request);
+        return { score: posterior.sampleScores(request, request.normals(d), multiplier) };
+      },
+      moments(request, indices) {
+        // First, because the width of open impressions overwrites moments.
+        const multiplier = multiplierOf(request);
+        const { mean, deviation: norm } = posterior.moments(request.rows(indices));
+        return { mean, width: norm.map((each) => multiplier * each) };
       },
     };
   },

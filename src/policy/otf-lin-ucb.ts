@@ -7,7 +7,7 @@ import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../a
 import { Ridge, ridgeNumbers } from "../model/linear/ridge.ts";
 import { DelayedPosterior } from "../model/pending/delayed-posterior.ts";
 import { known } from "../model/ranking.ts";
-import { definePolicy, type PolicyFactory } from "./rule.ts";
+import { definePolicy, type PolicyFactory, type ScoreRequest } from "./rule.ts";
 
 /** Options of `otfLinUcb`. */
 export interface OtfLinUcbOptions {
@@ -51,6 +51,13 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before" });
     const confidence = 2 * core.log(1 / delta);
+    const alphaOf = (request: ScoreRequest): number => {
+      const { trial: t } = request;
+      const f = released
+        ? Math.sqrt(confidence + d * core.log(1 + t / (lambda * d)) + lambda)
+        : 2 * (Math.sqrt(lambda) + Math.sqrt(confidence + d * core.log((d * lambda + t) / (d * lambda))));
+      return exploration * (f + state.openWidth(request));
+    };
     // Buffers that every choice reuses.
     let score = new Float64Array(0);
     let bonus = new Float64Array(0);
@@ -62,13 +69,16 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
       deterministic: true,
       delayOffset: 0,
       state,
-      means: (points) => posterior.means(points),
+      means: (candidates) => posterior.means(candidates),
+      moments(request, indices) {
+        // First, because the width of open impressions overwrites moments.
+        const alpha = alphaOf(request);
+        const { mean, deviation: norm } = posterior.moments(request.rows(indices));
+        return { mean, width: norm.map((each) => alpha * measure(each)) };
+      },
       score(request) {
-        const { points, trial: t } = request;
-        const f = released
-          ? Math.sqrt(confidence + d * core.log(1 + t / (lambda * d)) + lambda)
-          : 2 * (Math.sqrt(lambda) + Math.sqrt(confidence + d * core.log((d * lambda + t) / (d * lambda))));
-        const alpha = exploration * (f + state.openWidth(request));
+        const { points } = request;
+        const alpha = alphaOf(request);
         const { mean, deviation: norm } = posterior.moments(points);
         if (score.length !== mean.length) [score, bonus] = [new Float64Array(mean.length), new Float64Array(mean.length)];
         for (let i = 0; i < mean.length; i++) {

@@ -8,7 +8,8 @@ import { type Interval, QUANTILE } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import { counted, SnapshotReader, SnapshotWriter } from "../snapshot.ts";
-import { type Choice, type ChooseRequest, Chooser, type RandomRequest } from "./chooser.ts";
+import type { ChooseRequest } from "./choose-request.ts";
+import { type Choice, Chooser, type RandomRequest } from "./chooser.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, State } from "./rule.ts";
 
 // The part that all algorithms share: checking input, counting, predicting, saving. The part of a decision is in chooser.ts.

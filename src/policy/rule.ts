@@ -1,5 +1,6 @@
 import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
+import type { CandidateRows, Ranked, SampleRequest } from "../model/candidates.ts";
 import type { Moment, Window } from "../model/delay/window.ts";
 import type { Domain } from "../model/domain.ts";
 import type { GoalChange, LearntGoal } from "../model/goals/goal.ts";
@@ -7,7 +8,7 @@ import type { Factor } from "../model/goals/goal-ridges.ts";
 import type { Interval } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
-import type { SampleRequest, Scores } from "../model/ranking.ts";
+import type { Scores } from "../model/ranking.ts";
 import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
 
 // The contract of an algorithm: how it scores candidates, and how impressions and rewards change its state. The parts that all
@@ -20,7 +21,7 @@ export interface ScoreRequest extends SampleRequest, Moment {
 }
 
 /** Request to a rule that chooses in its own domain. */
-export type ProposeRequest = Omit<ScoreRequest, "points" | "count" | "draws">;
+export type ProposeRequest = Omit<ScoreRequest, keyof CandidateRows | "draws" | "limit" | "families">;
 
 /** A point of a rule's own domain. */
 export interface Proposal {
@@ -84,10 +85,12 @@ export interface Rule {
   readonly domain?: Domain | null;
   /** Throws if the rule cannot count an impression with these features. Absent if it counts any. */
   check?(features: Float64Array): void;
-  /** Scores candidates. Changes no state. Absent for a rule that proposes. */
-  score?(request: ScoreRequest): Scores;
-  /** The means of candidates, to the bit as `score` knows them, without draws and bonuses. Absent: greedy decisions take them from `score`. */
-  means?(points: Float64Array): Float64Array;
+  /** Scores candidates, or ranks them. Changes no state. Absent for a rule that proposes. */
+  score?(request: ScoreRequest): Scores | Ranked;
+  /** The means of candidates: k. Absent: greedy decisions take them from `score`. */
+  means?(candidates: CandidateRows): Float64Array;
+  /** `Scores.moments` of the candidates with these indices, if `score` does not return it. */
+  moments?(request: ScoreRequest, indices: readonly number[]): ReturnType<NonNullable<Scores["moments"]>>;
   /** Chooses in its own domain. Changes no state. Absent for a rule that scores. */
   propose?(request: ProposeRequest): Proposal;
 }

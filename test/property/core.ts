@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
-import { Core, type DrawStage, type RidgeHandle } from "../../src/core/core.ts";
+import { Core } from "../../src/core/core.ts";
+import type { DrawStage } from "../../src/core/core-draws.ts";
 import type { CoreExports } from "../../src/core/exports.ts";
+import type { RidgeHandle } from "../../src/core/ridge-handle.ts";
+import type { FamilyBounds } from "../../src/model/random-chances.ts";
 
 const bytes = readFileSync(new URL("../../dist/core.wasm", import.meta.url));
 const whole = new WebAssembly.Module(bytes);
@@ -34,5 +37,19 @@ export function logDeterminant(factor: Float64Array): number {
 
 /** A stage alone: scores are samples of a ridge posterior. */
 export function stageOf(handle: RidgeHandle): DrawStage {
-  return { handle, scale: 1, level: 0, weight: 1, parent: -1, isProbability: false };
+  return { handle, level: 0, weight: 1, parent: -1, isProbability: false };
+}
+
+/**
+ * A list of the `limit` best candidates, of equal scores the first one first, with -1 behind the last one. A family takes as many as it has
+ * room for.
+ */
+export function rankedBy(scores: Float64Array, limit: number, families?: FamilyBounds): number[] {
+  const list: number[] = [];
+  for (const index of Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b)) {
+    const family = families?.of[index] ?? -1;
+    const members = list.filter((other) => families?.of[other] === family).length;
+    if (list.length < limit && (family < 0 || members < (families as FamilyBounds).room[family])) list.push(index);
+  }
+  return [...list, ...new Array<number>(limit - list.length).fill(-1)];
 }

@@ -1,6 +1,7 @@
 import { encoder, type NamedFeatures } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { freshCore, stageOf } from "./core.ts";
 
 // `among` gives the same bits and errors as `encode`, but faster.
 
@@ -47,9 +48,11 @@ describe("among", () => {
           const { encode, among } = encoder({ dimension: d, numeric, interactions: pairs, vocabulary: entries });
           const featuresIn = among(actions);
           for (const context of [...contexts, undefined]) {
-            const rows = featuresIn(context);
+            const encoded = featuresIn(context);
+            const matrix = encoded.matrix();
             const alone = actions.flatMap((action) => Array.from(encode({ context, action })));
-            expect(new BigUint64Array(rows.buffer)).toEqual(new BigUint64Array(Float64Array.from(alone).buffer));
+            expect([encoded.count, encoded.dimension]).toEqual([actions.length, d]);
+            expect(new BigUint64Array(matrix.buffer)).toEqual(new BigUint64Array(Float64Array.from(alone).buffer));
           }
         },
       ),
@@ -84,16 +87,57 @@ describe("among", () => {
     for (const pairs of ["all", [["tags", "tags"]]] as const) {
       const { encode, among } = encoder({ dimension: 16, interactions: pairs as "all" });
       // 63 + 63 + 63^2 = 4095, and 64 + 63 + 64 * 63 = 4159.
-      expect(among([many(1), many(63)])(many(63))).toHaveLength(32);
+      expect(among([many(1), many(63)])(many(63)).matrix()).toHaveLength(32);
       expect(messageOf(() => among([many(1), many(63)])(many(64)))).toBe(messageOf(() => encode({ context: many(64), action: many(63) })));
       expect(() => among([many(63)])(many(64))).toThrow(/features: expected at most 4096 terms/);
     }
     expect(() => encoder({ dimension: 16 }).encode({ context: many(2000), action: many(2097) })).toThrow(/4096 terms/);
   });
 
+  it("counts the interactions of all actions for its budget, and a pair of names as one for each action", () => {
+    fc.assert(
+      fc.property(interactions, fc.array(features, { maxLength: 5 }), features, (pairs, actions, context) => {
+        const { among } = encoder({ dimension: 16, numeric, interactions: pairs });
+        const termsOf = (named: NamedFeatures, feature: string): number | undefined => {
+          if (!Object.hasOwn(named, feature)) return undefined;
+          const value = named[feature];
+          return Array.isArray(value) ? new Set(value).size : 1;
+        };
+        const allOf = (named: NamedFeatures) => Object.keys(named).reduce((sum, feature) => sum + (termsOf(named, feature) as number), 0);
+        const counted = actions.reduce((sum, action) => {
+          if (pairs === "all") return sum + allOf(context) * allOf(action);
+          const products = pairs.map(([first, second]) => {
+            return (termsOf(context, first) ?? termsOf(action, first) ?? 0) * (termsOf(action, second) ?? termsOf(context, second) ?? 0);
+          });
+          return sum + pairs.length + products.reduce((all, each) => all + each, 0);
+        }, 0);
+        expect(among(actions, { budget: counted })(context).count).toBe(actions.length);
+        if (counted === 0) return;
+        expect(() => among(actions, { budget: counted - 1 })(context)).toThrow(
+          new RegExp(`^features: expected at most ${counted - 1} interactions of all actions together, got \\d+; send fewer features`),
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("has the bits of encode for a list with a category twice", () => {
+    const { encode, among } = encoder({ dimension: 16, numeric, interactions: "all" });
+    // A flag and its text are one category.
+    const action = { brand: "Acme", tags: [true, "true"] } as never;
+    const encoded = among([action])({ country: "PT" });
+    expect(encoded.matrix()).toEqual(encode({ context: { country: "PT" }, action }));
+    const { core } = freshCore();
+    const handle = core.ridgeCreate(16, 1);
+    core.draws.draw(handle, new Float64Array(16));
+    core.draws.rows(handle, 1, 1, 8, new Float64Array(16).fill(1));
+    const sum = encoded.matrix().reduce((all, each) => all + each, 0);
+    expect(core.draws.scores([stageOf(handle)], encoded as never, 1)[0]).toBeCloseTo(sum, 2);
+  });
+
   it("takes a catalogue of none, and refuses what is no catalogue", () => {
     const { among } = encoder({ dimension: 16, interactions: "all" });
-    expect(among([])({ country: "PT" })).toEqual(new Float64Array(0));
+    expect(among([])({ country: "PT" }).matrix()).toEqual(new Float64Array(0));
     expect(() => among({ brand: "Acme" } as never)).toThrow(/actions: expected an array/);
   });
 });

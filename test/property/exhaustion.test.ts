@@ -3,6 +3,7 @@ import { LINEAR, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import type { Core } from "../../src/core/core.ts";
 import { CoreProcess } from "../../src/core/core-process.ts";
 import type { CoreExports } from "../../src/core/exports.ts";
+import { encoder } from "../../src/encoding/encoder.ts";
 import { freshCore, smallCore, stageOf } from "./core.ts";
 
 // If memory cannot grow, a call reports this. It succeeds as soon as there is room.
@@ -29,6 +30,7 @@ function process(core: Core, rows: number) {
   return handle;
 }
 
+const { among } = encoder({ dimension: 40, interactions: "all" });
 const xs = values(40).map((_, i) => i / 4);
 const places = Float64Array.of(0, 2, 4, 6);
 
@@ -92,14 +94,24 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
   ],
   [
     "draws of a ridge posterior, and scores",
-    40 * 8,
+    40 * 8 + 40 * 26,
     (core) => {
       const handle = core.ridgeCreate(40, 1);
+      const candidates = { count: 10, points: values(400) };
       return () => [
-        core.ridgeDraw(handle, values(320)),
-        core.ridgeDrawScores(values(400), [stageOf(handle)], 16),
-        core.ridgeDrawn(handle, 10, 0, 16),
+        core.draws.draw(handle, values(320)),
+        core.draws.rows(handle, 8, 1, 0),
+        core.draws.scores([stageOf(handle)], candidates, 16),
+        core.draws.lists([stageOf(handle)], candidates, 16, 3),
       ];
+    },
+  ],
+  [
+    "products of encoded actions",
+    2048,
+    (core) => {
+      const actions = among([{ brand: "Acme" }, { brand: "Apex" }])({ country: "PT" });
+      return () => core.draws.products(actions, values(40));
     },
   ],
   ["a ridge solved from its sums", 820, (core) => () => core.shrunkSolve(new Float64Array(820), 1, values(40), 1)],

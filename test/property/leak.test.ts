@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { LINEAR, MATERN32, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
 import type { Core, KernelSpec } from "../../src/core/core.ts";
 import { CoreProcess } from "../../src/core/core-process.ts";
+import { encoder } from "../../src/encoding/encoder.ts";
 import { freshCore, stageOf } from "./core.ts";
 
 // Repeated operations need no more memory than a few: every call frees what it allocates.
@@ -29,8 +30,9 @@ const calls: [string, (core: Core) => () => void][] = [
     "a ridge posterior with draws and scores that comes and goes",
     (core) => () => {
       const handle = core.ridgeCreate(8, 1);
-      core.ridgeDraw(handle, values(8 * 300));
-      core.ridgeDrawScores(values(8 * 100), [stageOf(handle)], 32);
+      core.draws.draw(handle, values(8 * 300));
+      core.draws.rows(handle, 16, 1, 0);
+      core.draws.scores([stageOf(handle)], { count: 100, points: values(8 * 100) }, 32);
       core.ridgeRelease(handle);
     },
   ],
@@ -38,16 +40,59 @@ const calls: [string, (core: Core) => () => void][] = [
     "draws of a ridge posterior",
     (core) => {
       const handle = core.ridgeCreate(16, 1);
-      return () => core.ridgeDraw(handle, values(16 * 200));
+      return () => core.draws.draw(handle, values(16 * 200));
     },
   ],
   [
-    "scores of fewer and more candidates",
+    "rows of fewer and more draws",
+    (core) => {
+      const handle = core.ridgeCreate(16, 1);
+      core.draws.draw(handle, values(16 * 200));
+      let round = 0;
+      return () => core.draws.rows(handle, 1 + (round++ % 70) * 2, 1, round % 5);
+    },
+  ],
+  [
+    "rows that cannot be made",
+    (core) => {
+      const handle = core.ridgeCreate(16, 1);
+      core.draws.draw(handle, values(16 * 200));
+      return () => expect(() => core.draws.rows(handle, 200, Number.POSITIVE_INFINITY, 0)).toThrow();
+    },
+  ],
+  [
+    "scores and lists of fewer and more candidates",
     (core) => {
       const handle = core.ridgeCreate(2, 1);
-      core.ridgeDraw(handle, values(2 * 64));
+      core.draws.draw(handle, values(2 * 64));
+      core.draws.rows(handle, 64, 1, 0);
       let round = 0;
-      return () => void core.ridgeDrawScores(values(2 * (1 + (round++ % 70))), [stageOf(handle)], 128);
+      return () => {
+        const count = 1 + (round++ % 70);
+        const candidates = { count, points: values(2 * count) };
+        core.draws.scores([stageOf(handle)], candidates, 128);
+        core.draws.lists([stageOf(handle)], candidates, 128, count);
+      };
+    },
+  ],
+  [
+    "200 catalogues, one after another",
+    (core) => {
+      const { among } = encoder({ dimension: 16, interactions: "all" });
+      const encoded = Array.from({ length: 200 }, (_, n) => {
+        const actions = Array.from({ length: 1 + ((n * 7) % 40) }, (__, i) => ({ id: `sku-${i}`, brand: `brand-${i % 3}` }));
+        return among(actions)({ country: "PT", device: `device-${n % 2}` });
+      });
+      const handle = core.ridgeCreate(16, 1);
+      core.draws.draw(handle, values(16 * 51));
+      core.draws.rows(handle, 51, 1, 20);
+      let round = 0;
+      return () => {
+        const actions = encoded[round++ % 200];
+        core.draws.lists([stageOf(handle)], actions, 102, 1);
+        core.draws.scores([stageOf(handle)], actions.pick([0]), 102);
+        core.draws.products(actions, values(16));
+      };
     },
   ],
   [

@@ -1,5 +1,5 @@
-import type { LoggedDecision } from "afterclick";
 import { describe, expect, it } from "vitest";
+import type { PlainDecision } from "../support/plain-evaluation.ts";
 import { unboundedEvaluation } from "../support/unbounded-evaluation.ts";
 
 // Off-policy estimators in worlds so small that all possible logs can be listed with their probabilities. The estimates of
@@ -24,7 +24,7 @@ const maturity = (age: number): number => (age < 1000 ? 0.25 : age < 5000 ? 0.5 
 const arrived = (age: number): number => (age >= WINDOW_MS ? 1 : maturity(age));
 
 interface Drawn {
-  readonly log: readonly LoggedDecision[];
+  readonly log: readonly PlainDecision[];
   readonly chance: number;
 }
 
@@ -68,7 +68,7 @@ const worlds: [string, World][] = [
 describe.each(worlds)("with %s", (_, world) => {
   const { target, converts, logged, perConversion, shownAt, split } = world;
   const truth = (chances: readonly number[]) => chances.reduce((sum, chance, action) => sum + chance * converts[action] * perConversion, 0);
-  const evaluated = (log: readonly LoggedDecision[]) =>
+  const evaluated = (log: readonly PlainDecision[]) =>
     unboundedEvaluation({ log, policy: () => target, asOf: AS_OF, window: { ms: WINDOW_MS }, split, maturity });
 
   it("the estimates are right on average over all logs, and each follows its formula", async () => {

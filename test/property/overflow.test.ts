@@ -7,6 +7,10 @@ import { freshCore, logDeterminant, stageOf } from "./core.ts";
 // A result too large for a double is refused, wherever it occurs. The posterior stays unchanged.
 
 const HUGE = 1e200;
+/** Greatest number that samples are made of. */
+const MOST = 2 ** 60;
+/** Greatest feature and weight. */
+const MOST_FACTOR = 2 ** 24;
 const SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17];
 
 /** Candidates with two features, one of them huge. */
@@ -24,15 +28,66 @@ describe("a ridge posterior", () => {
   const { core } = freshCore();
   const handle = core.ridgeCreate(2, 1);
   core.ridgeReward(handle, Float64Array.of(1, 0), HUGE);
-  core.ridgeDraw(handle, Float64Array.of(1, 1));
+  const drawn = core.ridgeCreate(2, 1);
+  core.draws.draw(drawn, Float64Array.of(1, 1));
 
   it.each(SIZES)("of %d candidates refuses the mean at any place", (k) => {
     for (let place = 0; place < k; place++) {
       const xs = candidates(k, place);
       expectOverflow(() => core.ridgeScore(handle, xs, new Float64Array(k), new Float64Array(k)));
       expectOverflow(() => core.ridgeSampleScores(handle, xs, Float64Array.of(1, 1), 1));
-      expectOverflow(() => core.ridgeDrawScores(xs, [stageOf(handle)], 2));
     }
+  });
+
+  it.each(SIZES)("of %d candidates refuses a feature beyond 2^24 at any place, among samples", (k) => {
+    core.draws.rows(drawn, 1, 1, 0);
+    for (let place = 0; place < k; place++) {
+      for (const feature of [HUGE, -HUGE, 1.01 * MOST_FACTOR, -1.01 * MOST_FACTOR, Number.POSITIVE_INFINITY, Number.NaN]) {
+        const points = candidates(k, place).with(2 * place, feature);
+        expectOverflow(() => core.draws.scores([stageOf(drawn)], { count: k, points }, 2));
+        expectOverflow(() => core.draws.lists([stageOf(drawn)], { count: k, points }, 2, 1));
+      }
+      const points = candidates(k, place).with(2 * place, -MOST_FACTOR);
+      expect(core.draws.scores([stageOf(drawn)], { count: k, points }, 2).every(Number.isFinite)).toBe(true);
+    }
+  });
+
+  it("refuses coefficients beyond 2^60, and has kept the earlier ones", () => {
+    const point = { count: 1, points: Float64Array.of(MOST_FACTOR, MOST_FACTOR) };
+    core.draws.rows(drawn, 1, MOST, 0, Float64Array.of(MOST, MOST));
+    const before = core.draws.scores([stageOf(drawn)], point, 2);
+    expect(Array.from(before)).toEqual([4 * MOST * MOST_FACTOR, 0]);
+    for (const coefficient of [HUGE, -1.01 * MOST, Number.NEGATIVE_INFINITY, Number.NaN]) {
+      for (const j of [0, 1]) expectOverflow(() => core.draws.rows(drawn, 1, 1, 0, Float64Array.of(1, 1).with(j, coefficient)));
+      expectOverflow(() => core.draws.rows(drawn, 1, coefficient, 0));
+    }
+    core.draws.draw(handle, Float64Array.of(1, 1));
+    expectOverflow(() => core.draws.rows(handle, 1, 1, 0));
+    expect(core.draws.scores([stageOf(drawn)], point, 2)).toEqual(before);
+  });
+
+  it("refuses a weight of a stage beyond 2^24, and a level beyond 2^60", () => {
+    core.draws.rows(drawn, 1, 1, 0);
+    const point = { count: 1, points: Float64Array.of(1, 1) };
+    for (const [key, most] of [
+      ["weight", MOST_FACTOR],
+      ["level", MOST],
+    ] as const) {
+      for (const value of [HUGE, -1.01 * most, Number.NaN]) {
+        const stages = [stageOf(drawn), { ...stageOf(drawn), [key]: value }];
+        for (const each of [stages, stages.slice(1), stages.toReversed()]) {
+          expectOverflow(() => core.draws.scores(each, point, 2));
+          expectOverflow(() => core.draws.lists(each, point, 2, 1));
+        }
+      }
+    }
+  });
+
+  it("has finite scores at the greatest coefficients, and at the greatest features and weights that a policy takes", () => {
+    core.draws.rows(drawn, 1, MOST, 0, Float64Array.of(MOST, MOST));
+    const stages = [-1, 0, 0].map((parent) => ({ ...stageOf(drawn), parent, weight: MOST_FACTOR, level: MOST, isProbability: parent < 0 }));
+    const points = Float64Array.of(MOST_FACTOR, MOST_FACTOR, -MOST_FACTOR, -MOST_FACTOR);
+    expect(core.draws.scores(stages, { count: 2, points }, 2).every(Number.isFinite)).toBe(true);
   });
 
   it.each(SIZES)("of %d candidates refuses the width at any place", (k) => {

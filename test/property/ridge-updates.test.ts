@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Core, RidgeHandle } from "../../src/core/core.ts";
+import type { Core } from "../../src/core/core.ts";
+import type { RidgeHandle } from "../../src/core/ridge-handle.ts";
 import { freshCore } from "./core.ts";
 
 // The core adds impressions to the factor of a ridge posterior when the factor is read. When it is read changes no bit.
@@ -24,7 +25,7 @@ const reads: Read[] = [
   () => {},
   (core, handle) => core.ridgeEstimate(handle),
   (core, handle, x) => core.ridgeWidth(handle, x),
-  (core, handle, x) => core.ridgeDraw(handle, x),
+  (core, handle, x) => core.draws.draw(handle, x),
   (core, handle, x) => core.ridgeSampleScores(handle, x, x, 1),
   (core, handle) => core.ridgeState(handle),
   (core, handle) => core.ridgeSums(handle),

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Core, RidgeHandle } from "../../src/core/core.ts";
-import { freshCore, logDeterminant, stageOf } from "./core.ts";
+import type { Core } from "../../src/core/core.ts";
+import type { RidgeHandle } from "../../src/core/ridge-handle.ts";
+import { freshCore, logDeterminant, rankedBy, stageOf } from "./core.ts";
 import { dot, exact, type Fraction, plus, rounded, solveExactly, times, ZERO } from "./fraction.ts";
 
 // The core's ridge posterior against exact rational arithmetic: theta = V^-1 B and width^2 = x^T V^-1 x with
@@ -154,21 +155,18 @@ describe.each(SIZES)("a ridge posterior of %d features", (d) => {
           const centre = centred ? points[0] : theta;
           const scoreOf = (x: number[], w: number[], about: number[], scale: number) =>
             x.reduce((sum, value, j) => sum + value * (about[j] + scale * w[j]), 0);
-          core.ridgeDraw(handle, Float64Array.from(normals.flat()));
+          core.draws.draw(handle, Float64Array.from(normals.flat()));
           for (const k of COUNTS) {
             const xs = Float64Array.from(points.slice(0, k).flat());
             const alone = core.ridgeSampleScores(handle, xs, Float64Array.from(normals[0]), 0.75);
             for (let c = 0; c < k; c++) near(alone[c], scoreOf(points[c], draws[0], theta, 0.75));
             for (const samples of [1, 2, 5, 16, 17, 18]) {
-              core.ridgeDrawScores(
-                xs,
-                [{ ...stageOf(handle), scale: 0.75, ...(centred && { centre: Float64Array.from(centre) }) }],
-                samples,
-              );
-              const scores = core.ridgeDrawn(handle, k, 0, samples);
+              core.draws.rows(handle, Math.ceil(samples / 2), 0.75, k % 3, centred ? Float64Array.from(centre) : undefined);
+              const scores = core.draws.scores([stageOf(handle)], { count: k, points: xs }, samples);
+              expect(scores.length).toBe(samples * k);
               for (let s = 0; s < samples; s++) {
                 const sign = s % 2 === 0 ? 0.75 : -0.75;
-                for (let c = 0; c < k; c++) near(scores[s * k + c], scoreOf(points[c], draws[s >> 1], centre, sign));
+                for (let c = 0; c < k; c++) near(scores[s * k + c], scoreOf(points[c], draws[s >> 1], centre, sign), 1e-5);
               }
             }
           }
@@ -187,22 +185,33 @@ describe.each([63, 64, 65, 127, 129, 130])("sparse features among %d", (d) => {
     return x;
   });
 
-  it("score as the sum of their products with each draw", () => {
+  it("score as the sum of their products with each draw, in single precision and in order of the features", () => {
     const { core } = freshCore();
     const handle = core.ridgeCreate(d, 1);
+    const { fround } = Math;
+    const normal = fc.double({ min: -4, max: 4, noNaN: true });
+    const vector = fc.array(normal, { minLength: d, maxLength: d });
     fc.assert(
       fc.property(
         fc.array(sparse, { minLength: 3, maxLength: 3 }),
-        fc.array(vectorOf(d), { minLength: 2, maxLength: 2 }),
-        (points, normals) => {
-          core.ridgeDraw(handle, Float64Array.from(normals.flat()));
-          // V is the identity, so a draw equals its normals.
-          core.ridgeDrawScores(Float64Array.from(points.flat()), [stageOf(handle)], 4);
-          for (let taken = 0; taken < 4; taken++) {
-            const scores = core.ridgeDrawn(handle, points.length, taken, 1);
+        fc.array(vector, { minLength: 3, maxLength: 3 }),
+        normal,
+        (points, [centre, ...normals], level) => {
+          core.draws.draw(handle, Float64Array.from(normals.flat()));
+          core.draws.rows(handle, 2, 0.3, 0, Float64Array.from(centre));
+          const candidates = { count: points.length, points: Float64Array.from(points.flat()) };
+          const scores = core.draws.scores([{ ...stageOf(handle), level }], candidates, 4);
+          const sumOf = (x: readonly number[], row: readonly number[]): number =>
+            x.reduce((sum, value, j) => (value === 0 ? sum : fround(sum + fround(value * fround(row[j])))), 0);
+          for (let sample = 0; sample < 4; sample++) {
             points.forEach((x, c) => {
-              const z = normals[taken >> 1];
-              near(scores[c], (taken % 2 === 0 ? 1 : -1) * x.reduce((sum, value, j) => sum + value * z[j], 0));
+              // V is the identity, so a draw equals its normals.
+              const bonus = sumOf(
+                x,
+                normals[sample >> 1].map((each) => 0.3 * each),
+              );
+              const mean = fround(sumOf(x, centre) + fround(level));
+              expect(scores[sample * points.length + c] + 0).toBe(fround(sample % 2 === 0 ? mean + bonus : mean - bonus) + 0);
             });
           }
         },
@@ -212,34 +221,116 @@ describe.each([63, 64, 65, 127, 129, 130])("sparse features among %d", (d) => {
   });
 });
 
-it("draws are counted at each place, of equal scores the first candidate first", () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.tuple(eighth(2), eighth(2)), { minLength: 1, maxLength: 7 }),
-      fc.integer({ min: 1, max: 21 }),
-      (points, samples) => {
-        const { core } = freshCore();
-        const handle = core.ridgeCreate(2, 1);
-        core.ridgeDraw(
-          handle,
-          core.normals(1, "draws", 22).map((z) => Math.round(z * 2) / 2),
-        );
-        const k = points.length;
-        const xs = Float64Array.from(points.flat());
-        const hits = Array.from({ length: k }, () => new Array<number>(k).fill(0));
-        core.ridgeDrawScores(xs, [stageOf(handle)], samples);
-        for (let s = 0; s < samples; s++) {
-          const scores = core.ridgeDrawn(handle, k, s, 1);
-          const order = Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b);
-          order.forEach((candidate, rank) => void hits[candidate][rank]++);
-        }
-        for (let c = 0; c < k; c++) {
-          for (let rank = 0; rank < k; rank++) expect(core.ridgeDrawHits(handle, k, samples, c, rank)).toBe(hits[c][rank]);
-        }
-      },
-    ),
-    { numRuns: 60 },
-  );
+describe("lists of the best candidates of each sample", () => {
+  const bounds = fc.record({
+    of: fc.array(fc.integer({ min: -1, max: 2 }), { minLength: 7, maxLength: 7 }),
+    room: fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 3, maxLength: 3 }),
+  });
+
+  it.each([
+    ["of equal scores the first candidate first", fc.constant(undefined)],
+    ["within the room of their families", bounds],
+  ])("are those of their scores: %s", (_, families) => {
+    const { core } = freshCore();
+    const handle = core.ridgeCreate(2, 1);
+    core.draws.draw(
+      handle,
+      core.normals(1, "draws", 260).map((z) => Math.round(z * 2) / 2),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(eighth(2), eighth(2)), { minLength: 1, maxLength: 7 }),
+        fc.oneof(fc.integer({ min: 1, max: 21 }), fc.integer({ min: 98, max: 106 }), fc.integer({ min: 200, max: 260 })),
+        families,
+        (points, samples, given) => {
+          const k = points.length;
+          const candidates = { count: k, points: Float64Array.from(points.flat()) };
+          const within = given && { of: given.of.slice(0, k), room: given.room };
+          core.draws.rows(handle, Math.ceil(samples / 2), 1, 0);
+          const scores = core.draws.scores([stageOf(handle)], candidates, samples);
+          for (let limit = 1; limit <= k; limit++) {
+            const lists = core.draws.lists([stageOf(handle)], candidates, samples, limit, within);
+            expect(lists.length).toBe(samples * limit);
+            for (let s = 0; s < samples; s++) {
+              const own = Array.from(lists.subarray(s * limit, (s + 1) * limit));
+              expect(own).toEqual(rankedBy(scores.subarray(s * k, (s + 1) * k), limit, within));
+            }
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe("several stages", () => {
+  /** Stages of two features each. */
+  const stage = fc.record({
+    theta: fc.tuple(eighth(16), eighth(16)),
+    level: eighth(4),
+    weight: eighth(8),
+    scale: fc.constantFrom(0, 0.25, 1),
+  });
+
+  it.each([
+    ["one stage of a weight", [-1]],
+    ["a chain", [-1, 0, 1]],
+    ["two after one", [-1, 0, 0]],
+    ["beside each other", [-1, -1]],
+    ["a chain beside others", [-1, 0, -1, 2, 2, -1]],
+  ])("multiply their samples along the stages before them, and add up: %s", (_, parents) => {
+    fc.assert(
+      fc.property(
+        fc.array(stage, { minLength: parents.length, maxLength: parents.length }),
+        fc.array(fc.tuple(eighth(8), eighth(8)), { minLength: 1, maxLength: 4 }),
+        fc.array(fc.boolean(), { minLength: parents.length, maxLength: parents.length }),
+        fc.constantFrom(1, 2, 7, 102, 103),
+        (given, points, probabilities, samples) => {
+          const { core } = freshCore();
+          const pairs = Math.ceil(samples / 2);
+          const normals = given.map((__, i) => core.normals(i, "stages", 2 * pairs).map((z) => Math.round(8 * z) / 8));
+          const stages = given.map(({ theta, level, weight, scale }, i) => {
+            const handle = core.ridgeCreate(2, 1);
+            core.draws.draw(handle, normals[i]);
+            core.draws.rows(handle, pairs, scale, 0, Float64Array.from(theta));
+            return { handle, level, weight, parent: parents[i], isProbability: probabilities[i] };
+          });
+          const candidates = { count: points.length, points: Float64Array.from(points.flat()) };
+          const scores = core.draws.scores(stages, candidates, samples);
+          const worthOf = (i: number, [x0, x1]: readonly [number, number], s: number): number => {
+            const { theta, level, weight, scale } = given[i];
+            const [z0, z1] = normals[i].subarray(s & ~1);
+            const sign = s % 2 === 0 ? scale : -scale;
+            const plain = level + x0 * (theta[0] + sign * z0) + x1 * (theta[1] + sign * z1);
+            const sample = probabilities[i] ? Math.min(Math.max(plain, 0), 1) : plain;
+            return sample * parents.reduce((sum, parent, t) => (parent === i ? sum + worthOf(t, [x0, x1], s) : sum), weight);
+          };
+          points.forEach((x, c) => {
+            for (let s = 0; s < samples; s++) {
+              const expected = parents.reduce((sum, parent, i) => (parent < 0 ? sum + worthOf(i, x, s) : sum), 0);
+              near(scores[s * points.length + c], expected, 1e-5);
+            }
+          });
+          const limit = Math.min(2, points.length);
+          const lists = core.draws.lists(stages, candidates, samples, limit);
+          for (let s = 0; s < samples; s++) {
+            const own = scores.subarray(s * points.length, (s + 1) * points.length);
+            expect(Array.from(lists.subarray(s * limit, (s + 1) * limit))).toEqual(rankedBy(own, limit));
+          }
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  it("keeps the samples of one stage of weight 1 between 0 and 1, if they are probabilities", () => {
+    const { core } = freshCore();
+    const handle = core.ridgeCreate(1, 1);
+    core.draws.draw(handle, Float64Array.of(1));
+    core.draws.rows(handle, 1, 1, 0, Float64Array.of(0.5));
+    const stage = { ...stageOf(handle), isProbability: true };
+    expect(Array.from(core.draws.scores([stage], { count: 1, points: Float64Array.of(1) }, 2))).toEqual([1, 0]);
+  });
 });
 
 describe.each(SIZES)("a ridge solved anew from its %d sums", (d) => {

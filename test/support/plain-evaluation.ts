@@ -1,10 +1,15 @@
 import type { LoggedDecision } from "afterclick";
 import { solved } from "./dense.ts";
 
+/** A decision among candidates that are given as numbers, if they have features. */
+export interface PlainDecision extends Omit<LoggedDecision, "points"> {
+  readonly points?: Float64Array;
+}
+
 /** Input of the plain evaluation. Decisions are in order of time, and all were shown by `asOf`. */
 export interface PlainRequest {
-  readonly log: readonly LoggedDecision[];
-  readonly policy: (decision: LoggedDecision, place: number) => readonly number[];
+  readonly log: readonly PlainDecision[];
+  readonly policy: (decision: PlainDecision, place: number) => readonly number[];
   readonly asOf: number;
   readonly windowMs: number;
   readonly split: number;
@@ -77,16 +82,16 @@ function interval(terms: readonly { value: number; least: number; most: number; 
 }
 
 /** Expected reward of each candidate by ridge regression on decisions and rewards, or by their mean without features. */
-function rewardModel(seen: readonly { decision: LoggedDecision; reward: number }[], { min, max }: PlainRequest["reward"]) {
+function rewardModel(seen: readonly { decision: PlainDecision; reward: number }[], { min, max }: PlainRequest["reward"]) {
   const within = (value: number): number => Math.min(Math.max(value, min), max);
-  const rowOf = ({ points, count }: LoggedDecision, i: number): number[] => {
+  const rowOf = ({ points, count }: PlainDecision, i: number): number[] => {
     const d = (points?.length ?? 0) / count;
     return Array.from((points as Float64Array).subarray(i * d, (i + 1) * d));
   };
   const d = seen[0]?.decision.points ? seen[0].decision.points.length / seen[0].decision.count : 0;
   if (d === 0) {
     const mean = within(sum(seen.map(({ reward }) => reward)) / Math.max(seen.length, 1));
-    return ({ count }: LoggedDecision): number[] => Array(count).fill(mean);
+    return ({ count }: PlainDecision): number[] => Array(count).fill(mean);
   }
   const rows = seen.map(({ decision, reward }) => ({ x: rowOf(decision, decision.index), reward }));
   const v = Float64Array.from({ length: d * d }, (_, at) => {
@@ -97,7 +102,7 @@ function rewardModel(seen: readonly { decision: LoggedDecision; reward: number }
     v,
     Array.from({ length: d }, (_, i) => sum(rows.map(({ x, reward }) => reward * x[i]))),
   );
-  return (decision: LoggedDecision): number[] =>
+  return (decision: PlainDecision): number[] =>
     Array.from({ length: decision.count }, (_, i) => within(sum(rowOf(decision, i).map((each, j) => each * theta[j]))));
 }
 

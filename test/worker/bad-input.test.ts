@@ -250,10 +250,11 @@ it("refuses interactions that cost too much to encode, of one action or of all, 
   const crossed = await createModel();
   const path = `/v1/models/${crossed}/recommendations`;
   const texts = (count: number, length: number) => Array.from({ length: count }, (_, i) => `${i}`.padEnd(length));
-  const detail = /interactions of at most \d+ steps, got \d+; send fewer or shorter texts/;
-  const long = [{ id: "a", features: { tags: texts(60, 256) } }];
-  await expectProblem("POST", path, { context: { tags: texts(60, 8) }, actions: long }, 422, detail);
-  const many = texts(1000, 100).map((id) => ({ id, features: { tags: texts(4, 90) } }));
+  const one = [{ id: "a", features: { a: texts(64, 8), b: texts(3, 8) } }];
+  await expectProblem("POST", path, { context: { tags: texts(60, 8) }, actions: one }, 422, /features: expected at most 4096 terms/);
+  const detail =
+    /expected at most 2000000 interactions of all actions together, got \d+; send fewer features, or choose among fewer actions/;
+  const many = texts(1000, 100).map((id) => ({ id, features: { tags: texts(12, 8) } }));
   await expectProblem("POST", path, { context: { a: texts(64, 8), b: texts(64, 8), c: texts(64, 8) }, actions: many }, 422, detail);
 });
 

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
-import { featurizer } from "../../publication/featurizer.ts";
+import { featurizer, vectorAt } from "../../publication/featurizer.ts";
 import { uuidAt } from "../../worker/domain/uuid.ts";
 import { encoded, type Shown } from "../../worker/edge/outbox.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
@@ -28,11 +28,11 @@ async function shop() {
   const options = { serving: "edge", window: { ms: 7 * DAY_MS }, encoder: { dimension: 128, numeric: ranges, interactions: "all" } };
   const model = await createModel(options);
   const { generation, modelVersion: version, encoder } = await describeModel(model);
-  const { matrix } = featurizer(encoder);
+  const { points: pointsIn } = featurizer(encoder);
   const show = (impressions: number, shownAt = Date.now()): Shown[] =>
     Array.from({ length: impressions / LIMIT }, () => {
       const context = { country: `country-${one(30)}`, device: `device-${one(3)}`, hour: one(24), returning: random() < 0.5 };
-      const points = matrix(context, actions);
+      const points = pointsIn(context, actions);
       const ids = Array.from({ length: LIMIT }, () =>
         uuidAt(
           shownAt,
@@ -43,7 +43,7 @@ async function shop() {
         const index = one(actions.length);
         const scores = { score: random(), mean: random(), width: random(), probability: random() };
         return {
-          ...{ id, name: null, action: actions[index].id, features: points.slice(index * 128, (index + 1) * 128), context },
+          ...{ id, name: null, action: actions[index].id, features: vectorAt(points, index, actions.length), context },
           decision: { ...scores, place, candidates: actions.length, ...(place > 0 && { first: ids[0] }) },
           ...{ arm: "policy" as const, version, keys: [], byPage: false },
         };

@@ -55,7 +55,7 @@ describe("the actions to choose among", () => {
       expect(idsOf(await shownBy(model, { limit: 3, exclude: ["mug", "nothing"] })).sort()).toEqual(["lamp", "tent"]);
   });
 
-  it("are the same by name, by their own features and by the catalogue, bit for bit", async () => {
+  it("are the same by name, by their own features and by the catalogue: all of them bit for bit, some to a rounding", async () => {
     const actions = Array.from({ length: 12 }, (_, i) => ({ id: `a${i}`, features: { brand: `brand-${i % 3}`, price: `${i % 5}` } }));
     const bodies = [{}, { actions: actions.map(({ id }) => ({ id })) }, { actions }];
     const model = await createModel();
@@ -73,7 +73,9 @@ describe("the actions to choose among", () => {
     // A request for few of many actions makes their vectors alone. With several left out, it picks from the vectors of all.
     for (const some of [[actions[7]], actions.slice(2, 9)]) {
       seeded(4);
-      const named = scoresOf(await shownBy(model, { context, actions: some.map(({ id }) => ({ id })), limit: 12, defer: true }));
+      const byName = scoresOf(await shownBy(model, { context, actions: some.map(({ id }) => ({ id })), limit: 12, defer: true }));
+      // The order of sums in single precision follows from what the actions of a list share.
+      const named = byName.map((each) => ({ ...each, score: expect.closeTo(each.score, 6) }));
       seeded(4);
       expect(scoresOf(await shownBy(model, { context, actions: some, limit: 12, defer: true }))).toEqual(named);
       seeded(4);
@@ -185,7 +187,9 @@ describe("greedy", () => {
       for (let time = 0; time < 5; time++) {
         const actions = await shownBy(model, { ...request, limit: 3, defer: true });
         expect(idsOf(actions).slice(0, 2)).toEqual(["mug", "lamp"]);
-        expect(actions.map(({ score, probability }) => [score, probability])).toEqual(actions.map(({ mean }) => [mean, 1]));
+        expect(actions.map(({ probability }) => probability)).toEqual([1, 1, 1]);
+        // A mean is that of the vector as it is learnt, which is rounded.
+        for (const { score, mean } of actions) expect(Math.abs(score - mean)).toBeLessThan(2 ** -10);
       }
     }
   });

@@ -165,9 +165,8 @@ describe("an isolate", () => {
     expect(tokens.map(({ modelVersion }) => modelVersion)).toEqual([version, version, version]);
 
     const { policy } = await Recommender.restore(new Uint8Array(bytes), { policies });
-    const { encode } = encoder(config.encoder);
     const ids = ["tent", "mug", "lamp"];
-    const points = Float64Array.from(ids.flatMap((id) => Array.from(encode({ context, action: { id } }))));
+    const points = encoder(config.encoder).among(ids.map((id) => ({ id })))(context);
     const { draws } = config;
     const again = policy.choose({ points, limit: 3, draws, round: policy.impressions + 1, now: Date.now(), decision: tokens[0].id });
     expect(again.map(({ index, id: _, ...scores }) => ({ id: ids[index], ...scores }))).toEqual(

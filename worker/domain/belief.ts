@@ -1,4 +1,5 @@
 import { type Choice, type Factor, type Policy, tooFew, UnsupportedError } from "afterclick";
+import { vectorAt } from "../../publication/featurizer.ts";
 import type { Belief } from "../protocol/answers.ts";
 import type { Offer } from "./offer.ts";
 
@@ -14,7 +15,7 @@ export function statedScores(policy: Policy, { score, mean, width, probability }
 export function beliefsOf(policy: Policy, { actions, points }: Offer): readonly (Belief | null)[] {
   const { dimension: d, hasDomain } = policy;
   if (d === 0 || hasDomain || !points) return actions.map(() => null);
-  const vectors = actions.map((_, i) => points.subarray(i * d, (i + 1) * d));
+  const vectors = actions.map((_, i) => vectorAt(points, i, actions.length));
   try {
     const factors = policy.hasFactors ? policy.factors(vectors) : undefined;
     return policy.interval(vectors).map((belief, i) => (factors ? withFactors(belief, factors[i]) : belief));

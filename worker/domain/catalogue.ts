@@ -21,16 +21,18 @@ export class Catalogue {
   /** Number of the row that made it; 0 for the empty catalogue of a new model. */
   readonly version: number;
   readonly actions: readonly Action[];
-  /** Those that may be served. */
+  /** Those that may be served, and what an encoder has made of them, see `Featurizer.prepare`. */
   readonly available: readonly Action[];
+  readonly columns: Uint8Array | undefined;
   #byId?: ReadonlyMap<string, Action>;
   #all?: Candidates;
   #places?: ReadonlyMap<string, number>;
   #types?: AttributeTypes;
 
   /** The actions have different ids. */
-  constructor(actions: readonly Action[], version = 0) {
+  constructor(actions: readonly Action[], version = 0, columns?: Uint8Array) {
     this.version = version;
+    this.columns = columns;
     this.actions = actions;
     this.available = actions.every(isAvailable) ? actions : actions.filter(isAvailable);
   }

@@ -1,4 +1,5 @@
-import type { Choice, ChooseRequest, Policy } from "afterclick";
+import type { Choice, ChooseRequest, Points, Policy } from "afterclick";
+import { vectorAt } from "../../publication/featurizer.ts";
 import type { Assignment } from "../protocol/answers.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../protocol/schema.ts";
@@ -6,7 +7,7 @@ import { statedScores } from "./belief.ts";
 import type { Asked, Decision, ImpressionRow } from "./impression.ts";
 import { counted, type RequestKeys } from "./join-key.ts";
 import { acceptable, type ModelConfig } from "./model.ts";
-import { among, type Offer, type Restricted, restricted, rowsOf } from "./offer.ts";
+import { among, type Offer, type Restricted, restricted } from "./offer.ts";
 import { checkPageRequest } from "./page-rules.ts";
 import type { Served } from "./served.ts";
 import type { Impression } from "./token.ts";
@@ -91,7 +92,7 @@ export function decideAs(
     return {
       ...shared,
       action: points ? actions[index].id : id,
-      features: features ?? rowsOf(points as Float64Array, actions.length, [index]),
+      features: features ?? vectorAt(points as Points, index, actions.length),
       decision: { ...(policy.deterministic && { probability: 1 }), ...scores, ...common },
     };
   });

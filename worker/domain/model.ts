@@ -1,4 +1,14 @@
-import { type Encoder, type EncoderOptions, encoder, type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
+import {
+  ENCODER_VERSION,
+  type Encoder,
+  type EncoderOptions,
+  encoder,
+  type Points,
+  type PolicyDescriptor,
+  type PolicyFactory,
+  policies,
+  Recommender,
+} from "afterclick";
 import { type Featurizer, featurizer as featurizerOf } from "../../publication/featurizer.ts";
 import { MOST_BYTES, MOST_OPEN } from "../protocol/most.ts";
 import { didYouMean } from "../protocol/nearest.ts";
@@ -68,14 +78,14 @@ export interface ModelConfig extends LearntConfig {
   readonly publish: { readonly ms: number };
   /** Whether pages may take publications with a publishable key, decide themselves, and register their impressions. */
   readonly local: boolean;
-  /** Whether pages may name actions outside the catalogue, with features of their own inside the unit ball. */
+  /** Whether pages may name actions outside the catalogue, with features of their own. Numbers must lie inside the unit ball. */
   readonly pageActions: boolean;
   readonly pageKeys: PageKeys;
   /** Most items of one recommendation to a page. */
   readonly pageLimit: number;
   /** Greatest share of impressions of pages among those that the model learns from. */
   readonly pageShare: number;
-  /** Greatest norm of a feature vector of a model without an encoder. An encoder's vectors lie in the unit ball. */
+  /** Greatest norm of a feature vector of a model without an encoder. An encoder bounds its vectors itself. */
   readonly featureNorm: number;
 }
 
@@ -308,21 +318,22 @@ export async function startModel(config: ModelConfig): Promise<Policies> {
 
 /** The model's featurizer, whose errors are refusals. */
 export function featurizer({ encoder, options, featureNorm }: Pick<ModelConfig, "encoder" | "options" | "featureNorm">): Featurizer {
-  if (encoder && !("version" in encoder)) {
+  if (encoder && encoder.version !== ENCODER_VERSION) {
     throw new Problem(409, "the model has learnt with an encoder of an earlier version; reset it, or import its log into a new model");
   }
-  const { vector, matrix } = featurizerOf(encoder);
+  const { vector, points, ...rest } = featurizerOf(encoder);
   const { dimension } = options as { readonly dimension?: number };
-  const bounded = (points: Float64Array, actions: readonly { readonly id: string }[]): Float64Array => {
+  const bounded = <T extends Points>(points: T, actions: readonly { readonly id: string }[]): T => {
     // A vector of another length is refused later, with a better reason.
-    if (encoder === null && points.length === actions.length * (dimension ?? 0)) {
+    if (encoder === null && points instanceof Float64Array && points.length === actions.length * (dimension ?? 0)) {
       checkNorms(points, actions, featureNorm, "the model's featureNorm");
     }
     return points;
   };
   return {
+    ...rest,
     vector: (context, action) => acceptable(() => bounded(vector(context, action), [action])),
-    matrix: (context, actions) => acceptable(() => bounded(matrix(context, actions), actions)),
+    points: (context, actions) => acceptable(() => bounded(points(context, actions), actions)),
   };
 }
 

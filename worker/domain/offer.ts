@@ -1,4 +1,5 @@
-import { type ChooseRequest, type Families, families, type Policy } from "afterclick";
+import { type ChooseRequest, type Families, families, type Points, type Policy } from "afterclick";
+import { vectorAt } from "../../publication/featurizer.ts";
 import type { Assignment } from "../protocol/answers.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../protocol/schema.ts";
@@ -11,8 +12,8 @@ import type { Served } from "./served.ts";
 /** The candidates of a decision. */
 export interface Offer {
   readonly actions: readonly Action[];
-  /** Features: actions x dimension, row-major. Absent if the policy chooses in its own domain. */
-  readonly points?: Float64Array;
+  /** Their features. Absent if the policy chooses in its own domain. */
+  readonly points?: Points;
 }
 
 /** The candidates and the pinned actions of a decision. */
@@ -46,7 +47,7 @@ export function restricted(served: Served, request: Restrictions): Restricted {
   const pinned = pinnedOffer(served, context, pins, byPage);
   if (candidates.actions.length > 0) {
     const offer = offerOf(served, context, candidates);
-    if (byPage && candidates.places === null) checkPagePoints(offer.points as Float64Array, candidates.actions);
+    if (byPage && candidates.places === null) checkPagePoints(offer.points as Points, candidates.actions, config);
     return { arm: "policy", ...offer, pinned, ...(bounds && { families: bounds }) };
   }
   if (pinned.size > 0) return { arm: "policy", actions: [], points: new Float64Array(0), pinned };
@@ -100,9 +101,8 @@ function pinnedOffer(
   const actions = Array.from(pins.values());
   const { points } = offerOf(served, context, { actions, places: null }) as Required<Offer>;
   const foreign = actions.filter((action) => action !== served.catalogue.named(action.id));
-  const d = points.length / actions.length;
-  const featuresOf = (i: number): Float64Array => points.slice(i * d, (i + 1) * d);
-  if (byPage) for (const action of foreign) checkPagePoints(featuresOf(actions.indexOf(action)), [action]);
+  const featuresOf = (i: number): Float64Array => vectorAt(points, i, actions.length);
+  if (byPage) for (const action of foreign) checkPagePoints(featuresOf(actions.indexOf(action)), [action], served.config);
   return new Map(Array.from(pins, ([place, action], i) => [place, { action, features: featuresOf(i) }]));
 }
 
@@ -146,8 +146,8 @@ function familyOf(action: Action, attribute: string): unknown {
 export function offerOf({ featurize, catalogue, policies }: Served, context: Features | undefined, { actions, places }: Candidates): Offer {
   const { available } = catalogue;
   const picked = places !== null && places.length * MANY > available.length;
-  const points = picked ? rowsOf(featurize.matrix(context, available), available.length, places) : featurize.matrix(context, actions);
-  const d = points.length / actions.length;
+  const points = picked ? rowsOf(featurize.points(context, available), available.length, places) : featurize.points(context, actions);
+  const d = points instanceof Float64Array ? points.length / actions.length : points.dimension;
   for (const { policy } of policies) {
     if (policy.dimension > 0 && policy.dimension !== d) {
       throw new Problem(422, `features: expected ${policy.dimension} numbers of context and action together, got ${d}`);
@@ -156,13 +156,14 @@ export function offerOf({ featurize, catalogue, policies }: Served, context: Fea
   return { actions, points };
 }
 
-/** Selected rows of a row-major matrix of `count` rows; the matrix itself if all are selected. */
-export function rowsOf(matrix: Float64Array, count: number, places: readonly number[]): Float64Array {
-  if (places.length === count && places.every((place, i) => place === i)) return matrix;
-  const d = matrix.length / count;
+/** Some of `count` candidates, or themselves if all are selected. */
+function rowsOf(points: Points, count: number, places: readonly number[]): Points {
+  if (places.length === count && places.every((place, i) => place === i)) return points;
+  if (!(points instanceof Float64Array)) return points.pick(places);
+  const d = points.length / count;
   const rows = new Float64Array(places.length * d);
   places.forEach((place, i) => {
-    rows.set(matrix.subarray(place * d, (place + 1) * d), i * d);
+    rows.set(points.subarray(place * d, (place + 1) * d), i * d);
   });
   return rows;
 }

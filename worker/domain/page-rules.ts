@@ -1,3 +1,4 @@
+import type { Points } from "afterclick";
 import { Problem } from "../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../protocol/schema.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -34,10 +35,11 @@ export function checkPageActions(actions: readonly Action[], catalogue: Catalogu
 }
 
 /**
- * @param points shape: actions x dimension, row-major.
- * @throws {Problem} 422 if an action's own features, with the context's, leave the unit ball.
+ * An encoder bounds its vectors by itself.
+ * @throws {Problem} 422 if an action's own numbers, with the context's, leave the unit ball.
  */
-export function checkPagePoints(points: Float64Array, actions: readonly Action[]): void {
+export function checkPagePoints(points: Points, actions: readonly Action[], { encoder }: Pick<ModelConfig, "encoder">): void {
+  if (encoder !== null || !(points instanceof Float64Array)) return;
   acceptable(() => checkNorms(points, actions, 1, "the bound for actions of pages"));
 }
 

@@ -44,19 +44,24 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => Promise.reject(new Problem(413, `the body may have ${MAX_BODY_BYTES} bytes`)) }),
   );
 
-  /** Reports purchases or returns in one signed webhook. */
-  shop.post("/:what{purchases|returns}", valid("json", reportBody), async (c) => {
-    const now = Date.now();
-    const id = `msg_${crypto.randomUUID()}`;
-    const bought = c.req.param("what") === "purchases";
-    const data = c.req
-      .valid("json")
-      .happened.map(({ impressionId, agoMs }) => ({ impressionId, timestamp: now - agoMs, ...(bought && { reward: 1 }) }));
-    const body = JSON.stringify({ type: bought ? "conversion" : "conversion.retracted", timestamp: now, data });
-    const headers = { "content-type": "application/json", ...(await signed(c.env, id, body, now)) };
-    const request = new Request(new URL("/v1/conversions", c.req.url), { method: "POST", headers, body });
-    return worker.fetch(request, c.env, c.executionCtx);
-  });
+  // Each has a path without a pattern: Hono's fast router takes no pattern beside a fixed path.
+  for (const [path, bought] of [
+    ["/purchases", true],
+    ["/returns", false],
+  ] as const) {
+    /** Reports purchases or returns in one signed webhook. */
+    shop.post(path, valid("json", reportBody), async (c) => {
+      const now = Date.now();
+      const id = `msg_${crypto.randomUUID()}`;
+      const data = c.req
+        .valid("json")
+        .happened.map(({ impressionId, agoMs }) => ({ impressionId, timestamp: now - agoMs, ...(bought && { reward: 1 }) }));
+      const body = JSON.stringify({ type: bought ? "conversion" : "conversion.retracted", timestamp: now, data });
+      const headers = { "content-type": "application/json", ...(await signed(c.env, id, body, now)) };
+      const request = new Request(new URL("/v1/conversions", c.req.url), { method: "POST", headers, body });
+      return worker.fetch(request, c.env, c.executionCtx);
+    });
+  }
 
   /** Counts of the model, its estimates for a profile, and the status of the named impressions. */
   shop.get("/knowledge", async (c) => {

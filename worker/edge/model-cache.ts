@@ -3,7 +3,7 @@ import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogu
 import { type DecisionRequest, decide } from "../domain/decision.ts";
 import { homeOf } from "../domain/home.ts";
 import { giverOf, type KeyHashes, type RequestKeys } from "../domain/join-key.ts";
-import { featurizer } from "../domain/model.ts";
+import { featurizer, type ModelConfig } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
 import { decodePublication, type Edition, isNewer, type Publication } from "../domain/publication.ts";
 import { EVERYTHING, isKept, NONE, type Sampling, sampled } from "../domain/sampling.ts";
@@ -200,12 +200,14 @@ export class ModelCache {
       ])
         if (given && !own) this.#outboxOf(0).keptOut();
       const newer = publication && this.#isNewer(publication) ? publication : undefined;
-      const next = newer ? await heldOf(newer) : this.#held;
+      const next = newer ? await heldOf(newer, this.#held) : this.#held;
       // A newer one may have been taken during the await.
       if (!next || (newer && !this.#isNewer(newer))) return;
       const catalogue = newestOf(next, this.#held, record ?? undefined);
       // A publication waits for the catalogue that it needs.
-      if (catalogue.version >= (newer?.catalogue ?? 0)) this.#held = { ...next, catalogue };
+      if (catalogue.version < (newer?.catalogue ?? 0)) return;
+      if (catalogue.columns && catalogue !== this.#held?.catalogue) next.served?.featurize.prepare(catalogue.available, catalogue.columns);
+      this.#held = { ...next, catalogue };
     } catch {
       // The bytes are whole, but this version of the code cannot read them.
       this.#outboxOf(0).keptOut();
@@ -245,11 +247,18 @@ export class ModelCache {
 /** Whether the model was deleted. */
 const isGone = (error: unknown): boolean => error instanceof Problem && error.status === 404;
 
-async function heldOf({ config, actions, catalogue: needed, version, generation, parts }: Publication): Promise<Held> {
+async function heldOf({ config, actions, catalogue: needed, version, generation, parts }: Publication, held?: Held): Promise<Held> {
   const catalogue = new Catalogue(actions ?? [], actions ? needed : 0);
   if (config.serving === "learner") return { generation, version, catalogue, served: null };
   const policies = await restorePolicies(parts);
-  return { generation, version, catalogue, served: { config, version, policies, featurize: featurizer(config) } };
+  const featurize = held?.served && hasSameFeatures(config, held.served.config) ? held.served.featurize : featurizer(config);
+  return { generation, version, catalogue, served: { config, version, policies, featurize } };
+}
+
+/** Whether a featurizer of one configuration serves the other. It has prepared the catalogue. */
+function hasSameFeatures(a: ModelConfig, b: ModelConfig): boolean {
+  const features = ({ encoder, options, featureNorm }: ModelConfig): string => JSON.stringify([encoder, options, featureNorm]);
+  return features(a) === features(b);
 }
 
 /** The newest catalogue among those of a publication's generation. */

@@ -82,7 +82,8 @@ export function foreignOrigin(request: HonoRequest, remedy?: string): Problem {
 
 /** The request's origin if it is named in the list or is the worker's own. Callers without a browser may state any other one. */
 export function namedOrigin(request: HonoRequest, env: Environment): string | undefined {
-  const origin = request.header("origin") ?? "";
+  const origin = request.header("origin");
+  if (origin === undefined) return undefined;
   const isNamed = originsOf(allowedOrigins(env)).has(origin) || origin === new URL(request.url).origin;
   return isNamed ? origin : undefined;
 }

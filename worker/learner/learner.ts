@@ -500,7 +500,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const [{ policy }] = await this.#running.publicPolicies();
       const { actions, size } = this.#store.catalogue;
       if (size === 0 || policy.hasDomain) return [];
-      const points = featurize().matrix(context, actions);
+      const points = featurize().points(context, actions);
       const ids = actions.map(({ id }) => id);
       const closed = await this.#ofAll((each) => each.closedCounts(context, ids));
       return beliefsOf(policy, { actions, points }).map((belief, i) => {

@@ -1,5 +1,6 @@
 import type { Catalogue } from "../domain/catalogue.ts";
 import { encodeRecord, wholeRecord } from "../domain/catalogue-record.ts";
+import { featurizer, type ModelConfig } from "../domain/model.ts";
 import { publicationParts } from "../domain/policies.ts";
 import {
   type Edition,
@@ -9,6 +10,7 @@ import {
   type Publication,
   type StoredSnapshot,
 } from "../domain/publication.ts";
+import { Problem } from "../protocol/problem.ts";
 import type { News } from "../rpc/message.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
@@ -26,7 +28,7 @@ interface Encoded {
 export class Publisher {
   readonly #store: LearnerStore;
   #encoded?: Edition & { readonly content: Promise<Encoded> };
-  #catalogue?: { readonly of: Catalogue; readonly bytes: Promise<Uint8Array<ArrayBuffer>> };
+  #catalogue?: { readonly of: Catalogue; readonly config: ModelConfig; readonly bytes: Promise<Uint8Array<ArrayBuffer>> };
   /** Bytes that isolates have taken in the running second. */
   #taken = { since: 0, bytes: 0 };
 
@@ -67,9 +69,11 @@ export class Publisher {
 
   /** The whole catalogue at its newest version. */
   catalogue(): Promise<Uint8Array<ArrayBuffer>> {
-    const { name, generation, catalogue } = this.#store;
-    if (this.#catalogue?.of !== catalogue)
-      this.#catalogue = { of: catalogue, bytes: encodeRecord(wholeRecord(name, generation, catalogue)) };
+    const { name, generation, catalogue, config } = this.#store;
+    if (this.#catalogue?.of !== catalogue || this.#catalogue.config !== config) {
+      const record = wholeRecord(name, generation, catalogue, columnsOf(catalogue, config));
+      this.#catalogue = { of: catalogue, config, bytes: encodeRecord(record) };
+    }
     return this.#catalogue.bytes;
   }
 
@@ -103,5 +107,15 @@ export class Publisher {
     if (this.#taken.bytes >= MOST_BYTES) return false;
     this.#taken.bytes += bytes;
     return true;
+  }
+}
+
+/** The columns of the available actions. Undefined if they do not fit the encoder: an earlier configuration took them. */
+function columnsOf({ available }: Catalogue, config: ModelConfig): Uint8Array | undefined {
+  try {
+    return featurizer(config).columns(available);
+  } catch (error) {
+    if (error instanceof Problem || error instanceof TypeError || error instanceof RangeError) return undefined;
+    throw error;
   }
 }

@@ -66,7 +66,7 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
   if (byPage) checkPageTime(shownAt, Date.now());
   const action = features ? shown.action : store.catalogue.find(shown.action);
   const point = features ? Float64Array.from(features, toDyadic) : featurize.vector(context, action);
-  if (byPage && shown.action.features) checkPagePoints(point, [action]);
+  if (byPage && shown.action.features) checkPagePoints(point, [action], config);
   const stated = probability !== undefined || (place !== undefined && place > 0);
   const scores = { score: 0, mean: 0, width: 0, ...(probability !== undefined && { probability }) };
   const decision = stated ? { ...scores, place: place ?? 0, candidates: null } : null;

@@ -30,7 +30,8 @@ export const modelOptions: Readonly<Record<keyof ModelBody, string>> = {
   publish: "How long a change may wait for its publication; default two minutes. A young model publishes sooner, at most once a second.",
   local:
     "Whether pages may take publications with a publishable key, decide themselves and register their impressions. Linear policies only; default false.",
-  pageActions: "Whether a publishable key may name actions outside the catalogue, with features inside the unit ball; default false.",
+  pageActions:
+    "Whether a publishable key may name actions outside the catalogue, with their features; numbers must lie inside the unit ball; default false.",
   pageKeys:
     "own (default): join keys of pages meet no conversions that a backend reports. shared: a key is the same whoever gives it, so everybody who has the publishable key can claim purchases.",
   pageLimit: "Most items of one recommendation to a publishable key, up to 100; default 20.",

@@ -112,7 +112,7 @@ export const model = v.strictObject({
   encoder: v.pipe(
     v.nullable(
       v.strictObject({
-        version: v.literal(2),
+        version: v.literal(3),
         dimension: count,
         numeric: v.optional(v.record(v.string(), v.strictObject({ min: number, max: number }))),
         interactions: v.optional(v.union([v.literal("all"), v.array(v.strictTuple([v.string(), v.string()]))])),

@@ -1,12 +1,14 @@
-import type { Core, DrawStage } from "../../core/core.ts";
+import type { Core } from "../../core/core.ts";
+import type { DrawStage } from "../../core/core-draws.ts";
 import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import { isInMs, type Moment, type Window } from "../delay/window.ts";
 import type { Interval } from "../linear/interval.ts";
 import { MaturingRidge, type MaturingRidgeOptions } from "../linear/maturing-ridge.ts";
 import type { RateChange } from "../linear/rate-changes.ts";
-import { drawnScores } from "../linear/ridge.ts";
+import { drawnList } from "../linear/ridge.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
-import { type SampleRequest, type Scores, sampled } from "../ranking.ts";
+import { type Scores, sampled } from "../ranking.ts";
 import type { GoalChange, LearntGoal } from "./goal.ts";
 import { folded, type Progress, progressOf, type Stage, stagesOf } from "./stages.ts";
 import { type Estimate, productOf, sumOf } from "./uncertain.ts";
@@ -125,24 +127,20 @@ export class GoalRidges {
     return changes.reduce<RateChange | undefined>((most, each) => (most && most.probability >= each.probability ? most : each), undefined);
   }
 
-  /** The request to one of the regressions. */
-  #requestOf(request: SampleRequest, place: number): SampleRequest {
-    return { ...request, normals: interleaved(request, this.#dimension, place, this.#used().length) };
-  }
-
   /** Scores are draws of the value: each draw multiplies draws of the factors. */
-  sampleScores(request: SampleRequest, exploration: number): Scores {
+  sampleScores(request: SampleRequest, exploration: number): Scores | Ranked {
     const used = this.#used();
+    const normalsOf = (place: number) => interleaved(request, this.#dimension, place, used.length);
     if (request.draws > 0 && used.every(([ridge]) => ridge.isLinear)) {
       const stages = used.map(([ridge, { weight, parent, children }], place): DrawStage => {
-        const own = ridge.stage(this.#requestOf(request, place), exploration);
+        const own = ridge.stage(request, exploration, normalsOf(place));
         return { ...own, weight, parent: used.findIndex(([, , i]) => i === parent), isProbability: children.length > 0 };
       });
-      return drawnScores(this.#core, stages, request);
+      return drawnList(this.#core, stages, request);
     }
     const samples = this.#stages.map((): Float64Array | undefined => undefined);
     used.forEach(([ridge, , i], place) => {
-      samples[i] = ridge.samples(this.#requestOf(request, place), exploration);
+      samples[i] = ridge.samples(request, exploration, normalsOf(place));
     });
     const values = folded<Float64Array>(this.#stages, (i, later) => {
       const { weight, children } = this.#stages[i];
@@ -158,15 +156,15 @@ export class GoalRidges {
     );
   }
 
-  means(points: Float64Array): Float64Array {
-    return this.#combined(points, (ridge) => {
-      const mean = ridge.means(points);
+  means(candidates: CandidateRows): Float64Array {
+    return this.#combined(candidates.count, (ridge) => {
+      const mean = ridge.means(candidates);
       return { mean, deviation: new Float64Array(mean.length) };
     }).mean;
   }
 
   upper(points: Float64Array, exploration: number): { readonly mean: Float64Array; readonly width: Float64Array } {
-    const { mean, deviation } = this.#combined(points, (ridge) => {
+    const { mean, deviation } = this.#combined(points.length / this.#dimension, (ridge) => {
       const { mean, width } = ridge.upper(points, exploration);
       return { mean, deviation: width };
     });
@@ -174,17 +172,16 @@ export class GoalRidges {
   }
 
   predict(points: Float64Array): Moments {
-    return this.#combined(points, (ridge) => ridge.predict(points));
+    return this.#combined(points.length / this.#dimension, (ridge) => ridge.predict(points));
   }
 
-  #combined(points: Float64Array, momentsOf: (ridge: MaturingRidge) => Moments): Moments {
+  #combined(count: number, momentsOf: (ridge: MaturingRidge) => Moments): Moments {
     const factors = this.#ridges.map((ridge) => {
       if (!ridge) return undefined;
       // Copied, because the next call may overwrite the moments.
       const { mean, deviation } = momentsOf(ridge);
       return { mean: mean.slice(), deviation: deviation.slice() };
     });
-    const count = points.length / this.#dimension;
     const [mean, deviation] = [new Float64Array(count), new Float64Array(count)];
     for (let at = 0; at < count; at++) {
       const value = this.#value((i) => {

@@ -86,6 +86,11 @@ export class CorrectedMean {
     return this.#derive().coefficients;
   }
 
+  /** Theta of the mean minus that of the posterior: d. */
+  get shift(): Float64Array {
+    return this.#derive().shift;
+  }
+
   /** The mean of a point without features. */
   get level(): number {
     this.#derive();

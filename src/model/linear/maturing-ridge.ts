@@ -1,9 +1,12 @@
-import type { Core, DrawStage } from "../../core/core.ts";
+import type { Core } from "../../core/core.ts";
+import type { DrawStage } from "../../core/core-draws.ts";
+import type { EncodedActions } from "../../encoding/encoded-actions.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
-import type { SampleRequest, Scores } from "../ranking.ts";
+import type { Scores } from "../ranking.ts";
 import { amountLikelihood, LEAST_AMOUNTS } from "./amount-likelihood.ts";
 import { CappedSums, type Clipped } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
@@ -13,7 +16,7 @@ import type { Interval } from "./interval.ts";
 import { BernoulliLikelihood, gaussianLikelihood, type Likelihood } from "./likelihood.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import { type RateChange, RateChanges } from "./rate-changes.ts";
-import { drawnScores, Ridge } from "./ridge.ts";
+import { coreCandidates, drawnList, Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
 import { triangle } from "./vector.ts";
 
@@ -241,18 +244,18 @@ export class MaturingRidge {
   }
 
   /**
-   * Samples <x, theta> about its mean with deviations that `exploration` scales, see `drawnScores` and `Ridge.sampleScores`. Log-odds are
+   * Samples <x, theta> about its mean with deviations that `exploration` scales, see `drawnList` and `Ridge.sampleScores`. Log-odds are
    * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
    */
-  sampleScores(request: SampleRequest, exploration: number): Scores {
-    if (request.draws > 0) return drawnScores(this.#core, [this.stage(request, exploration)], request);
+  sampleScores(request: SampleRequest, exploration: number): Scores | Ranked {
+    if (request.draws > 0) return drawnList(this.#core, [this.stage(request, exploration)], request);
     return { score: this.#latentSample(request, exploration) };
   }
 
   /** Samples of level + <x, theta>, as `sampleScores` takes one of them. */
-  stage(request: SampleRequest, exploration: number): DrawStage {
+  stage(request: SampleRequest, exploration: number, normals = request.normals): DrawStage {
     const { level, spread, coefficients } = this.#mean;
-    return this.#posterior.stage(request, this.#widening(exploration) * spread, level, coefficients);
+    return this.#posterior.stage(request, normals, this.#widening(exploration) * spread, level, coefficients);
   }
 
   /** Whether the samples of a `stage` are expected rewards. */
@@ -261,26 +264,41 @@ export class MaturingRidge {
   }
 
   /** A sample without draws. */
-  #latentSample({ points, normals }: SampleRequest, exploration: number): Float64Array {
+  #latentSample(request: SampleRequest, exploration: number, normals = request.normals): Float64Array {
+    const { encoded } = request;
     const scale = this.#widening(exploration) * this.#mean.spread;
-    return this.#mean.correct(this.#posterior.sampleScores(points, normals(this.#posterior.dimension), scale), points);
+    const own = normals(this.#posterior.dimension);
+    if (!encoded) return this.#mean.correct(this.#posterior.sampleScores(request, own, scale), request.points);
+    const { shift } = this.#mean;
+    const sample = this.#posterior.sample(own, scale);
+    return this.#products(
+      encoded,
+      sample.map((each, i) => each + shift[i]),
+    );
+  }
+
+  /** Latent values of encoded actions for these coefficients. */
+  #products(encoded: EncodedActions, coefficients: Float64Array): Float64Array {
+    const { level } = this.#mean;
+    return this.#core.draws.products(encoded, coefficients).map((each) => level + each);
   }
 
   /** Draws of the expected rewards, as `sampleScores` takes one of them: max(draws, 1) x k, row-major. */
-  samples(request: SampleRequest, exploration: number): Float64Array {
-    const { count, draws, points } = request;
-    let scores: Float64Array;
-    if (draws > 0) {
-      const stage = this.stage(request, exploration);
-      this.#core.ridgeDrawScores(points, [stage], draws);
-      scores = this.#core.ridgeDrawn(stage.handle, count, 0, draws);
-    } else scores = this.#latentSample(request, exploration);
+  samples(request: SampleRequest, exploration: number, normals: SampleRequest["normals"]): Float64Array {
+    const { draws } = request;
+    const scores =
+      draws > 0
+        ? this.#core.draws.scores([this.stage(request, exploration, normals)], coreCandidates(request), draws)
+        : this.#latentSample(request, exploration, normals);
     return this.#likelihood.toRewards?.(scores) ?? scores;
   }
 
-  /** Expected rewards at `points`, with the bits of `upper`. */
-  means(points: Float64Array): Float64Array {
-    const latent = this.#mean.correct(this.#posterior.means(points), points);
+  /** Expected rewards of candidates. For features they have the bits of `upper`. */
+  means(candidates: CandidateRows): Float64Array {
+    const { encoded } = candidates;
+    const latent = encoded
+      ? this.#products(encoded, this.#mean.coefficients)
+      : this.#mean.correct(this.#posterior.means(candidates), candidates.points);
     return this.#likelihood.toRewards?.(latent) ?? latent;
   }
 

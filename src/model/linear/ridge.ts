@@ -1,8 +1,11 @@
-import type { Core, DrawStage, RidgeHandle } from "../../core/core.ts";
+import type { Core } from "../../core/core.ts";
+import type { CoreCandidates, DrawStage } from "../../core/core-draws.ts";
+import type { RidgeHandle } from "../../core/ridge-handle.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import { ExactSums, PLAIN } from "../exact-sums.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
-import { type SampleRequest, type Scores, taken } from "../ranking.ts";
+import { taken } from "../ranking.ts";
 import { product, triangle } from "./vector.ts";
 
 /** Numbers of a ridge regression in a snapshot: two packed triangles and a vector. */
@@ -24,6 +27,8 @@ export class Ridge implements Posterior {
   #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
   /** Pairs of draws that the core holds for the present V. */
   #pairs = 0;
+  /** What the core's rows are made of. Undefined after a change. */
+  #rows: { readonly pairs: number; readonly scale: number; readonly extra: number; readonly centre: Float64Array | undefined } | undefined;
   /** Whether the sums come from others. They are then rounded as doubles are. */
   readonly #derived: boolean;
   /** No sum of the core is greater in size. */
@@ -43,7 +48,7 @@ export class Ridge implements Posterior {
   append(features: Float64Array): number {
     if (!this.#derived) this.#grow(product(features, features));
     this.#core.ridgeAppend(this.#handle, features);
-    this.#pairs = 0;
+    this.redraw();
     if (!this.#sums) return 0;
     this.#sums.addSquare(features);
     this.#core.ridgeSums(this.#handle).gram.set(this.#sums.values.subarray(0, triangle(this.dimension)));
@@ -68,6 +73,7 @@ export class Ridge implements Posterior {
     const change = reward - previous;
     if (!this.#derived) this.#grow(Math.abs(change) * Math.sqrt(product(features, features)));
     this.#core.ridgeReward(this.#handle, features, change);
+    this.#rows = undefined;
     if (!this.#sums) return;
     const end = triangle(this.dimension);
     this.#sums.addMultiple(end, features, change);
@@ -90,41 +96,61 @@ export class Ridge implements Posterior {
     return this.#moments;
   }
 
-  /** The means alone, with the bits of `moments`. **Cost:** O(k d). */
-  means(points: Float64Array): Float64Array {
-    return this.#core.ridgeMeans(this.#handle, points);
+  /** The means alone: k. For features they have the bits of `moments`. **Cost:** O(k d), or the terms of encoded actions. */
+  means(candidates: Pick<CandidateRows, "points" | "encoded">): Float64Array {
+    const { encoded } = candidates;
+    return encoded ? this.#core.draws.products(encoded, this.estimate()) : this.#core.ridgeMeans(this.#handle, candidates.points);
   }
 
   deviation(features: Float64Array): number {
     return this.#core.ridgeWidth(this.#handle, features);
   }
 
-  /** Scores <x, theta + scale L^-T z> of `points` (k x d) with z = `normals` (d) and L L^T = V. **Cost:** O(d^2 + k d). */
-  sampleScores(points: Float64Array, normals: Float64Array, scale: number): Float64Array {
-    return this.#core.ridgeSampleScores(this.#handle, points, normals, scale);
+  /** Scores <x, theta + scale L^-T z> of k candidates with z = `normals` (d) and L L^T = V. **Cost:** O(d^2), and that of `means`. */
+  sampleScores(candidates: CandidateRows, normals: Float64Array, scale: number): Float64Array {
+    const { encoded } = candidates;
+    if (encoded) return this.#core.draws.products(encoded, this.sample(normals, scale));
+    return this.#core.ridgeSampleScores(this.#handle, candidates.points, normals, scale);
+  }
+
+  /** The sample theta + scale L^-T z for z = `normals`: d. **Cost:** O(d^2). */
+  sample(normals: Float64Array, scale: number): Float64Array {
+    return this.#core.ridgeSample(this.#handle, normals, scale);
   }
 
   /**
-   * A stage of `drawnScores` that samples the same about theta, or about `centre` (d), with `level` added. Draws come in opposite pairs.
+   * A stage of `drawnList` that samples the same about theta, or about `centre` (d), with `level` added. Draws come in opposite pairs.
    *
    * The draws L^-T z are kept until V changes. Until then, requests must give the same normals, and fewer normals must be the first of more.
-   * **Cost:** O(draws d^2) once per V.
+   * **Cost:** O(draws d^2) once per V, and O(draws d) once per centre and scale.
+   * @throws {NumericalError} code `not-finite` for coefficients beyond 2^60.
    */
-  stage(request: SampleRequest, scale: number, level = 0, centre?: Float64Array): DrawStage {
-    this.#keepDraws(request);
-    return { handle: this.#handle, scale, level, centre, weight: 1, parent: -1, isProbability: false };
+  stage(
+    { draws, encoded }: Pick<SampleRequest, "draws" | "encoded">,
+    normals: SampleRequest["normals"],
+    scale: number,
+    level = 0,
+    centre?: Float64Array,
+  ): DrawStage {
+    const pairs = Math.ceil(draws / 2);
+    if (this.#pairs < pairs) {
+      this.#core.draws.draw(this.#handle, normals(pairs * this.dimension));
+      this.#pairs = pairs;
+      this.#rows = undefined;
+    }
+    const extra = encoded?.catalogue?.tableRows ?? 0;
+    const rows = this.#rows;
+    if (!rows || rows.pairs !== pairs || rows.scale !== scale || rows.centre !== centre || rows.extra < extra) {
+      this.#core.draws.rows(this.#handle, pairs, scale, extra, centre);
+      this.#rows = { pairs, scale, extra, centre };
+    }
+    return { handle: this.#handle, level, weight: 1, parent: -1, isProbability: false };
   }
 
   /** Draws anew for the next request, although V is the same. */
   redraw(): void {
     this.#pairs = 0;
-  }
-
-  #keepDraws({ draws, normals }: SampleRequest): void {
-    const pairs = Math.ceil(draws / 2);
-    if (this.#pairs >= pairs) return;
-    this.#core.ridgeDraw(this.#handle, normals(pairs * this.dimension));
-    this.#pairs = pairs;
+    this.#rows = undefined;
   }
 
   /** Number of features that impressions have had: each counts by its share of V that is not the ridge. **Cost:** O(d). */
@@ -138,7 +164,7 @@ export class Ridge implements Posterior {
   /** Rebuilds L from V. **Cost:** O(d^3). */
   refactor(): void {
     this.#core.ridgeRefactor(this.#handle);
-    this.#pairs = 0;
+    this.redraw();
   }
 
   /** Replaces the sums: V without its ridge (packed lower triangle), and B. **Cost:** O(d^3). */
@@ -181,7 +207,7 @@ export class Ridge implements Posterior {
     const [gram, vector] = [reader.view(triangle(this.dimension)), reader.view()];
     const moment = vector.subarray(0, this.dimension);
     this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle(this.dimension)) });
-    this.#pairs = 0;
+    this.redraw();
     if (this.#derived) {
       if (vector.length !== moment.length) throw malformed();
       return;
@@ -210,7 +236,7 @@ export class Ridge implements Posterior {
     const moment = reader.view(this.dimension);
     const factor = reader.view(triangle(this.dimension));
     this.#core.ridgeLoad(this.#handle, { gram: new Float64Array(factor.length), moment, factor });
-    this.#pairs = 0;
+    this.redraw();
   }
 
   /** The sums alone: V without its ridge (packed lower triangle), then B. */
@@ -223,17 +249,33 @@ export class Ridge implements Posterior {
   }
 }
 
+/** The candidates of a request as the core takes them. */
+export function coreCandidates(request: CandidateRows): CoreCandidates {
+  return request.encoded ?? { count: request.count, points: request.points };
+}
+
 /**
- * Scores by one of `draws` samples of stages, each after the one before it. The decision takes one of them at random. Probabilities are valid
- * until the next call. **Cost:** O(draws) for each nonzero feature and stage.
+ * Ranks by one of `draws` samples of stages, each after the one before it. The decision takes one of them at random, and the probability of a
+ * candidate at a place is the share of the samples that rank it there. Scores are in single precision.
+ * **Cost:** O(draws) for each nonzero feature, or term of encoded actions, and each stage.
+ * @throws {NumericalError} code `not-finite` for features or weights beyond 2^24.
  */
-export function drawnScores(core: Core, stages: readonly DrawStage[], request: SampleRequest): Scores {
-  const { count, draws, points } = request;
-  const [{ handle }] = stages;
-  core.ridgeDrawScores(points, stages, draws);
+export function drawnList(core: Core, stages: readonly DrawStage[], request: SampleRequest): Ranked {
+  const { draws, families } = request;
+  const candidates = coreCandidates(request);
+  const places = Math.min(request.limit, request.count);
+  const lists = core.draws.lists(stages, candidates, draws, places, families?.bounds);
+  const sample = taken(request);
   return {
-    score: core.ridgeDrawn(handle, count, taken(request), 1),
-    probability: (index, place) => core.ridgeDrawHits(handle, count, draws, index, place) / draws,
-    rankings: { random: 0, count: draws, scores: (draw) => core.ridgeDrawn(handle, count, draw, 1) },
+    list: Array.from(lists.subarray(sample * places, (sample + 1) * places)).filter((index) => index >= 0),
+    scores(indices) {
+      const some = request.encoded ? request.encoded.pick(indices) : { count: indices.length, points: request.rows(indices) };
+      return core.draws.scores(stages, some, draws).subarray(sample * indices.length, (sample + 1) * indices.length);
+    },
+    chance(index, place) {
+      let hits = 0;
+      for (let at = place; at < lists.length; at += places) if (lists[at] === index) hits++;
+      return hits / draws;
+    },
   };
 }

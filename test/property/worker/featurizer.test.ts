@@ -1,7 +1,9 @@
+import { ENCODER_VERSION } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toDyadic } from "../../../publication/featurizer.ts";
 import { featurizer, type ModelConfig } from "../../../worker/domain/model.ts";
+import { matrixOf } from "../../support/matrix.ts";
 
 // Feature vectors are the same in a list and one by one, to the bit.
 
@@ -30,7 +32,7 @@ describe("features of a model", () => {
         const config = { encoder: null, options: {} } as ModelConfig;
         const worker = featurizer(config);
         const expected = Float64Array.from(features.flatMap((each) => [...context, ...each].map(toDyadic)));
-        expect(bits(worker.matrix(context, actions))).toEqual(bits(expected));
+        expect(bits(matrixOf(worker.points(context, actions)))).toEqual(bits(expected));
         const alone = actions.flatMap((action) => [...worker.vector(context, action)]);
         expect(bits(Float64Array.from(alone))).toEqual(bits(expected));
       }),
@@ -45,7 +47,7 @@ describe("features of a model", () => {
     );
     const config = {
       options: {},
-      encoder: { version: 2, dimension: 16, interactions: "all", numeric: { price: { min: 0, max: 5 } } },
+      encoder: { version: ENCODER_VERSION, dimension: 16, interactions: "all", numeric: { price: { min: 0, max: 5 } } },
     } as unknown as ModelConfig;
     const { vector } = featurizer(config);
     expect(vector({}, { id: "mug" })).not.toEqual(vector({}, { id: "tent" }));
@@ -53,8 +55,8 @@ describe("features of a model", () => {
       fc.property(fc.option(named, { nil: undefined }), fc.array(named, { minLength: 1, maxLength: 4 }), (context, features) => {
         const actions = features.map((each, place) => ({ id: `action ${place}`, features: each }));
         const worker = featurizer(config);
-        const matrix = worker.matrix(context, actions);
-        expect(bits(worker.matrix(context, actions))).toEqual(bits(matrix));
+        const matrix = matrixOf(worker.points(context, actions));
+        expect(bits(matrixOf(worker.points(context, actions)))).toEqual(bits(matrix));
         actions.forEach((action, place) => {
           expect(bits(worker.vector(context, action))).toEqual(bits(matrix.subarray(16 * place, 16 * (place + 1))));
         });

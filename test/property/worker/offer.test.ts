@@ -1,3 +1,4 @@
+import type { Points } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Catalogue } from "../../../worker/domain/catalogue.ts";
@@ -5,6 +6,7 @@ import { configureModel, featurizer, startModel } from "../../../worker/domain/m
 import { type Restrictions, restricted } from "../../../worker/domain/offer.ts";
 import type { Served } from "../../../worker/domain/served.ts";
 import type { Action, Condition } from "../../../worker/protocol/schema.ts";
+import { matrixOf } from "../../support/matrix.ts";
 
 // The offer of a request against the rules as they are documented, action by action.
 
@@ -109,7 +111,7 @@ it("has the candidates that every restriction leaves, the pins that are availabl
       expect(offer.arm).toBe(isDefault ? "default" : "policy");
       const actions = isDefault ? [WHOLE] : candidates;
       expect(offer.actions).toEqual(actions);
-      expect(Array.from(offer.points as Float64Array)).toEqual(vectors(actions));
+      expect(Array.from(matrixOf(offer.points as Points))).toEqual(vectors(actions));
       expect(offer.families === undefined).toBe(request.maxPer === undefined || candidates.length === 0);
       if (!offer.families) return;
       // Candidates in their order, each as long as its family has room.

@@ -62,7 +62,7 @@ describe("a publication", () => {
         const bytes = await encodePublication({ parts, ...header } as never);
         const length = Buffer.from(bytes).readUInt32BE(32);
         const content = JSON.parse(Buffer.from(bytes).toString("utf8", 36, 36 + length));
-        expect(content).toEqual({ format: 1, schema: 2, lengths: parts.map((part) => part.length), ...JSON.parse(JSON.stringify(header)) });
+        expect(content).toEqual({ format: 1, schema: 3, lengths: parts.map((part) => part.length), ...JSON.parse(JSON.stringify(header)) });
         expect(bytes).toEqual(written(content, parts));
       }),
       settings,
@@ -88,21 +88,21 @@ describe("a publication", () => {
   it("of another format or of other features is not for this code", async () => {
     const fields = { lengths: [0], model: "shop" };
     for (const [format, schema] of [
-      [1, 2],
-      [2, 2],
       [1, 3],
-      [1, 1],
-      [0, 2],
+      [2, 3],
+      [1, 4],
+      [1, 2],
+      [0, 3],
     ]) {
       const bytes = written({ format, schema, ...fields }, []);
-      const ours = format === 1 && schema === 2;
+      const ours = format === 1 && schema === 3;
       expect((await decodePublication(bytes)) !== undefined).toBe(ours);
       expect(await failureOf(bytes)).toBe(ours ? "read" : "version");
     }
   });
 
   it("lets go of the bytes that it was read from", async () => {
-    const bytes = written({ format: 1, schema: 2, lengths: [2, 1], model: "shop" }, [Uint8Array.of(1, 2), Uint8Array.of(3)]);
+    const bytes = written({ format: 1, schema: 3, lengths: [2, 1], model: "shop" }, [Uint8Array.of(1, 2), Uint8Array.of(3)]);
     const [ours, theirs] = [await decodePublication(bytes), await readPublication(bytes)];
     bytes.fill(0);
     expect(ours?.parts).toEqual([Uint8Array.of(1, 2), Uint8Array.of(3)]);

@@ -1,16 +1,16 @@
-import type { Evaluation, LoggedDecision } from "afterclick";
+import type { Evaluation } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { geometric } from "../../../simulation/delay-law.ts";
 import { stream } from "../../../simulation/stream.ts";
 import { ProductLimit } from "../../../src/evaluation/maturity.ts";
 import { drawn, estimateIn, evaluated, LOGGED, RATES } from "../../support/logged-decisions.ts";
-import { studentAt975 } from "../../support/plain-evaluation.ts";
+import { type PlainDecision, studentAt975 } from "../../support/plain-evaluation.ts";
 import { unboundedEvaluation } from "../../support/unbounded-evaluation.ts";
 
 const estimatesOf = ({ logged, ips, snips, doublyRobust }: Evaluation) => [logged, ips, snips, doublyRobust].map(estimateIn);
 
 describe("estimates", () => {
-  const log: LoggedDecision[] = [
+  const log: PlainDecision[] = [
     { shownAt: 0, count: 2, index: 0, probability: 0.5, conversions: [{ at: 0, reward: 1 }] },
     { shownAt: 1, count: 2, index: 1, probability: 0.25, conversions: [] },
     { shownAt: 2, count: 2, index: 1, probability: 0.25, conversions: [{ at: 2, reward: 1 }] },
@@ -66,7 +66,7 @@ describe("estimates", () => {
 });
 
 describe("intervals", () => {
-  const share = (ones: number, n: number): LoggedDecision[] =>
+  const share = (ones: number, n: number): PlainDecision[] =>
     Array.from({ length: n }, (_, i) => ({
       shownAt: i,
       count: 1,
@@ -74,7 +74,7 @@ describe("intervals", () => {
       probability: 1,
       conversions: i < ones ? [{ at: i, reward: 1 }] : [],
     }));
-  const intervalOf = async (log: LoggedDecision[], more = {}) =>
+  const intervalOf = async (log: PlainDecision[], more = {}) =>
     (await unboundedEvaluation({ log, policy: () => [1], split: 0, asOf: log.length, window: { ms: 1000 }, maturity: () => 1, ...more }))
       .ips;
   /** Limit of the deviance: effective terms are those of the two values of a proportion. */

@@ -1,6 +1,5 @@
-import type { LoggedDecision } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { type PlainRequest, plainEvaluation } from "../../support/plain-evaluation.ts";
+import { type PlainDecision, type PlainRequest, plainEvaluation } from "../../support/plain-evaluation.ts";
 import { stream } from "../../support/scenario.ts";
 import { unboundedEvaluation } from "../../support/unbounded-evaluation.ts";
 
@@ -10,9 +9,9 @@ const CHANCES = [0.5, 0.3, 0.2];
 const POLICY = [0.1, 0.2, 0.7];
 
 /** Decisions among three actions, about one per ms. They convert once or twice within 40 ms, with rewards in a range. */
-function drawn(n: number, seed: number, { min, max }: PlainRequest["reward"], features: number): LoggedDecision[] {
+function drawn(n: number, seed: number, { min, max }: PlainRequest["reward"], features: number): PlainDecision[] {
   const random = stream(seed);
-  return Array.from({ length: n }, (_, i): LoggedDecision => {
+  return Array.from({ length: n }, (_, i): PlainDecision => {
     const shownAt = i + Math.floor(4 * random()) / 4;
     const lot = random();
     const index = lot < 0.5 ? 0 : lot < 0.8 ? 1 : 2;
@@ -29,7 +28,7 @@ const unit = { min: 0, max: 1 };
 const signed = { min: -1, max: 2 };
 
 describe("estimates and their intervals are those of their definitions", () => {
-  it.each<[string, Partial<PlainRequest>, number, number]>([
+  it.each<[string, Partial<Omit<PlainRequest, "policy">>, number, number]>([
     ["where how late conversions come is estimated", {}, 0, 1],
     ["where it is given", { maturity: (age) => Math.min(1, 0.1 + age / 40) }, 0, 2],
     ["with a model of rewards by features", {}, 2, 3],
@@ -65,7 +64,7 @@ describe("estimates and their intervals are those of their definitions", () => {
 
   it("of a sampled log have the values of the log in which each decision stands as often as it counts", async () => {
     const log = drawn(45, 9, unit, 0).map((decision, i) => ({ ...decision, kept: 2 ** -(i % 3) }));
-    const repeated = log.flatMap(({ kept, ...decision }) => new Array<LoggedDecision>(1 / kept).fill(decision));
+    const repeated = log.flatMap(({ kept, ...decision }) => new Array<PlainDecision>(1 / kept).fill(decision));
     const asked = { policy: () => POLICY, asOf: 46, window: { ms: 30 }, split: 0, maturity: () => 1 };
     const [sampled, whole] = [await unboundedEvaluation({ log, ...asked }), await unboundedEvaluation({ log: repeated, ...asked })];
     for (const name of ["logged", "ips", "snips", "doublyRobust"] as const) {
@@ -80,7 +79,7 @@ describe("estimates and their intervals are those of their definitions", () => {
   it("of the fewest decisions, whatever came of them", async () => {
     for (let n = 1; n <= 4; n++) {
       for (let converted = 0; converted < 2 ** n; converted++) {
-        const log = Array.from({ length: n }, (_, i): LoggedDecision => {
+        const log = Array.from({ length: n }, (_, i): PlainDecision => {
           const conversions = (converted >> i) % 2 === 1 ? [{ at: i, reward: 1 }] : [];
           return { shownAt: i, count: 2, index: i % 2, probability: i % 2 === 0 ? 0.5 : 0.25, conversions };
         });

@@ -11,9 +11,10 @@ import { randomShop } from "../../../experiments/shop/random-shop.ts";
 import { DAY_MS, HOUR_MS, type Shop, type Visit } from "../../../experiments/shop/shop.ts";
 import { isWrong, statementsOf } from "../../../experiments/shop/statement.ts";
 import { atOnce, geometricMs } from "../../../experiments/shop/timing.ts";
-import { featurizer } from "../../../publication/featurizer.ts";
+import { featurizer, vectorAt } from "../../../publication/featurizer.ts";
 import { withVocabulary } from "../../../worker/domain/encoding.ts";
 import { configureModel } from "../../../worker/domain/model.ts";
+import { matrixOf } from "../../support/matrix.ts";
 
 const prompt = { laws: [atOnce], windowMs: HOUR_MS };
 
@@ -142,7 +143,7 @@ describe.each(Object.entries(shops))("the shop %s", (_, made) => {
     for (const visit of visits(shop, 20)) {
       expect(visit.rates.length).toBe(shop.products.length);
       for (const rate of Array.from(visit.rates)) expect(rate >= 0 && rate <= 1).toBe(true);
-      expect(featurize(visit).length).toBe(shop.products.length * recommender.policy.dimension);
+      expect(matrixOf(featurize(visit)).length).toBe(shop.products.length * recommender.policy.dimension);
     }
   });
 });
@@ -165,7 +166,7 @@ it("states to the PUT of a default model only what the features of the shop need
   expect(await bodyFor(classification)).toEqual({ window, encoder: { dimension, interactions, numeric: classification.numeric } });
   // A plain PUT would not do: it knows no ranges.
   const plain = featurizer(withVocabulary(await configureModel({ window }), classification.products).encoder);
-  expect(() => plain.matrix(classification.visit(1).context, classification.products)).toThrow(/range/);
+  expect(() => plain.points(classification.visit(1).context, classification.products)).toThrow(/range/);
 });
 
 it("tells the default that takes pending for zero of no delay, with and without its search for changes", async () => {
@@ -189,8 +190,8 @@ it("tries what a worker makes of a PUT with a window", async () => {
   expect(recommender.policy.dimension).toBe(config.encoder?.dimension);
   const visit = shop.visit(1);
   const declared = { ...config, encoder: { ...config.encoder, numeric: shop.numeric } as NonNullable<typeof config.encoder> };
-  const { matrix } = featurizer(withVocabulary(declared, shop.products).encoder);
-  expect(featurize(visit)).toEqual(matrix(visit.context, shop.products));
+  const { points } = featurizer(withVocabulary(declared, shop.products).encoder);
+  expect(matrixOf(featurize(visit))).toEqual(matrixOf(points(visit.context, shop.products)));
 });
 
 it("looks at the intervals of the default, beside exact binomial ones", async () => {
@@ -228,11 +229,11 @@ it("checks what recommendations and explanations state, not the posterior", asyn
   const model = await defaultModel(shop, 5);
   const { recommender, featurize } = model;
   const visit = shop.visit(1);
-  const [points, d] = [featurize(visit), recommender.policy.dimension];
+  const points = featurize(visit);
   // One product sells, so that the linear model expects less than nothing of others.
   for (let round = 1; round <= 40; round++) {
     const index = round % shop.products.length;
-    recommender.register({ impressionId: `${round}`, features: points.slice(index * d, (index + 1) * d), now: round });
+    recommender.register({ impressionId: `${round}`, features: vectorAt(points, index, shop.products.length), now: round });
     if (index === 1) recommender.convert({ impressionId: `${round}`, reward: 1, at: round });
   }
   const range = { min: 0, max: 1 };

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { type Publication, readPublication } from "../../../local/publication.ts";
 import { encode } from "../../../publication/codec.ts";
 import { type Features, featurizer } from "../../../publication/featurizer.ts";
+import { matrixOf } from "../../support/matrix.ts";
 
 const config: Publication["config"] = {
   policy: "otf-lin-ts",
@@ -77,9 +78,9 @@ describe("a publication", () => {
   });
 
   it.each([
-    [{ format: 2 }, /format 2\.2 is not the 1\.2/],
-    [{ schema: 1 }, /format 1\.1 is not the 1\.2/],
-    [{ format: 0 }, /format 0\.2 is not the 1\.2/],
+    [{ format: 2 }, /format 2\.3 is not the 1\.3/],
+    [{ schema: 2 }, /format 1\.2 is not the 1\.3/],
+    [{ format: 0 }, /format 0\.3 is not the 1\.3/],
   ])("of another version, %j, is refused as such", async (other, message) => {
     await expect(readPublication(await encode({ ...header, ...other }, [part]))).rejects.toMatchObject(refusal("version", message));
   });
@@ -88,9 +89,11 @@ describe("a publication", () => {
 describe("vectors without an encoder", () => {
   const vectors = (context: Features | undefined, ...features: (Features | undefined)[]) =>
     Array.from(
-      featurizer(null).matrix(
-        context,
-        features.map((each, i) => ({ id: String(i), features: each })),
+      matrixOf(
+        featurizer(null).points(
+          context,
+          features.map((each, i) => ({ id: String(i), features: each })),
+        ),
       ),
     );
 
@@ -121,14 +124,14 @@ describe("vectors with an encoder", () => {
     const { encode } = encoder(options);
     const expected = (context: NamedFeatures) =>
       actions.flatMap(({ id, features }) => Array.from(encode({ context, action: { ...features, id } })));
-    const { matrix } = featurizer(options);
-    expect(Array.from(matrix({ country: "PT" }, actions))).toEqual(expected({ country: "PT" }));
-    expect(Array.from(matrix(undefined, actions))).toEqual(expected({}));
+    const { points } = featurizer(options);
+    expect(Array.from(matrixOf(points({ country: "PT" }, actions)))).toEqual(expected({ country: "PT" }));
+    expect(Array.from(matrixOf(points(undefined, actions)))).toEqual(expected({}));
   });
 
   it.each([
-    ["context", () => featurizer(options).matrix([1], [{ id: "a" }])],
-    ["features of action a", () => featurizer(options).matrix({}, [{ id: "a", features: [1] }])],
+    ["context", () => featurizer(options).points([1], [{ id: "a" }])],
+    ["features of action a", () => featurizer(options).points({}, [{ id: "a", features: [1] }])],
   ])("refuse %s of numbers", (what, made) => {
     expect(made).toThrow(new TypeError(`${what}: expected features by name, since the model has an encoder`));
   });

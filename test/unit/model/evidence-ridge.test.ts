@@ -195,7 +195,8 @@ describe("a delay-aware linear policy", () => {
     const uniforms = Array.from({ length: draws }, (_, i) => (i + 0.5) / draws);
     const scores = uniforms.map((each) => policy.choose({ candidates: [candidates[0]], round: 61, draws, uniforms: [each] })[0].score);
     const { mean, deviation } = plain.latent(points[0]);
-    expect(scores.reduce((sum, each) => sum + each, 0) / draws).toBeCloseTo(mean, 9);
+    // Shared samples are in single precision.
+    expect(scores.reduce((sum, each) => sum + each, 0) / draws).toBeCloseTo(mean, 7);
     const variance = scores.reduce((sum, each) => sum + (each - mean) ** 2, 0) / draws;
     expect(Math.sqrt(variance) / (widening(plain, 60) * deviation)).toBeCloseTo(1, 1);
   });

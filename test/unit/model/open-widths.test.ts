@@ -3,6 +3,8 @@ import {
   type GaussianProcess,
   gaussianProcess,
   gpUcbSdf,
+  otfLinTs,
+  otfLinUcb,
   Recommender,
   squaredExponential,
   type Window,
@@ -156,4 +158,28 @@ it("an empty window adds nothing to a bonus, whatever the rounding of the widths
   expect(buffered).toBe(exact);
   expect(exactOpen).toBeGreaterThan(exact);
   expect(bufferedOpen).toBeGreaterThan(buffered);
+});
+
+it.each([
+  ["otfLinTs", otfLinTs({ dimension: 2, norms: "exact" })],
+  ["otfLinUcb", otfLinUcb({ dimension: 2, norms: "exact" })],
+])("%s states the same widths with as many impressions open as candidates as with fewer", async (_, descriptor) => {
+  const { policy } = await Recommender.create({ policy: descriptor, window: { rounds: WINDOW } });
+  const some = [
+    [0.5, 0],
+    [0.25, 0.75],
+    [0, 0.125],
+  ].map((features) => ({ features }));
+  for (let round = 1; round <= 4; round++) {
+    for (const greedy of [true, false]) {
+      const widthsAmong = (candidates: typeof some) => {
+        const choices = policy.choose({ candidates, round, limit: candidates.length, greedy });
+        return choices.toSorted((a, b) => a.index - b.index).map(({ width }) => width);
+      };
+      const expected = widthsAmong([...some, ...some, ...some]).slice(0, some.length);
+      expect(widthsAmong(some)).toEqual(expected);
+      expect(some.map((each) => widthsAmong([each])[0])).toEqual(expected);
+    }
+    policy.append({ features: [1 / 2 ** round, 0.5], round });
+  }
 });

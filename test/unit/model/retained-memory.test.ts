@@ -1,11 +1,13 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
+import { encoder } from "../../../src/encoding/encoder.ts";
+import type { NamedFeatures } from "../../../src/encoding/terms.ts";
 import { DelayedPosterior } from "../../../src/model/pending/delayed-posterior.ts";
 import type { Posterior } from "../../../src/model/posterior.ts";
 import { Pending } from "../../../src/pending.ts";
 
-// Impressions outside the window free their memory, however long the run.
+// What has passed frees its memory, however long the run: impressions outside the window, and contexts of visitors.
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -44,4 +46,22 @@ it("impressions past their grace are not kept", () => {
     }
   });
   expect(bytes).toBeLessThan(6 * MEGABYTE);
+});
+
+it.each<[string, number, (n: number) => NamedFeatures]>([
+  [
+    "long texts",
+    500,
+    (n) => {
+      const texts = (feature: number) => Array.from({ length: 60 }, (_, i) => `${n} ${feature} ${i}`.padEnd(256));
+      return Object.fromEntries(Array.from({ length: 8 }, (_, feature) => [`feature ${feature + (n % 25)}`, texts(feature)]));
+    },
+  ],
+  ["features that nobody else has", 100_000, (n) => ({ [`feature ${n}`]: true })],
+])("an encoder does not keep what visitors name: %s", (_, contexts, contextOf) => {
+  const featuresIn = encoder({ dimension: 64, interactions: "all" }).among([{ id: "mug" }]);
+  const bytes = retained(featuresIn, () => {
+    for (let n = 0; n < contexts; n++) featuresIn(contextOf(n));
+  });
+  expect(bytes).toBeLessThan(24 * MEGABYTE);
 });

@@ -2,7 +2,7 @@ import { delayLinTs, Recommender } from "afterclick";
 import { afterEach, expect, it, vi } from "vitest";
 import { contextOf, type Profile, profiles, shopActions, shopModel } from "../../../pages/shop/assortment.ts";
 import { drawDelay, drawVisitor } from "../../../pages/shop/crowd.ts";
-import { featurizer } from "../../../publication/featurizer.ts";
+import { featurizer, vectorAt } from "../../../publication/featurizer.ts";
 import { stream } from "../../../simulation/stream.ts";
 import { withVocabulary } from "../../../worker/domain/encoding.ts";
 import { configureModel } from "../../../worker/domain/model.ts";
@@ -34,8 +34,8 @@ async function play(seed: number, rounds: number): Promise<Look[]> {
   const policy = delayLinTs({ dimension, ...(shopModel.options as { shrinkage: "fixed" }) });
   const recommender = await Recommender.create({ policy, window, reward: { min: 0, max: 1 }, seed });
   const rowsOf = ({ id }: Profile) => {
-    const points = featurize.matrix(contextOf(id), shopActions);
-    return shopActions.map((action, i) => ({ id: action.id, features: points.subarray(i * dimension, (i + 1) * dimension) }));
+    const points = featurize.points(contextOf(id), shopActions);
+    return shopActions.map((action, i) => ({ id: action.id, features: vectorAt(points, i, shopActions.length) }));
   };
   let now = 1_000_000;
   let shown = 0;

@@ -8,9 +8,12 @@ import { expect, it } from "vitest";
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   assembly: [],
   "src/core": ["assembly/abi.ts", "src/errors.ts"],
-  "src/model": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/model/delay"],
+  "src/model": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/encoding", "type src/model/delay"],
   "src/model/delay": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/model"],
-  "src/model/linear": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/model", "src/model/delay"],
+  "src/model/linear": [
+    ...["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "type src/encoding"],
+    ...["src/model", "src/model/delay"],
+  ],
   "src/model/goals": ["src/snapshot.ts", "type src/core", "src/model", "src/model/delay", "src/model/linear"],
   "src/model/gaussian-process": [
     ...["assembly/abi.ts", "src/argument.ts", "src/errors.ts", "src/snapshot.ts", "src/core"],
@@ -27,12 +30,12 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "src/model/lipschitz": ["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/model"],
   // A policy is given a core. It names only the core's type.
   "src/policy": [
-    ...["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core"],
+    ...["src/argument.ts", "src/errors.ts", "src/snapshot.ts", "type src/core", "src/encoding"],
     ...["src/model", "src/model/delay", "src/model/linear", "src/model/goals", "src/model/gaussian-process", "src/model/pending"],
     ...["src/model/batch", "src/model/lipschitz"],
   ],
-  "src/evaluation": ["#core-module", "src", "src/core", "src/model/goals", "src/model/linear", "type src/policy"],
-  "src/encoding": ["src/argument.ts"],
+  "src/evaluation": ["#core-module", "src", "src/core", "src/encoding", "src/model/goals", "src/model/linear", "type src/policy"],
+  "src/encoding": ["src/argument.ts", "src/errors.ts"],
   "src/entry": ["src/errors.ts"],
   src: [
     "#core-module",
@@ -84,6 +87,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   simulation: ["afterclick"],
   experiments: [
     "afterclick",
+    "publication",
     "simulation",
     "comparison",
     "experiments/intervals",
@@ -97,10 +101,18 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop", "scripts/markdown.ts"],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
-    ...["afterclick", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],
+    ...["afterclick", "publication", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],
     ...["worker/domain", "worker/learner", "worker/protocol", "worker/rpc"],
   ],
-  "experiments/shop": ["afterclick", "simulation", "worker/domain", "type worker/protocol", "experiments", "scripts/markdown.ts"],
+  "experiments/shop": [
+    "afterclick",
+    "publication",
+    "simulation",
+    "worker/domain",
+    "type worker/protocol",
+    "experiments",
+    "scripts/markdown.ts",
+  ],
   bench: [
     ...["afterclick", "simulation", "bench/against", "bench/peers", "bench/peers/typescript"],
     ...["api", "command", "markdown", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),

@@ -16,7 +16,7 @@ import { stream } from "../../support/scenario.ts";
 
 const KINDS = ["default", "funnel"];
 const logOf = (kind: string): string[] =>
-  gunzipSync(readFileSync(`test/fixtures/2026-11-29/${kind}/events.jsonl.gz`))
+  gunzipSync(readFileSync(`test/fixtures/2026-11-30/${kind}/events.jsonl.gz`))
     .toString()
     .trimEnd()
     .split("\n");

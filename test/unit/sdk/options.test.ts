@@ -86,7 +86,13 @@ const DEFAULTS: Record<string, [given: object, options: object]> = {
 
 /** Policies of papers in which a reward is known one round after its arrival. */
 const NEXT_ROUND = ["gp-ucb-sdf", "gp-ts-sdf", "gp-ucb", "asy-ts", "gp-bucb", "gp-bts", "delay-gp-ucb", "delay-gp-ts"];
-const STATES: Readonly<Record<string, number>> = { "delay-lin-ucb": 5, "delay-lin-ts": 5, "delay-gp-ucb": 3, "delay-gp-ts": 3 };
+const STATES: Readonly<Record<string, number>> = {
+  "delay-lin-ucb": 5,
+  "delay-lin-ts": 6,
+  "otf-lin-ts": 2,
+  "delay-gp-ucb": 3,
+  "delay-gp-ts": 3,
+};
 
 const describeBy = (id: string, options: object): PolicyDescriptor => {
   const factory = policies.find((each) => each.id === id) as unknown as (options: object) => PolicyDescriptor;

@@ -18,11 +18,11 @@ const sizes: Record<string, number> = {};
 
 beforeAll(async () => {
   const { config, learner } = await learntDefaultModel();
-  const { matrix } = featurizer(config);
+  const { points: pointsIn } = featurizer(config);
   const saved = learner.snapshot();
   [part] = await publicationParts([saved], [config.policy]);
   const [isolate] = await restorePolicies([part]);
-  const points = matrix(contextOf(), actions);
+  const points = pointsIn(contextOf(), actions);
   const request = { points, round: IMPRESSIONS + 1, now: START + IMPRESSIONS * MINUTE_MS, draws: config.draws, limit: 6, decision: "a" };
   expect(isolate.policy.choose(request)).toEqual(learner.policy.choose(request));
   sizes.publication = await published(config, part);

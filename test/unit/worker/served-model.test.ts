@@ -3,6 +3,7 @@ import { toDyadic } from "../../../publication/featurizer.ts";
 import { configureModel, featurizer, learnsAlike, type ModelConfig, reconfigureModel } from "../../../worker/domain/model.ts";
 import { relearntModel } from "../../../worker/domain/relearnt-model.ts";
 import type { Action, ModelBody } from "../../../worker/protocol/schema.ts";
+import { matrixOf } from "../../support/matrix.ts";
 
 const window = { ms: 3_600_000 };
 const configOf = (body: Partial<ModelBody> = {}): Promise<ModelConfig> => configureModel({ window, ...body });
@@ -77,7 +78,7 @@ describe("a configuration", () => {
       ...{ policy: "delay-lin-ts", window, reward: { min: 0, max: 1 }, seed: 0, goals: null, shadows: [], serving: "edge", draws: 100 },
       ...{ greedy: false, holdout: 0, minimumShare: 0, defaultAction: null, limits: { open: 2_000_000, bytes: 2_000_000_000 } },
       ...{ retention: { ms: 30 * 86_400_000 }, publish: { ms: 120_000 }, local: false, pageActions: false, featureNorm: 1 },
-      ...{ encoder: { version: 2, dimension: 256, interactions: "all" }, options: { dimension: 256, rewards: "linear" }, defaults: 3 },
+      ...{ encoder: { version: 3, dimension: 256, interactions: "all" }, options: { dimension: 256, rewards: "linear" }, defaults: 3 },
     });
   });
 
@@ -92,8 +93,8 @@ describe("a configuration", () => {
     const numeric = { price: { min: 0, max: 500 } };
     const interactions = [["country", "brand"]];
     const encoderOf = async (body: object) => (await configOf(body)).encoder;
-    expect(await encoderOf({ encoder: { numeric } })).toEqual({ version: 2, dimension: 256, interactions: "all", numeric });
-    expect(await encoderOf({ encoder: {} })).toEqual({ version: 2, dimension: 256, interactions: "all" });
+    expect(await encoderOf({ encoder: { numeric } })).toEqual({ version: 3, dimension: 256, interactions: "all", numeric });
+    expect(await encoderOf({ encoder: {} })).toEqual({ version: 3, dimension: 256, interactions: "all" });
     expect(await encoderOf({ local: true, encoder: { numeric } })).toMatchObject({ dimension: 64, interactions: "all" });
     expect(await encoderOf({ policy: "otf-lin-ts", encoder: { numeric } })).toMatchObject({ dimension: 64, interactions: "all" });
     expect(await encoderOf({ encoder: { dimension: 32 } })).toMatchObject({ dimension: 32, interactions: "all" });
@@ -158,7 +159,7 @@ describe("features", () => {
   });
 
   it("by place are the context's and then the action's, one row per action", async () => {
-    const { vector, matrix } = featurizer(await configOf({ options: { dimension: 3 }, featureNorm: 10 }));
+    const { vector, points } = featurizer(await configOf({ options: { dimension: 3 }, featureNorm: 10 }));
     expect(Array.from(vector([0.5], { id: "a", features: [1, 2] }))).toEqual([0.5, 1, 2]);
     expect(Array.from(vector(undefined, { id: "a", features: [1] }))).toEqual([1]);
     expect(Array.from(vector([1, 0.00001], { id: "a" }))).toEqual([1, 0]);
@@ -166,22 +167,22 @@ describe("features", () => {
       { id: "a", features: [1, 2] },
       { id: "b", features: [3, 4] },
     ];
-    expect(Array.from(matrix([0.5], actions))).toEqual([0.5, 1, 2, 0.5, 3, 4]);
-    expect(matrix([0.5], [])).toHaveLength(0);
+    expect(Array.from(matrixOf(points([0.5], actions)))).toEqual([0.5, 1, 2, 0.5, 3, 4]);
+    expect(matrixOf(points([0.5], []))).toHaveLength(0);
     const uneven: Action[] = [...actions, { id: "c", features: [1] }];
-    expect(() => matrix([0.5], uneven)).toThrow("features of action c: expected 3 numbers with the context's, got 2");
+    expect(() => points([0.5], uneven)).toThrow("features of action c: expected 3 numbers with the context's, got 2");
     expect(() => vector({ a: 1 }, { id: "a" })).toThrow("context: expected an array of numbers");
     expect(() => vector([1], { id: "a", features: { a: 1 } })).toThrow("features of action a: expected an array of numbers");
   });
 
   it("by name are the same for a list as one by one, and the id is one of them", async () => {
-    const { vector, matrix } = featurizer(await configOf());
+    const { vector, points } = featurizer(await configOf());
     const context = { weather: "rain" };
     const actions: Action[] = [{ id: "a", features: { price: "low" } }, { id: "b", features: { price: "low" } }, { id: "c" }];
     const rows = actions.map((action) => Array.from(vector(context, action)));
-    for (let time = 0; time < 2; time++) expect(Array.from(matrix(context, actions))).toEqual(rows.flat());
+    for (let time = 0; time < 2; time++) expect(Array.from(matrixOf(points(context, actions)))).toEqual(rows.flat());
     expect(rows[0]).not.toEqual(rows[1]);
-    expect(Array.from(matrix(undefined, actions))).not.toEqual(rows.flat());
+    expect(Array.from(matrixOf(points(undefined, actions)))).not.toEqual(rows.flat());
     expect(() => vector([1], { id: "a" })).toThrow("context: expected features by name");
     expect(() => vector(context, { id: "a", features: [1] })).toThrow("features of action a: expected features by name");
     expect(() => vector(context, { id: "a", features: { id: 1 } })).toThrow("the name id is taken by the action's id");

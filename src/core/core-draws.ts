@@ -1,0 +1,180 @@
+import { allocated, check, exactly } from "./checks.ts";
+import type { CoreExports } from "./exports.ts";
+import type { LinearMemory } from "./linear-memory.ts";
+import type { RidgeHandle } from "./ridge-handle.ts";
+
+/** One stage of the scores of draws, see `assembly/draws.ts`. Its samples are level + <x, centre + scale L^-T z>. */
+export interface DrawStage {
+  readonly handle: RidgeHandle;
+  readonly level: number;
+  /** Value of the stage by itself, beside those after it. */
+  readonly weight: number;
+  /** Index of the stage before it, or -1. */
+  readonly parent: number;
+  /** Whether its samples are probabilities, which stay within 0 to 1. */
+  readonly isProbability: boolean;
+}
+
+/** A list of actions as columns, see `assembly/catalogue.ts`. */
+interface CoreCatalogue {
+  readonly columns: Uint8Array;
+  /** Rows behind those of the components. */
+  readonly tableRows: number;
+  /** Entries of the longest list of rows in a context. */
+  longestList(context: Uint8Array): number;
+}
+
+/** k actions of a catalogue in a context: the first ones, or those that are picked. */
+export interface CoreActions {
+  readonly count: number;
+  readonly catalogue: CoreCatalogue | undefined;
+  readonly context: Uint8Array | undefined;
+  readonly picks: Uint32Array | undefined;
+}
+
+/** k candidates: actions of a catalogue, or features (k x d, row-major). */
+export type CoreCandidates = CoreActions | { readonly count: number; readonly points: Float64Array };
+
+/** The family of each candidate, or -1, and how many candidates of each family a list takes. */
+interface CoreFamilies {
+  readonly of: ArrayLike<number>;
+  readonly room: ArrayLike<number>;
+}
+
+/** Sizes in bytes, as `assembly/draws.ts` and `assembly/rows.ts` have them. */
+const STAGE = 20;
+const REQUEST = 44;
+const ROW = 208;
+const ENTRY = 8;
+/** Samples of a group, and bytes of their workspace and of a level of their lists. */
+const GROUP = 102;
+const SAMPLES = 416;
+const LEVEL = 832;
+
+/** Doubles that hold as many bytes. */
+const doubles = (bytes: number): number => Math.ceil(bytes / 8);
+
+/**
+ * Draws of ridge posteriors in the memory of a core, and what they make of candidates. `assembly/draws.ts` documents each computation.
+ * **Throws:** as `Core`.
+ */
+export class CoreDraws {
+  readonly #exports: CoreExports;
+  readonly #memory: LinearMemory;
+  /** The catalogue of the last call, in the memory of the core. */
+  #loaded: { readonly catalogue: CoreCatalogue; readonly pointer: number } | undefined;
+
+  constructor(exports: CoreExports, memory: LinearMemory) {
+    this.#exports = exports;
+    this.#memory = memory;
+  }
+
+  /** Keeps one draw per row of `normals` (m x d) for `rows`, until the factor changes. */
+  draw(h: RidgeHandle, normals: Float64Array): void {
+    const [z] = this.#memory.place([normals]);
+    check(this.#exports.ridgeDraw(h.pointer, z, normals.length / h.dimension));
+  }
+
+  /** Makes rows of the first `pairs` draws, times `scale`, about `centre` (d), by default theta. `extra`: rows to leave free behind them. */
+  rows(h: RidgeHandle, pairs: number, scale: number, extra: number, centre?: Float64Array): void {
+    const at = centre ? this.#memory.put(exactly(centre, h.dimension)) : 0;
+    check(this.#exports.ridgeRows(h.pointer, pairs, at, scale, extra));
+  }
+
+  /** The best candidates of each sample: samples x limit indices, with -1 behind the last one. */
+  lists(stages: readonly DrawStage[], candidates: CoreCandidates, samples: number, limit: number, families?: CoreFamilies): Int32Array {
+    const groups = Math.ceil(samples / GROUP);
+    const family = families ? Int32Array.from(families.of) : NO_FAMILIES;
+    const room = families ? Int32Array.from(families.room) : NO_FAMILIES;
+    const sizes = [groups * limit * LEVEL, family.byteLength, room.byteLength, 4 * samples * limit];
+    const { request, rest } = this.#request(stages, candidates, samples, sizes);
+    const [lists, of, rooms, out] = rest;
+    this.#memory.writeBytes(of, bytesOf(family));
+    this.#memory.writeBytes(rooms, bytesOf(room));
+    check(this.#exports.drawLists(request, limit, lists, families ? of : 0, rooms, out));
+    return new Int32Array(this.#memory.bytesAt(out, 4 * samples * limit).slice().buffer);
+  }
+
+  /** The scores of all candidates in all samples: samples x k, row-major. */
+  scores(stages: readonly DrawStage[], candidates: CoreCandidates, samples: number): Float64Array {
+    const length = samples * candidates.count;
+    const { request, rest } = this.#request(stages, candidates, samples, [8 * length]);
+    check(this.#exports.drawScores(request, rest[0]));
+    return this.#memory.copy(rest[0], length);
+  }
+
+  /** The products <x, parameter> of encoded actions: k. */
+  products(actions: CoreActions, parameter: Float64Array): Float64Array {
+    const { catalogue, context, list, picks, count } = this.#part(actions);
+    const [table, entries, record, at, out] = this.#memory.place(
+      [],
+      [parameter.length + catalogue.tableRows, doubles(ENTRY * list), doubles(context.length), doubles(picks.byteLength), count],
+    );
+    this.#memory.write(table, parameter);
+    this.#memory.writeBytes(record, context);
+    this.#memory.writeBytes(at, bytesOf(picks));
+    const loaded = this.#load(catalogue);
+    check(this.#exports.catalogueProducts(loaded, record, picks.length > 0 ? at : 0, count, table, entries, out));
+    return this.#memory.copy(out, count);
+  }
+
+  #part({ catalogue, context, picks = NO_PICKS, count }: CoreActions) {
+    if (!catalogue || !context) throw new TypeError("actions: expected those of a catalogue");
+    return { catalogue, context, picks, count, list: catalogue.longestList(context) };
+  }
+
+  /** Writes a request into the scratch area, with room of `sizes` bytes behind it. */
+  #request(stages: readonly DrawStage[], candidates: CoreCandidates, samples: number, sizes: readonly number[]) {
+    const part = "points" in candidates ? undefined : this.#part(candidates);
+    const { context = NO_CONTEXT, picks = NO_PICKS, list = stages[0].handle.dimension } = part ?? {};
+    const points = "points" in candidates ? candidates.points : NO_POINTS;
+    const catalogue = part ? this.#load(part.catalogue) : 0;
+    const parts = [REQUEST, STAGE * stages.length, context.length, picks.byteLength, ENTRY * list, ROW, SAMPLES * stages.length, ...sizes];
+    const [features, request, records, record, at, entries, row, work, ...rest] = this.#memory.place([points], parts.map(doubles));
+    const pickedAt = picks.length > 0 ? at : 0;
+    const words = [records, stages.length, samples, candidates.count, features, catalogue, record, pickedAt, entries, row, work];
+    this.#memory.writeBytes(request, bytesOf(Uint32Array.from(words)));
+    this.#memory.writeBytes(records, stageBytes(stages));
+    this.#memory.writeBytes(record, context);
+    this.#memory.writeBytes(at, bytesOf(picks));
+    return { request, rest };
+  }
+
+  /** The address of a catalogue in the memory of the core, instead of an earlier one. */
+  #load(catalogue: CoreCatalogue): number {
+    if (this.#loaded?.catalogue === catalogue) return this.#loaded.pointer;
+    const { columns } = catalogue;
+    const pointer = allocated(this.#exports.allocate(columns.length)) >>> 0;
+    this.#memory.writeBytes(pointer, columns);
+    try {
+      check(this.#exports.catalogueCheck(pointer, columns.length));
+    } catch (error) {
+      this.#exports.release(pointer);
+      throw error;
+    }
+    if (this.#loaded) this.#exports.release(this.#loaded.pointer);
+    this.#loaded = { catalogue, pointer };
+    return pointer;
+  }
+}
+
+const NO_POINTS = /* @__PURE__ */ new Float64Array(0);
+const NO_CONTEXT = /* @__PURE__ */ new Uint8Array(0);
+const NO_PICKS = /* @__PURE__ */ new Uint32Array(0);
+const NO_FAMILIES = /* @__PURE__ */ new Int32Array(0);
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array => new Uint8Array(buffer, byteOffset, byteLength);
+
+/** Stages as the core takes them. */
+function stageBytes(stages: readonly DrawStage[]): Uint8Array {
+  const view = new DataView(new ArrayBuffer(STAGE * stages.length));
+  stages.forEach(({ handle, level, weight, parent, isProbability }, i) => {
+    const at = STAGE * i;
+    view.setUint32(at, handle.pointer, true);
+    view.setInt32(at + 4, parent, true);
+    view.setFloat32(at + 8, level, true);
+    view.setFloat32(at + 12, weight, true);
+    view.setUint32(at + 16, Number(isProbability), true);
+  });
+  return new Uint8Array(view.buffer);
+}
