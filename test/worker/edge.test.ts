@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { encoder, policies, Recommender } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { decodeRecord } from "../../worker/domain/catalogue-record.ts";
+import { featurizer } from "../../worker/domain/model.ts";
 import { restorePolicies } from "../../worker/domain/policies.ts";
 import { decodePublication, type Publication } from "../../worker/domain/publication.ts";
 import { TokenSigner } from "../../worker/domain/token.ts";
@@ -324,6 +325,17 @@ describe("a learner that isolates ask for its publication", () => {
       const { catalogue: needed } = (await decodePublication(publication as Uint8Array<ArrayBuffer>)) as Publication;
       expect((await decodeRecord(catalogue as Uint8Array<ArrayBuffer>))?.version).toBeGreaterThanOrEqual(needed);
     });
+  });
+});
+
+describe("the columns of the catalogue", () => {
+  it("come with the whole catalogue, and are those of the model's encoder and its available actions", async () => {
+    const model = await edgeModel();
+    await call("PUT", `/v1/models/${model}/actions`, { actions: [{ id: "mug" }, { id: "kettle", available: false }, { id: "pan" }] });
+    const { columns, available } = await catalogueIn(model);
+    const { config } = await publicationIn(model);
+    expect(columns).toEqual(featurizer(config).columns(available));
+    expect(available.map(({ id }) => id)).toEqual(["mug", "pan"]);
   });
 });
 

@@ -136,3 +136,55 @@ describe("vectors with an encoder", () => {
     expect(made).toThrow(new TypeError(`${what}: expected features by name, since the model has an encoder`));
   });
 });
+
+describe("a list of actions that is prepared from its columns", () => {
+  const options = { dimension: 32, numeric: { price: { min: 0, max: 9 } }, interactions: "all" as const };
+  const actions = [
+    { id: "boots", features: { kind: "shoe", price: 3 } },
+    { id: "clogs", features: { kind: "shoe", price: 9 } },
+    { id: "hat" },
+  ];
+  const columns = featurizer(options).columns(actions) as Uint8Array;
+
+  it("has the vectors of the same list that is read, and its columns", () => {
+    const prepared = featurizer(options);
+    prepared.prepare(actions, columns);
+    const [given, read] = [prepared, featurizer(options)].map(({ points }) => points({ country: "PT" }, actions));
+    expect(matrixOf(given)).toEqual(matrixOf(read));
+    expect(given).toMatchObject({ catalogue: { columns } });
+  });
+
+  it("makes the features of an action when its vector is asked for", () => {
+    const reads: string[] = [];
+    const watched = actions.map(({ id, features }) => ({
+      id,
+      get features() {
+        reads.push(id);
+        return features;
+      },
+    }));
+    const { prepare, points } = featurizer(options);
+    prepare(watched, columns);
+    const given = points({ country: "PT" }, watched);
+    expect(reads).toEqual([]);
+    if (!(given instanceof Float64Array)) given.rows([1]);
+    expect(new Set(reads)).toEqual(new Set(["clogs"]));
+  });
+
+  it.each([
+    ["of another encoder", featurizer({ ...options, dimension: 64 }).columns(actions)],
+    ["of other ranges", featurizer({ ...options, numeric: { price: { min: 0, max: 8 } } }).columns(actions)],
+    ["of another list", featurizer(options).columns(actions.slice(1))],
+    ["that are cut off", columns.subarray(0, 1000)],
+    ["of another version", columns.with(0, columns[0] + 1)],
+  ])("is read where there are columns %s", (_, other) => {
+    const { prepare, points } = featurizer(options);
+    prepare(actions, other as Uint8Array);
+    expect(matrixOf(points({ country: "PT" }, actions))).toEqual(matrixOf(featurizer(options).points({ country: "PT" }, actions)));
+  });
+
+  it("has no columns without an encoder, or where few features are multiplied", () => {
+    expect(featurizer(null).columns([{ id: "a", features: [1] }])).toBeUndefined();
+    expect(featurizer({ ...options, interactions: [] }).columns(actions)).toBeUndefined();
+  });
+});
