@@ -4,6 +4,7 @@ export { catalogueCheck, catalogueProducts } from "./catalogue";
 export { absorb, digest } from "./digest";
 export { drawLists, drawScores, ridgeDraw, ridgeRows } from "./draws";
 export { exponential as exp } from "./exponential";
+export { allFinite } from "./linalg";
 export { allocate, release } from "./memory";
 export { normals, uniforms } from "./random";
 export { ridgeAppend, ridgeCreate, ridgeEstimate, ridgeRefactor, ridgeRelease, ridgeReward, ridgeState, ridgeSums, ridgeTouch } from "./ridge";

@@ -1,7 +1,7 @@
 import { encoder } from "afterclick";
 import { stream } from "../simulation/stream.ts";
 import { programs } from "./program.ts";
-import { actionsOf, contextsOf, DRAWS, decider, encoderOptions, publicationOf, type Size, termsOf } from "./shop.ts";
+import { actionsOf, contextsOf, DRAWS, decider, encoderOptions, inputsOf, publicationOf, type Size, termsOf } from "./shop.ts";
 import { local, type Missing, prepared, type Variant } from "./variant.ts";
 import type { Target, Workload } from "./workload.ts";
 
@@ -41,7 +41,7 @@ function deciding(name: string, size: Size, { greedy, peers }: Further = {}): Wo
 }
 
 async function own(size: Size, quick?: boolean, greedy?: boolean): Promise<Variant> {
-  const decide = await decider(await publicationOf(size, quick), size, { greedy });
+  const decide = await decider(await publicationOf(size, quick), size.d, inputsOf(size), { greedy });
   let made = 0;
   return local(() => decide(made++));
 }

@@ -46,7 +46,8 @@ async function printed(script: string, ...args: readonly string[]): Promise<numb
 
 /**
  * Processor time of all threads of a new process, in which no code is optimised yet: restoring a publication with its catalogue,
- * and one decision. Not included: starting Node.js, loading the package, reading the files and compiling the core.
+ * and one decision. Not included: starting Node.js, loading the package, reading the files,
+ * making the actions and compiling the core.
  */
 function firstDecision(k: number, targets?: readonly Target[]): Workload {
   const size = { k, d: 128 };

@@ -103,11 +103,18 @@ interface Deciding {
   readonly columns?: Uint8Array | undefined;
 }
 
+/** What is asked: the actions, and the contexts of visitors. */
+export const inputsOf = ({ k, visitor }: Size) => ({ actions: actionsOf(k), contexts: contextsOf(visitor) });
+
 /** Restores a publication and prepares the catalogue. The returned function makes the n-th decision as the worker does, for a list of six. */
-export async function decider(publication: Uint8Array, { k, d, visitor }: Size, { greedy = false, module, columns }: Deciding = {}) {
-  const contexts = contextsOf(visitor);
+export async function decider(
+  publication: Uint8Array,
+  d: number,
+  { actions, contexts }: ReturnType<typeof inputsOf>,
+  { greedy = false, module, columns }: Deciding = {},
+) {
   const { among } = encoder(encoderOptions(d));
-  const pointsIn = columns ? among(actionsOf(k), { columns }) : among(actionsOf(k));
+  const pointsIn = columns ? among(actions, { columns }) : among(actions);
   const { policy } = await Recommender.restore(publication, { policies: [delayLinTs], module });
   const request = { round: policy.impressions + 1, now: 1000 * IMPRESSIONS, draws: DRAWS, limit: LIMIT, greedy };
   return (n: number) => policy.choose({ ...request, decision: `decision ${n}`, points: pointsIn(contexts[n % CONTEXTS]) });

@@ -80,6 +80,7 @@ export class SnapshotWriter {
 export class SnapshotReader {
   readonly header: SnapshotHeader;
   readonly #bytes: Uint8Array;
+  readonly #core: Core;
   #offset = HEADER_BYTES;
 
   /**
@@ -111,6 +112,7 @@ export class SnapshotReader {
       throw new SnapshotError("checksum", "expected the checksum in the header, got another: the bytes were altered");
     }
     this.#bytes = bytes;
+    this.#core = core;
     this.header = {
       kind: magic === MAGIC.snapshot ? "snapshot" : "publication",
       policyId: new TextDecoder().decode(bytes.subarray(8, 8 + POLICY_ID_BYTES)).replace(/\0+$/, ""),
@@ -139,10 +141,7 @@ export class SnapshotReader {
     const { start, count } = this.#section(8);
     if (length !== undefined && count !== length) throw malformed();
     const values = new Float64Array(this.#bytes.buffer, this.#bytes.byteOffset + start, count);
-    // x - x is 0 for a finite x and NaN otherwise, and a sum with NaN stays NaN.
-    let defect = 0;
-    for (let i = 0; i < count; i++) defect += values[i] - values[i];
-    if (defect !== 0) throw malformed();
+    if (!this.#core.areFinite(values)) throw malformed();
     return values;
   }
 

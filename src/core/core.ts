@@ -109,6 +109,15 @@ export class Core {
     return this.memory.hexadecimal(out);
   }
 
+  /** Whether all numbers are finite. In a new process a loop of JavaScript would take ten times as long. */
+  areFinite(values: Float64Array): boolean {
+    for (let start = 0; start < values.length; start += PIECE / 8) {
+      const piece = values.subarray(start, start + PIECE / 8);
+      if (!this.exports.allFinite(this.memory.put(piece), piece.length)) return false;
+    }
+    return true;
+  }
+
   /** `digest` of the UTF-8 bytes of a text. */
   digestText(text: string): string {
     const out = this.memory.put(NOTHING, 1 + Math.ceil((3 * text.length) / 8));

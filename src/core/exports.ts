@@ -15,6 +15,8 @@ export interface CoreExports {
   log(x: number): number;
   improvement(u: number): number;
   logImprovement(u: number): number;
+  /** 1 if all of `count` doubles are finite. */
+  allFinite(values: Pointer, count: number): number;
   absorb(pointer: Pointer, bytes: number, states: Pointer): void;
   digest(pointer: Pointer, bytes: number, out: Pointer): void;
   uniforms(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;
