@@ -1,6 +1,6 @@
 import type { Catalogue } from "./catalogue.ts";
 
-/** What the actions of a list are in one context. */
+/** A list of actions in one context. */
 interface Encoding {
   readonly dimension: number;
   /** The vectors of actions by their indices in the list: row-major. */

@@ -1,5 +1,6 @@
 import { env, exports } from "cloudflare:workers";
 import { expect, it } from "vitest";
+import { createApp } from "../../worker/edge/app.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, recommend } from "./client.ts";
 
 const publishable = { key: env.AFTERCLICK_PUBLISHABLE_KEY };
@@ -8,6 +9,12 @@ it("answers through the deployed entry", async () => {
   const response = await exports.default.fetch("http://worker/healthz");
   expect(response.status).toBe(200);
   expect(await response.json()).toEqual({ status: "ok" });
+});
+
+it("has only paths that Hono's fast router takes", async () => {
+  const app = createApp();
+  expect((await app.request("/healthz", {}, env)).status).toBe(200);
+  expect(app.router.name).toBe("SmartRouter + RegExpRouter");
 });
 
 it("creates a model once, with a Thompson policy that learns the delays by default", async () => {

@@ -11,7 +11,7 @@ export interface CatalogueRecord {
   /** Version that the changes start from. Null: an empty catalogue, of any generation. */
   readonly base: number | null;
   readonly changes: readonly CatalogueChange[];
-  /** What the encoder of the model's configuration makes of all available actions. Absent without an encoder, and beside changes. */
+  /** The columns of all available actions, by the encoder of the model's configuration. Absent without an encoder, and beside changes. */
   readonly columns?: Uint8Array | undefined;
 }
 

@@ -27,7 +27,7 @@ export class Ridge implements Posterior {
   #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
   /** Pairs of draws that the core holds for the present V. */
   #pairs = 0;
-  /** What the core's rows are made of. Undefined after a change. */
+  /** The pairs, scale, room and centre of the core's rows. Undefined after a change. */
   #rows: { readonly pairs: number; readonly scale: number; readonly extra: number; readonly centre: Float64Array | undefined } | undefined;
   /** Whether the sums come from others. They are then rounded as doubles are. */
   readonly #derived: boolean;
