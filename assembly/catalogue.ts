@@ -7,9 +7,9 @@
 import { MALFORMED, OK } from "./abi";
 import { addEntry, sumNumbers } from "./rows";
 
-/** Entry of a value that the vocabulary has not. */
+/** Stands for an entry where the vocabulary does not have the value. */
 const NONE: u32 = 0xffffffff;
-/** Number of buckets, and bits of a hash beside those of its bucket. */
+/** Number of buckets. The first 13 bits of a hash name its bucket, and the other 19 are dropped. */
 const BUCKETS: usize = 8192;
 const BUCKET: u32 = 19;
 

@@ -44,7 +44,7 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => Promise.reject(new Problem(413, `the body may have ${MAX_BODY_BYTES} bytes`)) }),
   );
 
-  // Each has a path without a pattern: Hono's fast router takes no pattern beside a fixed path.
+  // Hono's fast router takes no pattern beside a fixed path, so both paths are written out.
   for (const [path, bought] of [
     ["/purchases", true],
     ["/returns", false],
