@@ -103,7 +103,7 @@ interface Deciding {
   readonly columns?: Uint8Array | undefined;
 }
 
-/** What is asked: the actions, and the contexts of visitors. */
+/** The actions, and the contexts of visitors. */
 export const inputsOf = ({ k, visitor }: Size) => ({ actions: actionsOf(k), contexts: contextsOf(visitor) });
 
 /** Restores a publication and prepares the catalogue. The returned function makes the n-th decision as the worker does, for a list of six. */

@@ -37,8 +37,8 @@ export type CoreCandidates = CoreActions | { readonly count: number; readonly po
 
 /** The family of each candidate, or -1, and how many candidates of each family a list takes. */
 interface CoreFamilies {
-  readonly of: ArrayLike<number>;
-  readonly room: ArrayLike<number>;
+  readonly of: Int32Array;
+  readonly room: Int32Array;
 }
 
 /** Sizes in bytes, as `assembly/draws.ts` and `assembly/rows.ts` have them. */
@@ -84,8 +84,7 @@ export class CoreDraws {
   /** The best candidates of each sample: samples x limit indices, with -1 behind the last one. */
   lists(stages: readonly DrawStage[], candidates: CoreCandidates, samples: number, limit: number, families?: CoreFamilies): Int32Array {
     const groups = Math.ceil(samples / GROUP);
-    const family = families ? Int32Array.from(families.of) : NO_FAMILIES;
-    const room = families ? Int32Array.from(families.room) : NO_FAMILIES;
+    const { of: family, room } = families ?? NO_FAMILIES;
     const sizes = [groups * limit * LEVEL, family.byteLength, room.byteLength, 4 * samples * limit];
     const { request, rest } = this.#request(stages, candidates, samples, sizes);
     const [lists, of, rooms, out] = rest;
@@ -161,7 +160,7 @@ export class CoreDraws {
 const NO_POINTS = /* @__PURE__ */ new Float64Array(0);
 const NO_CONTEXT = /* @__PURE__ */ new Uint8Array(0);
 const NO_PICKS = /* @__PURE__ */ new Uint32Array(0);
-const NO_FAMILIES = /* @__PURE__ */ new Int32Array(0);
+const NO_FAMILIES: CoreFamilies = { of: /* @__PURE__ */ new Int32Array(0), room: /* @__PURE__ */ new Int32Array(0) };
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array => new Uint8Array(buffer, byteOffset, byteLength);
 

@@ -61,22 +61,21 @@ export class Catalogue {
     const shares: number[] = [];
     const squares = { values: new Float32Array(actions.length), factors: new Float32Array(actions.length) };
     let mostTerms = 0;
-    let ofAction = { terms: 0, values: 0, factors: 0 };
-    const take = (term: Term): void => {
-      ofAction.terms++;
-      ofAction.values += term.value * term.value;
-      ofAction.factors += term.factor * term.factor;
-      if (isNumber(term)) shares.push(term.factor);
-      (isNumber(term) ? numbers : values).add(term);
-    };
+    const list: Term[] = [];
+    const take = (term: Term): void => void list.push(term);
     for (let i = 0; i < actions.length; i++) {
-      ofAction = { terms: 0, values: 0, factors: 0 };
+      list.length = 0;
       reader.visit(actions[i], take);
+      for (const term of list) {
+        if (isNumber(term)) shares.push(term.factor);
+        (isNumber(term) ? numbers : values).add(term);
+      }
       values.end();
       numbers.end();
+      const ofAction = squaresOf(list);
       squares.values[i] = ofAction.values;
       squares.factors[i] = ofAction.factors;
-      mostTerms = Math.max(mostTerms, ofAction.terms);
+      mostTerms = Math.max(mostTerms, list.length);
     }
     const { order, shared, sharedStarts, ownStarts, sharedValues } = apart(values);
     const { dimension, productCount, visitors, buckets, fingerprint } = components;

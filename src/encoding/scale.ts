@@ -12,7 +12,7 @@ export const CONSTANT = 1 / 4;
 export const PRODUCT = 1 / 2;
 
 /** Sums of squares of the terms of one side. */
-export interface Squares {
+interface Squares {
   /** Of their values. */
   readonly values: number;
   /** Of their factors in products. */

@@ -24,25 +24,10 @@ export class TermSum {
     this.#touched[place >> 5] |= 1 << place;
   }
 
-  /** Adds each value at its place. */
-  addAll(places: readonly number[], values: readonly number[]): void {
-    for (let i = 0; i < places.length; i++) this.add(places[i], values[i]);
-  }
-
-  /** Adds `weight` times the values [from, to). The place of value i is `places[picks[i]]`. */
-  addPicked(places: Uint16Array, picks: Int32Array, values: Float64Array, weight: number, from: number, to: number): void {
-    const components = this.#components;
-    const touched = this.#touched;
-    for (let i = from; i < to; i++) {
-      const place = places[picks[i]];
-      components[place] += weight * values[i];
-      touched[place >> 5] |= 1 << place;
-    }
-  }
-
   /**
    * Writes the sum, times `scale`, to `target`, which holds zeros from `offset` on, and clears the sum. A vector longer than 4 is brought to
-   * that length: names that were chosen to share components make one, and many terms in few components. Components are rounded towards zero, which makes no vector longer.
+   * that length: names that were chosen to share components make one, and many terms in few components. Components are rounded towards
+   * zero, which makes no vector longer.
    */
   moveInto(target: Float64Array, offset: number, scale: number): void {
     const components = this.#components;

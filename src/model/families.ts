@@ -7,7 +7,7 @@ import type { ChanceOf, Rankings } from "./ranking.ts";
 export interface Families {
   /** Number of candidates (k). */
   readonly count: number;
-  readonly bounds: FamilyBounds;
+  readonly bounds: { readonly of: Int32Array; readonly room: Int32Array };
   /** The candidates that a list takes in order of score, see `bestWithin`. */
   best(score: Float64Array, limit: number): number[];
   /** A list in random order, see `randomWithin`. */

@@ -137,7 +137,7 @@ function expectScores(core: Core, posterior: Posterior, encoded: EncodedActions,
       const width = productOf(vector, widths[s >> 1]);
       const tolerance = ROUNDING * (level + mean.size + width.size);
       expect(Math.abs(score - (level + mean.value + sign * width.value))).toBeLessThanOrEqual(tolerance);
-      // What is learnt is the vector rounded to multiples of 2^-12.
+      // The policy learns the vector rounded to multiples of 2^-12.
       if (!isBounded(vector)) continue;
       const parameter = (j: number) => theta[j] + sign * widths[s >> 1][j];
       const ofRounded = places.reduce((sum, j) => sum + rounded[j] * parameter(j), level);
@@ -188,7 +188,7 @@ describe("samples of the actions of a catalogue", () => {
           core.draws.rows(handle, widths.length, 0.75, rowsOf(encoded));
           const scores = core.draws.scores(stages, encoded, draws);
           for (let limit = 1; limit <= k; limit++) {
-            for (const bounds of [undefined, { of: of.slice(0, k), room }]) {
+            for (const bounds of [undefined, { of: Int32Array.from(of.slice(0, k)), room: Int32Array.from(room) }]) {
               const lists = core.draws.lists(stages, encoded, draws, limit, bounds);
               expect(lists.length).toBe(draws * limit);
               for (let s = 0; s < draws; s++) {

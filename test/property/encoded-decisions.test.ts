@@ -116,7 +116,7 @@ describe.each([48, 64, 256])("of %d components", (dimension) => {
         expect(own.map(({ score }) => score)).toEqual(own.map(({ score }) => score).toSorted((a, b) => b - a));
         const [ordered, dense] = [byIndex(own), byIndex(policy.choose({ ...request, points: encoded.matrix() }))];
         expect(ordered.map(({ index }) => index)).toEqual(all);
-        // What is said of an action is said of the vector that is learnt.
+        // Mean and width are those of the vector that is learnt.
         const stated = ({ id, mean, width }: Choice) => [id, mean, width];
         expect(ordered.map(stated)).toEqual(dense.map(stated));
         if (greedy) for (const { score, mean } of own) expect(Math.abs(score - mean)).toBeLessThan(2 ** -9);

@@ -245,7 +245,7 @@ describe("lists of the best candidates of each sample", () => {
         (points, samples, given) => {
           const k = points.length;
           const candidates = { count: k, points: Float64Array.from(points.flat()) };
-          const within = given && { of: given.of.slice(0, k), room: given.room };
+          const within = given && { of: Int32Array.from(given.of.slice(0, k)), room: Int32Array.from(given.room) };
           core.draws.rows(handle, Math.ceil(samples / 2), 1, 0);
           const scores = core.draws.scores([stageOf(handle)], candidates, samples);
           for (let limit = 1; limit <= k; limit++) {

@@ -321,7 +321,7 @@ export function featurizer({ encoder, options, featureNorm }: Pick<ModelConfig, 
   if (encoder && encoder.version !== ENCODER_VERSION) {
     throw new Problem(409, "the model has learnt with an encoder of an earlier version; reset it, or import its log into a new model");
   }
-  const { vector, points, ...rest } = featurizerOf(encoder);
+  const { vector, points, columns, prepare } = featurizerOf(encoder);
   const { dimension } = options as { readonly dimension?: number };
   const bounded = <T extends Points>(points: T, actions: readonly { readonly id: string }[]): T => {
     // A vector of another length is refused later, with a better reason.
@@ -331,7 +331,8 @@ export function featurizer({ encoder, options, featureNorm }: Pick<ModelConfig, 
     return points;
   };
   return {
-    ...rest,
+    prepare,
+    columns: (actions) => acceptable(() => columns(actions)),
     vector: (context, action) => acceptable(() => bounded(vector(context, action), [action])),
     points: (context, actions) => acceptable(() => bounded(points(context, actions), actions)),
   };

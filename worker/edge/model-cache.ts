@@ -6,6 +6,7 @@ import { giverOf, type KeyHashes, type RequestKeys } from "../domain/join-key.ts
 import { featurizer, type ModelConfig } from "../domain/model.ts";
 import { restorePolicies } from "../domain/policies.ts";
 import { decodePublication, type Edition, isNewer, type Publication } from "../domain/publication.ts";
+import { differences } from "../domain/reconfiguration.ts";
 import { EVERYTHING, isKept, NONE, type Sampling, sampled } from "../domain/sampling.ts";
 import type { Served } from "../domain/served.ts";
 import { shardName } from "../domain/shard.ts";
@@ -257,8 +258,8 @@ async function heldOf({ config, actions, catalogue: needed, version, generation,
 
 /** Whether a featurizer of one configuration serves the other. It has prepared the catalogue. */
 function hasSameFeatures(a: ModelConfig, b: ModelConfig): boolean {
-  const features = ({ encoder, options, featureNorm }: ModelConfig): string => JSON.stringify([encoder, options, featureNorm]);
-  return features(a) === features(b);
+  const features = ({ encoder, options, featureNorm }: ModelConfig) => [encoder, options, featureNorm];
+  return differences(features(a), features(b)).length === 0;
 }
 
 /** The newest catalogue among those of a publication's generation. */

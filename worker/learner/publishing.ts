@@ -115,7 +115,7 @@ function columnsOf({ available }: Catalogue, config: ModelConfig): Uint8Array | 
   try {
     return featurizer(config).columns(available);
   } catch (error) {
-    if (error instanceof Problem || error instanceof TypeError || error instanceof RangeError) return undefined;
+    if (error instanceof Problem) return undefined;
     throw error;
   }
 }
