@@ -23,7 +23,8 @@ function run(tool: string, ...args: readonly string[]): void {
   execFileSync(process.execPath, [join("node_modules", tool), ...args], { stdio: ["ignore", process.stderr.fd, "inherit"] });
 }
 
-run("assemblyscript/bin/asc.js", "assembly/linear.ts", "--config", "asconfig.linear.json");
+const linear = ["--entry", "assembly/linear.ts", "--out", "dist/linear.wasm"];
+execFileSync(process.execPath, ["scripts/core.ts", ...linear], { stdio: ["ignore", process.stderr.fd, "inherit"] });
 
 const BUNDLE: BuildOptions = { bundle: true, format: "esm", mainFields: ["module", "main"], logLevel: "warning" };
 

@@ -67,7 +67,7 @@ export class Tree {
 
   /** Compiles AssemblyScript straight into the package, and checks the types of everything else. */
   async #compiles(file: string): Promise<boolean> {
-    if (file.startsWith("assembly/")) return this.#run("node_modules/.bin/asc", ["--target", "release", "--outFile", CORE]);
+    if (file.startsWith("assembly/")) return this.#node(["scripts/core.ts", "--out", CORE]);
     const projects = PACKAGED.test(file) ? ["tsconfig.types.json"] : ["worker", "pages"];
     for (const project of projects) if (!(await this.#run("node_modules/.bin/tsc", ["-p", project, ...TYPES]))) return false;
     return true;
