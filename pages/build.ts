@@ -1,23 +1,30 @@
-// Bundles the page's script and style into a module of two strings. The worker serves both inline, under one nonce.
-import { mkdir, writeFile } from "node:fs/promises";
+// Builds static files of the worker: the script and the style of the page at `/`, the OpenAPI document, and the headers of all files.
+import { copyFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
+import { policy } from "./playground/policy.ts";
 
-async function bundle(entryPoint: string): Promise<string> {
-  const { outputFiles } = await build({
-    entryPoints: [`pages/${entryPoint}`],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: "esm",
-    target: ["es2023", "chrome123", "firefox120", "safari17.5"],
-    jsx: "automatic",
-    jsxImportSource: "hono/jsx/dom",
-    logLevel: "warning",
-  });
-  return outputFiles[0].text;
-}
+const PUBLIC = "build/public";
 
-const [script, style] = await Promise.all([bundle("index.tsx"), bundle("ui/style/index.css")]);
-await mkdir("build", { recursive: true });
-const exported = Object.entries({ script, style }).map(([name, text]) => `export const ${name}: string = ${JSON.stringify(text)};\n`);
-await writeFile("build/page.ts", exported.join(""));
+// The worker sets the headers of the page itself, whose policy has a fresh nonce. A meta element cannot set frame-ancestors, nor the
+// policy of the playground's Web Worker.
+const headers = `/*
+  X-Content-Type-Options: nosniff
+  Cross-Origin-Resource-Policy: same-origin
+/playground/*
+  Content-Security-Policy: ${policy}; frame-ancestors 'none'
+  Referrer-Policy: no-referrer
+`;
+
+await build({
+  entryPoints: { script: "pages/index.tsx", style: "pages/ui/style/index.css" },
+  outdir: `${PUBLIC}/page`,
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: ["es2023", "chrome123", "firefox120", "safari17.5"],
+  jsx: "automatic",
+  jsxImportSource: "hono/jsx/dom",
+  logLevel: "warning",
+});
+await copyFile("build/openapi.json", `${PUBLIC}/page/openapi.json`);
+await writeFile(`${PUBLIC}/_headers`, headers);

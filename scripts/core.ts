@@ -21,7 +21,7 @@ async function compile(entry: string, file: string): Promise<void> {
   const module = binaryen.readBinary(await readFile(plain));
   module.setFeatures(BulkMemory | BulkMemoryOpt | MutableGlobals | NontrappingFPToInt | SignExt | SIMD128);
   binaryen.setOptimizeLevel(3);
-  binaryen.setShrinkLevel(1);
+  binaryen.setShrinkLevel(0);
   module.optimize();
   if (!module.validate()) throw new Error(`${entry}: the optimised module is not valid`);
   await writeFile(file, module.emitBinary());

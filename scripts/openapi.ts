@@ -1,4 +1,4 @@
-// Writes the OpenAPI document that the worker serves at /openapi.json.
+// Writes the OpenAPI document. `pages/build.ts` makes it a static file, and the worker serves that at /openapi.json.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { document } from "../worker/openapi/document.ts";
 

@@ -73,14 +73,20 @@ await writeFile("dist/types/wasm.d.ts", "declare const core: WebAssembly.Module 
 await writeFile("dist/types/webassembly.d.ts", "declare namespace WebAssembly {\n  interface Memory {}\n  interface Module {}\n}\n");
 
 const PACKAGE = "build/package";
+/** Static files of the worker. */
+const PUBLIC = "build/public";
 
 /** Fields of the repository's package.json that mean nothing to users, or would install packages or run scripts on their machines. */
 const REPOSITORY_FIELDS = ["private", "scripts", "imports", "devDependencies", "optionalDependencies", "overrides"];
 
 await rm(PACKAGE, { recursive: true, force: true });
 await mkdir(PACKAGE, { recursive: true });
-for (const name of ["dist", "wrangler.jsonc", "README.md", "CHANGELOG.md", "LICENSE"])
-  await cp(name, join(PACKAGE, name), { recursive: true });
+for (const name of ["dist", "README.md", "CHANGELOG.md", "LICENSE"]) await cp(name, join(PACKAGE, name), { recursive: true });
+await cp(PUBLIC, join(PACKAGE, "dist/public"), { recursive: true });
+
+// The configuration is for a folder in which the package is installed.
+const configuration = await readFile("wrangler.jsonc", "utf8");
+await writeFile(join(PACKAGE, "wrangler.jsonc"), configuration.replace(`"${PUBLIC}"`, '"node_modules/afterclick/dist/public"'));
 
 // TypeScript knows typed arrays with a type argument since 5.7. Without it the types mean the same to users.
 for (const name of await readdir(join(PACKAGE, "dist/types"), { recursive: true })) {

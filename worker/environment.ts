@@ -21,6 +21,12 @@ export function secret(env: Environment, name: SecretName): string {
   return value;
 }
 
+/** @throws {Problem} 404 if the worker has no static files. */
+export function assets({ ASSETS }: Environment): Fetcher {
+  if (ASSETS) return ASSETS;
+  throw new Problem(404, "this worker has no pages: copy the block assets of afterclick's wrangler.jsonc to its configuration");
+}
+
 const DEFAULT_GRACE_MS = 300_000;
 
 /** The text of a variable, which a configuration may also state as a number or as true. */

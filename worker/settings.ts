@@ -8,6 +8,8 @@ export interface Settings {
   readonly RATE_LIMIT?: RateLimit;
   /** Limits a publishable key in all pages of an origin together. Absent: no limit. */
   readonly ORIGIN_RATE_LIMIT?: RateLimit;
+  /** The files of the pages and the OpenAPI document, as static assets. Absent: the worker has neither. */
+  readonly ASSETS?: Fetcher;
   /** Takes the log as Parquet before it is forgotten. Absent: no archive. */
   readonly ARCHIVE?: R2Bucket;
   /** Grants every route. A value may also be `sha256:` and the key's hash in hex. */

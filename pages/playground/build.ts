@@ -1,20 +1,12 @@
 // npm run playground -- [--out DIR]
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
+import { policy } from "./policy.ts";
 
 const here = "pages/playground";
 const served = "build/public/playground";
-
-/** The page may run its own scripts and compile its own WebAssembly. It may load nothing from another origin. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self' 'wasm-unsafe-eval'",
-  ...["style-src", "connect-src", "worker-src", "img-src"].map((kind) => `${kind} 'self'`),
-  "base-uri 'none'",
-  "form-action 'none'",
-].join("; ");
 
 /** Links to the worker's other pages. The worker may have no shop, so the page shows that link once it has found the shop. */
 const views = `<nav aria-label="Pages"><a href="/#shop" hidden>Shop</a><a href="/#dashboard">Dashboard</a><a href="./" aria-current="page">Playground</a></nav>`;
@@ -60,12 +52,4 @@ const page = source.replace("{{policy}}", policy).replace("{{navigation}}", ours
 await writeFile(join(values.out, "index.html"), page);
 await copyFile(join(here, "icon.svg"), join(values.out, "icon.svg"));
 await copyFile("dist/core.wasm", join(values.out, "core.wasm"));
-if (ours) {
-  // A meta element cannot set frame-ancestors, nor the policy of the Web Worker. These headers do.
-  const headers = [
-    `Content-Security-Policy: ${policy}; frame-ancestors 'none'`,
-    "X-Content-Type-Options: nosniff",
-    "Referrer-Policy: no-referrer",
-  ];
-  await writeFile(join(dirname(served), "_headers"), ["/playground/*", ...headers.map((header) => `  ${header}`), ""].join("\n"));
-} else console.log(`The playground is in ${values.out}`);
+if (!ours) console.log(`The playground is in ${values.out}`);

@@ -42,11 +42,10 @@ export async function start(folder: string, print: (line: string) => void): Prom
   return config;
 }
 
-/** The package's own configuration, without what only its repository has. */
+/** The package's own configuration, for a worker of this command. */
 export function starterConfig(text: string): string {
   return text
     .replace(/"main": "[^"]*"/, `"main": "${ENTRY}"`)
-    .replace(/^ *\/\/ The playground.*\n *"assets".*\n/m, "")
     .replace("docs/deploy.md explains each", "https://github.com/afterclick/afterclick/blob/main/docs/deploy.md explains each");
 }
 

@@ -51,6 +51,16 @@ it("is one page, which no cache keeps, nobody frames, and no key is in", async (
   expect((await fetch(worker.url)).headers.get("content-security-policy")).not.toBe(policy);
 });
 
+it.each([
+  ["/page/script.js", "text/javascript"],
+  ["/page/style.css", "text/css"],
+])("has its own %s, which no other site embeds", async (path, type) => {
+  const { status, headers } = await fetch(new URL(path, worker.url));
+  expect([status, headers.get("content-type")?.split(";")[0]]).toEqual([200, type]);
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+  expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
+});
+
 describeInChromium("the dashboard of a deployed worker", () => {
   let browser: Browser;
   let page: Page;

@@ -110,6 +110,17 @@ describe("deploy in an empty folder", { shuffle: false }, () => {
       );
     };
 
+    it("has its pages and its description", async () => {
+      const html = await (await harness.fetch("/")).text();
+      const [, style, script] = /<link rel="stylesheet"[^>]* href="([^"]+)">[\s\S]*<script[^>]* src="([^"]+)">/.exec(
+        html,
+      ) as RegExpExecArray;
+      for (const path of [style, script, "/playground/", "/openapi.json"]) {
+        const { status, headers } = await harness.fetch(path);
+        expect([path, status, headers.get("x-content-type-options")]).toEqual([path, 200, "nosniff"]);
+      }
+    });
+
     it("doctor finds nothing wrong, and leaves no model", async () => {
       const { code, out, error } = await beside(["doctor", "--url", url]);
       expect([code, error, out]).toEqual([0, "", expect.not.stringMatching(/^(wrong|skipped)/m)]);

@@ -50,9 +50,8 @@ describe("the section", { shuffle: false }, () => {
   });
 
   it("gives a configuration that bundles and serves it", async () => {
-    const config = (await readFile(join(folder, "node_modules/afterclick/wrangler.jsonc"), "utf8"))
-      .replace(/"main": "[^"]*"/, '"main": "shop.ts"')
-      .replace(/^ *"assets".*\n/m, "");
+    const packaged = await readFile(join(folder, "node_modules/afterclick/wrangler.jsonc"), "utf8");
+    const config = packaged.replace(/"main": "[^"]*"/, '"main": "shop.ts"');
     await writeFile(join(folder, "wrangler.jsonc"), config);
     const bin = join(folder, "node_modules/afterclick/dist/bin/afterclick.js");
     expect(run(folder, process.execPath, [bin, "deploy", "--dry-run"])).toMatch(/^Bundled afterclick: \d+ kB gzipped/m);
@@ -63,6 +62,7 @@ describe("the section", { shuffle: false }, () => {
       const headers = { authorization: `Bearer ${secrets.AFTERCLICK_SECRET_KEY}`, "content-type": "application/json" };
       const body = JSON.stringify({ window: { ms: 60_000 } });
       expect((await harness.fetch("/recommender/v1/models/shop", { method: "PUT", headers, body })).status).toBe(201);
+      expect(await (await harness.fetch("/recommender/openapi.json")).json()).toMatchObject({ openapi: "3.1.0" });
     } finally {
       await harness.close();
     }

@@ -23,9 +23,9 @@ const stripeMessage = ["id", "object", "created", "type", "data"];
 
 /** Literals, transcribed once from the served description. They import nothing of the worker. */
 export const routes: Readonly<Record<string, Route>> = {
-  "GET /": { id: "page", key: open, answers: { 200: "text/html" }, problems: [500], parameters: [] },
+  "GET /": { id: "page", key: open, answers: { 200: "text/html" }, problems: [404, 500], parameters: [] },
   "GET /healthz": { id: "health", key: open, answers: { 200: "Health" }, problems: [500], parameters: [] },
-  "GET /openapi.json": { id: "description", key: open, answers: { 200: "application/json" }, problems: [500], parameters: [] },
+  "GET /openapi.json": { id: "description", key: open, answers: { 200: "application/json" }, problems: [404, 500], parameters: [] },
   "PUT /v1/models/:model": {
     id: "configureModel",
     key: secret,

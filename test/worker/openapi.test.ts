@@ -4,7 +4,7 @@ import type { ClientResponse } from "hono/client";
 import type { JSONValue } from "hono/utils/types";
 import * as v from "valibot";
 import { beforeAll, describe, expect, expectTypeOf, it } from "vitest";
-import built from "../../build/openapi.json";
+import built from "../../build/public/page/openapi.json";
 import type { Afterclick } from "../../worker/client.ts";
 import { app } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
@@ -81,6 +81,12 @@ it("serves the description that its schemas make", async () => {
   expect(Object.values(built.paths).flatMap(Object.keys)).toHaveLength(Object.keys(routes).length);
 });
 
+it.each(["/", "/openapi.json"])("says at %s what is missing, if the worker has no static files", async (path) => {
+  const response = await app.request(path, {}, { ...env, ASSETS: undefined });
+  expect([response.status, response.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
+  expect(await response.json()).toMatchObject({ detail: expect.stringContaining("copy the block assets of afterclick's wrangler.jsonc") });
+});
+
 it("answers every example of the description as it says, in its order", async () => {
   const story = { now: 0, impressionId: "unknown", publishableKey };
   for (const [route, operation] of Object.entries(operations)) {
@@ -148,7 +154,7 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
     return ask(route, {}, "{}", { headers: sign("till/1", "{}"), env: { AFTERCLICK_WEBHOOK_SECRET: secrets } });
   },
   async 404(route, operation, story) {
-    return ask(route, { model: "nobody", sender: "nobody" }, bodyOf(operation, story));
+    return ask(route, { model: "nobody", sender: "nobody" }, bodyOf(operation, story), { env: { ASSETS: undefined } });
   },
   async 409(route) {
     const model = await createModel();

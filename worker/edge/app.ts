@@ -4,14 +4,13 @@ import type { ApplyGlobalResponse } from "hono/client";
 import { every } from "hono/combine";
 import { createMiddleware } from "hono/factory";
 import * as v from "valibot";
-import openapi from "../../build/openapi.json";
 import { NO_KEYS, type RequestKeys } from "../domain/join-key.ts";
 import { KeyHasher } from "../domain/key-hasher.ts";
 import type { Shadow } from "../domain/model.ts";
 import { isKept } from "../domain/sampling.ts";
 import { shardName } from "../domain/shard.ts";
 import { type TokenContent, TokenSigner } from "../domain/token.ts";
-import { type Environment, secret } from "../environment.ts";
+import { assets, type Environment, secret } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import type { ProblemBody } from "../protocol/answers.ts";
 import { Problem, type ProblemStatus, problemResponse } from "../protocol/problem.ts";
@@ -133,7 +132,10 @@ export function createApp() {
 
   const app = base
     .get("/healthz", (c) => c.json({ status: "ok" }, 200))
-    .get("/openapi.json", (c) => c.json<object, 200>(openapi, 200))
+    .get("/openapi.json", async (c) => {
+      const file = await assets(c.env).fetch(new URL("/page/openapi.json", c.req.url));
+      return c.json<object, 200>(await file.json(), 200);
+    })
     .get("/v1/models", secretKey, async (c) => {
       return c.json({ models: await new PublicationStore(c.env.EVENTS).list() }, 200);
     })

@@ -1,13 +1,15 @@
 import { Hono } from "hono";
-import { html, raw } from "hono/html";
+import { html } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";
-import { script, style } from "../../build/page.ts";
-import { type Environment, isDemo } from "../environment.ts";
+import { assets, type Environment, isDemo } from "../environment.ts";
 import { plainKey } from "./api-keys.ts";
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="12" fill="none" stroke="#0b7a5c" stroke-width="4"/><circle cx="16" cy="16" r="5" fill="#0b7a5c"/></svg>`;
 
-/** The page at `/`: the dashboard and, if the demonstration is on, the shop. Its only key is the publishable one. */
+/**
+ * The page at `/`: the dashboard and, if the demonstration is on, the shop. Its only key is the publishable one. Its script and its style
+ * are static files.
+ */
 export const page = new Hono<{ Bindings: Environment; Variables: { secureHeadersNonce?: string } }>();
 
 page.use(
@@ -27,6 +29,7 @@ page.use(
 );
 
 page.get("/", (c) => {
+  assets(c.env);
   const nonce = c.get("secureHeadersNonce") ?? "";
   c.header("cache-control", "no-store");
   return c.html(isDemo(c.env) ? demonstration(nonce, plainKey(c.env, "AFTERCLICK_PUBLISHABLE_KEY")) : dashboard(nonce));
@@ -43,11 +46,11 @@ function document(nonce: string, content: Html) {
 <meta name="color-scheme" content="light dark">
 <title>afterclick</title>
 <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
-<style nonce="${nonce}">${raw(style)}</style>
+<link rel="stylesheet" nonce="${nonce}" href="/page/style.css">
+<script type="module" nonce="${nonce}" src="/page/script.js"></script>
 </head>
 <body>
 ${content}
-<script type="module" nonce="${nonce}">${raw(script)}</script>
 </body>
 </html>`;
 }

@@ -13,7 +13,7 @@ const problems = {
   400: "The body is not JSON, or has another form.",
   401: "The key or the signature is missing, malformed, too old or unknown. The detail says which.",
   403: "The key is valid and may not do this: it is of another kind, or its page has an origin that is not allowed.",
-  404: "The model, sender, impression or kept version does not exist.",
+  404: "The model, sender, impression or kept version does not exist, or the worker has no static files.",
   409: "The model has learnt under another configuration, or has no kept snapshot.",
   413: "The body is too large.",
   422: "A value is out of range or does not fit the model.",

@@ -48,7 +48,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     id: "page",
     summary: "The dashboard",
     answers: { 200: { description: "The page. It asks for the secret key.", media: "text/html" } },
-    problems: [],
+    problems: [404],
   },
   "GET /healthz": {
     id: "health",
@@ -60,7 +60,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     id: "description",
     summary: "Get this description",
     answers: { 200: { description: "OpenAPI 3.1.", media: "application/json" } },
-    problems: [],
+    problems: [404],
   },
   "PUT /v1/models/:model": {
     id: "configureModel",

@@ -73,7 +73,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "worker/edge": [
     ...["worker/environment.ts", "worker/domain", "worker/protocol", "worker/rpc", "worker/kv"],
-    ...["worker/edge/senders", "build", "pages/shop/assortment.ts"],
+    ...["worker/edge/senders", "pages/shop/assortment.ts"],
   ],
   "worker/edge/senders": ["worker/environment.ts", "worker/domain", "worker/protocol"],
   worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],
@@ -83,7 +83,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "pages/dashboard": ["pages/ui", "pages/shop", "type worker/protocol"],
   "pages/playground": ["afterclick", "simulation"],
   "pages/playground/client": ["pages/ui", "pages/playground"],
-  pages: ["pages/ui", "pages/shop", "pages/dashboard"],
+  pages: ["pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
   simulation: ["afterclick"],
   experiments: [
     "afterclick",

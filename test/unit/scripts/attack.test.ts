@@ -107,7 +107,7 @@ describe("a group", () => {
   /** Runs the group of keys against a worker that knows the secret key, except for one request. */
   async function attacked(leak: (request: string, key: string) => boolean) {
     const secrets = freshSecrets();
-    const description = await readFile("build/openapi.json", "utf8");
+    const description = await readFile("build/public/page/openapi.json", "utf8");
     const reply = (status: number, type: string, text: string) => ({ status, type: `application/${type}`, text });
     const replyTo = (request: string, key: string) => {
       if (request === "GET /openapi.json") return reply(200, "json", description);
@@ -150,7 +150,7 @@ describe("extremes", () => {
     new Stage("extremes", { target: new Target(new URL("http://localhost"), freshSecrets()), board: new Scoreboard(), seed, scale: 1 });
 
   async function bodies(seed: number): Promise<string[]> {
-    const { schemas } = JSON.parse(await readFile("build/openapi.json", "utf8")).components;
+    const { schemas } = JSON.parse(await readFile("build/public/page/openapi.json", "utf8")).components;
     const draws = stage(seed);
     return Array.from({ length: 200 }, () => {
       const text = JSON.stringify(bent(grown(schemas.RecommendationsBody, { schemas, known: {} }, draws), draws));
