@@ -2,6 +2,7 @@
 
 import { GaussianProcess, whitened } from "./gaussian-process";
 import { factorRow } from "./linalg";
+import { logarithm } from "./logarithm";
 
 /** log p(rewards) over all sum(c) single evaluations, each with its own noise. **Cost:** O(n), after the means. */
 export function gpLogMarginalLikelihood(gp: GaussianProcess): f64 {
@@ -18,12 +19,12 @@ export function gpLogMarginalLikelihood(gp: GaussianProcess): f64 {
     total += count;
     spread -= (sum * sum) / count;
     quadratic += entry * entry;
-    logs += 2 * Math.log(load<f64>(factorRow(gp.factor, i) + at)) + Math.log(count);
+    logs += 2 * logarithm(load<f64>(factorRow(gp.factor, i) + at)) + logarithm(count);
   }
   // The spread of rewards around the average of their point. Only rounding makes it negative.
   quadratic += max(spread, 0) / gp.noise;
-  logs += (total - <f64>gp.size) * Math.log(gp.noise);
-  return -0.5 * (quadratic + logs + total * Math.log(2 * Math.PI));
+  logs += (total - <f64>gp.size) * logarithm(gp.noise);
+  return -0.5 * (quadratic + logs + total * logarithm(2 * Math.PI));
 }
 
 /** 1/2 log det(I + K / noise) over all single evaluations, in nats. **Cost:** O(n). */
@@ -32,7 +33,7 @@ export function gpInformationGain(gp: GaussianProcess): f64 {
   for (let i: usize = 0; i < gp.size; i++) {
     const at = i << 3;
     const pivot = load<f64>(factorRow(gp.factor, i) + at);
-    sum += Math.log((pivot * pivot) / load<f64>(gp.noises + at));
+    sum += logarithm((pivot * pivot) / load<f64>(gp.noises + at));
   }
   return 0.5 * sum;
 }

@@ -6,6 +6,7 @@
 // gives I_{n-2} = x I_{n-1} + n I_n. Hence r_n = I_n / I_{n-1} satisfies r_{n-1} = 1 / (x + n r_n), without any subtraction.
 
 import { exponential } from "./exponential";
+import { logarithm } from "./logarithm";
 
 const LOG_ROOT_TWO_PI: f64 = 0.9189385332046727;
 const ROOT_TWO_PI: f64 = 2.5066282746310002;
@@ -42,5 +43,5 @@ export function improvement(u: f64): f64 {
 
 /** log h(u), even where h(u) underflows. */
 export function logImprovement(u: f64): f64 {
-  return u > -TAIL ? Math.log(improvement(u)) : Math.log(tailRatio(-u)) - 0.5 * u * u - LOG_ROOT_TWO_PI;
+  return u > -TAIL ? logarithm(improvement(u)) : logarithm(tailRatio(-u)) - 0.5 * u * u - LOG_ROOT_TWO_PI;
 }

@@ -1,5 +1,7 @@
 // Counter-based random numbers: element i of a sequence is a function of (seed, id, stream, i) alone.
 
+import { logarithm } from "./logarithm";
+
 /** The stream numbers, so that uniforms and normals of the same id are independent. */
 const UNIFORMS: u32 = 0;
 const NORMALS: u32 = 1;
@@ -145,7 +147,7 @@ function central(p: v128): v128 {
 
 function tail(p: f64): f64 {
   // min(p, 1 - p) is the exact distance to the nearer end.
-  const r = sqrt(-Math.log(min(p, 1 - p)));
+  const r = sqrt(-logarithm(min(p, 1 - p)));
   return copysign(r <= 5 ? ratio(TAIL, r - 1.6) : ratio(FAR_TAIL, r - 5), p - 0.5);
 }
 
