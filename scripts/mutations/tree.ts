@@ -60,8 +60,8 @@ export class Tree {
   async build(file: string): Promise<void> {
     const page = file.startsWith("pages/");
     if (PACKAGED.test(file)) await this.#node(["scripts/build.ts"]);
-    else if (page) await this.#node(["pages/build.ts"]);
     else if (file.startsWith("worker/")) await this.#node(["scripts/openapi.ts"]);
+    if (page || file.startsWith("worker/")) await this.#node(["pages/build.ts"]);
     if (page) await this.#node(["pages/playground/build.ts"]);
   }
 
