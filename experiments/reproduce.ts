@@ -5,15 +5,17 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Tinypool } from "tinypool";
 import { progressBar } from "../scripts/progress.ts";
-import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
+import type { Curve, Experiment, Paper } from "./experiment.ts";
 import { figureOf } from "./figure.ts";
 import { all, papers } from "./papers.ts";
-import { type Result, resultsOf, type Series, tableOf } from "./results.ts";
+import { Played } from "./played.ts";
+import { type Result, resultsOf, tableOf } from "./results.ts";
+import { fingerprint, RunFile } from "./run-file.ts";
 
 const names = all.map(({ id }) => id).join("|");
 const HELP = `Reruns the papers' experiments on all cores. Writes results.json, and a figure and a table per experiment.
 
-Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME]... [--algorithm NAME]... [--runs N] [--from N] [--data DIR] [--out DIR]
+Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME]... [--algorithm NAME]... [--runs N] [--from N] [--tell PERCENT] [--minutes N] [--data DIR] [--out DIR]
 
 --paper ID       run one paper only; "beyond", "shop" and "signals", this project's own experiments, run only with this option
 --experiment ID  run one experiment only
@@ -21,8 +23,10 @@ Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME
 --algorithm NAME run this algorithm only; may be repeated. Needs --experiment. A ratio needs both of its algorithms
 --runs N         repeats per experiment (default: the experiment's own number)
 --from N         number of the first run, which seeds it (default: 0; choose options on runs that you do not report)
+--tell PERCENT   then plays more runs of each comparison until it could tell this difference from a ratio of 1, or tells a clear one
+--minutes N      longest time for --tell (default: 60)
 --data DIR       folder of the real data; experiments that need it are skipped without
---out DIR        folder of the results (default: results)
+--out DIR        folder of the results (default: results). A command that was stopped goes on with the runs in its runs.jsonl
 
 Example: npm run reproduce -- --paper vernade --experiment figure-1 --runs 2 --out build/try
 
@@ -44,6 +48,8 @@ function parsed() {
         algorithm: { type: "string", multiple: true },
         runs: { type: "string" },
         from: { type: "string", default: "0" },
+        tell: { type: "string" },
+        minutes: { type: "string", default: "60" },
         data: { type: "string" },
         out: { type: "string", default: "results" },
         help: { type: "boolean", short: "h" },
@@ -85,6 +91,11 @@ if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) refuse(`--runs:
 const from = Number(values.from);
 if (!(Number.isInteger(from) && from >= 0)) refuse(`--from: expected a whole number, got ${values.from}`);
 
+const tell = values.tell === undefined ? undefined : Number(values.tell) / 100;
+if (tell !== undefined && !(tell > 0)) refuse(`--tell: expected a positive number, got ${values.tell}`);
+const minutes = Number(values.minutes);
+if (!(minutes > 0)) refuse(`--minutes: expected a positive number, got ${values.minutes}`);
+
 const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
 
 /** Reads an experiment's data file. If it cannot be read, prints the reason and returns undefined. */
@@ -94,67 +105,67 @@ async function dataFor({ id, dataFile }: Experiment): Promise<string | undefined
   return readFile(join(values.data, dataFile as string), "utf8").catch((error) => skipped(error.message));
 }
 
-/** An experiment in the pool, with its progress and its results. */
-interface Played {
-  readonly paper: Paper;
-  readonly experiment: Experiment;
-  /** Number of finished tasks. */
-  ended: number;
-  /** Called after each further task. */
-  progress?: () => void;
-  readonly tasks: number;
-  readonly series: Promise<Series[]>;
-}
-
-/** Queues all tasks of an experiment in the pool. All experiments share the queue, so no core idles at the end of one. */
-function enqueue(paper: Paper, experiment: Experiment, data: string | undefined): Played {
-  const repeats = Array.from({ length: runs ?? experiment.runs }, (_, i) => from + i);
-  const algorithms = namesOf("algorithm", experiment.algorithms);
-  const combinations = namesOf("setting", experiment.settings).flatMap((setting) =>
-    algorithms.map((algorithm) => ({ setting, algorithm })),
-  );
+/** An experiment whose runs come from the file, or from the pool. */
+function playedOf(paper: Paper, experiment: Experiment, data: string | undefined, file: RunFile): Played {
   const module = new URL(`./${paper.id}.ts`, import.meta.url).href;
-  const play = async (task: Omit<Task, "data">): Promise<readonly Curve[]> => {
-    const curves = await pool.run({ module, experiment: experiment.id, ...task, data });
-    played.ended++;
-    played.progress?.();
-    return curves;
-  };
-  const series = Promise.all(
-    combinations.map(async (combination) => ({
-      ...combination,
-      runs: await Promise.all(repeats.map((run) => play({ ...combination, run }))),
-    })),
-  );
-  const played: Played = { paper, experiment, ended: 0, tasks: combinations.length * repeats.length, series };
-  return played;
+  return new Played(paper, experiment, {
+    settings: namesOf("setting", experiment.settings),
+    algorithms: namesOf("algorithm", experiment.algorithms),
+    from,
+    async play(task) {
+      const name = { paper: paper.id, experiment: experiment.id, ...task };
+      const known = file.find(name);
+      if (known) return known;
+      const curves = (await pool.run({ module, experiment: experiment.id, ...task, data })) as readonly Curve[];
+      await file.add(name, curves);
+      return curves;
+    },
+  });
 }
 
-/** Waits for an experiment and shows a progress bar. */
-async function watch(played: Played): Promise<Series[]> {
+/** Waits for runs of an experiment, and shows a progress bar. */
+async function watch(played: Played, runs: Promise<void>): Promise<void> {
   const name = `${played.paper.id} ${played.experiment.id}`;
   const bar = progressBar(`${name} {bar} {value}/{total} runs, {eta_formatted} left`);
   bar.start(played.tasks, played.ended);
-  played.progress = () => bar.increment();
-  const series = await played.series;
+  played.progress = () => bar.update(played.ended);
+  await runs;
   bar.stop();
-  return series;
+}
+
+/** Plays more runs where comparisons do not tell yet, until all do or the time is up. */
+async function sharpen(queue: readonly Played[], share: number): Promise<void> {
+  const start = performance.now();
+  const used = (): number => (performance.now() - start) / 60_000;
+  const bar = progressBar("{open} comparisons left {bar} {value}/{total} min");
+  bar.start(minutes, 0, { open: "?" });
+  for (let open = 1; open > 0 && used() < minutes; ) {
+    const left = await Promise.all(queue.map((played) => played.sharpen(share)));
+    open = left.reduce((sum, each) => sum + each, 0);
+    bar.update(Math.min(Math.round(used()), minutes), { open });
+  }
+  bar.stop();
 }
 
 const results: Result[] = [];
 await mkdir(values.out, { recursive: true });
+const file = await RunFile.open(join(values.out, "runs.jsonl"), await fingerprint(["dist/node.js", "experiments", "simulation"]));
+if (file.size > 0) console.log(`${file.size} runs of this code are in ${join(values.out, "runs.jsonl")}; they are not played again`);
 const queue: Played[] = [];
 for (const paper of chosen) {
   for (const experiment of paper.experiments) {
     if (values.experiment !== undefined && values.experiment !== experiment.id) continue;
     const data = experiment.dataFile ? await dataFor(experiment) : undefined;
-    if (!experiment.dataFile || data !== undefined) queue.push(enqueue(paper, experiment, data));
+    if (!experiment.dataFile || data !== undefined) queue.push(playedOf(paper, experiment, data, file));
   }
 }
+// All experiments share the pool from the start, so no core idles at the end of one.
+const first = queue.map((played) => played.add(runs ?? played.experiment.runs));
+for (const [i, played] of queue.entries()) await watch(played, first[i]);
+if (tell !== undefined) await sharpen(queue, tell);
 for (const [i, played] of queue.entries()) {
-  const { paper, experiment } = played;
+  const { paper, experiment, series } = played;
   if (queue[i - 1]?.paper !== paper) console.log(`\n# ${paper.title}`);
-  const series = await watch(played);
   const rows = resultsOf(paper, experiment, series);
   results.push(...rows);
   const name = `${paper.id}-${experiment.id}`;

@@ -12,6 +12,8 @@ export interface Result {
   readonly mean: number;
   readonly standardError: number;
   readonly paperValue: number | null;
+  /** The figure of each run, in order, if ratios are made of them. */
+  readonly values?: readonly number[];
 }
 
 /** Curves of all runs of one algorithm in one setting. */
@@ -26,6 +28,9 @@ export interface Point {
   readonly mean: number;
   readonly standardError: number;
 }
+
+/** A ratio with the number of its pairs. */
+type Ratio = Pick<Result, "mean" | "standardError" | "runs">;
 
 /** Mean and standard error over runs of one metric, at each of its rounds. */
 export function summarise(runs: Series["runs"], metric: string): Point[] {
@@ -56,7 +61,7 @@ const STUDENT = [
 const studentQuantile = (freedom: number): number => STUDENT[freedom - 1] ?? 1.96 + 2.42 / freedom;
 
 /** The interval of 95 % of a mean or a ratio over runs. */
-export function intervalOf({ mean, standardError, runs }: Pick<Result, "mean" | "standardError" | "runs">): {
+export function intervalOf({ mean, standardError, runs }: Ratio): {
   readonly low: number;
   readonly high: number;
 } {
@@ -65,16 +70,47 @@ export function intervalOf({ mean, standardError, runs }: Pick<Result, "mean" | 
 }
 
 /** The verdict of a ratio of losses on the first of two algorithms. */
-export function verdictOf(ratio: Pick<Result, "mean" | "standardError" | "runs">): "wins" | "loses" | "ties" {
+export function verdictOf(ratio: Ratio): "wins" | "loses" | "ties" {
   const { low, high } = intervalOf(ratio);
   if (high < 1) return "wins";
   return low > 1 ? "loses" : "ties";
 }
 
 /** A ratio with its interval of 95 %. */
-export function ratioText(ratio: Pick<Result, "mean" | "standardError" | "runs">): string {
+export function ratioText(ratio: Ratio): string {
   const { low, high } = intervalOf(ratio);
   return `${ratio.mean.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
+}
+
+/** The last value of a metric in each run. */
+const lastValues = ({ runs }: Series, metric: string): number[] =>
+  runs.map((run) => {
+    const { values } = run.find((curve) => curve.metric === metric) as Curve;
+    return values[values.length - 1];
+  });
+
+/** The ratio of a metric at its end, over the runs that both have played. Undefined if nothing is lost, because all choices are equally good. */
+export function ratioOfSeries(own: Series, other: Series, metric: string): Ratio | undefined {
+  const [above, below] = [own, other].map((series) => lastValues(series, metric));
+  const pairs = below.slice(0, above.length).map((each, i) => [above[i], each] as const);
+  if (pairs.every(([, each]) => each === 0)) return undefined;
+  return { runs: pairs.length, ...ratioOf(pairs) };
+}
+
+/** The smallest difference of a ratio from 1 that its runs could have told: half of its interval of 95 %. */
+export function resolutionOf(ratio: Ratio): number {
+  const { low, high } = intervalOf(ratio);
+  return (high - low) / 2;
+}
+
+/** Runs before which nothing is told, and standard errors beyond which a difference is clear, although it is looked at after each run. */
+const LEAST_RUNS = 12;
+const CLEAR = 4;
+
+/** Whether a ratio needs no more runs: they could have told this share, or the difference from 1 is clear. */
+export function isTold(ratio: Ratio, share: number): boolean {
+  if (ratio.runs < LEAST_RUNS) return false;
+  return resolutionOf(ratio) <= share || Math.abs(ratio.mean - 1) >= CLEAR * ratio.standardError;
 }
 
 /** The name of the metric in rows of ratios. */
@@ -82,26 +118,32 @@ export const ratioName = (metric: string, to: string): string => `${metric} over
 
 function ratiosOf(paper: Paper, { id }: Experiment, { metric, of, to }: Ratios, series: readonly Series[]): Result[] {
   const find = (setting: string, algorithm: string) => series.find((each) => each.setting === setting && each.algorithm === algorithm);
-  const last = (run: readonly Curve[]): number => {
-    const { values } = run.find((curve) => curve.metric === metric) as Curve;
-    return values[values.length - 1];
-  };
   return [...new Set(series.map(({ setting }) => setting))].flatMap((setting) =>
     to.flatMap((algorithm) => {
       const [own, others] = [find(setting, of), find(setting, algorithm)];
       if (!own || !others) return [];
-      const pairs = own.runs.map((run, i) => [last(run), last(others.runs[i])] as const);
-      // Nothing is lost where all choices are equally good.
-      if (pairs.every(([, other]) => other === 0)) return [];
+      const ratio = ratioOfSeries(own, others, metric);
+      if (!ratio) return [];
       const at = own.runs[0].find((curve) => curve.metric === metric)?.at;
       const name = ratioName(metric, algorithm);
       const row = { paper: paper.id, experiment: id, setting, algorithm: of, metric: name, at: Array.from(at ?? []).at(-1) as number };
-      return [{ ...row, runs: pairs.length, ...ratioOf(pairs), paperValue: null }];
+      return [{ ...row, ...ratio, paperValue: null }];
     }),
   );
 }
 
+const FIGURES = 5;
+
+/** A metric of each run at a round, to five figures. */
+function valuesAt(runs: Series["runs"], metric: string, at: number): number[] {
+  return runs.flatMap((run) => {
+    const curve = run.find((each) => each.metric === metric);
+    return curve ? [Number(curve.values[Array.from(curve.at).indexOf(at)].toPrecision(FIGURES))] : [];
+  });
+}
+
 export function resultsOf(paper: Paper, experiment: Experiment, series: readonly Series[]): Result[] {
+  const compared = (experiment.ratios ?? []).map(({ metric }) => metric);
   const rows = series.flatMap(({ setting, algorithm, runs }) => {
     const metrics = [...new Set(runs[0].map(({ metric }) => metric))];
     const reported = experiment.reported ?? metrics.map((metric) => ({ metric, at: summarise(runs, metric).at(-1)?.at as number }));
@@ -110,9 +152,8 @@ export function resultsOf(paper: Paper, experiment: Experiment, series: readonly
       if (!point) return [];
       const paperValue = experiment.paperValue?.(setting, algorithm, metric, at) ?? null;
       const { mean, standardError } = point;
-      return [
-        { paper: paper.id, experiment: experiment.id, setting, algorithm, metric, at, runs: runs.length, mean, standardError, paperValue },
-      ];
+      const row = { paper: paper.id, experiment: experiment.id, setting, algorithm, metric, at, runs: runs.length, mean, standardError };
+      return [{ ...row, paperValue, ...(compared.includes(metric) && { values: valuesAt(runs, metric, at) }) }];
     });
   });
   return [...rows, ...(experiment.ratios ?? []).flatMap((ratios) => ratiosOf(paper, experiment, ratios, series))];

@@ -1,6 +1,6 @@
 // The worker's default configuration in simulated shops, which no default was chosen on, beside algorithms that wait for windows.
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
-import { AS_ZERO, algorithms, DEFAULT, playIn, WAITING } from "./shop/algorithms.ts";
+import { AS_ZERO, algorithms, DEFAULT, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
 import { type CatalogueSpec, catalogueShop } from "./shop/catalogue-shop.ts";
 import { classificationShop } from "./shop/classification-shop.ts";
 import { intervalCurves } from "./shop/intervals.ts";
@@ -22,11 +22,11 @@ function shops(
   return {
     id,
     title,
-    runs: 30,
+    runs: 12,
     settings: Object.keys(settings),
     algorithms: Object.keys(algorithms),
     figures,
-    ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING] }],
+    ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING, ...SHOPS_OWN] }],
     async run({ setting, algorithm, run }: Task): Promise<readonly Curve[]> {
       const shop = settings[setting](["shop", id, run]);
       return curvesOf(await playIn(shop, algorithm, run), shop);
@@ -56,16 +56,30 @@ const ofCatalogue = (delays: Delays, spec: Partial<CatalogueSpec> = {}) => {
   return (names: readonly (string | number)[]): Shop => catalogueShop({ ...CATALOGUE, ...spec }, delays, names);
 };
 
-const catalogue = shops("catalogue", "50 products with attributes, 6 attributes of visitors, 60 days", {
-  "at once, window 1 day": ofCatalogue(prompt),
-  "4 hours, window 1 day": ofCatalogue({ laws: [geometricMs(4 * HOUR_MS)], windowMs: DAY_MS }),
-  "2 days, window 7 days": ofCatalogue({ laws: [geometricMs(2 * DAY_MS)], windowMs: 7 * DAY_MS }),
-  "4 days, log-normal, window 14 days, daily batches": ofCatalogue({
-    laws: [logNormalMs(4 * DAY_MS)],
-    windowMs: 14 * DAY_MS,
-    batchMs: DAY_MS,
-  }),
+/** Catalogues of a size, by the delays of their conversions. */
+const catalogues = (spec: Partial<CatalogueSpec>) => ({
+  "at once, window 1 day": ofCatalogue(prompt, spec),
+  "4 hours, window 1 day": ofCatalogue({ laws: [geometricMs(4 * HOUR_MS)], windowMs: DAY_MS }, spec),
+  "2 days, window 7 days": ofCatalogue({ laws: [geometricMs(2 * DAY_MS)], windowMs: 7 * DAY_MS }, spec),
+  "4 days, log-normal, window 14 days, daily batches": ofCatalogue(
+    { laws: [logNormalMs(4 * DAY_MS)], windowMs: 14 * DAY_MS, batchMs: DAY_MS },
+    spec,
+  ),
 });
+
+const catalogue = shops("catalogue", "50 products with attributes, 6 attributes of visitors, 60 days", catalogues({}));
+
+/** A cheap size, of which more runs fit into the same time. */
+const SMALL: Partial<CatalogueSpec> = {
+  horizon: 5000,
+  stepMs: (60 * DAY_MS) / 5000,
+  products: 15,
+  categories: 3,
+  brands: 4,
+  attributes: [3, 4],
+};
+
+const smallCatalogue = shops("small-catalogue", "15 products with attributes, 2 attributes of visitors, 60 days", catalogues(SMALL));
 
 export const TEN: ProductSpec = { horizon: 10_000, stepMs: (30 * DAY_MS) / 10_000, rates: tenRates };
 
@@ -172,5 +186,5 @@ const intervals: Experiment = {
 export const paper: Paper = {
   id: "shop",
   title: "The worker's default configuration in simulated shops",
-  experiments: [catalogue, products, long, classification, slow, random, intervals],
+  experiments: [catalogue, smallCatalogue, products, long, classification, slow, random, intervals],
 };

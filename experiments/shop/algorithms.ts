@@ -1,5 +1,6 @@
 import { otfLinTs, Recommender } from "afterclick";
 import { type Stream, stream } from "../../simulation/stream.ts";
+import { bestsellers } from "./bestsellers.ts";
 import { betaSampling } from "./beta-sampling.ts";
 import { type DefaultModel, defaultModel, learnerOf } from "./default-model.ts";
 import type { Learner } from "./learner.ts";
@@ -11,7 +12,8 @@ interface Algorithm {
   readonly feedback: Feedback;
   /** Options of the default model's policy that differ from the defaults. */
   readonly options?: Readonly<Record<string, unknown>>;
-  /** `dimension`: that of the default model's features. */
+  /** Whether it sees no features. */
+  readonly isBlind?: boolean;
   learner(model: DefaultModel, shop: Shop, random: Stream): Learner | Promise<Learner>;
 }
 
@@ -31,34 +33,66 @@ const uniform: Algorithm["learner"] = (_, { products }, random) => ({
 });
 
 export const DEFAULT = "default";
+
+const CHANGES = "default, pending as zero, forgetting changes";
+const NULL = "default, pending as zero, forgetting null";
+/** Half of the exploration of the default. */
+const LESS = 0.11;
+const NULL_LESS = `${NULL}, exploration ${LESS}`;
+
 /**
  * The default without knowledge of delays. Its search for changes of rates takes a late conversion for one, and without that search it
- * misses real ones: a comparison is with the better of the two.
+ * misses real ones: a comparison is with the better of its settings.
  */
-export const AS_ZERO = ["default, pending as zero, forgetting changes", "default, pending as zero, forgetting null"];
+export const AS_ZERO = [CHANGES, NULL, NULL_LESS];
+
+const WAITS = "default, waiting";
+const WAITS_NULL = `${WAITS}, forgetting null`;
+const WAITS_LESS = `${WAITS}, exploration ${LESS}`;
 /** Algorithms that wait for windows: the default itself, and those of others. */
-export const WAITING = ["default, waiting", "LinTS, waiting", "SquareCB, waiting", "Beta, waiting"];
+export const WAITING = [
+  ...[WAITS, WAITS_NULL, WAITS_LESS],
+  ...["LinTS, waiting", "SquareCB, waiting", "SquareCB, waiting, gamma 10,000", "Beta, waiting"],
+];
+
+/** What a shop has without a recommender. */
+export const SHOPS_OWN = ["bestsellers", "bestsellers, epsilon 0.05"];
+
+const squareCbOf =
+  (gamma: number): Algorithm["learner"] =>
+  (_, { products }, random) =>
+    squareCb(products.length, gamma, random);
+
+const bestsellersOf =
+  (epsilon: number): Algorithm["learner"] =>
+  (_, { products }, random) =>
+    bestsellers(products.length, epsilon, random);
 
 /** Side by side on the same visitors. The default is the worker's, and so are the features of all algorithms that use any. */
 export const algorithms: Readonly<Record<string, Algorithm>> = {
   [DEFAULT]: { feedback: "delivered", learner: byDefault },
-  [AS_ZERO[0]]: { feedback: "as zero", learner: byDefault },
-  [AS_ZERO[1]]: { feedback: "as zero", options: { forgetting: null }, learner: byDefault },
-  [WAITING[0]]: { feedback: "waiting", learner: byDefault },
+  [CHANGES]: { feedback: "as zero", learner: byDefault },
+  [NULL]: { feedback: "as zero", options: { forgetting: null }, learner: byDefault },
+  [NULL_LESS]: { feedback: "as zero", options: { forgetting: null, exploration: LESS }, learner: byDefault },
+  [WAITS]: { feedback: "waiting", learner: byDefault },
+  [WAITS_NULL]: { feedback: "waiting", options: { forgetting: null }, learner: byDefault },
+  [WAITS_LESS]: { feedback: "waiting", options: { exploration: LESS }, learner: byDefault },
   "default, no delay": { feedback: "no delay", learner: byDefault },
   "LinTS, waiting": { feedback: "waiting", learner: linTs },
-  "SquareCB, waiting": { feedback: "waiting", learner: (_, { products }, random) => squareCb(products.length, random) },
-  "Beta, waiting": { feedback: "waiting", learner: (_, { products }, random) => betaSampling(products.length, random) },
-  uniform: { feedback: "no delay", learner: uniform },
+  "SquareCB, waiting": { feedback: "waiting", learner: squareCbOf(1000) },
+  "SquareCB, waiting, gamma 10,000": { feedback: "waiting", learner: squareCbOf(10_000) },
+  "Beta, waiting": { feedback: "waiting", isBlind: true, learner: (_, { products }, random) => betaSampling(products.length, random) },
+  [SHOPS_OWN[0]]: { feedback: "waiting", isBlind: true, learner: bestsellersOf(0) },
+  [SHOPS_OWN[1]]: { feedback: "waiting", isBlind: true, learner: bestsellersOf(0.05) },
+  uniform: { feedback: "no delay", isBlind: true, learner: uniform },
 };
 
 const featureless: Featurize = () => new Float64Array(0);
 
 /** Plays an algorithm in a shop. `run` seeds its own random draws. */
 export async function playIn(shop: Shop, name: string, run: number): Promise<Played> {
-  const { feedback, options, learner } = algorithms[name];
+  const { feedback, options, isBlind, learner } = algorithms[name];
   const model = await defaultModel(shop, run, { options });
   const playing = await learner(model, shop, stream("shop", name, run));
-  const blind = name === "uniform" || name === "Beta, waiting";
-  return play(playing, shop, blind ? featureless : model.featurize, feedback);
+  return play(playing, shop, isBlind ? featureless : model.featurize, feedback);
 }

@@ -14,17 +14,13 @@ export interface DefaultModel {
 }
 
 /**
- * The body of the PUT that makes the default model of a shop. `{ "window": ... }` is enough where features are names. A shop whose
- * features are numbers states their dimension. A shop with numeric features states their ranges, and with them the whole encoder: one
- * that is given in part would have no interactions.
+ * The body of the PUT that makes the default model of a shop: its window, and the ranges of its numeric features if it has any. A shop whose
+ * features are numbers states their dimension instead.
  */
-export async function bodyFor({ windowMs, dimension, numeric }: Shop): Promise<ModelBody> {
+export function bodyFor({ windowMs, dimension, numeric }: Shop): ModelBody {
   const window = { ms: windowMs };
   if (dimension !== undefined) return { window, options: { dimension } };
-  if (!numeric) return { window };
-  const { encoder } = await configureModel({ window });
-  const { dimension: components, interactions } = encoder as NonNullable<typeof encoder>;
-  return { window, encoder: { dimension: components, interactions, numeric } };
+  return numeric ? { window, encoder: { numeric } } : { window };
 }
 
 /** Options of a model, beside those that a shop sets. */
@@ -33,7 +29,7 @@ export type ModelOptions = Omit<ModelBody, "window" | "seed" | "encoder">;
 /** Starts the model of a shop: the default one without `rest`. */
 export async function defaultModel(shop: Shop, seed: number, rest: ModelOptions = {}): Promise<DefaultModel> {
   const { products } = shop;
-  const body = await bodyFor(shop);
+  const body = bodyFor(shop);
   const configured = await configureModel({ ...rest, ...body, seed, options: { ...body.options, ...rest.options } });
   const config = configured.encoder ? withVocabulary(configured, products) : configured;
   if (!config.encoder) return started(config, ({ points }) => points as Float64Array);

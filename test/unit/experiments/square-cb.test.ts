@@ -26,7 +26,7 @@ it("follows ridge regression", () => {
 });
 
 it("chooses by inverse gap weighting", () => {
-  const learner = squareCb(2, stream("square-cb draws"));
+  const learner = squareCb(2, 1000, stream("square-cb draws"));
   const points = Float64Array.of(1, 0, 0, 1);
   learner.choose(points, 0, 1);
   // The first product always converts, the second never: after many impressions their rates are nearly 1 and 0.
