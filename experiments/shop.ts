@@ -1,6 +1,6 @@
 // The worker's default configuration in simulated shops, which no default was chosen on, beside algorithms that wait for windows.
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
-import { AS_ZERO, algorithms, DEFAULT, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
+import { AS_ZERO, algorithms, DEFAULT, NULL, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
 import { type CatalogueSpec, catalogueShop } from "./shop/catalogue-shop.ts";
 import { classificationShop } from "./shop/classification-shop.ts";
 import { intervalCurves } from "./shop/intervals.ts";
@@ -79,6 +79,19 @@ const SMALL: Partial<CatalogueSpec> = {
   attributes: [3, 4],
 };
 
+/** As many products as a middling shop has. */
+const largeCatalogue = shops(
+  "large-catalogue",
+  "1,000 products with attributes, 6 attributes of visitors, 60 days",
+  {
+    "2 days, window 7 days": ofCatalogue(
+      { laws: [geometricMs(2 * DAY_MS)], windowMs: 7 * DAY_MS },
+      { products: 1000, categories: 20, brands: 50 },
+    ),
+  },
+  { algorithms: [DEFAULT, NULL, "default, waiting", "SquareCB, waiting", "Beta, waiting", ...SHOPS_OWN, "uniform"] },
+);
+
 const smallCatalogue = shops("small-catalogue", "15 products with attributes, 2 attributes of visitors, 60 days", catalogues(SMALL));
 
 export const TEN: ProductSpec = { horizon: 10_000, stepMs: (30 * DAY_MS) / 10_000, rates: tenRates };
@@ -106,10 +119,11 @@ const products = shops(
 
 const long = shops(
   "long",
-  "ten products at 1 to 10 %, 10,000 and 100,000 visitors",
+  "ten products at 1 to 10 %, 10,000 to 1,000,000 visitors",
   {
     "one-hot, at once, 10,000 visitors": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true }),
     "one-hot, at once, 100,000 visitors": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true, horizon: 100_000 }),
+    "one-hot, at once, 1,000,000 visitors": ofProducts({ laws: [atOnce], windowMs: MINUTE_MS }, { oneHot: true, horizon: 1_000_000 }),
   },
   { algorithms: [DEFAULT, "Beta, waiting", "uniform"], ratios: [{ metric: metrics[0], of: DEFAULT, to: ["Beta, waiting"] }] },
 );
@@ -186,5 +200,5 @@ const intervals: Experiment = {
 export const paper: Paper = {
   id: "shop",
   title: "The worker's default configuration in simulated shops",
-  experiments: [catalogue, smallCatalogue, products, long, classification, slow, random, intervals],
+  experiments: [catalogue, largeCatalogue, smallCatalogue, products, long, classification, slow, random, intervals],
 };

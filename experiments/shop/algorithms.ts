@@ -35,7 +35,8 @@ const uniform: Algorithm["learner"] = (_, { products }, random) => ({
 export const DEFAULT = "default";
 
 const CHANGES = "default, pending as zero, forgetting changes";
-const NULL = "default, pending as zero, forgetting null";
+/** What of the default is left without delays and without its search for changes. */
+export const NULL = "default, pending as zero, forgetting null";
 /** Half of the exploration of the default. */
 const LESS = 0.11;
 const NULL_LESS = `${NULL}, exploration ${LESS}`;
