@@ -21,7 +21,7 @@ const multiTask: Experiment = {
   settings: ["50 tasks"],
   algorithms: [UCB, "GP-UCB-SDF"],
   figures,
-  dataFile: "tst-svm.csv",
+  dataFiles: ["tst-svm.csv"],
   run(task) {
     if (task.algorithm === UCB) return verma.playTasks(task, () => delayGpUcb(tasks));
     return verma.playTasks(task, verma.algorithms[task.algorithm], { window: 6 });

@@ -1,5 +1,6 @@
 // This project's own policies and estimates, on the papers' problems and beside the papers' algorithms.
 
+import { readFile } from "node:fs/promises";
 import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
 import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
 import { type Stream, stream } from "../simulation/stream.ts";
@@ -83,9 +84,11 @@ const digits: Experiment = {
   algorithms: algorithms.filter((name) => name !== BLIND[0]),
   figures,
   ratios,
-  dataFile: "digits.csv",
-  run(task) {
-    const played = converting(digitsWorld(task.data as string, digitDelays[task.setting], ["beyond", "digits", task.run]));
+  dataFiles: ["digits.csv"],
+  async run(task) {
+    const played = converting(
+      digitsWorld(await readFile(task.files[0], "utf8"), digitDelays[task.setting], ["beyond", "digits", task.run]),
+    );
     return regretIn(played, { dimension: DIMENSION, window: 1000 }, task);
   },
 };

@@ -10,8 +10,8 @@ export interface Task {
   readonly algorithm: string;
   /** 0, 1, ... All random numbers of a run derive from this number and the setting, not from the algorithm. */
   readonly run: number;
-  /** The text of the experiment's data file. */
-  readonly data?: string;
+  /** Paths of the data files, in the order of `dataFiles`. */
+  readonly files: readonly string[];
 }
 
 export interface Figure {
@@ -36,8 +36,8 @@ export interface Experiment {
   readonly algorithms: readonly string[];
   /** One figure per entry. It shows the curves of `metric`, on axes with these titles. */
   readonly figures: readonly Figure[];
-  /** Name of a file in the data folder. The experiment is skipped without it. */
-  readonly dataFile?: string;
+  /** Names of files in the data folder. The experiment is skipped without them. */
+  readonly dataFiles?: readonly string[];
   /** Metrics and rounds of the rows in the tables and in results.json. Default: every metric at its last round. */
   readonly reported?: readonly { readonly metric: string; readonly at: number }[];
   readonly ratios?: readonly Ratios[];

@@ -3,6 +3,7 @@ import { paper as beyond } from "./beyond.ts";
 import { paper as calandriello } from "./calandriello.ts";
 import type { Paper } from "./experiment.ts";
 import { paper as liu } from "./liu.ts";
+import { paper as logs } from "./logs.ts";
 import { paper as shop } from "./shop.ts";
 import { paper as signals } from "./signals.ts";
 import { paper as vakili } from "./vakili.ts";
@@ -10,4 +11,4 @@ import { paper as verma } from "./verma.ts";
 import { paper as vernade } from "./vernade.ts";
 
 export const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
-export const all: readonly Paper[] = [...papers, beyond, shop, signals];
+export const all: readonly Paper[] = [...papers, beyond, shop, signals, logs];

@@ -31,7 +31,7 @@ export function commandOf(rows: readonly Result[]): string {
       const settings = distinct(own.map(({ setting }) => setting));
       const setting = settings.length === 1 && experiment.settings.length > 1 ? ` --setting "${settings[0]}"` : "";
       const runs = Math.max(...own.map((row) => row.runs));
-      const data = experiment.dataFile === undefined ? "" : " --data DIR";
+      const data = experiment.dataFiles === undefined ? "" : " --data DIR";
       return `\`npm run reproduce -- --paper ${paper} --experiment ${id}${setting} --runs ${runs}${data}\``;
     })
     .join(", ");

@@ -1,5 +1,5 @@
 // npm run reproduce: reruns the experiments of the papers.
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { access, constants, mkdir, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -17,7 +17,7 @@ const HELP = `Reruns the papers' experiments on all cores. Writes results.json, 
 
 Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME]... [--algorithm NAME]... [--runs N] [--from N] [--tell PERCENT] [--minutes N] [--data DIR] [--out DIR]
 
---paper ID       run one paper only; "beyond", "shop" and "signals", this project's own experiments, run only with this option
+--paper ID       run one paper only; "beyond", "shop", "signals" and "logs", this project's own experiments, run only with this option
 --experiment ID  run one experiment only
 --setting NAME   run this setting only; may be repeated. Needs --experiment
 --algorithm NAME run this algorithm only; may be repeated. Needs --experiment. A ratio needs both of its algorithms
@@ -98,15 +98,21 @@ if (!(minutes > 0)) refuse(`--minutes: expected a positive number, got ${values.
 
 const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
 
-/** Reads an experiment's data file. If it cannot be read, prints the reason and returns undefined. */
-async function dataFor({ id, dataFile }: Experiment): Promise<string | undefined> {
+/** Paths of an experiment's data files. If one cannot be read, prints the reason and returns undefined. */
+async function filesFor({ id, dataFiles = [] }: Experiment): Promise<string[] | undefined> {
   const skipped = (why: string): undefined => void console.log(`${id}: skipped, ${why}`);
-  if (!values.data) return skipped(`it needs ${dataFile} (--data DIR)`);
-  return readFile(join(values.data, dataFile as string), "utf8").catch((error) => skipped(error.message));
+  const { data } = values;
+  if (dataFiles.length > 0 && !data) return skipped(`it needs ${dataFiles.join(", ")} (--data DIR)`);
+  const paths = dataFiles.map((name) => join(data as string, name));
+  const readable = Promise.all(paths.map((path) => access(path, constants.R_OK)));
+  return readable.then(
+    () => paths,
+    (error) => skipped(error.message),
+  );
 }
 
 /** An experiment whose runs come from the file, or from the pool. */
-function playedOf(paper: Paper, experiment: Experiment, data: string | undefined, file: RunFile): Played {
+function playedOf(paper: Paper, experiment: Experiment, files: readonly string[], file: RunFile): Played {
   const module = new URL(`./${paper.id}.ts`, import.meta.url).href;
   return new Played(paper, experiment, {
     settings: namesOf("setting", experiment.settings),
@@ -116,7 +122,7 @@ function playedOf(paper: Paper, experiment: Experiment, data: string | undefined
       const name = { paper: paper.id, experiment: experiment.id, ...task };
       const known = file.find(name);
       if (known) return known;
-      const curves = (await pool.run({ module, experiment: experiment.id, ...task, data })) as readonly Curve[];
+      const curves = (await pool.run({ module, experiment: experiment.id, ...task, files })) as readonly Curve[];
       await file.add(name, curves);
       return curves;
     },
@@ -155,8 +161,8 @@ const queue: Played[] = [];
 for (const paper of chosen) {
   for (const experiment of paper.experiments) {
     if (values.experiment !== undefined && values.experiment !== experiment.id) continue;
-    const data = experiment.dataFile ? await dataFor(experiment) : undefined;
-    if (!experiment.dataFile || data !== undefined) queue.push(playedOf(paper, experiment, data, file));
+    const files = await filesFor(experiment);
+    if (files) queue.push(playedOf(paper, experiment, files, file));
   }
 }
 // All experiments share the pool from the start, so no core idles at the end of one.

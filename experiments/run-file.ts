@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Curve, Task } from "./experiment.ts";
 
 /** What names a run, beside the code that played it. */
-export interface RunName extends Omit<Task, "data"> {
+export interface RunName extends Omit<Task, "files"> {
   readonly paper: string;
   readonly experiment: string;
 }

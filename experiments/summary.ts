@@ -5,10 +5,11 @@ import { zeroTable } from "./beyond-zero.ts";
 import { comparisons, drawingOf, withNumbers } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
 import { goalsTable, rhythmTable } from "./goals.ts";
+import { policiesTable, ratesTable, toldTable } from "./logs/tables.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 
-const USAGE = `Updates the tables and figures of docs/research.md and docs/choosing.md from experiments/results.json.
+const USAGE = `Updates the tables and figures of docs/research.md, docs/choosing.md and docs/real-logs.md from experiments/results.json.
 
 Usage: npm run summary
 
@@ -30,6 +31,8 @@ async function main(): Promise<void> {
   };
   await writeFile("docs/research.md", withTables(await readFile("docs/research.md", "utf8"), tables));
   await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));
+  const logs = { "logs-rates": ratesTable(results), "logs-policies": policiesTable(results), "logs-told": toldTable(results) };
+  await writeFile("docs/real-logs.md", withTables(await readFile("docs/real-logs.md", "utf8"), logs));
   for (const [name, comparison] of Object.entries({ ...comparisons, ...shopComparisons(results), ...signalsComparisons(results) })) {
     await writeFile(`docs/figures/${name}.svg`, await drawingOf(comparison, results));
   }

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import {
   asyTs,
   gaussianProcess,
@@ -161,9 +162,9 @@ function tuningOf(id: string, title: string, dataFile: string): Experiment {
     settings: Object.keys(bothLaws),
     algorithms: [...optimistic, ...sampling],
     figures: [{ metric: "validation error (%)", x: "iteration", y: "validation error (%)" }],
-    dataFile,
-    async run({ setting, algorithm, run, data }: Task) {
-      const rows = csvParse(data as string);
+    dataFiles: [dataFile],
+    async run({ setting, algorithm, run, files }: Task) {
+      const rows = csvParse(await readFile(files[0], "utf8"));
       const coordinates = rows.columns.filter((name) => name.endsWith("_unit"));
       const points = rows.map((row) => coordinates.map((name) => Number(row[name])));
       const values = Float64Array.from(rows, ({ accuracy }) => Number(accuracy));
@@ -204,7 +205,7 @@ const firstTasks: Experiment = {
   settings: ["20 tasks"],
   algorithms: [...optimistic, "uniform"],
   figures: [{ metric: "cumulative regret", x: "iteration", y: "cumulative regret" }],
-  dataFile: "tst-svm.csv",
+  dataFiles: ["tst-svm.csv"],
   run: (task) => playTasks(task, algorithms[task.algorithm], { ...reference, window: windowOf(task.algorithm) }),
 };
 
@@ -216,7 +217,7 @@ const multiTask: Experiment = {
   settings: ["20 tasks", "50 tasks"],
   algorithms: [...optimistic, ...sampling, "uniform"],
   figures: [{ metric: "cumulative regret", x: "iteration", y: "cumulative regret" }],
-  dataFile: "tst-svm.csv",
+  dataFiles: ["tst-svm.csv"],
   run: (task) => playTasks(task, algorithms[task.algorithm], { window: windowOf(task.algorithm) }),
 };
 
@@ -239,11 +240,11 @@ const shortScale = { kernel: squaredExponential({ lengthscale: 0.1 }), noiseVari
 
 /** Plays a policy on the tasks one after the other. The features are the task's, followed by the action's. */
 export async function playTasks(
-  { setting, run, data }: Task,
+  { setting, run, files }: Task,
   policyOf: (model: Model) => PolicyDescriptor,
   { window, model = shortScale, inOrder = false, random: begun = 0 }: Tasks = {},
 ): Promise<Curve[]> {
-  const rows = csvParse(data as string);
+  const rows = csvParse(await readFile(files[0], "utf8"));
   const tasks = [...new Set(rows.map(({ task }) => task))].slice(0, Number.parseInt(setting, 10));
   const features = [/^meta\d$/, /^h\d$/].flatMap((pattern) => rows.columns.filter((name) => pattern.test(name)));
   const byTask = tasks.map((name) =>

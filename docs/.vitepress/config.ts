@@ -32,6 +32,7 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "docs/architecture.md": "Architecture",
     "docs/research.md": "Research",
     "docs/intervals.md": "Do the intervals hold?",
+    "docs/real-logs.md": "What a real log tells",
     "docs/speed.md": "Speed",
     "docs/glossary.md": "Glossary",
   },

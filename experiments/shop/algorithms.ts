@@ -20,11 +20,13 @@ interface Algorithm {
 const byDefault: Algorithm["learner"] = ({ recommender }) => learnerOf(recommender);
 
 /** The worker's default before it corrected for delays: a quarter of the norm as deviation, for a constant width. */
-async function linTs({ recommender }: DefaultModel, shop: Shop, random: Stream): Promise<Learner> {
+export function linTs({ recommender }: DefaultModel, windowMs: number, seed: number): Promise<Recommender> {
   const { dimension } = recommender.policy;
   const policy = otfLinTs({ dimension, width: "theory", exploration: 0.25, widthCap: 1 });
-  return learnerOf(await Recommender.create({ policy, window: { ms: shop.windowMs }, seed: random.below(2 ** 31) }));
+  return Recommender.create({ policy, window: { ms: windowMs }, seed });
 }
+
+const byLinTs: Algorithm["learner"] = async (model, { windowMs }, random) => learnerOf(await linTs(model, windowMs, random.below(2 ** 31)));
 
 const uniform: Algorithm["learner"] = (_, { products }, random) => ({
   choose: () => random.below(products.length),
@@ -79,7 +81,7 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
   [WAITS_NULL]: { feedback: "waiting", options: { forgetting: null }, learner: byDefault },
   [WAITS_LESS]: { feedback: "waiting", options: { exploration: LESS }, learner: byDefault },
   "default, no delay": { feedback: "no delay", learner: byDefault },
-  "LinTS, waiting": { feedback: "waiting", learner: linTs },
+  "LinTS, waiting": { feedback: "waiting", learner: byLinTs },
   "SquareCB, waiting": { feedback: "waiting", learner: squareCbOf(1000) },
   "SquareCB, waiting, gamma 10,000": { feedback: "waiting", learner: squareCbOf(10_000) },
   "Beta, waiting": { feedback: "waiting", isBlind: true, learner: (_, { products }, random) => betaSampling(products.length, random) },

@@ -13,11 +13,14 @@ export interface DefaultModel {
   readonly featurize: Featurize;
 }
 
+/** The part of a shop that its model is made of. */
+export type Assortment = Pick<Shop, "windowMs" | "products" | "dimension" | "numeric">;
+
 /**
  * The body of the PUT that makes the default model of a shop: its window, and the ranges of its numeric features if it has any. A shop whose
  * features are numbers states their dimension instead.
  */
-export function bodyFor({ windowMs, dimension, numeric }: Shop): ModelBody {
+export function bodyFor({ windowMs, dimension, numeric }: Omit<Assortment, "products">): ModelBody {
   const window = { ms: windowMs };
   if (dimension !== undefined) return { window, options: { dimension } };
   return numeric ? { window, encoder: { numeric } } : { window };
@@ -27,7 +30,7 @@ export function bodyFor({ windowMs, dimension, numeric }: Shop): ModelBody {
 export type ModelOptions = Omit<ModelBody, "window" | "seed" | "encoder">;
 
 /** Starts the model of a shop: the default one without `rest`. */
-export async function defaultModel(shop: Shop, seed: number, rest: ModelOptions = {}): Promise<DefaultModel> {
+export async function defaultModel(shop: Assortment, seed: number, rest: ModelOptions = {}): Promise<DefaultModel> {
   const { products } = shop;
   const body = bodyFor(shop);
   const configured = await configureModel({ ...rest, ...body, seed, options: { ...body.options, ...rest.options } });

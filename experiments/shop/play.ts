@@ -25,7 +25,7 @@ interface Impression {
 }
 
 /** The features of all products for a visitor. */
-export type Featurize = (visit: Visit) => Points;
+export type Featurize = (visit: Pick<Visit, "context" | "points">) => Points;
 
 export interface Played {
   /** The chosen product of each round. */

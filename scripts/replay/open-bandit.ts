@@ -28,6 +28,8 @@ export interface LoggedRow {
   readonly shownAt?: number;
   /** Probability with which the item was shown. Absent if the file has none. */
   readonly probability?: number;
+  /** Place of the item on its page, as the file has it. Absent if it has none. */
+  readonly position?: string;
   /** Number of the row in the data set. Absent if the file has none. */
   readonly number?: string;
 }
@@ -97,7 +99,7 @@ function rowOf(file: string, columns: Columns, index: number): LoggedRow {
   if (!(`${AFFINITY}${item}` in columns))
     throw new LogError(`${file}, row ${index + 1}: expected an affinity column for item_id ${item}, got none`);
   if (click !== "0" && click !== "1") throw new LogError(`${file}, row ${index + 1}: expected click to be 0 or 1, got ${click}`);
-  const { timestamp, propensity_score = "", [NUMBER]: number } = columns;
+  const { timestamp, propensity_score = "", position, [NUMBER]: number } = columns;
   // A time without a zone is UTC.
   const shownAt = Date.parse(/(z|[+-]\d\d:?\d\d)$/i.test(timestamp) ? timestamp : `${timestamp}Z`);
   const probability = propensity_score.trim() === "" ? undefined : Number(propensity_score);
@@ -110,6 +112,7 @@ function rowOf(file: string, columns: Columns, index: number): LoggedRow {
     context: contextOf(columns),
     ...(!Number.isNaN(shownAt) && { shownAt }),
     ...(probability !== undefined && { probability }),
+    ...(position !== undefined && { position }),
     ...(number !== undefined && { number }),
   };
 }

@@ -4,6 +4,16 @@ import { zeroTable } from "../../../experiments/beyond-zero.ts";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/choosing.ts";
 import { claimsTable } from "../../../experiments/claims.ts";
 import { goalsTable, rhythmTable } from "../../../experiments/goals.ts";
+import {
+  type Compared,
+  comparedOf,
+  leastLift,
+  policiesTable,
+  ratesTable,
+  rounded,
+  rowsToTell,
+  toldTable,
+} from "../../../experiments/logs/tables.ts";
 import { all } from "../../../experiments/papers.ts";
 import type { Result } from "../../../experiments/results.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
@@ -12,10 +22,15 @@ import { signalsComparisons, signalsTable } from "../../../experiments/signals/t
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
 const tables = { claimsTable, goalsTable, zeroTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals, signalsTable };
+const ofLogs = { ratesTable, policiesTable, toldTable };
 const guide = await readFile("docs/choosing.md", "utf8");
 
 it.each([...Object.values(tables), shopVerdicts])("the table %o of docs/research.md is that of experiments/results.json", async (table) => {
   expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
+});
+
+it.each(Object.values(ofLogs))("the table %o of docs/real-logs.md is that of experiments/results.json", async (table) => {
+  expect(await readFile("docs/real-logs.md", "utf8")).toContain(table(results));
 });
 
 const COMMAND = /^`npm run reproduce -- --paper (\S+) --experiment (\S+)(?: --setting "([^"]+)")? --runs (\d+)( --data DIR)?`$/;
@@ -23,7 +38,7 @@ const ofGuide = Object.keys(comparisons).map((name) => {
   const [, table] = guide.match(new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)<!-- /${name} -->`)) as RegExpMatchArray;
   return [name, table.trim()] as const;
 });
-const ofResearch = Object.entries(tables).map(([name, table]) => [name, table(results)] as const);
+const ofTables = Object.entries({ ...tables, ...ofLogs }).map(([name, table]) => [name, table(results)] as const);
 
 /** The cells of a Markdown table, row by row. */
 const cellsOf = (table: string): string[][] =>
@@ -34,7 +49,7 @@ const cellsOf = (table: string): string[][] =>
       .map((cell) => cell.trim()),
   );
 
-it.each([...ofResearch, ...ofGuide])("each row of the table %s has its number of runs, and a command that plays them", (_, table) => {
+it.each([...ofTables, ...ofGuide])("each row of the table %s has its number of runs, and a command that plays them", (_, table) => {
   const [head, , ...rows] = cellsOf(table);
   const [runs, command] = ["runs", "command"].map((name) => head.indexOf(name));
   expect(rows.length).toBeGreaterThan(0);
@@ -47,7 +62,7 @@ it.each([...ofResearch, ...ofGuide])("each row of the table %s has its number of
       const [, paper, id, setting, count, data] = found as RegExpMatchArray;
       const experiment = all.find((known) => known.id === paper)?.experiments.find((known) => known.id === id);
       expect(experiment, each).toBeDefined();
-      expect(data !== undefined).toBe(experiment?.dataFile !== undefined);
+      expect(data !== undefined).toBe(experiment?.dataFiles !== undefined);
       const own = results.filter(
         (result) => result.paper === paper && result.experiment === id && (!setting || result.setting === setting),
       );
@@ -136,4 +151,29 @@ it("what the documents say in words is what their numbers say", async () => {
   expect(Math.abs(over("products", "one-hot, 2 days, window 6 days") - 0.75)).toBeLessThan(0.05);
   const [five, ten, twenty, forty] = means("window", "GP-UCB-SDF");
   expect(Math.max(twenty, forty)).toBeLessThan(Math.min(five, ten));
+});
+
+it("what docs/real-logs.md says in words is what its numbers say", async () => {
+  const page = (await readFile("docs/real-logs.md", "utf8")).replace(/\s+/g, " ");
+  const compared = comparedOf(results);
+  const [test, one] = ["two policies in an A/B test", "a policy that shows one item"].map((start) =>
+    compared.find(({ label }) => label.startsWith(start)),
+  ) as [Compared, Compared];
+  expect(page).toContain(`takes ${rounded(rowsToTell(test, 0.1))} rows of an A/B test`);
+  expect(page).toContain(`about ${(rowsToTell(one, 0.1) / 1e6).toFixed(1)} million rows`);
+  expect(page).toContain(`tells a lift of ${rounded(100 * leastLift(test, 20_000))} % or more`);
+  expect(page).toContain(`need ${rounded(one.variance / test.variance)} times fewer rows`);
+  expect(page).toContain(`rows = ${rowsToTell({ ...test, variance: 1, rate: 1 }, 0.1).toFixed(0)} c / rate`);
+  const clicks = 10_000 * test.rate;
+  expect(page).toContain(`It has ${clicks} clicks`);
+  const ends = [-1, 1].map((side) => Math.exp(side * 1.96 * Math.sqrt(2 / clicks)));
+  expect(page).toContain(`about ${ends.map((end) => end.toPrecision(2)).join(" to ")}.`);
+  // Every policy but the log's own is too few, by every estimator.
+  const stated = results.filter(({ paper, metric }) => paper === "logs" && metric === "IPS");
+  const later = Math.round(stated[0].at * stated[0].mean);
+  expect(page).toContain(`${later} rows were clicked, and ${clicks - later} in the first half`);
+  expect(stated.map(({ setting, algorithm }) => [setting, algorithm])).toEqual([
+    ["random log", "uniform"],
+    ["BTS log", "BTS"],
+  ]);
 });

@@ -91,6 +91,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "simulation",
     "comparison",
     "experiments/intervals",
+    "experiments/logs",
     "experiments/shop",
     "experiments/signals",
     "scripts/command.ts",
@@ -99,6 +100,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   // The worker itself makes the default model that is tried in shops.
   "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop", "scripts/markdown.ts"],
+  "experiments/logs": [
+    ...["afterclick", "publication", "experiments", "experiments/shop", "scripts/markdown.ts", "scripts/replay/open-bandit.ts"],
+  ],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
     ...["afterclick", "publication", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],

@@ -143,7 +143,7 @@ describe("open bandit log", () => {
     const context = { user_feature_0: "young", user_feature_1: "north", affinity: ["0", "2"] };
     let index = 0;
     for await (const row of readLog(log)) {
-      if (index === 7) expect(row).toEqual({ index, item: "1", clicked: true, context, shownAt: Date.UTC(2019, 10, 24) });
+      if (index === 7) expect(row).toEqual({ index, item: "1", clicked: true, context, position: "1", shownAt: Date.UTC(2019, 10, 24) });
       else expect(row).toMatchObject({ index, item: String(index % 3), clicked: false });
       index++;
     }

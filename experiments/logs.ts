@@ -1,0 +1,108 @@
+// A week of a real shop: what its logs can tell of policies that did not make them.
+import { type Evaluation, type Figure, isTooFew } from "afterclick";
+import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
+import { type BanditLog, POSITIONS, readBanditLog } from "./logs/bandit-log.ts";
+import { asLogged, inShares, type LogLearner, mostClicked, recommending, uniformly } from "./logs/log-learner.ts";
+import { testThenTrain } from "./logs/test-then-train.ts";
+import { linTs } from "./shop/algorithms.ts";
+import { type DefaultModel, defaultModel } from "./shop/default-model.ts";
+import { HOUR_MS } from "./shop/shop.ts";
+
+export const RANDOM = "random log";
+export const BTS = "BTS log";
+const settings = [RANDOM, BTS];
+/** The log of each setting in order, and the items. */
+const dataFiles = ["women-random.csv.gz", "women-bts.csv.gz", "women-items.csv"].map((name) => `open-bandit/${name}`);
+
+const logOf = (setting: string, { files }: Task): Promise<BanditLog> => readBanditLog(files[settings.indexOf(setting)], files[2]);
+
+/** The data set has no times of clicks, so every window that holds a visit learns the same. */
+const windowMs = HOUR_MS;
+
+interface Played {
+  readonly log: BanditLog;
+  readonly model: DefaultModel;
+  readonly task: Task;
+}
+
+type Start = (played: Played) => LogLearner | Promise<LogLearner>;
+
+/** The log's own policy, of which DR has no use: it needs the probabilities of all items. */
+const isOwnSampling = ({ setting, algorithm }: Task): boolean => setting === BTS && algorithm === "BTS";
+
+const policies: Readonly<Record<string, Start>> = {
+  default: ({ model }) => recommending(model.recommender),
+  LinTS: async ({ model, task }) => recommending(await linTs(model, windowMs, task.run)),
+  bestsellers: ({ log }) => mostClicked(log.products.length),
+  uniform: () => uniformly,
+  BTS: async ({ task }) => (isOwnSampling(task) ? asLogged : inShares((await logOf(BTS, task)).shown)),
+};
+
+/** The estimators by their names in results.json. */
+export const ESTIMATORS = { ips: "IPS", snips: "self-normalised IPS", doublyRobust: "doubly robust" } as const;
+
+/** The metrics of an estimate, or the number of rows that it lacks. */
+function figureCurves(metric: string, figure: Figure, at: readonly number[]): Curve[] {
+  if (isTooFew(figure)) return [{ metric: `${metric}, more rows`, at, values: [figure.tooFew.more] }];
+  const { value, low, high } = figure;
+  const ends = { [metric]: value, [`${metric}, low`]: low, [`${metric}, high`]: high };
+  return Object.entries(ends).map(([name, each]) => ({ metric: name, at, values: [each] }));
+}
+
+function evaluationCurves(evaluation: Evaluation, estimators: readonly (keyof typeof ESTIMATORS)[]): Curve[] {
+  const { weights, support, decisions } = evaluation;
+  const at = [decisions.evaluated];
+  const stated = estimators.flatMap((name) => figureCurves(ESTIMATORS[name], evaluation[name], at));
+  const facts = { "effective rows": weights.effective, "mean weight": weights.mean, "greatest weight": weights.greatest, support };
+  return [...stated, ...Object.entries(facts).map(([metric, value]) => ({ metric, at, values: [value] }))];
+}
+
+const evaluated: Experiment = {
+  id: "policies",
+  title: "Open Bandit Dataset, women: clicks per row of policies that did not make the log. The second half, row by row",
+  runs: 1,
+  settings,
+  algorithms: Object.keys(policies),
+  figures: [],
+  dataFiles,
+  async run(task) {
+    const { setting, algorithm, run } = task;
+    const log = await logOf(setting, task);
+    const model = await defaultModel({ windowMs, products: log.products, numeric: log.numeric }, run);
+    const learner = await policies[algorithm]({ log, model, task });
+    // Computed on access, because the features of all rows would not fit into memory.
+    const shown = log.shown.map((each) => ({
+      ...each,
+      get points() {
+        return model.featurize({ context: each.context });
+      },
+    }));
+    return evaluationCurves(await testThenTrain(learner, shown), isOwnSampling(task) ? ["ips", "snips"] : ["ips", "snips", "doublyRobust"]);
+  },
+};
+
+export const ALL = "all positions";
+export const CLICKS = "clicks per row";
+
+const rates: Experiment = {
+  id: "rates",
+  title: "Open Bandit Dataset, women: clicks per row of each log",
+  runs: 1,
+  settings,
+  algorithms: [...POSITIONS.map((position) => `position ${position}`), ALL],
+  figures: [],
+  dataFiles,
+  async run(task) {
+    const { setting, algorithm } = task;
+    const { shown } = await logOf(setting, task);
+    const own = shown.filter(({ position }) => algorithm === ALL || algorithm === `position ${position}`);
+    const { logged } = await testThenTrain(asLogged, own, 0);
+    return figureCurves(CLICKS, logged, [own.length]);
+  },
+};
+
+export const paper: Paper = {
+  id: "logs",
+  title: "Policies on the Open Bandit Dataset (Saito et al. 2021)",
+  experiments: [rates, evaluated],
+};
