@@ -16,7 +16,7 @@ const dataFiles = ["women-random.csv.gz", "women-bts.csv.gz", "women-items.csv"]
 
 const logOf = (setting: string, { files }: Task): Promise<BanditLog> => readBanditLog(files[settings.indexOf(setting)], files[2]);
 
-/** The data set has no times of clicks, so every window that holds a visit learns the same. */
+/** About a visit. The data set has no times of clicks, so the models learn that clicks come at once. */
 const windowMs = HOUR_MS;
 
 interface Played {
@@ -27,7 +27,7 @@ interface Played {
 
 type Start = (played: Played) => LogLearner | Promise<LogLearner>;
 
-/** The log's own policy, of which DR has no use: it needs the probabilities of all items. */
+/** A policy known by the probabilities of shown items alone. The doubly robust estimate needs those of all items. */
 const isOwnSampling = ({ setting, algorithm }: Task): boolean => setting === BTS && algorithm === "BTS";
 
 const policies: Readonly<Record<string, Start>> = {
