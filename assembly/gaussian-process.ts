@@ -9,7 +9,7 @@ import { downdate, factorise, invertDiagonal, LIFT } from "./factor";
 import { createKernel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
 import { factorRow, triangle } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
-import { LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
+import { copyLanes, LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
 import { solveFrom, solveTransposed } from "./vector";
 
 /** Progress of a group of watched candidates (see domain.ts). */
@@ -240,6 +240,27 @@ function fillRows(gp: GaussianProcess, kernel: Kernel, factor: usize, from: usiz
 }
 
 /**
+ * `fillRows` for row n alone, with the same bits. Its lanes are the points before n, because four lanes of one point would waste three.
+ */
+function fillRow(gp: GaussianProcess, n: usize): void {
+  const d = gp.dimension;
+  const x = gp.points + (n * d << 3);
+  const row = factorRow(gp.factor, n);
+  for (let i: usize = 0; i < n; i += LANES) {
+    const count = min(LANES, n - i);
+    const entries = row + (i << 3);
+    // Four lanes may not fit between the last entries and the end of the factor.
+    const out = count == LANES ? entries : gp.work;
+    packPanel(gp.points + (i * d << 3), count, d, gp.panel);
+    kernelPanel(gp.kernel, x, 1, gp.panel, out);
+    if (count < LANES) copyLanes(entries, out, count);
+  }
+  packPanel(x, 1, d, gp.panel);
+  kernelDiagonal(gp.kernel, gp.panel, gp.work);
+  store<f64>(row + (n << 3), load<f64>(gp.work) + load<f64>(gp.noises + (n << 3)));
+}
+
+/**
  * Adds a row of L for a point with this count and the sum 0. **Cost:** O(n d + n^2).
  * Returns the row, or OUT_OF_MEMORY or NOT_POSITIVE_DEFINITE with nothing changed.
  */
@@ -251,7 +272,7 @@ export function gpAppendGroup(gp: GaussianProcess, x: usize, count: f64): i32 {
   store<f64>(gp.counts + at, count);
   store<f64>(gp.sums + at, 0);
   store<f64>(gp.noises + at, gp.noise / count);
-  fillRows(gp, gp.kernel, gp.factor, n, n + 1);
+  fillRow(gp, n);
   const lifted = factorise(gp.factor, gp.reciprocals, gp.noises, LIFT, n, n + 1, gp.panel);
   if (lifted < 0) return lifted;
   gp.clamped += lifted;
