@@ -29,16 +29,20 @@ function solveEntry(factor: usize, reciprocals: usize, i: usize, from: usize, ve
   store<f64>(end, rest * load<f64>(reciprocals + (i << 3)));
 }
 
-/** Subtracts the products of two rows at two places, in order of places. The two rows run in parallel. */
+/** Subtracts the products of two rows at four places, in order of places. The two rows run in parallel. */
 // @ts-ignore: decorator
-@inline function subtractPair(rest: v128, row: usize, next: usize, y: v128, following: v128): v128 {
+@inline function subtractPair(rest: v128, row: usize, next: usize, y0: v128, y1: v128, y2: v128, y3: v128): v128 {
   const first = v128.load(row);
   const second = v128.load(next);
-  rest = subtractProduct(rest, v128.shuffle<f64>(first, second, 0, 2), y);
-  return subtractProduct(rest, v128.shuffle<f64>(first, second, 1, 3), following);
+  rest = subtractProduct(rest, v128.shuffle<f64>(first, second, 0, 2), y0);
+  rest = subtractProduct(rest, v128.shuffle<f64>(first, second, 1, 3), y1);
+  const third = v128.load(row, 16);
+  const fourth = v128.load(next, 16);
+  rest = subtractProduct(rest, v128.shuffle<f64>(third, fourth, 0, 2), y2);
+  return subtractProduct(rest, v128.shuffle<f64>(third, fourth, 1, 3), y3);
 }
 
-/** Subtracts from entries [i, i + 8) their products with entries before i. i is even. */
+/** Subtracts from entries [i, i + 8) their products with entries before i. i is a multiple of four. */
 function subtractEight(factor: usize, i: usize, vector: usize): void {
   const end = vector + (i << 3);
   let rest0 = v128.load(end);
@@ -53,21 +57,23 @@ function subtractEight(factor: usize, i: usize, vector: usize): void {
   let l5 = factorRow(factor, i + 5);
   let l6 = factorRow(factor, i + 6);
   let l7 = factorRow(factor, i + 7);
-  for (let v = vector; v < end; v += 16) {
-    const y = splat(v);
-    const following = splat(v + 8);
-    rest0 = subtractPair(rest0, l0, l1, y, following);
-    rest2 = subtractPair(rest2, l2, l3, y, following);
-    rest4 = subtractPair(rest4, l4, l5, y, following);
-    rest6 = subtractPair(rest6, l6, l7, y, following);
-    l0 += 16;
-    l1 += 16;
-    l2 += 16;
-    l3 += 16;
-    l4 += 16;
-    l5 += 16;
-    l6 += 16;
-    l7 += 16;
+  for (let v = vector; v < end; v += 32) {
+    const y0 = splat(v);
+    const y1 = splat(v + 8);
+    const y2 = splat(v + 16);
+    const y3 = splat(v + 24);
+    rest0 = subtractPair(rest0, l0, l1, y0, y1, y2, y3);
+    rest2 = subtractPair(rest2, l2, l3, y0, y1, y2, y3);
+    rest4 = subtractPair(rest4, l4, l5, y0, y1, y2, y3);
+    rest6 = subtractPair(rest6, l6, l7, y0, y1, y2, y3);
+    l0 += 32;
+    l1 += 32;
+    l2 += 32;
+    l3 += 32;
+    l4 += 32;
+    l5 += 32;
+    l6 += 32;
+    l7 += 32;
   }
   v128.store(end, rest0);
   v128.store(end, rest2, 16);
