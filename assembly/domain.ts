@@ -6,10 +6,10 @@
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { GaussianProcess, Progress, whitened } from "./gaussian-process";
-import { kernelDiagonal, kernelPanel } from "./kernels";
+import { applyKernel, distancePanel, kernelDiagonal } from "./kernels";
 import { allFinite, factorRow, splat, subtractProduct } from "./linalg";
 import { allocateDoubles, release } from "./memory";
-import { clearRows, copyRow, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
+import { clearRows, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
 
 /** Panels of a group, and its candidates. */
 const PANELS: usize = 4;
@@ -82,15 +82,15 @@ function reserve(gp: GaussianProcess): bool {
   return true;
 }
 
-/** Writes the kernel values at the points from row `solved` on into a group's rows. `panel`: workspace, 4 lanes per row. */
-function fillRows(gp: GaussianProcess, candidates: usize, rows: usize, solved: usize, panel: usize): void {
-  const d = gp.dimension;
+/** Writes the kernel values at the points from row `solved` on into a group's rows. */
+function fillRows(gp: GaussianProcess, candidates: usize, rows: usize, solved: usize): void {
+  const stride = gp.dimension << 3;
   const end = rows + gp.size * GROUP_ROW;
-  for (let p: usize = 0; p < PANELS; p++, candidates += d * PANEL_ROW) {
-    kernelPanel(gp.kernel, gp.points + ((solved * d) << 3), gp.size - solved, candidates, panel);
-    let from = panel;
-    for (let to = rows + solved * GROUP_ROW; to < end; to += GROUP_ROW, from += PANEL_ROW) copyRow(to + p * PANEL_ROW, from);
+  let point = gp.points + solved * stride;
+  for (let row = rows + solved * GROUP_ROW; row < end; row += GROUP_ROW, point += stride) {
+    for (let p: usize = 0; p < PANELS; p++) distancePanel(gp.kernel, point, 1, candidates + p * (stride << 2), row + p * PANEL_ROW);
   }
+  applyKernel(gp.kernel, rows + solved * GROUP_ROW, end);
 }
 
 /** Solves row i of L Y = P in a group's rows, in place. Earlier rows already hold Y. The bits are those of `solvePanel`. */
@@ -211,7 +211,7 @@ function scoreGroup(gp: GaussianProcess, group: usize, z: usize, means: usize, v
   const rows = gp.solved + group * gp.solvedCapacity * GROUP_ROW;
   const count = min(GROUP, gp.domainSize - group * GROUP);
 
-  fillRows(gp, candidates, rows, progress.solved, result + GROUP_ROW);
+  fillRows(gp, candidates, rows, progress.solved);
   for (let i = progress.solved; i < n; i++) solveGroup(gp.factor, gp.reciprocals, i, rows);
 
   if (!summed) clearRows(sums, PANELS);

@@ -6,7 +6,7 @@
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
 import { downdate, factorise, invertDiagonal, LIFT } from "./factor";
-import { createKernel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
+import { applyKernel, createKernel, distancePanel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
 import { factorRow, triangle } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
 import { copyLanes, LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
@@ -246,18 +246,21 @@ function fillRow(gp: GaussianProcess, n: usize): void {
   const d = gp.dimension;
   const x = gp.points + (n * d << 3);
   const row = factorRow(gp.factor, n);
-  for (let i: usize = 0; i < n; i += LANES) {
-    const count = min(LANES, n - i);
-    const entries = row + (i << 3);
-    // Four lanes may not fit between the last entries and the end of the factor.
-    const out = count == LANES ? entries : gp.work;
-    packPanel(gp.points + (i * d << 3), count, d, gp.panel);
-    kernelPanel(gp.kernel, x, 1, gp.panel, out);
-    if (count < LANES) copyLanes(entries, out, count);
+  const lanes = gp.work;
+  const rest = n % LANES;
+  const whole = n - rest;
+  for (let i: usize = 0; i < whole; i += LANES) {
+    packPanel(gp.points + (i * d << 3), LANES, d, gp.panel);
+    distancePanel(gp.kernel, x, 1, gp.panel, row + (i << 3));
   }
+  applyKernel(gp.kernel, row, row + (whole << 3));
+  // Four lanes may not fit between the last entries and the end of the factor.
+  packPanel(gp.points + (whole * d << 3), rest, d, gp.panel);
+  kernelPanel(gp.kernel, x, 1, gp.panel, lanes);
+  copyLanes(row + (whole << 3), lanes, rest);
   packPanel(x, 1, d, gp.panel);
-  kernelDiagonal(gp.kernel, gp.panel, gp.work);
-  store<f64>(row + (n << 3), load<f64>(gp.work) + load<f64>(gp.noises + (n << 3)));
+  kernelDiagonal(gp.kernel, gp.panel, lanes);
+  store<f64>(row + (n << 3), load<f64>(lanes) + load<f64>(gp.noises + (n << 3)));
 }
 
 /**

@@ -46,7 +46,6 @@ export function createKernel(id: i32, params: usize, dimension: usize): Kernel |
 
 /** The correlations at two squared scaled distances. After an overflow the result is 0, not NaN. */
 function correlations(id: i32, squares: v128): v128 {
-  if (id == SQUARED_EXPONENTIAL) return exponentials(f64x2.mul(f64x2.splat(-0.5), squares));
   const distance = f64x2.sqrt(squares);
   if (id == MATERN12) return exponentials(f64x2.neg(distance));
   const scaled = f64x2.mul(f64x2.splat(id == MATERN32 ? SQRT3 : SQRT5), distance);
@@ -60,9 +59,17 @@ function correlations(id: i32, squares: v128): v128 {
 /**
  * out[i][lane] = k(points[i], candidate in that lane).
  * `points`: n x d, row-major; `candidates`: panel, d x 4; `out`: panel, n x 4.
- * Features are subtracted before they are scaled, so that neighbours far from the origin keep their distance.
  */
 export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
+  distancePanel(kernel, points, n, candidates, out);
+  applyKernel(kernel, out, out + n * PANEL_ROW);
+}
+
+/**
+ * The first part of `kernelPanel`. Values need `applyKernel` afterwards, at once for several panels. Features are subtracted before they
+ * are scaled, so that neighbours far from the origin keep their distance.
+ */
+export function distancePanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
   if (kernel.id == LINEAR) {
     linearPanel(kernel, points, n, candidates, out);
     return;
@@ -71,7 +78,6 @@ export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates:
     additivePanel(kernel, points, n, candidates, out);
     return;
   }
-  const variance = f64x2.splat(kernel.variance);
   const reciprocals = kernel.reciprocals;
   const end = reciprocals + (kernel.dimension << 3);
   for (const last = out + n * PANEL_ROW; out < last; out += PANEL_ROW) {
@@ -86,9 +92,21 @@ export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates:
       lower = f64x2.add(lower, f64x2.mul(first, first));
       upper = f64x2.add(upper, f64x2.mul(second, second));
     }
-    v128.store(out, f64x2.mul(variance, correlations(kernel.id, lower)));
-    v128.store(out, f64x2.mul(variance, correlations(kernel.id, upper)), 16);
+    v128.store(out, lower);
+    v128.store(out, upper, 16);
   }
+}
+
+/** The second part of `kernelPanel`, in place, for the values from `values` to `end`: an even number of them. */
+export function applyKernel(kernel: Kernel, values: usize, end: usize): void {
+  const id = kernel.id;
+  if (id == LINEAR || id == ADDITIVE_MATERN32) return;
+  const variance = f64x2.splat(kernel.variance);
+  if (id == SQUARED_EXPONENTIAL) {
+    const half = f64x2.splat(-0.5);
+    for (; values < end; values += 16) v128.store(values, f64x2.mul(variance, exponentials(f64x2.mul(half, v128.load(values)))));
+  }
+  for (; values < end; values += 16) v128.store(values, f64x2.mul(variance, correlations(id, v128.load(values))));
 }
 
 /**
