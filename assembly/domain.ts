@@ -5,21 +5,15 @@
 // would wait for its own last step.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { Chunk, createChunk, GROUP, GROUP_ROW, PANELS, releaseChunks } from "./chunk";
 import { GaussianProcess, Progress, whitened } from "./gaussian-process";
-import { applyKernel, distancePanel, kernelDiagonal } from "./kernels";
+import { applyKernel, distancePanels, kernelDiagonal } from "./kernels";
 import { allFinite, factorRow, splat, subtractProduct } from "./linalg";
 import { allocateDoubles, release } from "./memory";
 import { clearRows, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
 
-/** Panels of a group, and its candidates. */
-const PANELS: usize = 4;
-const GROUP: usize = PANELS * LANES;
-/** Bytes of a group's row. */
-const GROUP_ROW: usize = PANELS * PANEL_ROW;
-
 // A group has a block of (d + 2) x 16 in `gp.domain`: its candidates, as panels of d x 4; their prior variances minus the squares of
-// the first `reduced` rows of V; their means over the first `summed` rows. A second block, solvedCapacity x 16 in `gp.solved`,
-// holds V.
+// the first `reduced` rows of V; their means over the first `summed` rows. The chunks in `gp.solved` hold V.
 
 /** Doubles per candidate in a group's block, without its d features. */
 const KEPT: usize = 2;
@@ -46,7 +40,7 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
     }
   }
   release(gp.domain);
-  release(gp.solved);
+  releaseChunks(gp.solved);
   release(gp.prior);
   gp.prior = 0;
   gp.domain = domain;
@@ -68,66 +62,76 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
 
 /** Makes room for all rows of the process. Returns false without memory, with nothing changed. */
 function reserve(gp: GaussianProcess): bool {
-  if (gp.solvedCapacity >= gp.size) return true;
-  const groups = (gp.domainSize + GROUP - 1) / GROUP;
-  const stride = gp.capacity * GROUP_ROW;
-  const solved = allocateDoubles(<u64>groups * gp.capacity * GROUP);
-  if (!solved) return false;
-  for (let group: usize = 0; group < groups; group++) {
-    memory.copy(solved + group * stride, gp.solved + group * gp.solvedCapacity * GROUP_ROW, progressOf(gp, group).solved * GROUP_ROW);
-  }
-  release(gp.solved);
-  gp.solved = solved;
+  const first = gp.solvedCapacity;
+  if (first >= gp.size) return true;
+  const chunk = createChunk((gp.domainSize + GROUP - 1) / GROUP, first, gp.capacity);
+  if (!chunk) return false;
+  let last = gp.solved;
+  while (last && changetype<Chunk>(last).next) last = changetype<Chunk>(last).next;
+  if (last) changetype<Chunk>(last).next = chunk;
+  else gp.solved = chunk;
   gp.solvedCapacity = gp.capacity;
   return true;
 }
 
 /** Writes the kernel values at the points from row `solved` on into a group's rows. */
-function fillRows(gp: GaussianProcess, candidates: usize, rows: usize, solved: usize): void {
+function fillRows(gp: GaussianProcess, group: usize, candidates: usize, solved: usize): void {
   const stride = gp.dimension << 3;
-  const end = rows + gp.size * GROUP_ROW;
   let point = gp.points + solved * stride;
-  for (let row = rows + solved * GROUP_ROW; row < end; row += GROUP_ROW, point += stride) {
-    for (let p: usize = 0; p < PANELS; p++) distancePanel(gp.kernel, point, 1, candidates + p * (stride << 2), row + p * PANEL_ROW);
+  for (let at = gp.solved; at; at = changetype<Chunk>(at).next) {
+    const chunk = changetype<Chunk>(at);
+    const from = max(chunk.first, solved);
+    const to = min(chunk.end, gp.size);
+    if (from >= to) continue;
+    const start = chunk.row(group, from);
+    const end = chunk.row(group, to);
+    for (let row = start; row < end; row += GROUP_ROW, point += stride) {
+      distancePanels(gp.kernel, point, candidates, row);
+    }
+    applyKernel(gp.kernel, start, end);
   }
-  applyKernel(gp.kernel, rows + solved * GROUP_ROW, end);
 }
 
 /** Solves row i of L Y = P in a group's rows, in place. Earlier rows already hold Y. The bits are those of `solvePanel`. */
-function solveGroup(factor: usize, reciprocals: usize, i: usize, rows: usize): void {
-  const end = rows + i * GROUP_ROW;
-  let rest0 = v128.load(end);
-  let rest1 = v128.load(end, 16);
-  let rest2 = v128.load(end, 32);
-  let rest3 = v128.load(end, 48);
-  let rest4 = v128.load(end, 64);
-  let rest5 = v128.load(end, 80);
-  let rest6 = v128.load(end, 96);
-  let rest7 = v128.load(end, 112);
-  for (let l = factorRow(factor, i), y = rows; y < end; l += 8, y += GROUP_ROW) {
-    const entry = splat(l);
-    rest0 = subtractProduct(rest0, entry, v128.load(y));
-    rest1 = subtractProduct(rest1, entry, v128.load(y, 16));
-    rest2 = subtractProduct(rest2, entry, v128.load(y, 32));
-    rest3 = subtractProduct(rest3, entry, v128.load(y, 48));
-    rest4 = subtractProduct(rest4, entry, v128.load(y, 64));
-    rest5 = subtractProduct(rest5, entry, v128.load(y, 80));
-    rest6 = subtractProduct(rest6, entry, v128.load(y, 96));
-    rest7 = subtractProduct(rest7, entry, v128.load(y, 112));
+function solveGroup(gp: GaussianProcess, group: usize, i: usize, own: usize): void {
+  let rest0 = v128.load(own);
+  let rest1 = v128.load(own, 16);
+  let rest2 = v128.load(own, 32);
+  let rest3 = v128.load(own, 48);
+  let rest4 = v128.load(own, 64);
+  let rest5 = v128.load(own, 80);
+  let rest6 = v128.load(own, 96);
+  let rest7 = v128.load(own, 112);
+  let l = factorRow(gp.factor, i);
+  for (let at = gp.solved; at; at = changetype<Chunk>(at).next) {
+    const chunk = changetype<Chunk>(at);
+    if (chunk.first >= i) break;
+    const end = chunk.row(group, min(chunk.end, i));
+    for (let y = chunk.row(group, chunk.first); y < end; l += 8, y += GROUP_ROW) {
+      const entry = splat(l);
+      rest0 = subtractProduct(rest0, entry, v128.load(y));
+      rest1 = subtractProduct(rest1, entry, v128.load(y, 16));
+      rest2 = subtractProduct(rest2, entry, v128.load(y, 32));
+      rest3 = subtractProduct(rest3, entry, v128.load(y, 48));
+      rest4 = subtractProduct(rest4, entry, v128.load(y, 64));
+      rest5 = subtractProduct(rest5, entry, v128.load(y, 80));
+      rest6 = subtractProduct(rest6, entry, v128.load(y, 96));
+      rest7 = subtractProduct(rest7, entry, v128.load(y, 112));
+    }
   }
-  const reciprocal = splat(reciprocals + (i << 3));
-  v128.store(end, f64x2.mul(rest0, reciprocal));
-  v128.store(end, f64x2.mul(rest1, reciprocal), 16);
-  v128.store(end, f64x2.mul(rest2, reciprocal), 32);
-  v128.store(end, f64x2.mul(rest3, reciprocal), 48);
-  v128.store(end, f64x2.mul(rest4, reciprocal), 64);
-  v128.store(end, f64x2.mul(rest5, reciprocal), 80);
-  v128.store(end, f64x2.mul(rest6, reciprocal), 96);
-  v128.store(end, f64x2.mul(rest7, reciprocal), 112);
+  const reciprocal = splat(gp.reciprocals + (i << 3));
+  v128.store(own, f64x2.mul(rest0, reciprocal));
+  v128.store(own, f64x2.mul(rest1, reciprocal), 16);
+  v128.store(own, f64x2.mul(rest2, reciprocal), 32);
+  v128.store(own, f64x2.mul(rest3, reciprocal), 48);
+  v128.store(own, f64x2.mul(rest4, reciprocal), 64);
+  v128.store(own, f64x2.mul(rest5, reciprocal), 80);
+  v128.store(own, f64x2.mul(rest6, reciprocal), 96);
+  v128.store(own, f64x2.mul(rest7, reciprocal), 112);
 }
 
 /** out = sums + <column, vector> over the rows [from, to), in order. `out` may be `sums`. */
-function addGroup(rows: usize, vector: usize, from: usize, to: usize, sums: usize, out: usize): void {
+function addGroup(gp: GaussianProcess, group: usize, vector: usize, from: usize, to: usize, sums: usize, out: usize): void {
   let sum0 = v128.load(sums);
   let sum1 = v128.load(sums, 16);
   let sum2 = v128.load(sums, 32);
@@ -136,18 +140,24 @@ function addGroup(rows: usize, vector: usize, from: usize, to: usize, sums: usiz
   let sum5 = v128.load(sums, 80);
   let sum6 = v128.load(sums, 96);
   let sum7 = v128.load(sums, 112);
-  const end = rows + to * GROUP_ROW;
-  vector += from << 3;
-  for (let y = rows + from * GROUP_ROW; y < end; y += GROUP_ROW, vector += 8) {
-    const entry = splat(vector);
-    sum0 = f64x2.add(sum0, f64x2.mul(entry, v128.load(y)));
-    sum1 = f64x2.add(sum1, f64x2.mul(entry, v128.load(y, 16)));
-    sum2 = f64x2.add(sum2, f64x2.mul(entry, v128.load(y, 32)));
-    sum3 = f64x2.add(sum3, f64x2.mul(entry, v128.load(y, 48)));
-    sum4 = f64x2.add(sum4, f64x2.mul(entry, v128.load(y, 64)));
-    sum5 = f64x2.add(sum5, f64x2.mul(entry, v128.load(y, 80)));
-    sum6 = f64x2.add(sum6, f64x2.mul(entry, v128.load(y, 96)));
-    sum7 = f64x2.add(sum7, f64x2.mul(entry, v128.load(y, 112)));
+  let v = vector + (from << 3);
+  for (let at = gp.solved; at; at = changetype<Chunk>(at).next) {
+    const chunk = changetype<Chunk>(at);
+    const first = max(chunk.first, from);
+    const last = min(chunk.end, to);
+    if (first >= last) continue;
+    const end = chunk.row(group, last);
+    for (let y = chunk.row(group, first); y < end; y += GROUP_ROW, v += 8) {
+      const entry = splat(v);
+      sum0 = f64x2.add(sum0, f64x2.mul(entry, v128.load(y)));
+      sum1 = f64x2.add(sum1, f64x2.mul(entry, v128.load(y, 16)));
+      sum2 = f64x2.add(sum2, f64x2.mul(entry, v128.load(y, 32)));
+      sum3 = f64x2.add(sum3, f64x2.mul(entry, v128.load(y, 48)));
+      sum4 = f64x2.add(sum4, f64x2.mul(entry, v128.load(y, 64)));
+      sum5 = f64x2.add(sum5, f64x2.mul(entry, v128.load(y, 80)));
+      sum6 = f64x2.add(sum6, f64x2.mul(entry, v128.load(y, 96)));
+      sum7 = f64x2.add(sum7, f64x2.mul(entry, v128.load(y, 112)));
+    }
   }
   v128.store(out, sum0);
   v128.store(out, sum1, 16);
@@ -160,12 +170,20 @@ function addGroup(rows: usize, vector: usize, from: usize, to: usize, sums: usiz
 }
 
 /** out = variances - the squares over the rows [from, to), in order. `out` may be `variances`. */
-function reduceGroup(rows: usize, from: usize, to: usize, variances: usize, out: usize): void {
-  const end = rows + to * GROUP_ROW;
-  for (let lane: usize = 0; lane < GROUP_ROW; lane += 16) {
-    let rest = v128.load(variances + lane);
-    for (let y = rows + from * GROUP_ROW + lane; y < end; y += GROUP_ROW) rest = subtractProduct(rest, v128.load(y), v128.load(y));
-    v128.store(out + lane, rest);
+function reduceGroup(gp: GaussianProcess, group: usize, from: usize, to: usize, variances: usize, out: usize): void {
+  if (variances != out) copyVector(out, variances, GROUP);
+  for (let at = gp.solved; at; at = changetype<Chunk>(at).next) {
+    const chunk = changetype<Chunk>(at);
+    const first = max(chunk.first, from);
+    const last = min(chunk.end, to);
+    if (first >= last) continue;
+    const start = chunk.row(group, first);
+    const end = chunk.row(group, last);
+    for (let lane: usize = 0; lane < GROUP_ROW; lane += 16) {
+      let rest = v128.load(out + lane);
+      for (let y = start + lane; y < end; y += GROUP_ROW) rest = subtractProduct(rest, v128.load(y), v128.load(y));
+      v128.store(out + lane, rest);
+    }
   }
 }
 
@@ -208,20 +226,22 @@ function scoreGroup(gp: GaussianProcess, group: usize, z: usize, means: usize, v
   const candidates = gp.domain + group * blockBytes(gp);
   const remaining = candidates + d * GROUP_ROW;
   const sums = remaining + GROUP_ROW;
-  const rows = gp.solved + group * gp.solvedCapacity * GROUP_ROW;
   const count = min(GROUP, gp.domainSize - group * GROUP);
 
-  fillRows(gp, candidates, rows, progress.solved);
-  for (let i = progress.solved; i < n; i++) solveGroup(gp.factor, gp.reciprocals, i, rows);
+  fillRows(gp, group, candidates, progress.solved);
+  for (let at = gp.solved; at; at = changetype<Chunk>(at).next) {
+    const chunk = changetype<Chunk>(at);
+    for (let i = max(chunk.first, progress.solved); i < min(chunk.end, n); i++) solveGroup(gp, group, i, chunk.row(group, i));
+  }
 
   if (!summed) clearRows(sums, PANELS);
-  addGroup(rows, z, summed, kept, sums, sums);
-  addGroup(rows, z, kept, n, sums, result);
+  addGroup(gp, group, z, summed, kept, sums, sums);
+  addGroup(gp, group, z, kept, n, sums, result);
   copyVector(means, result, count);
 
   if (!reduced) priors(gp, candidates, remaining);
-  reduceGroup(rows, reduced, settled, remaining, remaining);
-  reduceGroup(rows, settled, n, remaining, result);
+  reduceGroup(gp, group, reduced, settled, remaining, remaining);
+  reduceGroup(gp, group, settled, n, remaining, result);
   for (let lane: usize = 0; lane < count << 3; lane += 8) store<f64>(variances + lane, max(load<f64>(result + lane), 0));
 
   progress.solved = n;
@@ -237,7 +257,7 @@ export function subtractWatched(gp: GaussianProcess, vector: usize, values: usiz
   const sums = gp.work;
   for (let start: usize = 0; start < k; start += GROUP, values += GROUP << 3) {
     clearRows(sums, PANELS);
-    addGroup(gp.solved + (start / GROUP) * gp.solvedCapacity * GROUP_ROW, vector, 0, gp.size, sums, sums);
+    addGroup(gp, start / GROUP, vector, 0, gp.size, sums, sums);
     for (let lane: usize = 0; lane < min(GROUP, k - start) << 3; lane += 8) {
       store<f64>(values + lane, load<f64>(values + lane) - load<f64>(sums + lane));
     }

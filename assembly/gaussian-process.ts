@@ -5,6 +5,7 @@
 // Source: Calandriello et al. 2022, eq. 3, with averages s/c where the paper prints sums.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { releaseChunks } from "./chunk";
 import { downdate, factorise, invertDiagonal, LIFT } from "./factor";
 import { applyKernel, createKernel, distancePanel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
 import { factorRow, triangle } from "./linalg";
@@ -54,7 +55,7 @@ import { solveFrom, solveTransposed } from "./vector";
   /** Owned, see domain.ts: the watched candidates. */
   domain: usize;
   domainSize: usize;
-  /** Owned, see domain.ts: V = L^-1 K(points, candidates). */
+  /** Owned, see domain.ts: the first chunk of V = L^-1 K(points, candidates), or 0. */
   solved: usize;
   solvedCapacity: usize;
   /** `Progress` of each group, in the block of `domain`. */
@@ -102,7 +103,7 @@ export function gpRelease(gp: GaussianProcess): void {
   release(gp.factor);
   release(gp.points);
   release(gp.domain);
-  release(gp.solved);
+  releaseChunks(gp.solved);
   release(gp.prior);
   release(changetype<usize>(gp.kernel));
   release(changetype<usize>(gp));

@@ -24,6 +24,7 @@ export {
   whitened as gpWhitened,
 } from "./gaussian-process";
 export { kernelMatrix } from "./kernels";
+export { squareRoots } from "./linalg";
 export { gpFind, gpNearest } from "./lookup";
 export { improvement, logImprovement } from "./normal";
 export { gpFactorPrior, gpSampleWatched } from "./pathwise";

@@ -87,20 +87,72 @@ export function distancePanel(kernel: Kernel, points: usize, n: usize, candidate
     for (let scale = reciprocals; scale < end; scale += 8, points += 8, candidate += PANEL_ROW) {
       const reciprocal = splat(scale);
       const coordinate = splat(points);
-      const first = f64x2.mul(f64x2.sub(v128.load(candidate), coordinate), reciprocal);
-      const second = f64x2.mul(f64x2.sub(v128.load(candidate, 16), coordinate), reciprocal);
-      lower = f64x2.add(lower, f64x2.mul(first, first));
-      upper = f64x2.add(upper, f64x2.mul(second, second));
+      lower = addSquare(lower, v128.load(candidate), coordinate, reciprocal);
+      upper = addSquare(upper, v128.load(candidate, 16), coordinate, reciprocal);
     }
     v128.store(out, lower);
     v128.store(out, upper, 16);
   }
 }
 
+/** `distancePanel` for one point and the candidates of four panels, which follow each other. `out`: the four results side by side. */
+export function distancePanels(kernel: Kernel, point: usize, candidates: usize, out: usize): void {
+  const panel = kernel.dimension * PANEL_ROW;
+  if (!isStationary(kernel.id)) {
+    for (let p: usize = 0; p < 4; p++) distancePanel(kernel, point, 1, candidates + p * panel, out + p * PANEL_ROW);
+    return;
+  }
+  let sum0 = f64x2.splat(0);
+  let sum1 = f64x2.splat(0);
+  let sum2 = f64x2.splat(0);
+  let sum3 = f64x2.splat(0);
+  let sum4 = f64x2.splat(0);
+  let sum5 = f64x2.splat(0);
+  let sum6 = f64x2.splat(0);
+  let sum7 = f64x2.splat(0);
+  const end = candidates + panel;
+  for (let scale = kernel.reciprocals; candidates < end; scale += 8, point += 8, candidates += PANEL_ROW) {
+    const reciprocal = splat(scale);
+    const coordinate = splat(point);
+    const second = candidates + panel;
+    const third = second + panel;
+    const fourth = third + panel;
+    sum0 = addSquare(sum0, v128.load(candidates), coordinate, reciprocal);
+    sum1 = addSquare(sum1, v128.load(candidates, 16), coordinate, reciprocal);
+    sum2 = addSquare(sum2, v128.load(second), coordinate, reciprocal);
+    sum3 = addSquare(sum3, v128.load(second, 16), coordinate, reciprocal);
+    sum4 = addSquare(sum4, v128.load(third), coordinate, reciprocal);
+    sum5 = addSquare(sum5, v128.load(third, 16), coordinate, reciprocal);
+    sum6 = addSquare(sum6, v128.load(fourth), coordinate, reciprocal);
+    sum7 = addSquare(sum7, v128.load(fourth, 16), coordinate, reciprocal);
+  }
+  v128.store(out, sum0);
+  v128.store(out, sum1, 16);
+  v128.store(out, sum2, 32);
+  v128.store(out, sum3, 48);
+  v128.store(out, sum4, 64);
+  v128.store(out, sum5, 80);
+  v128.store(out, sum6, 96);
+  v128.store(out, sum7, 112);
+}
+
+/** sum + ((candidate - coordinate) reciprocal)^2 */
+// @ts-ignore: decorator
+@inline function addSquare(sum: v128, candidate: v128, coordinate: v128, reciprocal: v128): v128 {
+  const scaled = f64x2.mul(f64x2.sub(candidate, coordinate), reciprocal);
+  return f64x2.add(sum, f64x2.mul(scaled, scaled));
+}
+
+/** Whether a kernel depends on the distance alone. */
+// @ts-ignore: decorator
+@inline function isStationary(id: i32): bool {
+  return id != LINEAR && id != ADDITIVE_MATERN32;
+}
+
 /** The second part of `kernelPanel`, in place, for the values from `values` to `end`: an even number of them. */
 export function applyKernel(kernel: Kernel, values: usize, end: usize): void {
   const id = kernel.id;
-  if (id == LINEAR || id == ADDITIVE_MATERN32) return;
+  if (!isStationary(id)) return;
   const variance = f64x2.splat(kernel.variance);
   if (id == SQUARED_EXPONENTIAL) {
     const half = f64x2.splat(-0.5);

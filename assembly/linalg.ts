@@ -45,6 +45,13 @@ export function allFinite(values: usize, count: usize): bool {
   return defect == 0;
 }
 
+/** Replaces n values by their square roots. */
+export function squareRoots(values: usize, n: usize): void {
+  const end = values + (n << 3);
+  for (; values + 16 <= end; values += 16) v128.store(values, f64x2.sqrt(v128.load(values)));
+  if (values < end) store<f64>(values, sqrt(load<f64>(values)));
+}
+
 /**
  * Solves L Y = P for rows [from, n) of a panel P (n x 4), in place. Rows before `from` already hold Y.
  *

@@ -201,26 +201,31 @@ export class CoreProcess {
     this.#listener = listener;
   }
 
-  /** Writes the results of `score` for the watched candidates, to the bit, and solves only for rows that changed. */
-  scoreWatched(mean: Float64Array, variance: Float64Array): void {
+  /**
+   * Writes the means of `score` for the watched candidates and the square roots of its variances, to the bit, and solves only for rows
+   * that changed.
+   */
+  scoreWatched(mean: Float64Array, deviation: Float64Array): void {
     const k = this.#watched;
-    exactly(mean, k);
-    exactly(variance, k);
     const means = this.#memory.put(NOTHING, 2 * k);
     check(this.#exports.gpScoreWatched(this.#pointer, means, means + 8 * k));
+    this.#readMoments(means, exactly(mean, k), exactly(deviation, k));
+  }
+
+  /** Reads means, and the roots of the variances behind them. */
+  #readMoments(means: number, mean: Float64Array, deviation: Float64Array): void {
+    const variances = means + 8 * mean.length;
+    this.#exports.squareRoots(variances, deviation.length);
     this.#memory.read(means, mean);
-    this.#memory.read(means + 8 * k, variance);
+    this.#memory.read(variances, deviation);
   }
 
   /** `scoreWatched` for one group: 16 candidates from `start`, a multiple of 16, or those that remain. */
-  scoreGroup(start: number, mean: Float64Array, variance: Float64Array): void {
+  scoreGroup(start: number, mean: Float64Array, deviation: Float64Array): void {
     const size = Math.min(GROUP, this.#watched - start);
-    exactly(mean, size);
-    exactly(variance, size);
-    const means = this.#memory.put(NOTHING, 2 * GROUP);
-    check(this.#exports.gpScoreGroup(this.#pointer, start / GROUP, means, means + 8 * GROUP));
-    this.#memory.read(means, mean);
-    this.#memory.read(means + 8 * GROUP, variance);
+    const means = this.#memory.put(NOTHING, 2 * size);
+    check(this.#exports.gpScoreGroup(this.#pointer, start / GROUP, means, means + 8 * size));
+    this.#readMoments(means, exactly(mean, size), exactly(deviation, size));
   }
 
   /**

@@ -17,6 +17,7 @@ export interface CoreExports {
   logImprovement(u: number): number;
   /** 1 if all of `count` doubles are finite. */
   allFinite(values: Pointer, count: number): number;
+  squareRoots(values: Pointer, count: number): void;
   absorb(pointer: Pointer, bytes: number, states: Pointer): void;
   digest(pointer: Pointer, bytes: number, out: Pointer): void;
   uniforms(seedLow: number, seedHigh: number, idLow: number, idHigh: number, first: number, count: number, out: Pointer): void;

@@ -70,9 +70,9 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
       const handle = process(core, 4);
       handle.watch(xs);
       return () => {
-        const [mean, variance] = [new Float64Array(40), new Float64Array(40)];
-        handle.scoreWatched(mean, variance);
-        return { mean, variance };
+        const [mean, deviation] = [new Float64Array(40), new Float64Array(40)];
+        handle.scoreWatched(mean, deviation);
+        return { mean, deviation };
       };
     },
   ],

@@ -124,11 +124,12 @@ class Run {
     const start = 16 * (place % (groups + 1));
     const all = start === 16 * groups;
     const size = all ? k : Math.min(16, k - start);
-    const [mean, variance] = [new Float64Array(size), new Float64Array(size)];
-    if (all) this.process.scoreWatched(mean, variance);
-    else this.process.scoreGroup(start, mean, variance);
+    const [mean, deviation] = [new Float64Array(size), new Float64Array(size)];
+    if (all) this.process.scoreWatched(mean, deviation);
+    else this.process.scoreGroup(start, mean, deviation);
     const shown = Float64Array.from(this.candidates.slice(all ? 0 : start, all ? k : start + size).flat());
-    expect({ mean, variance }).toEqual(this.process.score(shown));
+    const scores = this.process.score(shown);
+    expect({ mean, deviation }).toEqual({ mean: scores.mean, deviation: scores.variance.map(Math.sqrt) });
   }
 
   compare(): void {

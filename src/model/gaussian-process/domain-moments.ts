@@ -49,7 +49,7 @@ export class DomainMoments {
     if (!this.#all) {
       this.#process.scoreWatched(this.mean, this.deviation);
       this.#rows.fill(this.#process.size);
-      this.#all = momentsOf({ mean: this.mean, variance: this.deviation });
+      this.#all = { mean: this.mean, deviation: this.deviation };
     }
     return this.#all;
   }
@@ -58,9 +58,7 @@ export class DomainMoments {
   bring(group: number): void {
     const [start, end] = [group * GROUP, (group + 1) * GROUP];
     if (this.#knows(start)) return;
-    const [mean, variance] = [this.mean.subarray(start, end), this.deviation.subarray(start, end)];
-    this.#process.scoreGroup(start, mean, variance);
-    momentsOf({ mean, variance });
+    this.#process.scoreGroup(start, this.mean.subarray(start, end), this.deviation.subarray(start, end));
     this.#rows[group] = this.#process.size;
   }
 
