@@ -3,6 +3,8 @@
 
 /** Largest size of a feature or coordinate. A sum of a million of its squares is still far from overflow. */
 export const FEATURE_LIMIT = 1e6;
+/** Up to this many numbers, a loop copies faster than `TypedArray.set`. */
+const SHORT = 64;
 
 function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
@@ -87,8 +89,9 @@ export function range(name: string, value: unknown, limit = Number.MAX_VALUE): R
 
 /** Throws if `value` has a key outside `known`, so that a misspelt option is not ignored. */
 export function onlyKeys(name: string, value: object, known: readonly string[]): void {
-  for (const key of Object.keys(value)) {
-    if (!known.includes(key))
+  // Not `Object.keys`, which makes an array for each call.
+  for (const key in value) {
+    if (!known.includes(key) && Object.hasOwn(value, key))
       throw outOfRange(`${name}.${key}`, `no such option; known are ${known.join(", ")}`, (value as Record<string, unknown>)[key]);
   }
 }
@@ -101,7 +104,9 @@ export function copyVector(name: string, value: unknown, length: number, target:
   const vector = value as ArrayLike<unknown>;
   if (vector.length !== length) throw outOfRange(name, `${length} numbers`, value);
   if (value instanceof Float64Array) {
-    target.set(boundedNumbers(name, value), offset);
+    boundedNumbers(name, value);
+    if (length > SHORT) target.set(value, offset);
+    else for (let i = 0; i < length; i++) target[offset + i] = value[i];
     return;
   }
   for (let i = 0; i < length; i++) {

@@ -205,7 +205,7 @@ export class Recommender {
     const count = candidates?.length ?? (points && countOf(points, d)) ?? limit;
     const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
-    const choices = this.policy.choose({ ...moment, candidates, points, limit, decision: ids[0] });
+    const choices = this.policy.choose({ round: moment.round, now: moment.now, candidates, points, limit, decision: ids[0] });
     // Set on the choices themselves: copies of them would take as long as a decision among few candidates.
     const ranking = choices as (Choice & { impressionId: string })[];
     for (let place = 0; place < ranking.length; place++) {
@@ -252,8 +252,8 @@ export class Recommender {
 
   #impressionIds(given: string | readonly string[] | undefined, places: number, round: number): string[] {
     if (given === undefined) {
-      const ids: string[] = [];
-      for (let place = 0; place < places; place++) ids.push(this.#core.digestText(`${this.#seed} ${round} ${place}`));
+      const ids = new Array<string>(places);
+      for (let place = 0; place < places; place++) ids[place] = this.#core.digestNumbers(this.#seed, round, place);
       return ids;
     }
     const ids = typeof given === "string" ? [given] : given;
@@ -286,7 +286,7 @@ export class Recommender {
     const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
     const id = nonEmptyString("impressionId", event.impressionId, 2048);
     const restates = flag("restates", event.restates ?? false);
-    const conversion = { goal, eventId, at, reward, ...(restates && { restates }) };
+    const conversion = restates ? { goal, eventId, at, reward, restates } : { goal, eventId, at, reward };
     const { status } = this.#pending.convert(id, conversion, (impression, { reward: total, previous, delay, goals }) => {
       this.policy.observe({ impression, reward: total as number, previous, delay, goals });
     });
@@ -296,7 +296,7 @@ export class Recommender {
   /** Checks a reward, or the amount of a goal with a value. */
   #rewardOf({ reward, goal = "", currency }: Pick<ConversionEvent, "reward" | "goal" | "currency">): number {
     const { min, max } = this.#reward;
-    const value = Object.hasOwn(this.#goals ?? {}, goal) ? this.#goals?.[goal].value : undefined;
+    const value = this.#goals && Object.hasOwn(this.#goals, goal) ? this.#goals[goal].value : undefined;
     if (currency !== undefined && currency !== value?.currency) {
       throw outOfRange("currency", value ? `${value.currency}, as declared` : "none, as the goal has no value", currency);
     }

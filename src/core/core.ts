@@ -33,6 +33,8 @@ export async function instantiate(module: WebAssembly.Module): Promise<Core> {
 }
 
 const NOTHING = /* @__PURE__ */ new Float64Array(0);
+/** Doubles with room for three numbers of 17 characters, and spaces. */
+const MOST_DIGITS = 7;
 const FOUR_ZEROS = /* @__PURE__ */ new Float64Array(4);
 /** Bytes that `checksum` copies into the core's memory at once: few enough for the processor's cache. */
 const PIECE = 32768;
@@ -122,6 +124,17 @@ export class Core {
   digestText(text: string): string {
     const out = this.memory.put(NOTHING, 1 + Math.ceil((3 * text.length) / 8));
     this.exports.digest(out + 8, this.memory.writeText(out + 8, text), out);
+    return this.memory.hexadecimal(out);
+  }
+
+  /** `digestText` of whole numbers with spaces between them, `second` and `third` not negative. It makes no strings of them. */
+  digestNumbers(first: number, second: number, third: number): string {
+    const out = this.memory.put(NOTHING, 1 + MOST_DIGITS);
+    const start = out + 8;
+    let end = first < 0 ? start + this.memory.writeText(start, `${first}`) : this.memory.writeDigits(start, first);
+    end = this.memory.writeDigits(this.memory.writeSpace(end), second);
+    end = this.memory.writeDigits(this.memory.writeSpace(end), third);
+    this.exports.digest(start, end - start, out);
     return this.memory.hexadecimal(out);
   }
 

@@ -1,6 +1,6 @@
 import type { EncodedActions } from "../encoding/encoded-actions.ts";
 import type { Families } from "./families.ts";
-import { best, type ChanceOf, type Sampling, type Scores } from "./ranking.ts";
+import { best, type ChanceOf, numbersAt, type Sampling, type Scores } from "./ranking.ts";
 
 /** The candidates that a rule scores. */
 export interface CandidateRows {
@@ -39,5 +39,5 @@ export function rankedBy(scores: Scores, { limit, families }: Pick<SampleRequest
   const { score, moments, probability, rankings } = scores;
   const list = families ? families.best(score, limit) : best(score, limit);
   const chance = families ? rankings && families.chances(rankings, list.length) : probability;
-  return { list, scores: (indices) => indices.map((index) => score[index]), moments, chance };
+  return { list, scores: (indices) => numbersAt(score, indices), moments, chance };
 }

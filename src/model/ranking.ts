@@ -28,10 +28,19 @@ export type KnownScores = Required<Pick<Scores, "score" | "moments">>;
 
 /** `Scores.moments` from the moments of all candidates. The bonus is `multiplier` times `deviation`. */
 export function known(mean: Float64Array, deviation: Float64Array, multiplier = 1): KnownScores["moments"] {
-  return (indices) => ({
-    mean: indices.map((index) => mean[index]),
-    width: indices.map((index) => multiplier * deviation[index]),
-  });
+  return (indices) => {
+    const width = numbersAt(deviation, indices);
+    for (let i = 0; i < width.length; i++) width[i] *= multiplier;
+    return { mean: numbersAt(mean, indices), width };
+  };
+}
+
+/** The numbers at these indices. A plain loop: lists are short, and a callback takes longer. */
+export function numbersAt(values: Float64Array, indices: readonly number[]): number[] {
+  // The first `push` would make room for 17.
+  const numbers = new Array<number>(indices.length);
+  for (let i = 0; i < indices.length; i++) numbers[i] = values[indices[i]];
+  return numbers;
 }
 
 /** The rows of a matrix (row-major, `columns` wide) at these indices: a view of one row, or a copy of several. */
@@ -90,11 +99,24 @@ export function comesTo(place: number, index: number, scores: Float64Array, star
   return before === place;
 }
 
+/** Index of the greatest score, the lowest among equals. @throws {NumericalError} code `not-a-number`. */
+function greatest(score: Float64Array): number {
+  let index = 0;
+  for (let i = 0; i < score.length; i++) {
+    // NaN fails this comparison, so that the next line refuses it.
+    if (i > 0 && score[i] <= score[index]) continue;
+    if (Number.isNaN(score[i])) throw new NumericalError("not-a-number", "a candidate's score is not a number");
+    index = i;
+  }
+  return index;
+}
+
 /**
  * Indices of the `limit` greatest scores, greatest first. Among equals the lowest index comes first.
  * @throws {NumericalError} code `not-a-number`.
  */
 export function best(score: Float64Array, limit: number): number[] {
+  if (limit === 1 && score.length > 0) return [greatest(score)];
   const ranked: number[] = [];
   /** The score to exceed once `limit` candidates are ranked. */
   let least = Number.NEGATIVE_INFINITY;

@@ -119,7 +119,7 @@ export class Chooser {
     const chance = known || shares.uniform === 1 ? mixed(shares.uniform, random, known) : undefined;
     const scores = ranked.scores(shown);
     const moments = momentsOf?.(shown);
-    const choices: Choice[] = [];
+    const choices = new Array<Choice>(shown.length);
     for (let place = 0; place < shown.length; place++) {
       const index = shown[place];
       const choice: Writable<Choice> = {
@@ -131,7 +131,7 @@ export class Chooser {
       };
       if (domain) choice.features = domain.at(index);
       if (chance) choice.probability = chance(index, place);
-      choices.push(choice);
+      choices[place] = choice;
     }
     return choices;
   }
@@ -155,8 +155,7 @@ export class Chooser {
     const certain = greedy || (shares.uniform > 0 && deterministic);
     const known: ChanceOf | undefined = certain ? (index, place) => Number(own[place] === index) : ranked.chance;
     const shown = shares.order ?? own;
-    const inAnyOrder = families?.randomChances(own.length, shownOnly ? shown : undefined);
-    const random: RandomShare = inAnyOrder ? (share, ...at) => share * inAnyOrder(...at) : (share) => share / count;
+    const random = shares.uniform > 0 ? randomShare(count, families?.randomChances(own.length, shownOnly ? shown : undefined)) : undefined;
     return { domain, count, own, shown, ranked, shares, known, random, momentsOf };
   }
 
@@ -231,8 +230,12 @@ function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest
   wholeNumber("round", round, 1);
 }
 
+function randomShare(count: number, inAnyOrder: ChanceOf | undefined): RandomShare {
+  return inAnyOrder ? (share, ...at) => share * inAnyOrder(...at) : (share) => share / count;
+}
+
 /** Chances if with probability `uniform` those of a `random` order hold, and `free` otherwise. */
-function mixed(uniform: number, random: RandomShare, free: ChanceOf = () => 0): ChanceOf {
-  if (uniform === 0) return free;
+function mixed(uniform: number, random: RandomShare | undefined, free: ChanceOf = () => 0): ChanceOf {
+  if (!random) return free;
   return (index, place) => random(uniform, index, place) + (1 - uniform) * free(index, place);
 }

@@ -23,29 +23,45 @@ export class DecisionRequest implements ScoreRequest {
   readonly limit: number;
   readonly families: Families | undefined;
   readonly draws: number;
-  readonly normals: (count: number) => Float64Array;
-  readonly uniforms: (count: number) => Float64Array;
+  readonly #request: ChooseRequest;
+  readonly #context: PolicyContext;
   readonly #dimension: number;
   #points: Float64Array | undefined;
 
-  constructor(request: ChooseRequest, given: Given, limit: number, trial: number, { core, seed }: PolicyContext) {
-    const { round, draws = 0, normals, uniforms } = request;
+  constructor(request: ChooseRequest, given: Given, limit: number, trial: number, context: PolicyContext) {
+    this.#request = request;
+    this.#context = context;
     this.count = given.count;
     this.encoded = given.encoded;
     this.#dimension = given.dimension;
     this.#points = given.points;
     this.trial = trial;
-    this.round = round;
+    this.round = request.round;
     this.now = request.now;
     this.limit = limit;
     this.families = request.families;
-    this.draws = draws;
-    const decision = () => request.decision ?? `round ${round}`;
-    this.normals = (count) => {
-      if (normals) return finiteVector("normals", normals, count);
-      return core.normals(seed, draws > 0 ? `trial ${trial}` : decision(), count);
-    };
-    this.uniforms = (count) => (uniforms ? finiteVector("uniforms", uniforms, count) : core.uniforms(seed, decision(), count));
+    this.draws = request.draws ?? 0;
+  }
+
+  // Functions are made when a rule asks for them, because most rules ask for none.
+
+  get normals(): (count: number) => Float64Array {
+    const { normals } = this.#request;
+    if (normals) return (count) => finiteVector("normals", normals, count);
+    const { core, seed } = this.#context;
+    const name = this.draws > 0 ? `trial ${this.trial}` : this.#decision;
+    return (count) => core.normals(seed, name, count);
+  }
+
+  get uniforms(): (count: number) => Float64Array {
+    const { uniforms } = this.#request;
+    if (uniforms) return (count) => finiteVector("uniforms", uniforms, count);
+    const { core, seed } = this.#context;
+    return (count) => core.uniforms(seed, this.#decision, count);
+  }
+
+  get #decision(): string {
+    return this.#request.decision ?? `round ${this.round}`;
   }
 
   get points(): Float64Array {

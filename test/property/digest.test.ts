@@ -34,6 +34,16 @@ it.each([
   expect(core.digest(new TextEncoder().encode(text))).toBe(digest);
 });
 
+it("the digest of three numbers is that of their text", () => {
+  const whole = fc.oneof(fc.nat(), fc.maxSafeNat(), fc.constantFrom(0, 9, 10, 99, 100, Number.MAX_SAFE_INTEGER));
+  const seed = fc.oneof(whole, fc.maxSafeInteger(), fc.constantFrom(-1, -10, Number.MIN_SAFE_INTEGER));
+  fc.assert(
+    fc.property(seed, whole, whole, (first, second, third) => {
+      expect(core.digestNumbers(first, second, third)).toBe(core.digestText(`${first} ${second} ${third}`));
+    }),
+  );
+});
+
 it.each([
   [0, "9595059d2b67aa6f"],
   [8, "fe3ccde7ca73fc21"],
