@@ -298,7 +298,9 @@ export class Pending {
     const features = boundedNumbers("features", reader.numbers(ids.length * dimension));
     if (this.#goals && !this.#inMs) withRounds(conversions, reader.numbers(), latest);
     ids.forEach((id, i) => {
-      const [slot, shownRound, shownAt] = shown.subarray(3 * i, 3 * i + 3);
+      const slot = shown[3 * i];
+      const shownRound = shown[3 * i + 1];
+      const shownAt = shown[3 * i + 2];
       if (this.#byId.has(id) || (this.#inMs && shownAt === NEVER)) throw malformed();
       counted("round", shownRound, latest, 1);
       checkTime(shownAt);
@@ -306,12 +308,19 @@ export class Pending {
       const before = this.#queue.at(-1);
       if (before && this.#time(before) > (this.#inMs ? shownAt : shownRound)) throw malformed();
       const own = features.subarray(i * dimension, (i + 1) * dimension);
-      const events = conversions[i].sort(compareEvents);
       const shownNow = shownAt === NEVER ? undefined : shownAt;
-      const reward = this.#observedReward(this.#outcomes({ round: shownRound, now: shownNow, conversions: events }), events);
-      this.add(id, { features: own, slot, round: shownRound, now: shownNow }, events, reward);
+      const moment = { round: shownRound, now: shownNow };
+      const events = conversions[i].sort(compareEvents);
+      this.add(id, { features: own, slot, ...moment }, events, this.#rewardAfter(moment, events));
     });
     this.advance({ round, now });
+  }
+
+  /** The reward that the policy has observed by these events of an impression. */
+  #rewardAfter({ round, now }: Moment, conversions: Conversion[]): number | undefined {
+    // As in `#convertFirst`.
+    if (!this.#goals && conversions.length <= 1) return conversions[0]?.reward ?? undefined;
+    return this.#observedReward(this.#outcomes({ round, now, conversions }), conversions);
   }
 }
 
@@ -326,13 +335,8 @@ function conversionsOf(events: Float64Array, names: readonly string[], count: nu
   for (let row = 0; row < events.length; row += 6) {
     const [goal, eventId] = [names[events[row + 1]], names[events[row + 2]]];
     if (goal === undefined || eventId === undefined) throw malformed();
-    conversions[events[row]].push({
-      goal,
-      eventId,
-      at: events[row + 3],
-      reward: events[row + 5] === RETRACTS ? null : events[row + 4],
-      ...(events[row + 5] === RESTATES && { restates: true }),
-    });
+    const conversion = { goal, eventId, at: events[row + 3], reward: events[row + 5] === RETRACTS ? null : events[row + 4] };
+    conversions[events[row]].push(events[row + 5] === RESTATES ? { ...conversion, restates: true } : conversion);
   }
   return conversions;
 }

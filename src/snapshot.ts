@@ -43,7 +43,7 @@ export class SnapshotWriter {
    */
   numbers(...arrays: readonly ArrayLike<number>[]): void {
     for (const values of arrays) {
-      const { buffer, byteOffset, byteLength } = values instanceof Float64Array ? values : Float64Array.from(values);
+      const { buffer, byteOffset, byteLength } = values instanceof Float64Array ? values : new Float64Array(values);
       // A typed array has the byte order of the host, and every host with WebAssembly is little-endian.
       this.#sections.push({ count: values.length, bytes: new Uint8Array(buffer, byteOffset, byteLength) });
     }

@@ -23,7 +23,12 @@ export class ExactSums {
   /** `values`: kept, not copied. */
   constructor(values: Float64Array) {
     this.values = values;
-    for (let i = 0; i < values.length; i++) this.#bound = Math.max(this.#bound, Math.abs(values[i]));
+    let bound = 0;
+    for (let i = 0; i < values.length; i++) {
+      const size = Math.abs(values[i]);
+      if (!(size <= bound)) bound = size;
+    }
+    this.#bound = bound;
   }
 
   get length(): number {
@@ -136,7 +141,7 @@ export class ExactSums {
   static load(reader: Pick<SnapshotReader, "numbers">, length: number): ExactSums {
     const numbers = reader.numbers();
     if (numbers.length < length) throw malformed();
-    const sums = new ExactSums(numbers.slice(0, length));
+    const sums = new ExactSums(numbers.length > length ? numbers.slice(0, length) : numbers);
     sums.#setRests(numbers.subarray(length));
     return sums;
   }
