@@ -66,8 +66,8 @@ export function kernelPanel(kernel: Kernel, points: usize, n: usize, candidates:
 }
 
 /**
- * The first part of `kernelPanel`. Values need `applyKernel` afterwards, at once for several panels. Features are subtracted before they
- * are scaled, so that neighbours far from the origin keep their distance.
+ * The first part of `kernelPanel`: squared scaled distances for a kernel of distances, final values for others. `applyKernel` follows, at
+ * once for several panels. Features are subtracted before they are scaled, so that neighbours far from the origin keep their distance.
  */
 export function distancePanel(kernel: Kernel, points: usize, n: usize, candidates: usize, out: usize): void {
   if (kernel.id == LINEAR) {
@@ -149,7 +149,7 @@ export function distancePanels(kernel: Kernel, point: usize, candidates: usize, 
   return id != LINEAR && id != ADDITIVE_MATERN32;
 }
 
-/** The second part of `kernelPanel`, in place, for the values from `values` to `end`: an even number of them. */
+/** The second part of `kernelPanel`, in place, for the results from `values` to `end`: an even number of them. */
 export function applyKernel(kernel: Kernel, values: usize, end: usize): void {
   const id = kernel.id;
   if (!isStationary(id)) return;
