@@ -63,6 +63,7 @@ export class CoreDraws {
   readonly #memory: LinearMemory;
   /** The catalogue of the last call, in the memory of the core. */
   #loaded: { readonly catalogue: CoreCatalogue; readonly pointer: number } | undefined;
+  #lists = new Int32Array(0);
 
   constructor(exports: CoreExports, memory: LinearMemory) {
     this.#exports = exports;
@@ -81,25 +82,27 @@ export class CoreDraws {
     check(this.#exports.ridgeRows(h.pointer, pairs, at, scale, extra));
   }
 
-  /** The best candidates of each sample: samples x limit indices, with -1 behind the last one. */
+  /** The best candidates of each sample: samples x limit indices, with -1 behind the last one. Valid until the next call. */
   lists(stages: readonly DrawStage[], candidates: CoreCandidates, samples: number, limit: number, families?: CoreFamilies): Int32Array {
     const groups = Math.ceil(samples / GROUP);
     const { of: family, room } = families ?? NO_FAMILIES;
     const sizes = [groups * limit * LEVEL, family.byteLength, room.byteLength, 4 * samples * limit];
     const { request, rest } = this.#request(stages, candidates, samples, sizes);
     const [lists, of, rooms, out] = rest;
-    this.#memory.writeBytes(of, bytesOf(family));
-    this.#memory.writeBytes(rooms, bytesOf(room));
+    this.#memory.writeWords(of, family);
+    this.#memory.writeWords(rooms, room);
     check(this.#exports.drawLists(request, limit, lists, families ? of : 0, rooms, out));
-    return new Int32Array(this.#memory.bytesAt(out, 4 * samples * limit).slice().buffer);
+    // Reused, because a new buffer takes as long as the lists of few candidates.
+    if (this.#lists.length !== samples * limit) this.#lists = new Int32Array(samples * limit);
+    return this.#memory.readWords(out, this.#lists);
   }
 
-  /** The scores of all candidates in all samples: samples x k, row-major. */
-  scores(stages: readonly DrawStage[], candidates: CoreCandidates, samples: number): Float64Array {
-    const length = samples * candidates.count;
-    const { request, rest } = this.#request(stages, candidates, samples, [8 * length]);
+  /** The scores of all candidates in all samples, samples x k, row-major, or in the sample `only`. */
+  scores(stages: readonly DrawStage[], candidates: CoreCandidates, samples: number, only?: number): Float64Array {
+    const { count } = candidates;
+    const { request, rest } = this.#request(stages, candidates, samples, [8 * samples * count]);
     check(this.#exports.drawScores(request, rest[0]));
-    return this.#memory.copy(rest[0], length);
+    return only === undefined ? this.#memory.copy(rest[0], samples * count) : this.#memory.copy(rest[0] + 8 * only * count, count);
   }
 
   /** The products <x, parameter> of encoded actions: k. */
@@ -111,7 +114,7 @@ export class CoreDraws {
     );
     this.#memory.write(table, parameter);
     this.#memory.writeBytes(record, context);
-    this.#memory.writeBytes(at, bytesOf(picks));
+    this.#memory.writeWords(at, picks);
     const loaded = this.#load(catalogue);
     check(this.#exports.catalogueProducts(loaded, record, picks.length > 0 ? at : 0, count, table, entries, out));
     return this.#memory.copy(out, count);
@@ -132,11 +135,21 @@ export class CoreDraws {
     const [features, request, records, record, at, entries, row, work, ...rest] = this.#memory.place([points], parts.map(doubles));
     const pickedAt = picks.length > 0 ? at : 0;
     const words = [records, stages.length, samples, candidates.count, features, catalogue, record, pickedAt, entries, row, work];
-    this.#memory.writeBytes(request, bytesOf(Uint32Array.from(words)));
-    this.#memory.writeBytes(records, stageBytes(stages));
+    this.#memory.writeWords(request, words);
+    this.#writeStages(records, stages);
     this.#memory.writeBytes(record, context);
-    this.#memory.writeBytes(at, bytesOf(picks));
+    this.#memory.writeWords(at, picks);
     return { request, rest };
+  }
+
+  #writeStages(pointer: number, stages: readonly DrawStage[]): void {
+    let at = pointer;
+    for (const { handle, level, weight, parent, isProbability } of stages) {
+      this.#memory.writeWords(at, [handle.pointer, parent, 0, 0, Number(isProbability)]);
+      this.#memory.writeFloat(at + 8, level);
+      this.#memory.writeFloat(at + 12, weight);
+      at += STAGE;
+    }
   }
 
   /** The address of a catalogue in the memory of the core, instead of an earlier one. */
@@ -161,19 +174,3 @@ const NO_POINTS = /* @__PURE__ */ new Float64Array(0);
 const NO_CONTEXT = /* @__PURE__ */ new Uint8Array(0);
 const NO_PICKS = /* @__PURE__ */ new Uint32Array(0);
 const NO_FAMILIES: CoreFamilies = { of: /* @__PURE__ */ new Int32Array(0), room: /* @__PURE__ */ new Int32Array(0) };
-
-const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array => new Uint8Array(buffer, byteOffset, byteLength);
-
-/** Stages as the core takes them. */
-function stageBytes(stages: readonly DrawStage[]): Uint8Array {
-  const view = new DataView(new ArrayBuffer(STAGE * stages.length));
-  stages.forEach(({ handle, level, weight, parent, isProbability }, i) => {
-    const at = STAGE * i;
-    view.setUint32(at, handle.pointer, true);
-    view.setInt32(at + 4, parent, true);
-    view.setFloat32(at + 8, level, true);
-    view.setFloat32(at + 12, weight, true);
-    view.setUint32(at + 16, Number(isProbability), true);
-  });
-  return new Uint8Array(view.buffer);
-}

@@ -10,6 +10,8 @@ export class LinearMemory {
   readonly #encoder = new TextEncoder();
   #view: Float64Array;
   #bytes: Uint8Array;
+  #words: Uint32Array;
+  #floats: Float32Array;
   /** Start of the scratch area, and its size in doubles. */
   #scratch = 0;
   #room = 0;
@@ -18,6 +20,8 @@ export class LinearMemory {
     this.#exports = exports;
     this.#view = new Float64Array(exports.memory.buffer);
     this.#bytes = new Uint8Array(exports.memory.buffer);
+    this.#words = new Uint32Array(exports.memory.buffer);
+    this.#floats = new Float32Array(exports.memory.buffer);
   }
 
   get bytes(): number {
@@ -71,6 +75,8 @@ export class LinearMemory {
     if (this.#view.length > 0) return;
     this.#view = new Float64Array(this.#exports.memory.buffer);
     this.#bytes = new Uint8Array(this.#exports.memory.buffer);
+    this.#words = new Uint32Array(this.#exports.memory.buffer);
+    this.#floats = new Float32Array(this.#exports.memory.buffer);
   }
 
   /** A copy of `length` doubles. `pointer` may be signed, as the core returns it. */
@@ -112,10 +118,25 @@ export class LinearMemory {
     this.#bytes.set(bytes, pointer >>> 0);
   }
 
-  /** A view of bytes, valid until the core writes there or memory grows. */
-  bytesAt(pointer: number, length: number): Uint8Array {
+  /** Writes 32-bit integers. Negative ones are written as two's complement. */
+  writeWords(pointer: number, words: ArrayLike<number>): void {
     this.#renew();
-    return this.#bytes.subarray(pointer >>> 0, (pointer >>> 0) + length);
+    const start = pointer / 4;
+    for (let i = 0; i < words.length; i++) this.#words[start + i] = words[i];
+  }
+
+  /** Writes a 32-bit floating-point number. */
+  writeFloat(pointer: number, value: number): void {
+    this.#renew();
+    this.#floats[pointer / 4] = value;
+  }
+
+  /** Fills `target` with 32-bit integers from `pointer` on. */
+  readWords(pointer: number, target: Int32Array): Int32Array {
+    this.#renew();
+    const start = pointer / 4;
+    for (let i = 0; i < target.length; i++) target[i] = this.#words[start + i];
+    return target;
   }
 
   /** Writes UTF-8, at most three bytes per UTF-16 unit, and returns the number of bytes. */

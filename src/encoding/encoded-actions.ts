@@ -31,7 +31,7 @@ export interface EncodedActions {
   readonly picks: Uint32Array | undefined;
   /** Some of these actions, by their indices. @throws {RangeError} for an index that no action has. */
   pick(indices: readonly number[]): EncodedActions;
-  /** The vectors of these actions: row-major, with the bits of `encode`. @throws {RangeError} for an index that no action has. */
+  /** The vectors of these actions: row-major, with the bits of `encode`. Do not change them: they are kept. @throws {RangeError} for an index that no action has. */
   rows(indices: readonly number[]): Float64Array;
   /** The vectors of all actions: k x d, row-major. @throws {RangeError} for more than 2,560,000 numbers. */
   matrix(): Float64Array;
@@ -44,7 +44,16 @@ export function encodedActions(encoding: Encoding, count: number, picks?: Uint32
     if (!(Number.isInteger(i) && i >= 0 && i < count)) throw new RangeError(`index: expected one of ${count} actions, got ${i}`);
     return picks?.[i] ?? i;
   };
-  const rows = (indices: readonly number[]): Float64Array => encoding.vectors(indices.map(placeOf));
+  let last: { readonly indices: readonly number[]; readonly rows: Float64Array } | undefined;
+  const rows = (indices: readonly number[]): Float64Array => {
+    // A decision asks for the vectors of its list, then for each of them.
+    if (last && indices.length === 1) {
+      const row = last.indices.indexOf(indices[0]);
+      if (row >= 0) return last.rows.subarray(row * dimension, (row + 1) * dimension);
+    }
+    last = { indices: [...indices], rows: encoding.vectors(indices.map(placeOf)) };
+    return last.rows;
+  };
   return {
     ...{ count, dimension, catalogue, context, picks, rows },
     pick: (indices) => encodedActions(encoding, indices.length, Uint32Array.from(indices, placeOf)),

@@ -6,7 +6,7 @@ import { checkProducts, checkTerms } from "./cost.ts";
 import { type EncodedActions, encodedActions } from "./encoded-actions.ts";
 import { CONSTANT, ENCODER_VERSION, scaleOf, squaresOf } from "./scale.ts";
 import { TermSum } from "./term-sum.ts";
-import { type NamedFeatures, productOf, type Term, TermReader, type Terms } from "./terms.ts";
+import { addProduct, type NamedFeatures, type Term, TermReader, type Terms } from "./terms.ts";
 import { textOf } from "./vocabulary.ts";
 
 /** Two encoders with the same options give the same vectors. */
@@ -66,6 +66,8 @@ export interface Encoder {
   columns(actions: readonly NamedFeatures[]): Uint8Array;
 }
 
+/** Most features and categories of contexts that are remembered: visitors may state any. */
+const MOST_REMEMBERED = 1000;
 /** Most entries of a vocabulary. */
 const MOST_ENTRIES = 65_536;
 
@@ -133,8 +135,10 @@ export function encoder(options: EncoderOptions): Encoder {
       // Without a catalogue, wrong actions are refused here.
       const terms = catalogue ? [] : actions.map((action) => reader.terms(action));
       const termsAt = (i: number): Terms => terms[i] ?? reader.terms(actions[i]);
+      let contexts = readerOf("context");
       return (context = {}) => {
-        const own = readerOf("context").terms(context);
+        if (contexts.size > MOST_REMEMBERED) contexts = readerOf("context");
+        const own = contexts.terms(context);
         if (catalogue) checkCatalogue(own, catalogue, budget);
         else checkAll(own, terms, interactions, budget);
         const vectors = (indices: readonly number[]) => encode(own, indices.map(termsAt));
@@ -216,8 +220,7 @@ function addTogether(sum: TermSum, components: Components, sides: Pair, products
   for (const [left, right] of products) {
     for (const a of left) {
       for (const b of right) {
-        const { place, value } = productOf(a, b, components);
-        sum.add(place, value);
+        addProduct(sum, a, b, components);
       }
     }
   }

@@ -2,6 +2,7 @@ import { finiteNumber, outOfRange, type Range, record, wrongType } from "../argu
 import { type Components, restOf, type Side, stemOf } from "./components.ts";
 import { FNV_OFFSET, hashText, mixed, productHash } from "./hash.ts";
 import { PRODUCT } from "./scale.ts";
+import type { TermSum } from "./term-sum.ts";
 
 /** Features by name: numbers, categories, flags or lists of categories. */
 export type NamedFeatures = Readonly<Record<string, number | string | boolean | readonly string[]>>;
@@ -45,12 +46,13 @@ interface Feature {
   number?: Omit<Term, "value" | "factor">;
 }
 
-/** Reads the features of one side as terms. It remembers each feature and category, so it lives no longer than a list of actions. */
+/** Reads the features of one side as terms. It remembers each feature and category: `size` says how many. */
 export class TermReader {
   readonly #side: Side;
   readonly #ranges: ReadonlyMap<string, Range>;
   readonly #components: Components;
   readonly #features = new Map<string, Feature>();
+  #size = 0;
   /** Names of the last reading, as they came and in order. */
   #names: readonly string[] = [];
   #sorted: readonly string[] = [];
@@ -62,17 +64,24 @@ export class TermReader {
     this.#components = components;
   }
 
+  /** Number of remembered features and categories. */
+  get size(): number {
+    return this.#size;
+  }
+
   /** The terms of features. @throws {TypeError | RangeError} naming the feature. */
   terms(named: NamedFeatures): Terms {
     const list: Term[] = [];
-    const features = new Map<string, Term[]>();
+    const names: string[] = [];
     this.visit(named, (term, feature) => {
       list.push(term);
-      const own = features.get(feature);
-      if (own) own.push(term);
-      else features.set(feature, [term]);
+      names.push(feature);
     });
-    const of = (feature: string) => features.get(feature) ?? (Object.hasOwn(named, feature) ? [] : undefined);
+    let features: ReadonlyMap<string, readonly Term[]> | undefined;
+    const of = (feature: string) => {
+      features ??= grouped(list, names);
+      return features.get(feature) ?? (Object.hasOwn(named, feature) ? [] : undefined);
+    };
     return { list, of };
   }
 
@@ -107,6 +116,7 @@ export class TermReader {
     if (RESERVED.includes(name)) throw outOfRange(`${this.#side}.${name}`, `a name other than ${RESERVED.join(", ")}`, value);
     const feature = { stem: stemOf(this.#side, name), range: this.#ranges.get(name), categories: new Map() };
     this.#features.set(name, feature);
+    this.#size++;
     return feature;
   }
 
@@ -116,6 +126,7 @@ export class TermReader {
     const rest = restOf(category);
     const term = { ...this.#named(stem, rest), value: 1, factor: 1 };
     categories.set(category, term);
+    this.#size++;
     return term;
   }
 
@@ -141,12 +152,22 @@ export class TermReader {
   }
 }
 
-/** The product of two terms: its component, and the amount that is added to it. */
-export function productOf(first: Term, second: Term, components: Components): { readonly place: number; readonly value: number } {
+function grouped(terms: readonly Term[], names: readonly string[]): ReadonlyMap<string, readonly Term[]> {
+  const groups = new Map<string, Term[]>();
+  terms.forEach((term, i) => {
+    const own = groups.get(names[i]);
+    if (own) own.push(term);
+    else groups.set(names[i], [term]);
+  });
+  return groups;
+}
+
+/** Adds the product of two terms to its component. */
+export function addProduct(sum: TermSum, first: Term, second: Term, components: Components): void {
   const own = ownProduct(first, second, components) ?? ownProduct(second, first, components);
   // A number is centred where the product has a component of its own. Its other factor is a category, which is 1.
-  if (own !== undefined) return { place: own, value: PRODUCT * (2 * (isNumber(first) ? first : second).factor - 1) };
-  return { place: components.hashed(productHash(first.hash, second.hash)), value: PRODUCT * (first.factor * second.factor) };
+  if (own !== undefined) sum.add(own, PRODUCT * (2 * (isNumber(first) ? first : second).factor - 1));
+  else sum.add(components.hashed(productHash(first.hash, second.hash)), PRODUCT * (first.factor * second.factor));
 }
 
 /** The component of its own that the product of a visitor's number with an entry of the vocabulary has. */

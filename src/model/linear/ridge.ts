@@ -267,10 +267,10 @@ export function drawnList(core: Core, stages: readonly DrawStage[], request: Sam
   const lists = core.draws.lists(stages, candidates, draws, places, families?.bounds);
   const sample = taken(request);
   return {
-    list: Array.from(lists.subarray(sample * places, (sample + 1) * places)).filter((index) => index >= 0),
+    list: Array.from({ length: places }, (_, place) => lists[sample * places + place]).filter((index) => index >= 0),
     scores(indices) {
       const some = request.encoded ? request.encoded.pick(indices) : { count: indices.length, points: request.rows(indices) };
-      return core.draws.scores(stages, some, draws).subarray(sample * indices.length, (sample + 1) * indices.length);
+      return core.draws.scores(stages, some, draws, sample);
     },
     chance(index, place) {
       let hits = 0;
