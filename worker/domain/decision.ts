@@ -88,26 +88,29 @@ export function decideAs(
       const decision = { probability: 1, score: 0, mean: 0, width: 0, ...common };
       return { ...shared, action: each.action.id, features: each.features, decision };
     }
-    const { index, id, features, ...scores } = each;
+    const { index, id, features, score, mean, width, probability = policy.deterministic ? 1 : undefined } = each;
     return {
       ...shared,
       action: points ? actions[index].id : id,
       features: features ?? vectorAt(points as Points, index, actions.length),
-      decision: { ...(policy.deterministic && { probability: 1 }), ...scores, ...common },
+      decision: { score, mean, width, ...(probability !== undefined && { probability }), ...common },
     };
   });
   return { arm, rows, actions: shown.map((each, place) => answerOf(policy, each, rows[place])) };
 }
 
 type Pinned = Restricted["pinned"];
+type Pin = Pinned extends ReadonlyMap<number, infer Each> ? Each : never;
 
 /** Number of places that no pin takes. */
 function freePlaces(limit: number, pinned: Pinned): number {
+  if (pinned.size === 0) return limit;
   return limit - Array.from(pinned.keys()).filter((place) => place < limit).length;
 }
 
 /** The list: pins at their places, choices at the others. Pins move up if there are too few choices. */
-function arranged(choices: readonly Choice[], pinned: Pinned, limit: number) {
+function arranged(choices: readonly Choice[], pinned: Pinned, limit: number): readonly (Choice | Pin)[] {
+  if (pinned.size === 0) return choices;
   const free = choices.values();
   const places = Array.from({ length: limit }, (_, place) => pinned.get(place) ?? free.next().value);
   return places.filter((each) => each !== undefined);

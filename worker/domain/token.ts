@@ -1,7 +1,8 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { CLOCK_TOLERANCE_MS } from "afterclick";
-import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
+import { decodeBase64Url } from "hono/utils/encode";
+import { base64Url } from "./base64url.ts";
 import { keyValuesOf, remembered } from "./secret.ts";
 import { setUuid, shownAtOf, uuidOf } from "./uuid.ts";
 
@@ -36,6 +37,8 @@ const VERSION = 2;
 /** Version of a token that states a shard other than 0. */
 const SHARDED_VERSION = 3;
 const MAC_BYTES = 16;
+/** Size of an HMAC before it is truncated. */
+const HASH_BYTES = 32;
 /**
  * Size of version, key id, UUID, window end, action hash, probability, model version, generation and sampling. The shard follows if it is
  * not 0, then the model's name and the MAC.
@@ -60,6 +63,8 @@ interface SigningKey {
 /** Signs and verifies impression tokens: base64url of the fields above and of a 128-bit truncated HMAC-SHA256. */
 export class TokenSigner {
   readonly #keys: readonly SigningKey[];
+  /** Workspace for one token, reused because allocation is slow. */
+  #bytes = new Uint8Array(0);
 
   private constructor(keys: readonly SigningKey[]) {
     this.#keys = keys;
@@ -78,7 +83,9 @@ export class TokenSigner {
     const { shard = 0 } = impression;
     const name = utf8(impression.model);
     const nameAt = FIXED_BYTES + (shard > 0 ? 1 : 0);
-    const bytes = new Uint8Array(nameAt + name.length + MAC_BYTES);
+    const end = nameAt + name.length;
+    if (this.#bytes.length < end + HASH_BYTES) this.#bytes = new Uint8Array(end + HASH_BYTES);
+    const bytes = this.#bytes;
     bytes[0] = shard > 0 ? SHARDED_VERSION : VERSION;
     setUint16(bytes, 1, key.id);
     setUuid(bytes, 3, impression.id);
@@ -90,9 +97,8 @@ export class TokenSigner {
     bytes[45] = impression.sampling;
     if (shard > 0) bytes[FIXED_BYTES] = shard;
     bytes.set(name, nameAt);
-    const end = bytes.length - MAC_BYTES;
-    bytes.set(macOf(key, bytes.subarray(0, end)), end);
-    return textOf(bytes);
+    hmacOf(key, bytes.subarray(0, end)).digestInto(bytes.subarray(end));
+    return base64Url(bytes, end + MAC_BYTES);
   }
 
   /** Content of the token; undefined if the token is forged or its time lies in the future. */
@@ -121,7 +127,8 @@ export class TokenSigner {
     const [signed, mac] = [bytes.subarray(0, -MAC_BYTES), bytes.subarray(-MAC_BYTES)];
     let match = false;
     for (const key of this.#keys) {
-      if (key.id === bytes[1] * 256 + bytes[2]) match = crypto.subtle.timingSafeEqual(mac, macOf(key, signed)) || match;
+      if (key.id === bytes[1] * 256 + bytes[2])
+        match = crypto.subtle.timingSafeEqual(mac, hmacOf(key, signed).digest().subarray(0, MAC_BYTES)) || match;
     }
     return match;
   }
@@ -132,8 +139,8 @@ function signingKey(secret: string): SigningKey {
   return { id: first32(secret) >>> 16, hmac: hmac.create(sha256, bytes), running: hmac.create(sha256, bytes) };
 }
 
-function macOf({ hmac, running }: SigningKey, bytes: Uint8Array): Uint8Array {
-  return hmac._cloneInto(running).update(bytes).digest().subarray(0, MAC_BYTES);
+function hmacOf({ hmac, running }: SigningKey, bytes: Uint8Array) {
+  return hmac._cloneInto(running).update(bytes);
 }
 
 function first32(text: string): number {
@@ -146,15 +153,11 @@ const utf8: (text: string) => Uint8Array = remembered((text) => encoder.encode(t
 /** The first 32 bits of the text's SHA-256. */
 export const hash32: (text: string) => number = remembered(first32, MOST_HASHES);
 
-function textOf(bytes: Uint8Array<ArrayBuffer>): string {
-  return encodeBase64Url(bytes.buffer).replaceAll("=", "");
-}
-
 function decode(token: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     const bytes = decodeBase64Url(token);
     // A token has exactly one text: padding, the other base64 alphabet and stray bits at the end are refused.
-    return textOf(bytes) === token ? bytes : undefined;
+    return base64Url(bytes) === token ? bytes : undefined;
   } catch {
     return undefined;
   }

@@ -7,7 +7,7 @@ const LETTERS = 0x40;
 export function uuidAt(shownAt: number, random: Uint8Array): string {
   const bytes = new Uint8Array(16);
   for (let byte = 5, left = shownAt; byte >= 0; byte--, left = Math.floor(left / 256)) bytes[byte] = left % 256;
-  bytes.set(random.subarray(0, 10), 6);
+  for (let i = 0; i < 10; i++) bytes[6 + i] = random[i];
   bytes[6] = 0x70 | (bytes[6] & 0x0f);
   bytes[8] = 0x80 | (bytes[8] & 0x3f);
   return uuidOf(bytes);
@@ -34,8 +34,8 @@ export function setUuid(bytes: Uint8Array, offset: number, id: string): void {
     if (code === DASH) continue;
     // The last five bits of a letter are its place in the alphabet, from 1.
     const digit = code < LETTERS ? code & 0xf : (code & 0x1f) + 9;
-    bytes[offset + (digits >> 1)] |= digits & 1 ? digit : digit << 4;
-    digits++;
+    const at = offset + (digits++ >> 1);
+    bytes[at] = digits & 1 ? digit << 4 : bytes[at] | digit;
   }
 }
 
