@@ -35,8 +35,11 @@ interface Header {
   readonly actions: readonly string[];
 }
 
+/** An impression for a block. The join keys are not stored in it. */
+type NewRow = Omit<BlockRow, "sampling"> & Pick<ImpressionRow, "sampling">;
+
 /** Encodes impressions: at most `MOST_ROWS`, of at most 8,191 features. */
-export function encodeBlock(rows: readonly BlockRow[]): Uint8Array<ArrayBuffer> {
+export function encodeBlock(rows: readonly NewRow[]): Uint8Array<ArrayBuffer> {
   const shared = new Dictionary<Shared>();
   const actions = new Dictionary<string>();
   const places = new Map(rows.map(({ id }, place) => [id, place]));
@@ -79,7 +82,7 @@ export function encodeBlock(rows: readonly BlockRow[]): Uint8Array<ArrayBuffer> 
   return bytes;
 }
 
-function sharedOf({ arm, version, context, byPage, sampling, name, decision }: BlockRow, isFirstInBlock: boolean): Shared {
+function sharedOf({ arm, version, context, byPage, sampling = 0, name, decision }: NewRow, isFirstInBlock: boolean): Shared {
   const common = { arm, version, context, byPage, sampling, named: name !== null };
   if (!decision) return { ...common, decision: null };
   const { score: _, mean: __, width: ___, probability: ____, place: _____, first, ...rest } = decision;

@@ -8,9 +8,14 @@ const ALL = 0;
 const NONZERO = 1;
 /** A component of 1 as a 16-bit integer in the upper half of 32 bits. */
 const UNITS = 65536 * RESOLUTION;
+/** Most components of a row in a block. */
+const MOST = 8192;
+
+/** The components of the vector at hand. Reused, because a new buffer takes as long as the components. */
+const workspace = new Int16Array(MOST);
 
 export function toBlob(features: Float64Array): ArrayBuffer {
-  const units = new Int16Array(features.length);
+  const units = features.length > MOST ? new Int16Array(features.length) : workspace;
   let nonzero = 0;
   for (let i = 0; i < features.length; i++) {
     const unit = features[i] * RESOLUTION;
@@ -21,12 +26,12 @@ export function toBlob(features: Float64Array): ArrayBuffer {
   }
   const head = headLength(features.length);
   const length = head + 2 * nonzero;
-  if (length >= units.byteLength) return withTag(ALL, new Uint8Array(units.buffer));
+  if (length >= 2 * features.length) return withTag(ALL, new Uint8Array(units.buffer, 0, 2 * features.length));
   const bytes = new Uint8Array(length + 1);
   bytes[0] = features.length;
   bytes[1] = features.length >> 8;
   bytes[length] = NONZERO;
-  for (let i = 0, at = head; i < units.length; i++) {
+  for (let i = 0, at = head; i < features.length; i++) {
     const unit = units[i];
     if (unit === 0) continue;
     bytes[2 + (i >> 3)] |= 1 << (i & 7);

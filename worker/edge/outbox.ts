@@ -1,4 +1,4 @@
-import { type BlockRow, encodeBlock, MOST_ROWS } from "../domain/block.ts";
+import { encodeBlock, MOST_ROWS } from "../domain/block.ts";
 import type { ImpressionRow } from "../domain/impression.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Registration, ShownDecision } from "../rpc/message.ts";
@@ -119,7 +119,7 @@ export class Outbox {
 
 /** Decisions in the form of a registration: their impressions in one block. */
 export function encoded(shown: readonly Shown[]): Pick<Registration, "decisions" | "block"> {
-  const rows = shown.flatMap((decision) => decision.rows.map(({ keys: _, ...row }): BlockRow => ({ ...row, sampling: row.sampling ?? 0 })));
+  const rows = shown.flatMap((decision) => decision.rows);
   const decisions = shown.map(({ rows: own, ...decision }) => ({ ...decision, count: own.length, keys: own[0]?.keys ?? [] }));
   return { decisions, block: rows.length > 0 ? encodeBlock(rows) : null };
 }
