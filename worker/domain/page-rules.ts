@@ -59,7 +59,10 @@ export function checkPageRequest({ limit, context, actions, exclude, filter, pin
 
 /** @throws {Problem} 413 if the parts of a page's decision that are stored have too many bytes. */
 export function checkPageText(stored: object): void {
-  const { length } = new TextEncoder().encode(JSON.stringify(stored));
+  const text = JSON.stringify(stored);
+  // A UTF-16 unit takes at most three bytes of UTF-8.
+  if (3 * text.length <= MAX_DECISION_BYTES) return;
+  const { length } = new TextEncoder().encode(text);
   if (length <= MAX_DECISION_BYTES) return;
   const parts = Object.keys(stored).join(", ");
   throw new Problem(413, `${parts}: expected at most ${MAX_DECISION_BYTES} bytes of JSON with a publishable key, got ${length}`);

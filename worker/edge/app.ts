@@ -1,7 +1,6 @@
-import { Hono, type HonoRequest } from "hono";
+import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { ApplyGlobalResponse } from "hono/client";
-import { every } from "hono/combine";
 import { createMiddleware } from "hono/factory";
 import * as v from "valibot";
 import { NO_KEYS, type RequestKeys } from "../domain/join-key.ts";
@@ -13,7 +12,7 @@ import { type TokenContent, TokenSigner } from "../domain/token.ts";
 import { assets, type Environment, secret } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import type { ProblemBody } from "../protocol/answers.ts";
-import { Problem, type ProblemStatus, problemResponse } from "../protocol/problem.ts";
+import { Problem, type ProblemStatus, problemResponse, unknownModel } from "../protocol/problem.ts";
 import {
   actionsBody,
   actionsPatch,
@@ -30,7 +29,7 @@ import {
   resetBody,
   rollbackBody,
 } from "../protocol/schema.ts";
-import { valid } from "../protocol/validation.ts";
+import { bodyBy, valid } from "../protocol/validation.ts";
 import { learner } from "../rpc/learner-client.ts";
 import type { Description } from "../rpc/message.ts";
 import { apiKeys, isByPage, type Keyed, keyInBody } from "./api-keys.ts";
@@ -39,12 +38,12 @@ import { takeConversions } from "./conversions.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
 import { takeHook } from "./hook.ts";
-import { KnownModels, knownModel } from "./known-model.ts";
+import { KnownModels } from "./known-model.ts";
 import { localModel } from "./local-model.ts";
 import { exported, pastLines } from "./log.ts";
 import { crossOrigin, crossOriginRead } from "./origin.ts";
 import { page } from "./page.ts";
-import { forgeryLimit, rateLimit } from "./rate-limit.ts";
+import { countPage, forgeryLimit, rateLimit } from "./rate-limit.ts";
 import { type RegistrationRequest, registrationsOf } from "./registration.ts";
 import { verifyWebhook } from "./webhook.ts";
 
@@ -69,7 +68,7 @@ const modelAndKey = valid("param", v.object({ ...modelParameter.entries, key: v.
 
 const signed = createMiddleware<{ Bindings: Environment; Variables: { event: string } }>(async (c, next) => {
   const webhookSecret = secret(c.env, "AFTERCLICK_WEBHOOK_SECRET");
-  c.set("event", await verifyWebhook(webhookSecret, c.req.raw.headers, () => c.req.arrayBuffer(), Date.now()));
+  c.set("event", await verifyWebhook(webhookSecret, c.req.raw.headers, () => bodyBy(() => c.req.arrayBuffer()), Date.now()));
   await next();
 });
 
@@ -83,28 +82,28 @@ const limited = (maxSize: number) => {
   const tooLarge = () => Promise.reject(new Problem(413, `the body may have ${maxSize} bytes`));
   const counted = bodyLimit({ maxSize, onError: tooLarge });
   return createMiddleware(async (c, next) => {
-    const { headers, body, bodyUsed } = c.req.raw;
-    if (bodyUsed || body?.locked) return (await bytesRead(c.req)) > maxSize ? tooLarge() : next();
+    const { raw } = c.req;
     // A request with a content-length needs no counting stream: the platform enforces the stated length.
-    const stated = Number(c.req.header("content-length") ?? Number.NaN);
-    return stated <= maxSize && !headers.has("transfer-encoding") ? next() : counted(c, next);
+    const stated = Number(raw.headers.get("content-length") ?? Number.NaN);
+    if (stated <= maxSize && !raw.headers.has("transfer-encoding")) return next();
+    // A middleware in front of the mounted app may have read the body.
+    if (raw.bodyUsed || raw.body?.locked) return (await bodyBy(() => c.req.arrayBuffer())).byteLength > maxSize ? tooLarge() : next();
+    return counted(c, next);
   });
 };
 
-/** The length of a body that a middleware in front of the mounted app has read. Hono keeps what it read itself. @throws {Problem} 500 */
-async function bytesRead(request: HonoRequest): Promise<number> {
-  try {
-    return (await request.arrayBuffer()).byteLength;
-  } catch {
-    const remedy = "read it by c.req.json() or c.req.text(), or read c.req.raw.clone()";
-    throw new Problem(500, `a middleware in front of afterclick took the body: ${remedy}`);
-  }
-}
-
 const pageBody = limited(MAX_PAGE_BYTES);
-const limitedForPages = createMiddleware<Keyed>((c, next) => {
-  return isByPage(c) ? pageBody(c, next) : next();
-});
+
+/** Limits that hold for a publishable key alone. Follows `apiKeys` on a route with `:model`. */
+const guardedBy = (known: KnownModels) =>
+  createMiddleware<Keyed>(async (c, next) => {
+    if (!isByPage(c)) return next();
+    await countPage(c);
+    return pageBody(c, async () => {
+      if (!(await known.has(c.env, c.req.param("model") as string))) throw unknownModel();
+      await next();
+    });
+  });
 
 /** The methods under which there is something at an address. */
 function methodsAt(routes: readonly { readonly method: string; readonly path: string }[], address: string): string[] {
@@ -116,7 +115,7 @@ function methodsAt(routes: readonly { readonly method: string; readonly path: st
 export function createApp() {
   const edge = new Edge();
   const known = new KnownModels();
-  const guarded = every(rateLimit, limitedForPages, knownModel(known));
+  const guarded = guardedBy(known);
   const base = new Hono<{ Bindings: Environment }>();
   base.onError(problemResponse);
   base.notFound((c) => {
@@ -224,7 +223,7 @@ export function createApp() {
     })
     .post("/v1/models/:model/events", secretKey, model, async (c) => {
       const { model } = c.req.valid("param");
-      const lines = await pastLines(await c.req.text(), registrationTo(c.env, model, false));
+      const lines = await pastLines(await bodyBy(() => c.req.text()), registrationTo(c.env, model, false));
       return c.json(await learner(c.env, model, (stub) => stub.importLog(lines)), 200);
     })
     .delete("/v1/models/:model/keys/:key", secretKey, modelAndKey, async (c) => {
@@ -240,13 +239,14 @@ export function createApp() {
       const byPage = isByPage(c);
       const keys = hashed(c.env, model, request.keys, byPage);
       const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
-      const { actions, generation: _, sampling: __, shard: ___, ...decision } = recommended;
-      const ranking = actions.map(({ id, action, ...scores }) => ({
-        impressionId: signer.sign({ ...recommended, id, model, action, probability: scores.probability }),
-        id: action,
-        ...scores,
+      const { modelVersion, policy, arm, windowEndsAt, generation, sampling, shard } = recommended;
+      const actions = recommended.actions.map(({ id, action, score, mean, width, probability, features }) => ({
+        impressionId: signer.sign({ id, model, action, probability, generation, modelVersion, sampling, windowEndsAt, shard }),
+        ...{ id: action, score, mean, width },
+        ...(probability !== undefined && { probability }),
+        ...(features && { features }),
       }));
-      return c.json({ model, ...decision, actions: ranking }, 201);
+      return c.json({ model, modelVersion, policy, arm, windowEndsAt, actions }, 201);
     })
     .use("/v1/models/:model/published", crossOriginRead)
     .get("/v1/models/:model/published", anyKey, model, guarded, async (c) => {

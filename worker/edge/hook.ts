@@ -7,6 +7,7 @@ import { OrderStore } from "../kv/order-store.ts";
 import { exactJson } from "../protocol/exact-json.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { HookQuery } from "../protocol/schema.ts";
+import { bodyBy } from "../protocol/validation.ts";
 import { type ConversionResult, takeNamed } from "./conversions.ts";
 import { type Attribute, type Reading, type RefundMessage, refundSales, type Sale } from "./senders/sender.ts";
 import { senderOf } from "./senders/table.ts";
@@ -35,7 +36,7 @@ export async function takeHook(c: Context<{ Bindings: Environment }>, name: stri
   const { env, req } = c;
   const sender = senderOf(env, name);
   const { headers } = req.raw;
-  await sender.verify({ headers, body: () => req.arrayBuffer(), now: Date.now() });
+  await sender.verify({ headers, body: () => bodyBy(() => req.arrayBuffer()), now: Date.now() });
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
   const signer = TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
   const reading = sender.read(payloadOf(await req.text()), headers, attributionBy(options, signer));

@@ -1,8 +1,5 @@
-import { createMiddleware } from "hono/factory";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
-import { unknownModel } from "../protocol/problem.ts";
-import { isByPage, type Keyed } from "./api-keys.ts";
 
 /** Models that an isolate remembers to exist. */
 const MOST_MODELS = 10_000;
@@ -22,12 +19,4 @@ export class KnownModels {
     this.#known.add(model);
     return true;
   }
-}
-
-/** Lets a publishable key reach known models only. Follows `apiKeys` on a route with `:model`. @throws {Problem} 404. */
-export function knownModel(known: KnownModels) {
-  return createMiddleware<Keyed>(async (c, next) => {
-    if (isByPage(c) && !(await known.has(c.env, c.req.param("model") as string))) throw unknownModel();
-    await next();
-  });
 }

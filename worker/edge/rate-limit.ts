@@ -20,14 +20,18 @@ const forgers = new Set<string>();
  * @throws {Problem} 429.
  */
 export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
-  if (isByPage(c)) {
-    await countAddress(c);
-    const { ORIGIN_RATE_LIMIT } = c.env;
-    const page = `${namedOrigin(c.req, c.env) ?? "any origin"} ${c.get("key")}`;
-    if (ORIGIN_RATE_LIMIT && (await isOver(ORIGIN_RATE_LIMIT, page))) throw tooMany("with this key from this origin");
-  }
+  if (isByPage(c)) await countPage(c);
   await next();
 });
+
+/** Counts a request of a page. @throws {Problem} 429, see `rateLimit`. */
+export async function countPage(c: Context<Keyed>): Promise<void> {
+  const { RATE_LIMIT, ORIGIN_RATE_LIMIT } = c.env;
+  if (RATE_LIMIT) await countAddress(c);
+  if (!ORIGIN_RATE_LIMIT) return;
+  const page = `${namedOrigin(c.req, c.env) ?? "any origin"} ${c.get("key")}`;
+  if (await isOver(ORIGIN_RATE_LIMIT, page)) throw tooMany("with this key from this origin");
+}
 
 /**
  * Limits webhooks from an address whose last webhook was forged, before their bodies are read. A sender whose webhooks verify is

@@ -22,21 +22,31 @@ export function valid<Target extends "json" | "param" | "query", Schema extends 
   target: Target,
   schema: Schema,
 ): MiddlewareHandler<object, string, Valid<Target, Schema>> {
-  const checked = target === "json" ? body(schema) : validator(target, (value) => parsed(schema, value));
+  const checked = target === "query" ? validator(target, (value) => parsed(schema, value)) : part(target, schema);
   return checked as MiddlewareHandler<object, string, Valid<Target, Schema>>;
 }
 
 /** Reads every body as JSON, whatever its content type: `curl -d` and `sendBeacon` state another one unless they are told. */
-function body(schema: v.GenericSchema): MiddlewareHandler {
+function part(target: "json" | "param", schema: v.GenericSchema): MiddlewareHandler {
   return async ({ req }, next) => {
-    req.addValidatedData("json", parsed(schema, await jsonOf(req)) as object);
+    req.addValidatedData(target, parsed(schema, target === "json" ? await jsonOf(req) : req.param()) as object);
     await next();
   };
 }
 
+/** Reads a body by Hono, which keeps what it read. @throws {Problem} 500 if a middleware in front of the mounted app took the body. */
+export async function bodyBy<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch {
+    const remedy = "read it by c.req.json() or c.req.text(), or read c.req.raw.clone()";
+    throw new Problem(500, `a middleware in front of afterclick took the body: ${remedy}`);
+  }
+}
+
 /** An empty body counts as an empty object. @throws {Problem} 400 */
 async function jsonOf(request: HonoRequest): Promise<unknown> {
-  const text = await request.text();
+  const text = await bodyBy(() => request.text());
   if (text.trim() === "") return {};
   try {
     return JSON.parse(text);
