@@ -26,6 +26,8 @@ export class UnmaturedSums {
   readonly #size: number;
   readonly #window: Window;
   readonly #knownDelay: number | undefined;
+  /** The last result of `missing`, reused because it is long. */
+  #missing: Float64Array | undefined;
   /** Time of the clock: the latest impression. Maturity is measured at this time. */
   #now = 0;
 
@@ -128,9 +130,10 @@ export class UnmaturedSums {
     return shares;
   }
 
-  /** The unmatured part of all sums, in which a cohort has a weight. **Cost:** O(size) for each cohort. */
+  /** The unmatured part of all sums, in which a cohort has a weight. Valid until the next call. **Cost:** O(size) for each cohort. */
   missing(weightOf: (cohort: Cohort) => number = () => 1): Float64Array {
-    const sums = new Float64Array(this.#size);
+    this.#missing ??= new Float64Array(this.#size);
+    const sums = this.#missing.fill(0);
     for (const [cohort, missing] of this.shares()) {
       const share = missing * weightOf(cohort);
       if (share > 0) for (let i = 0; i < sums.length; i++) sums[i] += share * cohort.sums.values[i];
