@@ -132,7 +132,8 @@ export class CoreDraws {
     const points = "points" in candidates ? candidates.points : NO_POINTS;
     const catalogue = part ? this.#load(part.catalogue) : 0;
     const parts = [REQUEST, STAGE * stages.length, context.length, picks.byteLength, ENTRY * list, ROW, SAMPLES * stages.length, ...sizes];
-    const [features, request, records, record, at, entries, row, work, ...rest] = this.#memory.place([points], parts.map(doubles));
+    for (let i = 0; i < parts.length; i++) parts[i] = doubles(parts[i]);
+    const [features, request, records, record, at, entries, row, work, ...rest] = this.#memory.place([points], parts);
     const pickedAt = picks.length > 0 ? at : 0;
     const words = [records, stages.length, samples, candidates.count, features, catalogue, record, pickedAt, entries, row, work];
     this.#memory.writeWords(request, words);

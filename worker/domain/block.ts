@@ -53,20 +53,19 @@ export function encodeBlock(rows: readonly NewRow[]): Uint8Array<ArrayBuffer> {
     const own = sharedOf(row, first !== undefined);
     // Rows of one decision follow each other, and comparing is faster than making text.
     last = last && isSame(last, own) ? last : own;
-    columns.set(
-      [
-        row.action === "" ? NOWHERE : shared.place(last),
-        row.action === "" ? NOWHERE : actions.place(row.action),
-        decision?.place ?? 0,
-        first ?? NOWHERE,
-        features[i].byteLength,
-      ],
-      i * COLUMNS,
-    );
-    if (decision) scores.set([decision.score, decision.mean, decision.width, decision.probability ?? Number.NaN], i * SCORES);
+    const [column, score] = [i * COLUMNS, i * SCORES];
+    columns[column] = row.action === "" ? NOWHERE : shared.place(last);
+    columns[column + 1] = row.action === "" ? NOWHERE : actions.place(row.action);
+    columns[column + 2] = decision?.place ?? 0;
+    columns[column + 3] = first ?? NOWHERE;
+    columns[column + 4] = features[i].byteLength;
+    if (!decision) return;
+    scores[score] = decision.score;
+    scores[score + 1] = decision.mean;
+    scores[score + 2] = decision.width;
+    scores[score + 3] = decision.probability ?? Number.NaN;
   });
-  const header: Header = { shared: shared.values, actions: actions.values };
-  const text = new TextEncoder().encode(JSON.stringify(header));
+  const text = new TextEncoder().encode(`{"shared":${shared.json},"actions":${actions.json}}`);
   let offset = HEAD_BYTES + rows.length * ROW_BYTES;
   const bytes = new Uint8Array(features.reduce((sum, { byteLength }) => sum + byteLength, offset + text.length));
   new Uint32Array(bytes.buffer, 0, 3).set([VERSION, rows.length, text.length]);
@@ -90,6 +89,7 @@ function sharedOf({ arm, version, context, byPage, sampling = 0, name, decision 
 }
 
 function isSame(a: Shared, b: Shared): boolean {
+  if (a.context !== b.context) return false;
   const { decision: ofA, ...restA } = a;
   const { decision: ofB, ...restB } = b;
   if (!hasSameValues(restA, restB)) return false;
@@ -103,7 +103,7 @@ function hasSameValues(a: object, b: object): boolean {
 
 /** Distinct values in the order of their first use. */
 class Dictionary<Value> {
-  readonly values: Value[] = [];
+  /** Places by the JSON of the values. */
   readonly #places = new Map<string, number>();
   #last?: { readonly value: Value; readonly place: number };
 
@@ -112,11 +112,16 @@ class Dictionary<Value> {
     const text = JSON.stringify(value);
     let place = this.#places.get(text);
     if (place === undefined) {
-      place = this.values.push(value) - 1;
+      place = this.#places.size;
       this.#places.set(text, place);
     }
     this.#last = { value, place };
     return place;
+  }
+
+  /** The list of the values as JSON. */
+  get json(): string {
+    return `[${Array.from(this.#places.keys()).join()}]`;
   }
 }
 
