@@ -89,7 +89,7 @@ const largeCatalogue = shops(
       { products: 1000, categories: 20, brands: 50 },
     ),
   },
-  { algorithms: [DEFAULT, NULL, "default, waiting", "SquareCB, waiting", "Beta, waiting", ...SHOPS_OWN, "uniform"] },
+  { algorithms: [DEFAULT, NULL, "default, waiting", "Beta, waiting", ...SHOPS_OWN, "uniform"] },
 );
 
 const smallCatalogue = shops("small-catalogue", "15 products with attributes, 2 attributes of visitors, 60 days", catalogues(SMALL));

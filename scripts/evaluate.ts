@@ -77,9 +77,9 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
     return;
   }
   const policy = action === undefined ? descriptorOf(id, own, source) : always(action, source);
-  const { window, goals, reward, decisions: log } = source;
+  const { window, goals, reward, maturity, decisions: log } = source;
   const bar = countingBar("evaluated");
-  const request = { log, policy, asOf: asOf ?? source.end, window, goals, reward, split, draws, seed, progress: bar.update };
+  const request = { log, policy, asOf: asOf ?? source.end, window, goals, reward, maturity, split, draws, seed, progress: bar.update };
   const evaluation = await evaluate(request).finally(bar.stop);
   const name = action === undefined ? id : `always ${action}`;
   const whole = { policy: name, currency, leftOut: Object.fromEntries(source.leftOut), repeated: source.repeated, ...evaluation };

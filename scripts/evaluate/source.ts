@@ -35,6 +35,8 @@ export interface Source {
   readonly reward: { readonly min: number; readonly max: number };
   /** End of the log, in ms since 1970. */
   readonly end: number;
+  /** Share of conversions that have come by an age in ms. Absent if the log has to tell it. */
+  maturity?(ageMs: number): number;
 }
 
 export interface SourceOptions {
