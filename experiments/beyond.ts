@@ -25,10 +25,12 @@ const linear = (dimension: number): Record<string, PolicyDescriptor> => ({
   uniform: uniform(),
 });
 
-/** The default that knows no delays. With its search for changes of rates it takes late conversions for one. */
+/** The default that knows no delays, with its best settings: with its search for changes of rates it takes late conversions for one. */
 const blind = (dimension: number): Record<string, PolicyDescriptor> => ({
   "delay-lin-ts, pending as zero, forgetting changes": delayLinTs({ dimension, forgetting: "changes" }),
   "delay-lin-ts, pending as zero, forgetting null": delayLinTs({ dimension, forgetting: null }),
+  // Half of the default's exploration.
+  "delay-lin-ts, pending as zero, forgetting null, exploration 0.11": delayLinTs({ dimension, forgetting: null, exploration: 0.11 }),
 });
 const BLIND = Object.keys(blind(1));
 /** Policies that take a pending impression for a zero. */

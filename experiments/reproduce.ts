@@ -9,7 +9,7 @@ import type { Curve, Experiment, Paper } from "./experiment.ts";
 import { figureOf } from "./figure.ts";
 import { all, papers } from "./papers.ts";
 import { Played } from "./played.ts";
-import { type Result, resultsOf, tableOf } from "./results.ts";
+import { type Result, resultsOf, tableOf, textOf } from "./results.ts";
 import { fingerprint, RunFile } from "./run-file.ts";
 
 const names = all.map(({ id }) => id).join("|");
@@ -181,7 +181,7 @@ for (const [i, played] of queue.entries()) {
   }
   await writeFile(join(values.out, `${name}.md`), `${experiment.title}\n\n${tableOf(rows)}\n`);
   console.log(`\n${experiment.title}\n\n${tableOf(rows)}`);
-  await writeFile(join(values.out, "results.json"), `${JSON.stringify(results, null, 1)}\n`);
+  await writeFile(join(values.out, "results.json"), textOf(results));
 }
 await pool.destroy();
 if (results.length === 0) refuse("All experiments were skipped. Their data is needed: name its folder with --data.");

@@ -159,6 +159,9 @@ export function resultsOf(paper: Paper, experiment: Experiment, series: readonly
   return [...rows, ...(experiment.ratios ?? []).flatMap((ratios) => ratiosOf(paper, experiment, ratios, series))];
 }
 
+/** The text of results.json: a row a line. */
+export const textOf = (results: readonly Result[]): string => `[\n${results.map((each) => JSON.stringify(each)).join(",\n")}\n]\n`;
+
 const shown = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));
 
 /** A Markdown table of an experiment's results beside the paper's numbers. */

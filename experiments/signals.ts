@@ -30,7 +30,11 @@ const FUNNEL = "funnel";
 const CORRECTED = "delay-corrected";
 const NO_DELAY = "no delay at all";
 /** Without its search for changes of rates, which takes late purchases for one, the policy that knows no delays may do better. */
-const AS_ZERO = ["pending as zero, forgetting changes", "pending as zero, forgetting null"];
+const AS_ZERO = [
+  "pending as zero, forgetting changes",
+  "pending as zero, forgetting null",
+  "pending as zero, forgetting null, exploration 0.11",
+];
 
 /** All are `delayLinTs`. They differ in what they are told. */
 const signals: Readonly<Record<string, Told>> = {
@@ -38,6 +42,7 @@ const signals: Readonly<Record<string, Told>> = {
   [CORRECTED]: { purchases: true },
   [AS_ZERO[0]]: { purchases: true, concealed: true },
   [AS_ZERO[1]]: { purchases: true, concealed: true, options: { forgetting: null } },
+  [AS_ZERO[2]]: { purchases: true, concealed: true, options: { forgetting: null, exploration: 0.11 } },
   "click as a proxy": { clicks: true },
   [NO_DELAY]: { purchases: true, atOnce: true },
 };

@@ -10,7 +10,7 @@ const REGRET = "cumulative regret";
 const SLOW = "share of slow products, from the second week on";
 
 /** Experiments with every algorithm. */
-const EXPERIMENTS = ["catalogue", "small-catalogue", "products", "classification", "slow", "random"];
+const EXPERIMENTS = ["catalogue", "large-catalogue", "small-catalogue", "products", "classification", "slow", "random"];
 
 /** Worlds whose window is at least a tenth of the horizon. */
 const WIDE = [
